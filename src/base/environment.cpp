@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/environment.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace offpath::base {
+namespace {
+
+std::mutex problem_mutex;
+Status first_problem;
+
+void note_problem(const char* name, const char* value, const char* expected) {
+  std::lock_guard lock(problem_mutex);
+  if (first_problem.ok()) {
+    first_problem = Status::error(OFFPATH_ERR_ARGUMENT, "%s='%.40s' is not %s (the default is used). Correct it", name,
+                                  value, expected);
+  }
+}
+
+}  // namespace
+
+std::string Environment::text(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+uint64_t Environment::number(const char* name, uint64_t fallback, uint64_t low, uint64_t high) {
+  const std::string value = text(name);
+  if (value.empty()) return fallback;
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long parsed = strtoull(value.c_str(), &end, 10);
+  if (errno != 0 || *end != '\0' || value[0] == '-' || parsed < low || parsed > high) {
+    char expected[80];
+    snprintf(expected, sizeof(expected), "a whole number from %llu to %llu", static_cast<unsigned long long>(low),
+             static_cast<unsigned long long>(high));
+    note_problem(name, value.c_str(), expected);
+    return fallback;
+  }
+  return parsed;
+}
+
+bool Environment::flag(const char* name, bool fallback) {
+  const std::string value = text(name);
+  if (value.empty()) return fallback;
+  for (const char* yes : {"1", "yes", "on", "true"}) {
+    if (strcasecmp(value.c_str(), yes) == 0) return true;
+  }
+  for (const char* no : {"0", "no", "off", "false"}) {
+    if (strcasecmp(value.c_str(), no) == 0) return false;
+  }
+  note_problem(name, value.c_str(), "0 or 1");
+  return fallback;
+}
+
+Status Environment::problem() {
+  std::lock_guard lock(problem_mutex);
+  return first_problem;
+}
+
+}  // namespace offpath::base

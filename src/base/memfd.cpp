@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/memfd.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+namespace offpath::base {
+
+Result<Memfd> Memfd::create(const char* name, size_t bytes) {
+  // A file-size limit below ours would kill the process with SIGXFSZ inside ftruncate.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
+    return Status::error(OFFPATH_ERR_NO_MEMORY,
+                         "file size limit of %llu bytes is too small for %zu bytes of shared memory. Raise 'ulimit -f'",
+                         static_cast<unsigned long long>(limit.rlim_cur), bytes);
+  }
+  Fd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot create shared memory");
+  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot size shared memory to %zu bytes", bytes);
+  }
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot seal shared memory");
+  }
+  return map(std::move(fd), bytes);
+}
+
+Result<Memfd> Memfd::adopt(Fd fd, size_t expected_bytes) {
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || static_cast<size_t>(info.st_size) != expected_bytes) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "shared memory does not have the announced %zu bytes", expected_bytes);
+  }
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "shared memory is not sealed against shrinking");
+  }
+  return map(std::move(fd), expected_bytes);
+}
+
+Result<Memfd> Memfd::map(Fd fd, size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (data == MAP_FAILED) {
+    return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot map %zu bytes of shared memory", bytes);
+  }
+  Memfd memory;
+  memory.fd_ = std::move(fd);
+  memory.data_ = static_cast<uint8_t*>(data);
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+Memfd::Memfd(Memfd&& other) noexcept
+    : fd_(std::move(other.fd_)), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Memfd& Memfd::operator=(Memfd&& other) noexcept {
+  if (this != &other) {
+    unmap();
+    fd_ = std::move(other.fd_);
+    data_ = std::exchange(other.data_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+  }
+  return *this;
+}
+
+Memfd::~Memfd() { unmap(); }
+
+void Memfd::unmap() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+  data_ = nullptr;
+}
+
+}  // namespace offpath::base

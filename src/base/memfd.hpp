@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memfd: nameless shared memory, mapped here and passed to another process as a descriptor. Sealed against
+// shrinking, so a mapping of it cannot fault because the other side truncated it.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace offpath::base {
+
+class Memfd {
+ public:
+  // Pages are allocated when first touched, so a generous size costs nothing.
+  static Result<Memfd> create(const char* name, size_t bytes);
+  // Maps a descriptor received from another process; refuses one that is not sealed or has another size.
+  static Result<Memfd> adopt(Fd fd, size_t expected_bytes);
+
+  Memfd() = default;
+  Memfd(Memfd&& other) noexcept;
+  Memfd& operator=(Memfd&& other) noexcept;
+  ~Memfd();
+
+  uint8_t* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  static Result<Memfd> map(Fd fd, size_t bytes);
+  void unmap();
+
+  Fd fd_;
+  uint8_t* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace offpath::base

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fabric: how the workers of services reach each other. One Fabric per worker, used by that worker's thread alone.
+//
+// A message is a small header (at most kMaxHeaderBytes) and an optional payload. Messages between two workers that
+// are sent through one connection arrive, but payload-carrying ones may be overtaken by later ones: whoever needs an
+// order carries it in the header. Nothing is delivered outside progress(), and a Receiver may call any function of
+// the Fabric from inside its callbacks except progress().
+//
+// Two ways a payload can arrive: `eager`, its bytes are there during on_message; or `announced`, then the receiver
+// names the buffer with fetch(), now or later: that is what bounds its memory.
+//
+// Peers are never removed. After on_peer_lost no message from that peer is delivered, sends to it complete with
+// failure, and connecting to the same address again gives the same, lost, peer.
+//
+// Adding a fabric: one folder that implements this interface and passes tests/unit/fabric.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace offpath::fabric {
+
+using Bytes = std::span<const uint8_t>;
+using Peer = uint32_t;
+using Announced = uint64_t;
+
+inline constexpr size_t kMaxHeaderBytes = 96;
+
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual void on_message(Bytes header, Bytes payload) = 0;
+  // Answer with fetch() or drop(), now or later.
+  virtual void on_announced(Bytes header, size_t payload_bytes, Announced handle) = 0;
+  virtual void on_fetched(uint64_t context, bool success) = 0;
+  // The payload of a send is the caller's again. Not called for sends without payload.
+  virtual void on_sent(uint64_t context, bool success) = 0;
+  virtual void on_peer_lost(Peer peer) = 0;
+};
+
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  virtual void set_receiver(Receiver* receiver) = 0;
+  virtual std::vector<uint8_t> address() const = 0;
+  // The same address gives the same peer. Connecting happens in the background.
+  virtual base::Result<Peer> connect(Bytes address) = 0;
+  // The header is copied; the payload must stay until on_sent(context). Never blocks.
+  virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context) = 0;
+  virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;
+  virtual void drop(Announced handle) = 0;
+  // Delivers what has come. Returns whether anything happened.
+  virtual bool progress() = 0;
+  // Readable when progress() has something to do, once arm() returned true after it. -1: none, keep polling.
+  virtual int event_fd() const = 0;
+  virtual bool arm() = 0;
+  // Sends what is queued, for at most timeout_ms; for the end of a service.
+  virtual void flush(int timeout_ms) = 0;
+};
+
+}  // namespace offpath::fabric

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/loopback/loopback.hpp"
+
+#include <cstring>
+#include <map>
+
+namespace offpath::fabric {
+
+namespace {
+struct Packet {
+  uint32_t from;
+  std::vector<uint8_t> header;
+  std::vector<uint8_t> payload;
+};
+}  // namespace
+
+struct LoopbackNetwork::State {
+  std::mt19937_64 random;
+  std::vector<std::vector<Packet>> inbox;  // by endpoint
+  std::vector<bool> gone;
+};
+
+class LoopbackFabric : public Fabric {
+ public:
+  LoopbackFabric(LoopbackNetwork::State& network, uint32_t index) : network_(network), index_(index) {}
+
+  void set_receiver(Receiver* receiver) override { receiver_ = receiver; }
+
+  std::vector<uint8_t> address() const override {
+    std::vector<uint8_t> out(sizeof(index_));
+    memcpy(out.data(), &index_, sizeof(index_));
+    return out;
+  }
+
+  base::Result<Peer> connect(Bytes address) override {
+    uint32_t index = 0;
+    if (address.size() < sizeof(index)) return base::Status::error(OFFPATH_ERR_ARGUMENT, "loopback address too short");
+    memcpy(&index, address.data(), sizeof(index));
+    if (index >= network_.inbox.size()) {
+      return base::Status::error(OFFPATH_ERR_ARGUMENT, "loopback address of nobody");
+    }
+    known_.try_emplace(index, false);
+    return Peer{index};
+  }
+
+  void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
+    const bool reachable = !network_.gone[peer] && !network_.gone[index_];
+    if (reachable) {
+      network_.inbox[peer].push_back(
+          {index_, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+    }
+    if (!payload.empty()) sent_.push_back({context, reachable});
+  }
+
+  void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
+    const auto it = announced_.find(handle);
+    const bool good = it != announced_.end() && it->second.size() == bytes;
+    if (good) memcpy(buffer, it->second.data(), bytes);
+    if (it != announced_.end()) announced_.erase(it);
+    fetched_.push_back({context, good});
+  }
+
+  void drop(Announced handle) override { announced_.erase(handle); }
+
+  bool progress() override {
+    bool busy = report_lost();
+    for (const auto& [context, good] : std::exchange(sent_, {})) receiver_->on_sent(context, good), busy = true;
+    for (const auto& [context, good] : std::exchange(fetched_, {})) receiver_->on_fetched(context, good), busy = true;
+    auto& inbox = network_.inbox[index_];
+    if (network_.gone[index_]) inbox.clear();
+    if (inbox.empty()) return busy;
+    deliver(take_one(inbox));
+    return true;
+  }
+
+  int event_fd() const override { return -1; }
+  bool arm() override { return true; }
+  void flush(int) override {}
+
+ private:
+  // Any packet may come next, except that two without payload between the same pair keep their order.
+  Packet take_one(std::vector<Packet>& inbox) {
+    size_t pick = network_.random() % inbox.size();
+    for (size_t i = 0; i < pick; ++i) {
+      if (inbox[i].from == inbox[pick].from && inbox[i].payload.empty() && inbox[pick].payload.empty()) {
+        pick = i;
+        break;
+      }
+    }
+    Packet packet = std::move(inbox[pick]);
+    inbox.erase(inbox.begin() + static_cast<std::ptrdiff_t>(pick));
+    return packet;
+  }
+
+  void deliver(Packet packet) {
+    if (network_.gone[packet.from]) return;
+    if (packet.payload.empty() || network_.random() % 2 == 0) {
+      receiver_->on_message(packet.header, packet.payload);
+      return;
+    }
+    const Announced handle = ++next_handle_;
+    const size_t bytes = packet.payload.size();
+    announced_[handle] = std::move(packet.payload);
+    receiver_->on_announced(packet.header, bytes, handle);
+  }
+
+  bool report_lost() {
+    bool any = false;
+    for (auto& [peer, reported] : known_) {
+      if (reported || !network_.gone[peer]) continue;
+      reported = any = true;
+      receiver_->on_peer_lost(peer);
+    }
+    return any;
+  }
+
+  LoopbackNetwork::State& network_;
+  uint32_t index_;
+  Receiver* receiver_ = nullptr;
+  std::map<Peer, bool> known_;  // -> loss was reported
+  std::vector<std::pair<uint64_t, bool>> sent_, fetched_;
+  std::map<Announced, std::vector<uint8_t>> announced_;
+  Announced next_handle_ = 0;
+};
+
+LoopbackNetwork::LoopbackNetwork(uint64_t seed) : state_(std::make_unique<State>()) { state_->random.seed(seed); }
+LoopbackNetwork::~LoopbackNetwork() = default;
+
+std::unique_ptr<Fabric> LoopbackNetwork::make_endpoint() {
+  state_->inbox.emplace_back();
+  state_->gone.push_back(false);
+  return std::make_unique<LoopbackFabric>(*state_, static_cast<uint32_t>(state_->inbox.size() - 1));
+}
+
+void LoopbackNetwork::cut(uint32_t index) { state_->gone[index] = true; }
+
+size_t LoopbackNetwork::in_flight() const {
+  size_t count = 0;
+  for (const auto& inbox : state_->inbox) count += inbox.size();
+  return count;
+}
+
+}  // namespace offpath::fabric

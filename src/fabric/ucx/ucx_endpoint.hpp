@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// UcxFabric: the Fabric of one ucp worker. Internal to fabric/ucx.
+#pragma once
+
+#include "fabric/fabric.hpp"
+
+#include <ucp/api/ucp.h>
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace offpath::fabric {
+
+class UcxFabric : public Fabric {
+ public:
+  explicit UcxFabric(ucp_worker_h worker) : worker_(worker) {}
+  ~UcxFabric() override;
+  ucs_status_t open();
+
+  void set_receiver(Receiver* receiver) override { receiver_ = receiver; }
+  std::vector<uint8_t> address() const override;
+  base::Result<Peer> connect(Bytes address) override;
+  void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override;
+  void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
+  void drop(Announced handle) override;
+  bool progress() override;
+  int event_fd() const override { return event_fd_; }
+  bool arm() override;
+  void flush(int timeout_ms) override;
+
+ private:
+  struct Connection {
+    UcxFabric* owner;
+    Peer peer;
+    ucp_ep_h endpoint;
+    bool lost;
+  };
+  // A send or fetch under way. Kept in a free list: UCX wants the header to stay, and the path must not allocate.
+  struct Transfer {
+    UcxFabric* owner;
+    uint64_t context;
+    bool report;
+    bool is_send;
+    uint8_t header[kMaxHeaderBytes];
+  };
+
+  static ucs_status_t on_active_message(void* self, const void* header, size_t header_bytes, void* data, size_t bytes,
+                                        const ucp_am_recv_param_t* param);
+  static void on_send_done(void* request, ucs_status_t status, void* transfer);
+  static void on_fetch_done(void* request, ucs_status_t status, size_t bytes, void* transfer);
+  static void on_endpoint_error(void* connection, ucp_ep_h endpoint, ucs_status_t status);
+
+  Transfer* take_transfer(uint64_t context, bool report, bool is_send);
+  void end_transfer(Transfer* transfer, bool success);
+
+  ucp_worker_h worker_;
+  int event_fd_ = -1;
+  Receiver* receiver_ = nullptr;
+  std::map<std::vector<uint8_t>, Peer> by_address_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+  std::vector<Transfer*> free_transfers_;
+  struct Outcome {
+    Transfer* transfer;
+    bool success;
+  };
+  std::vector<Outcome> outcomes_;  // reported from progress(), never from inside send()
+  std::vector<Peer> lost_;
+  size_t under_way_ = 0;
+};
+
+}  // namespace offpath::fabric

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fabric/ucx/ucx_fabric.hpp"
+
+#include "fabric/ucx/ucx_endpoint.hpp"
+
+#include <chrono>
+#include <cstring>
+
+namespace offpath::fabric {
+namespace {
+constexpr unsigned kMessageId = 1;
+}
+
+ucs_status_t UcxFabric::open() {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+  handler.id = kMessageId;
+  handler.cb = on_active_message;
+  handler.arg = this;
+  handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+  const ucs_status_t status = ucp_worker_set_am_recv_handler(worker_, &handler);
+  if (status != UCS_OK) return status;
+  return ucp_worker_get_efd(worker_, &event_fd_);
+}
+
+UcxFabric::~UcxFabric() {
+  receiver_ = nullptr;
+  for (const auto& connection : connections_) {
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    void* request = ucp_ep_close_nbx(connection->endpoint, &param);
+    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  }
+  ucp_worker_destroy(worker_);
+}
+
+std::vector<uint8_t> UcxFabric::address() const {
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
+  attributes.address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY;
+  if (ucp_worker_query(worker_, &attributes) != UCS_OK) return {};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(attributes.address);
+  std::vector<uint8_t> out(bytes, bytes + attributes.address_length);
+  ucp_worker_release_address(worker_, attributes.address);
+  return out;
+}
+
+base::Result<Peer> UcxFabric::connect(Bytes address) {
+  std::vector<uint8_t> key(address.begin(), address.end());
+  if (const auto known = by_address_.find(key); known != by_address_.end()) return known->second;
+  const Peer peer = static_cast<Peer>(connections_.size());
+  auto connection = std::make_unique<Connection>(Connection{this, peer, nullptr, false});
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {on_endpoint_error, connection.get()};
+  const ucs_status_t status = ucp_ep_create(worker_, &params, &connection->endpoint);
+  if (status != UCS_OK) {
+    return base::Status::error(OFFPATH_ERR_PEER_LOST, "cannot reach a peer service: %s. Check OFFPATH_UCX_NET_DEVICES on "
+                               "both nodes", ucs_status_string(status));
+  }
+  connections_.push_back(std::move(connection));
+  by_address_.emplace(std::move(key), peer);
+  return peer;
+}
+
+UcxFabric::Transfer* UcxFabric::take_transfer(uint64_t context, bool report, bool is_send) {
+  if (free_transfers_.empty()) {
+    transfers_.push_back(std::make_unique<Transfer>());
+    free_transfers_.push_back(transfers_.back().get());
+  }
+  Transfer* transfer = free_transfers_.back();
+  free_transfers_.pop_back();
+  transfer->owner = this;
+  transfer->context = context;
+  transfer->report = report;
+  transfer->is_send = is_send;
+  ++under_way_;
+  return transfer;
+}
+
+void UcxFabric::end_transfer(Transfer* transfer, bool success) {
+  --under_way_;
+  if (transfer->report) {
+    outcomes_.push_back({transfer, success});
+  } else {
+    free_transfers_.push_back(transfer);
+  }
+}
+
+void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context) {
+  Transfer* transfer = take_transfer(context, !payload.empty(), true);
+  Connection& connection = *connections_[peer];
+  if (connection.lost) return end_transfer(transfer, false);
+  memcpy(transfer->header, header.data(), header.size());
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_send_done;
+  param.user_data = transfer;
+  void* request = ucp_am_send_nbx(connection.endpoint, kMessageId, transfer->header, header.size(), payload.data(),
+                                  payload.size(), &param);
+  if (request == nullptr) return end_transfer(transfer, true);
+  if (UCS_PTR_IS_ERR(request)) end_transfer(transfer, false);
+}
+
+void UcxFabric::on_send_done(void* request, ucs_status_t status, void* user) {
+  auto* transfer = static_cast<Transfer*>(user);
+  transfer->owner->end_transfer(transfer, status == UCS_OK);
+  ucp_request_free(request);
+}
+
+ucs_status_t UcxFabric::on_active_message(void* user, const void* header, size_t header_bytes, void* data,
+                                          size_t bytes, const ucp_am_recv_param_t* param) {
+  auto* self = static_cast<UcxFabric*>(user);
+  if (self->receiver_ == nullptr) return UCS_OK;
+  const Bytes head(static_cast<const uint8_t*>(header), header_bytes);
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    self->receiver_->on_announced(head, bytes, reinterpret_cast<Announced>(data));
+    return UCS_INPROGRESS;
+  }
+  self->receiver_->on_message(head, Bytes(static_cast<const uint8_t*>(data), bytes));
+  return UCS_OK;
+}
+
+void UcxFabric::fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) {
+  Transfer* transfer = take_transfer(context, true, false);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  param.cb.recv_am = on_fetch_done;
+  param.user_data = transfer;
+  void* request = ucp_am_recv_data_nbx(worker_, reinterpret_cast<void*>(handle), buffer, bytes, &param);
+  if (UCS_PTR_IS_ERR(request)) end_transfer(transfer, false);
+}
+
+void UcxFabric::on_fetch_done(void* request, ucs_status_t status, size_t, void* user) {
+  auto* transfer = static_cast<Transfer*>(user);
+  transfer->owner->end_transfer(transfer, status == UCS_OK);
+  ucp_request_free(request);
+}
+
+void UcxFabric::drop(Announced handle) { ucp_am_data_release(worker_, reinterpret_cast<void*>(handle)); }
+
+void UcxFabric::on_endpoint_error(void* user, ucp_ep_h, ucs_status_t) {
+  auto* connection = static_cast<Connection*>(user);
+  if (connection->lost) return;
+  connection->lost = true;
+  connection->owner->lost_.push_back(connection->peer);
+}
+
+bool UcxFabric::progress() {
+  bool busy = ucp_worker_progress(worker_) != 0;
+  while (!outcomes_.empty() || !lost_.empty()) {
+    busy = true;
+    for (const Outcome& outcome : std::exchange(outcomes_, {})) {
+      Transfer& transfer = *outcome.transfer;
+      free_transfers_.push_back(outcome.transfer);
+      if (transfer.is_send) {
+        receiver_->on_sent(transfer.context, outcome.success);
+      } else {
+        receiver_->on_fetched(transfer.context, outcome.success);
+      }
+    }
+    for (const Peer peer : std::exchange(lost_, {})) receiver_->on_peer_lost(peer);
+  }
+  return busy;
+}
+
+bool UcxFabric::arm() { return outcomes_.empty() && lost_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
+
+void UcxFabric::flush(int timeout_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  ucp_request_param_t param{};
+  void* request = ucp_worker_flush_nbx(worker_, &param);
+  while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS &&
+         std::chrono::steady_clock::now() < end) {
+    ucp_worker_progress(worker_);
+  }
+  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+}
+
+}  // namespace offpath::fabric

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The session segment: the memory that one client owns and its service maps. It holds everything there is to know
+// about the client's operations, so a service that dies loses nothing. Fixed offsets, checked by golden tests.
+//
+//   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][arena: teams, arrays]
+//
+// Who writes what: the client writes a slot, sets its state to posted, puts its index into the ring and then advances
+// `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation and to done,
+// after status, when it ends. Only the client frees a slot. Slots are begun in ring order.
+// The service trusts nothing here: it copies arguments out once and checks every offset (SegmentView).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace offpath::session {
+
+inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
+inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kSlotCount = 1024;
+inline constexpr size_t kSegmentBytes = size_t{64} << 20;
+
+using Atomic32 = std::atomic<uint32_t>;
+using Atomic64 = std::atomic<uint64_t>;
+static_assert(Atomic32::is_always_lock_free && Atomic64::is_always_lock_free);
+
+enum class OpKind : uint32_t { none = 0, team_create = 1, team_destroy = 2, alltoall = 3, alltoallv = 4 };
+enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
+
+// Flags of a slot.
+inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own block alone
+
+struct alignas(64) Slot {
+  Atomic32 state;          // SlotState
+  uint32_t kind;           // OpKind
+  int32_t status;          // offpath_status_t, valid when done
+  uint32_t flags;
+  uint64_t team;           // arena offset of the TeamRecord
+  uint64_t sequence;       // of the operation in its team, from 0
+  uint64_t send;           // client addresses
+  uint64_t recv;
+  uint64_t block_bytes;    // alltoall
+  uint64_t arrays;         // alltoallv: arena offset of u64 send_bytes[P], i64 send_displs[P], recv_bytes, recv_displs
+  uint64_t progress;       // arena offset of u8[P]: bits kPulled, kServed
+  Atomic32 pulls_left;     // for a person (offpath_op_describe) and for a successor service
+  Atomic32 exports_left;
+  uint64_t reserved[5];
+};
+static_assert(sizeof(Slot) == 128);
+
+inline constexpr uint8_t kPulled = 1;  // the block of this member has arrived
+inline constexpr uint8_t kServed = 2;  // this member has what it needs from us
+
+struct TeamRecord {
+  uint8_t id[16];
+  uint32_t rank;
+  uint32_t size;
+  uint32_t address_stride;
+  Atomic32 broken;
+  Atomic64 started;        // operations begun by the service
+  uint64_t addresses;      // arena offset, size x address_stride bytes
+  uint64_t lost;           // arena offset of u8[size], set by the service
+};
+static_assert(sizeof(TeamRecord) == 56);
+
+struct Counters {
+  Atomic64 completed;
+  Atomic64 failed;
+  Atomic64 pulled_bytes;
+  Atomic64 served_bytes;
+  Atomic64 local_bytes;
+};
+
+struct SegmentHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t slot_count;
+  uint64_t segment_bytes;
+  uint64_t ring_offset;
+  uint64_t slots_offset;
+  uint64_t arena_offset;
+  uint64_t probe_address;             // in the client's private memory, holds probe_value: can the service read it?
+  uint64_t probe_value;
+  alignas(64) Atomic32 submitted;     // client
+  alignas(64) Atomic32 consumed;      // service
+  alignas(64) Atomic32 worker_sleeps; // service: ring the doorbell after advancing `submitted`
+  alignas(64) Atomic32 events;        // service: +1 per finished operation; futex word
+  Atomic32 waiters;                   // client threads asleep on `events`
+  alignas(64) Counters counters;      // service
+};
+static_assert(offsetof(SegmentHeader, submitted) == 64);
+static_assert(offsetof(SegmentHeader, counters) == 320);
+
+// Doubles as alignment of the parts.
+inline constexpr size_t kHeaderBytes = 4096;
+static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
+
+inline constexpr size_t kRingOffset = kHeaderBytes;
+inline constexpr size_t kSlotsOffset = kRingOffset + size_t{kSlotCount} * sizeof(uint32_t);
+inline constexpr size_t kArenaOffset = kSlotsOffset + size_t{kSlotCount} * sizeof(Slot);
+
+}  // namespace offpath::session

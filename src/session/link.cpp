@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session/link.hpp"
+
+#include "base/environment.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::session {
+
+using base::Environment;
+using base::Fd;
+using base::Result;
+using base::Status;
+
+Result<std::string> runtime_folder() {
+  std::string folder = Environment::text("OFFPATH_RUNTIME_DIR");
+  if (folder.empty()) {
+    const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
+    folder = xdg.empty() ? "/tmp/offpath-" + std::to_string(getuid()) : xdg + "/offpath";
+  }
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
+                                "cannot create %.100s (the service's sockets live there). Set OFFPATH_RUNTIME_DIR",
+                                folder.c_str());
+  }
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != getuid() ||
+      (info.st_mode & 077) != 0) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "%.100s is not a folder only its owner can use (others could pose as the service). Remove it, "
+                         "or set OFFPATH_RUNTIME_DIR", folder.c_str());
+  }
+  return folder;
+}
+
+std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
+  // FNV-1a: the name must differ between jobs and must not give the token away.
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const uint8_t byte : token) hash = (hash ^ byte) * 0x100000001b3ULL;
+  char name[32];
+  snprintf(name, sizeof(name), "/%016llx.sock", static_cast<unsigned long long>(hash));
+  return folder + name;
+}
+
+namespace {
+
+Result<sockaddr_un> make_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "socket path of %zu characters is too long (limit %zu). Set "
+                         "OFFPATH_RUNTIME_DIR to a shorter one", path.size(), sizeof(address.sun_path) - 1);
+  }
+  memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+}  // namespace
+
+Result<Fd> listen_at(const std::string& path) {
+  auto address = make_address(path);
+  if (!address.ok()) return address.status();
+  Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0 ||
+      listen(fd.get(), 512) != 0) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot listen at %.100s", path.c_str());
+  }
+  return fd;
+}
+
+Result<Fd> connect_to(const std::string& path) {
+  auto address = make_address(path);
+  if (!address.ok()) return address.status();
+  Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!fd.valid() || connect(fd.get(), reinterpret_cast<sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "no service at %.100s", path.c_str());
+  }
+  return fd;
+}
+
+Result<PeerCredentials> peer_credentials(int socket) {
+  ucred credentials{};
+  socklen_t length = sizeof(credentials);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
+    return Status::system_error(OFFPATH_ERR_PERMISSION, errno, "cannot tell who is at the other end of the socket");
+  }
+  return PeerCredentials{credentials.pid, credentials.uid};
+}
+
+Status send_message(int socket, const void* data, size_t bytes, int fd_to_pass) {
+  iovec part{const_cast<void*>(data), bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (fd_to_pass >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd_to_pass, sizeof(int));
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent != static_cast<ssize_t>(bytes)) {
+    return Status::system_error(OFFPATH_ERR_SERVICE_LOST, errno, "cannot send on the local socket");
+  }
+  return {};
+}
+
+Result<Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms) {
+  pollfd wait{socket, POLLIN, 0};
+  int ready;
+  do {
+    ready = poll(&wait, 1, timeout_ms);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on the local socket within %d ms", timeout_ms);
+  iovec part{data, bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t got;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  Fd passed;
+  if (got > 0) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        int fd = -1;
+        memcpy(&fd, CMSG_DATA(header), sizeof(int));
+        passed = Fd(fd);
+      }
+    }
+  }
+  if (got <= 0) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side closed the local socket");
+  if (got != static_cast<ssize_t>(bytes) || (message.msg_flags & MSG_TRUNC) != 0) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "message of %zd bytes on the local socket, expected %zu", got, bytes);
+  }
+  return passed;
+}
+
+}  // namespace offpath::session

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The local link: a Unix socket between a client and its node's service. It carries the attach exchange (with the
+// session segment's descriptor), doorbells, and by its closing the news of the other side's death. Path sockets, not
+// abstract ones: host and DPU may be in different network namespaces.
+//
+//   client -> service   AttachRequest + segment descriptor;  one byte kDoorbell;  one byte kDetach
+//   service -> client   AttachReply;  one byte kDetached
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace offpath::session {
+
+inline constexpr uint32_t kLinkVersion = 1;
+inline constexpr uint8_t kDoorbell = 'd';
+inline constexpr uint8_t kDetach = 'q';
+inline constexpr uint8_t kDetached = 'Q';
+
+struct AttachRequest {
+  uint32_t version;
+  uint32_t reserved;
+  uint64_t segment_bytes;
+  uint8_t token[OFFPATH_TOKEN_BYTES];
+};
+
+inline constexpr uint32_t kServiceSharesCores = 1;
+
+struct AttachReply {
+  uint32_t version;
+  int32_t status;
+  uint32_t flags;             // kServiceSharesCores
+  uint32_t workers;
+  uint32_t clients;
+  int32_t process;            // of the service: with a listener made by a client, SO_PEERCRED names that client
+  uint32_t address_bytes;
+  uint8_t address[OFFPATH_ADDRESS_MAX_BYTES];
+  char text[252];
+};
+
+struct PeerCredentials {
+  pid_t pid;
+  uid_t uid;
+};
+
+// The folder of the sockets, created with mode 0700 and refused if somebody else could write to it.
+base::Result<std::string> runtime_folder();
+// The socket of one job, derived from its token.
+std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
+
+base::Result<base::Fd> listen_at(const std::string& path);
+// Code OFFPATH_ERR_NO_SERVICE when nobody listens (stale or missing socket).
+base::Result<base::Fd> connect_to(const std::string& path);
+base::Result<PeerCredentials> peer_credentials(int socket);
+
+// One message, with at most one descriptor. send never raises SIGPIPE. receive: empty Fd when none came; errors when
+// the message is not exactly `bytes` long or nothing came within timeout_ms (-1: wait for ever).
+base::Status send_message(int socket, const void* data, size_t bytes, int fd_to_pass = -1);
+base::Result<base::Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms);
+
+}  // namespace offpath::session

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/message.hpp"
+
+namespace offpath::wire {
+namespace {
+
+constexpr uint8_t kMagic0 = 'O';
+constexpr uint8_t kMagic1 = 'p';
+
+// One description of each kind's fields serves both directions, so they cannot disagree.
+template <typename Codec>
+bool visit_fields(Kind kind, Codec&& codec) {
+  switch (kind) {
+    case Kind::hello:
+      return codec.team();
+    case Kind::pull:
+      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes();
+    case Kind::data:
+      return codec.pull_id() && codec.bytes() && codec.offset();
+    case Kind::offer:
+      return codec.pull_id() && codec.bytes() && codec.address() && codec.client();
+    case Kind::done:
+      return codec.team() && codec.route() && codec.tag() && codec.status();
+    case Kind::fail:
+      return codec.pull_id() && codec.status();
+    case Kind::lost:
+      return codec.team() && codec.route() && codec.status();
+  }
+  return false;
+}
+
+template <typename Derived>
+struct Fields {
+  Derived& self() { return static_cast<Derived&>(*this); }
+  bool team() { return self().raw(self().message.team.bytes.data(), self().message.team.bytes.size()); }
+  bool route() {
+    return self().number(self().message.sequence) && self().number(self().message.from) &&
+           self().number(self().message.to);
+  }
+  bool tag() { return self().number(self().message.tag); }
+  bool pull_id() { return self().number(self().message.pull_id); }
+  bool bytes() { return self().number(self().message.bytes); }
+  bool offset() { return self().number(self().message.offset); }
+  bool address() { return self().number(self().message.address); }
+  bool client() { return self().number(self().message.client); }
+  bool status() { return self().number(self().message.status); }
+};
+
+struct Writer : Fields<Writer> {
+  explicit Writer(const Message& source, std::span<uint8_t> target) : message(source), out(target) {}
+  Message message;
+  std::span<uint8_t> out;
+  size_t used = 0;
+  bool raw(const uint8_t* data, size_t bytes) {
+    memcpy(out.data() + used, data, bytes);
+    used += bytes;
+    return true;
+  }
+  template <typename T>
+  bool number(T value) {
+    auto bits = static_cast<std::make_unsigned_t<T>>(value);
+    for (size_t i = 0; i < sizeof(T); ++i) out[used++] = static_cast<uint8_t>(bits >> (8 * i));
+    return true;
+  }
+};
+
+struct Reader : Fields<Reader> {
+  explicit Reader(std::span<const uint8_t> source) : in(source) {}
+  Message message;
+  std::span<const uint8_t> in;
+  size_t used = 0;
+  bool raw(uint8_t* data, size_t bytes) {
+    if (in.size() - used < bytes) return false;
+    memcpy(data, in.data() + used, bytes);
+    used += bytes;
+    return true;
+  }
+  template <typename T>
+  bool number(T& value) {
+    if (in.size() - used < sizeof(T)) return false;
+    std::make_unsigned_t<T> bits = 0;
+    for (size_t i = 0; i < sizeof(T); ++i) {
+      bits = static_cast<std::make_unsigned_t<T>>(bits | (static_cast<std::make_unsigned_t<T>>(in[used++]) << (8 * i)));
+    }
+    value = static_cast<T>(bits);
+    return true;
+  }
+};
+
+}  // namespace
+
+size_t encode(const Message& message, std::span<uint8_t, kMaxMessageBytes> out) {
+  Writer writer(message, out);
+  const uint8_t head[4] = {kMagic0, kMagic1, kVersion, static_cast<uint8_t>(message.kind)};
+  writer.raw(head, sizeof(head));
+  visit_fields(message.kind, writer);
+  return writer.used;
+}
+
+base::Result<Message> decode(std::span<const uint8_t> in) {
+  using base::Status;
+  if (in.size() < 4 || in[0] != kMagic0 || in[1] != kMagic1) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "message of %zu bytes is not Offpath's", in.size());
+  }
+  if (in[2] != kVersion) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "message has version %u, this service speaks %u (the nodes run different "
+                         "releases). Install the same release on all nodes", in[2], kVersion);
+  }
+  Reader reader(in);
+  reader.used = 4;
+  reader.message.kind = static_cast<Kind>(in[3]);
+  if (!visit_fields(reader.message.kind, reader) || reader.used != in.size()) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has a wrong length of %zu bytes", in[3], in.size());
+  }
+  const Message& message = reader.message;
+  if (message.bytes > kMaxBlockBytes || message.offset > message.bytes) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
+  }
+  return reader.message;
+}
+
+}  // namespace offpath::wire

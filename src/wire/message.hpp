@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The messages services send each other. Pure: encode into and decode from bytes, nothing else. Little endian on the
+// wire whatever the processor; every length is checked; unknown versions and kinds are refused.
+//
+// The pull protocol (docs/architecture.md): the receiver of data asks.
+//   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `sequence`"
+//   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs
+//   offer  sender -> receiver   instead of data when both live in one service: read it yourself, it is at `address`
+//   done   receiver -> sender   all received (status 0) or given up (status < 0): the buffer is the sender's again
+//   fail   sender -> receiver   the pull cannot be served, with the reason
+//   lost   any -> any           member `from` takes no further part in operation `sequence` and later ones
+//   hello  any -> any           opens the connection, so that the death of the peer is noticed
+#pragma once
+
+#include "base/result.hpp"
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace offpath::wire {
+
+inline constexpr uint8_t kVersion = 1;
+inline constexpr size_t kMaxMessageBytes = 80;
+inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
+
+struct TeamId {
+  std::array<uint8_t, 16> bytes{};
+  auto operator<=>(const TeamId&) const = default;
+};
+
+struct TeamIdHash {
+  size_t operator()(const TeamId& id) const {  // the id is random already
+    size_t value;
+    memcpy(&value, id.bytes.data(), sizeof(value));
+    return value;
+  }
+};
+
+enum class Kind : uint8_t { hello = 1, pull = 2, data = 3, offer = 4, done = 5, fail = 6, lost = 7 };
+
+// One struct for all kinds; the fields a kind does not name are zero and not sent.
+struct Message {
+  Kind kind = Kind::hello;
+  TeamId team;             // hello pull done lost
+  uint64_t sequence = 0;   // pull done lost
+  uint32_t from = 0;       // pull done lost: the member whose data it is (lost: who is gone)
+  uint32_t to = 0;         // pull done lost: the member it is for (lost: who is told)
+  uint32_t tag = 0;        // pull done: which of from's exports to `to`
+  int32_t status = 0;      // done fail lost: offpath_status_t
+  uint64_t pull_id = 0;    // pull data offer fail: chosen at random by the receiver
+  uint64_t bytes = 0;      // pull: most that is accepted; data offer: length of the whole block
+  uint64_t offset = 0;     // data: of this chunk in the block
+  uint64_t address = 0;    // offer: in the memory of the sending client
+  uint64_t client = 0;     // offer: the sending client's id in the service
+  auto operator<=>(const Message&) const = default;
+};
+
+// Returns the number of bytes written to out (at most kMaxMessageBytes).
+size_t encode(const Message& message, std::span<uint8_t, kMaxMessageBytes> out);
+
+// Errors: OFFPATH_ERR_ARGUMENT with the reason (short, long, version, kind, value out of range).
+base::Result<Message> decode(std::span<const uint8_t> in);
+
+}  // namespace offpath::wire
