@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+
+void Engine::on_peer_lost(fabric::Peer peer) {
+  State& s = *state_;
+  s.lost_peers.insert(peer);
+  std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> lost;
+  for (const auto& [key, team] : s.teams) {
+    for (uint32_t rank = 0; rank < team->peers.size(); ++rank) {
+      if (team->peers[rank] == static_cast<int64_t>(peer)) lost.emplace_back(team, rank);
+    }
+  }
+  // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
+  for (const auto& [team, rank] : lost) {
+    if (team->lost[rank] == 0) s.observer.on_member_lost(team->spec.client, team->spec.context, rank);
+  }
+  for (const auto& [team, rank] : lost) s.lose_member(*team, rank, false);
+}
+
+bool Engine::State::report_unreachable() {
+  const auto losses = std::exchange(unreachable, {});
+  for (const auto& [team, rank] : losses) {
+    if (team != nullptr) lose_member(*team, rank, false);
+  }
+  return !losses.empty();
+}
+
+void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
+  if (team.lost[rank] == 0) observer.on_member_lost(team.spec.client, team.spec.context, rank);
+  team.lost[rank] = 1;
+  team.dead |= process;
+  std::vector<uint64_t> waiting;
+  for (const auto& [sequence, operation] : team.operations) {
+    if (needs(*operation, rank)) waiting.push_back(sequence);
+  }
+  for (const uint64_t sequence : waiting) {
+    const auto it = team.operations.find(sequence);
+    if (it != team.operations.end()) fail_for_loss(*it->second, rank);
+  }
+}
+
+bool Engine::State::needs(const Operation& operation, uint32_t rank) const {
+  for (size_t i = 0; i < operation.graph.steps.size(); ++i) {
+    const Step& step = operation.graph.steps[i];
+    if (step.kind == StepKind::pull && step.peer == rank && !operation.step_done[i]) return true;
+  }
+  for (size_t i = 0; i < operation.exports.size(); ++i) {
+    if (operation.graph.exports[i].peer == rank && operation.exports[i].state != ExportState::resolved) return true;
+  }
+  return false;
+}
+
+void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
+  Team& team = *operation.team;
+  Message lost;
+  lost.kind = Kind::lost;
+  lost.team = team.spec.id;
+  lost.sequence = operation.sequence;
+  lost.from = rank;
+  lost.status = OFFPATH_ERR_NOT_STARTED;
+  for (lost.to = 0; lost.to < team.spec.members.size(); ++lost.to) {
+    const bool reachable = lost.to != team.spec.rank && team.lost[lost.to] == 0;
+    if (reachable && lost.to != rank && needs(operation, lost.to)) send(team, lost.to, lost);
+  }
+  const bool begun = team.dead || operation.begun.contains(rank);
+  end_operation(operation,
+                begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
+                      : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What operations end with when a service or a process goes away. None may hang, none may end twice.
+#include "cluster.hpp"
+
+#include <numeric>
+
+namespace offpath::testing {
+namespace {
+
+class Loss : public ::testing::Test {
+ protected:
+  void post(uint32_t rank, uint64_t sequence) {
+    cluster.engine_of(rank).post(team[rank], sequence,
+                                 ops::expand_alltoall({rank, 4, address_of(send[rank].data()), address_of(recv[rank].data()), kBytes, true}),
+                                 sequence);
+  }
+  static constexpr size_t kBytes = 500;
+  Cluster cluster{4, 4, 23};
+  std::vector<engine::TeamHandle> team = cluster.make_team({0, 1, 2, 3}, 1);
+  std::vector<std::vector<uint8_t>> send{4, std::vector<uint8_t>(4 * kBytes, 9)}, recv{4, std::vector<uint8_t>(4 * kBytes)};
+};
+
+TEST_F(Loss, WhileIdleMeansNotStarted) {
+  for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
+  cluster.settle();
+  cluster.cut_node(3);
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 1);
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
+    EXPECT_EQ(cluster.outcome(rank, 1), OFFPATH_ERR_NOT_STARTED);
+    EXPECT_TRUE(cluster.lost_members(rank).contains({1001, 3}));
+  }
+}
+
+TEST_F(Loss, OfOneThatNeverPostedMeansNotStarted) {
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  cluster.settle();
+  cluster.cut_node(3);
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_ERR_NOT_STARTED);
+}
+
+TEST_F(Loss, InMidOperationMeansPeerLost) {
+  for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
+  for (int i = 0; i < 60; ++i) cluster.step();  // pulls have arrived everywhere, data is under way
+  cluster.cut_node(3);
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    const auto status = cluster.outcome(rank, 0);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_TRUE(*status == OFFPATH_ERR_PEER_LOST || *status == OFFPATH_OK) << offpath_status_string(*status);
+  }
+}
+
+TEST_F(Loss, AtAnyMomentNobodyHangs) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Cluster c(3, 6, seed);
+    const auto t = c.make_team({0, 1, 2, 3, 4, 5}, 1);
+    std::vector<std::vector<uint8_t>> from(6, std::vector<uint8_t>(6 * 150)), to(6, std::vector<uint8_t>(6 * 150));
+    for (uint32_t rank = 0; rank < 6; ++rank) {
+      c.engine_of(rank).post(t[rank], 0, ops::expand_alltoall({rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150, true}), 0);
+    }
+    for (uint64_t i = 0; i < seed; ++i) c.step();
+    if (seed % 2 == 0) {
+      c.cut_node(2);
+    } else {
+      c.kill_client(5);
+    }
+    c.settle();
+    for (uint32_t rank = 0; rank < 6; ++rank) {
+      const bool survivor = seed % 2 == 0 ? c.node_index(rank) != 2 : rank != 5;
+      EXPECT_TRUE(!survivor || c.outcome(rank, 0).has_value()) << "seed " << seed << " rank " << rank;
+    }
+  }
+}
+
+TEST_F(Loss, OfAProcessFailsItsPeersAndLaterOperations) {
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  post(3, 0);
+  cluster.kill_client(3);
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_ERR_PEER_LOST);
+    post(rank, 1);
+  }
+  cluster.settle();
+  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 1), OFFPATH_ERR_PEER_LOST);
+}
+
+TEST_F(Loss, AfterwardsNoUserMemoryIsTouched) {
+  for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
+  for (int i = 0; i < 60; ++i) cluster.step();
+  cluster.cut_node(3);
+  while (!cluster.outcome(0, 0)) cluster.step();
+  const auto before = recv[0];
+  cluster.settle();
+  EXPECT_EQ(recv[0], before);
+}
+
+}  // namespace
+}  // namespace offpath::testing
