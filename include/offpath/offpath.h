@@ -27,6 +27,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define OFFPATH_API_VERSION 1
 
@@ -107,7 +108,7 @@ uint32_t offpath_session_events(offpath_session_t *session);
  * Returns   OFFPATH_OK (count differs) · OFFPATH_IN_PROGRESS (time passed) · OFFPATH_ERR_SERVICE_LOST */
 offpath_status_t offpath_session_sleep(offpath_session_t *session, uint32_t seen, uint64_t timeout_ns);
 
-typedef struct offpath_session_counters {
+typedef struct offpath_counters {
   uint32_t struct_bytes;       /* in: sizeof(offpath_session_counters_t) */
   uint32_t service_pid;        /* 0 when lost */
   uint64_t posted_count;       /* operations handed to the service */
@@ -201,6 +202,7 @@ void offpath_op_describe(offpath_op_t *op, char *text, size_t capacity);
 /* Frees a finished operation; an unfinished one is freed when it finishes. NULL is allowed. */
 void offpath_op_free(offpath_op_t *op);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/launcher.hpp"
+
+#include "base/environment.hpp"
+#include "base/fd.hpp"
+#include "session/link.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+extern char** environ;
+
+namespace offpath::client {
+namespace {
+
+using base::Environment;
+using base::Fd;
+using base::Status;
+
+constexpr int kListenFd = 3;
+constexpr int kTokenFd = 4;
+constexpr size_t kStackBytes = 64 << 10;
+
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&start_service), &info) == 0 || info.dli_fname == nullptr) return ".";
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string find_service() {
+  const std::string chosen = Environment::text("OFFPATH_SERVICE_PATH");
+  if (!chosen.empty()) return chosen;
+  const std::string folder = own_folder();
+  // Build tree or plain prefix (lib/), Debian's lib/<triplet>/, a private folder below those.
+  for (const char* relative : {"/../bin/offpathd", "/../../bin/offpathd", "/offpathd", "/../../../bin/offpathd"}) {
+    const std::string path = folder + relative;
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "offpathd";
+}
+
+std::string format_cores(const cpu_set_t& set) {
+  std::string out;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) out += (out.empty() ? "" : ",") + std::to_string(core);
+  }
+  return out;
+}
+
+// Online cores that this process is not bound to.
+std::string spare_cores(const cpu_set_t& mine) {
+  cpu_set_t spare;
+  CPU_ZERO(&spare);
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  for (int core = 0; core < online; ++core) {
+    if (!CPU_ISSET(core, &mine)) CPU_SET(core, &spare);
+  }
+  return format_cores(spare);
+}
+
+// Returns "" with *share where any core will do.
+base::Result<std::string> choose_cores(const char* given, bool share) {
+  if (given != nullptr && *given != '\0') return std::string(given);
+  const std::string configured = Environment::text("OFFPATH_SERVICE_CORES");
+  if (!configured.empty()) return configured;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof(mine), &mine);
+  const std::string spare = spare_cores(mine);
+  if (!spare.empty()) return spare;
+  if (share) return format_cores(mine);
+  return Status::error(OFFPATH_ERR_NO_SERVICE, "no core is left for the service (it never takes the application's "
+                       "uninvited). Leave a core free, name one in OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1");
+}
+
+std::vector<std::string> wrapper_words() {
+  std::vector<std::string> words;
+  std::string wrapper = Environment::text("OFFPATH_SERVICE_WRAPPER");
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  for (size_t at; (at = wrapper.find("%h")) != std::string::npos;) wrapper.replace(at, 2, host);
+  for (size_t begin = 0; begin < wrapper.size();) {
+    const size_t end = std::min(wrapper.find(' ', begin), wrapper.size());
+    if (end > begin) words.push_back(wrapper.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// Everything the new process needs, made before the clone: afterwards only system calls are allowed.
+struct Launch {
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  int listening = -1;
+  int token = -1;
+  int null_device = -1;
+  uint8_t* stack = nullptr;
+  volatile int error = 0;
+};
+
+// Shares our memory, suspended parent: no allocation, no locks, no return.
+int become_service(void* data) {
+  auto* launch = static_cast<Launch*>(data);
+  setsid();
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Out of the way of the numbers below first.
+  const int listening = fcntl(launch->listening, F_DUPFD, 10);
+  const int token = fcntl(launch->token, F_DUPFD, 10);
+  const int null_device = fcntl(launch->null_device, F_DUPFD, 10);
+  for (int fd = 0; fd < 3; ++fd) dup2(null_device, fd);
+  dup2(listening, kListenFd);
+  dup2(token, kTokenFd);
+  syscall(SYS_close_range, kTokenFd + 1, ~0U, 0);
+  execvpe(launch->arguments[0], launch->arguments.data(), launch->environment.data());
+  launch->error = errno;
+  _exit(127);
+}
+
+int spawn_orphan(void* data) {
+  auto* launch = static_cast<Launch*>(data);
+  // Signal 0: nobody is told when it ends.
+  if (clone(become_service, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK, data) < 0) launch->error = errno;
+  _exit(0);
+}
+
+}  // namespace
+
+Status start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
+  const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
+  const auto cores = choose_cores(params.service_cores, share);
+  if (!cores.ok()) return cores.status();
+  std::vector<std::string> words = wrapper_words();
+  const std::string program = find_service();
+  words.insert(words.end(), {program, "--listen-fd", std::to_string(kListenFd), "--token-fd",
+                             std::to_string(kTokenFd), "--socket-path", socket_path, "--cores", cores.value()});
+  if (share) words.push_back("--share");
+
+  Launch launch;
+  for (std::string& word : words) launch.arguments.push_back(word.data());
+  launch.arguments.push_back(nullptr);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) launch.environment.push_back(*entry);
+  }
+  launch.environment.push_back(nullptr);
+
+  auto listening = session::listen_at(socket_path);
+  if (!listening.ok()) return listening.status();
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  Fd token_read(pipe_fds[0]), token_write(pipe_fds[1]);
+  if (write(token_write.get(), params.job_token, sizeof(params.job_token)) != sizeof(params.job_token)) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the job token");
+  }
+  token_write.reset();
+  Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
+  launch.listening = listening->get();
+  launch.token = token_read.get();
+  launch.null_device = null_device.get();
+  void* stacks = mmap(nullptr, 2 * kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stacks == MAP_FAILED) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot start the service");
+  launch.stack = static_cast<uint8_t*>(stacks);
+  const int child = clone(spawn_orphan, launch.stack + 2 * kStackBytes, CLONE_VM | CLONE_VFORK, &launch);
+  const int clone_error = errno;
+  if (child > 0) {
+    while (waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+  }
+  munmap(stacks, 2 * kStackBytes);
+  const int error = child < 0 ? clone_error : launch.error;
+  if (error != 0) {
+    unlink(socket_path.c_str());
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, error, "cannot execute '%.80s' (it is the service that moves "
+                                "the data). Install it, or set OFFPATH_SERVICE_PATH", launch.arguments[0]);
+  }
+  return {};
+}
+
+}  // namespace offpath::client

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting the service: a process that is nobody's child, holds none of this process's descriptors, and already has
+// the listening socket, so whoever connects is served as soon as it runs.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <string>
+
+namespace offpath::client {
+
+// Creates the socket and starts offpathd on it. Returns when the program was executed, not when it serves.
+base::Status start_service(const std::string& socket_path, const offpath_attach_params_t& params);
+
+}  // namespace offpath::client

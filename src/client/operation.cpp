@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/result.hpp"
+#include "client/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+using offpath::base::ErrnoGuard;
+namespace layout = offpath::session;
+using layout::OpKind;
+using layout::Slot;
+using layout::SlotState;
+
+namespace {
+
+bool counts(OpKind kind) { return kind == OpKind::alltoall || kind == OpKind::alltoallv; }
+
+void copy_own_block(offpath_op& op) {
+  if (op.own_bytes > 0) memcpy(op.own_target, op.own_source, op.own_bytes);
+  op.own_bytes = 0;
+}
+
+}  // namespace
+
+// ---- posting ---------------------------------------------------------------------------------------------------
+
+offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpath_op** out) {
+  offpath_op& op = *owned;
+  reap_orphans();
+  if (counts(op.kind)) {
+    if (lost || team_record(*op.team).broken.load(std::memory_order_acquire) != 0) return OFFPATH_ERR_NOT_STARTED;
+    op.sequence = op.team->next_sequence;
+  }
+  if (!queue.empty() || !submit(op)) {
+    if (outstanding == 0 && queue.empty()) return OFFPATH_ERR_NO_MEMORY;  // nothing will ever make room
+    queue.push_back(&op);
+  }
+  ++op.team->unfinished;
+  if (counts(op.kind)) {
+    ++op.team->next_sequence;
+    ++posted_count;
+  }
+  if (out != nullptr) {
+    *out = owned.release();
+  } else {
+    orphans.push_back(std::move(owned));
+  }
+  return OFFPATH_OK;
+}
+
+bool offpath_session::submit(offpath_op& op) {
+  if (free_slots.empty()) return false;
+  const uint64_t arrays_bytes = op.arrays.size() * sizeof(uint64_t);
+  op.progress_offset = arena.allocate(op.team->size);
+  op.arrays_offset = arrays_bytes > 0 ? arena.allocate(arrays_bytes) : 0;
+  if (op.progress_offset == 0 || (arrays_bytes > 0 && op.arrays_offset == 0)) {
+    arena.release(op.progress_offset, op.team->size);
+    return false;
+  }
+  memset(at<uint8_t>(op.progress_offset), 0, op.team->size);
+  if (arrays_bytes > 0) memcpy(at<uint8_t>(op.arrays_offset), op.arrays.data(), arrays_bytes);
+  op.slot = free_slots.back();
+  free_slots.pop_back();
+  ++outstanding;
+  Slot& entry = slot(op.slot);
+  entry.kind = static_cast<uint32_t>(op.kind);
+  entry.status = OFFPATH_IN_PROGRESS;
+  entry.flags = op.flags;
+  entry.team = op.team->record;
+  entry.sequence = op.sequence;
+  entry.send = op.send;
+  entry.recv = op.recv;
+  entry.block_bytes = op.block_bytes;
+  entry.arrays = op.arrays_offset;
+  entry.progress = op.progress_offset;
+  entry.state.store(static_cast<uint32_t>(SlotState::posted), std::memory_order_release);
+  layout::SegmentHeader& head = header();
+  const uint32_t position = head.submitted.load(std::memory_order_relaxed);
+  at<layout::Atomic32>(layout::kRingOffset)[position % layout::kSlotCount].store(op.slot, std::memory_order_relaxed);
+  head.submitted.store(position + 1, std::memory_order_seq_cst);
+  ring();
+  return true;
+}
+
+void offpath_session::drain_queue() {
+  while (!queue.empty() && !lost && submit(*queue.front())) queue.pop_front();
+}
+
+void offpath_session::reap_orphans() {
+  for (size_t i = 0; i < orphans.size();) {
+    if (settle(*orphans[i]) == OFFPATH_IN_PROGRESS) {
+      ++i;
+    } else {
+      orphans.erase(orphans.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+// ---- finishing -------------------------------------------------------------------------------------------------
+
+offpath_status_t offpath_session::settle(offpath_op& op) {
+  const auto known = static_cast<offpath_status_t>(op.status.load(std::memory_order_acquire));
+  if (known != OFFPATH_IN_PROGRESS) return known;
+  if (op.slot != offpath_op::kQueued) {
+    Slot& entry = slot(op.slot);
+    if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
+      finish(op, static_cast<offpath_status_t>(entry.status));
+      return static_cast<offpath_status_t>(op.status.load());
+    }
+  }
+  if (!lost) return OFFPATH_IN_PROGRESS;
+  const bool begun = counts(op.kind) && op.slot != offpath_op::kQueued &&
+                     op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
+  finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
+  return static_cast<offpath_status_t>(op.status.load());
+}
+
+void offpath_session::finish(offpath_op& op, offpath_status_t status) {
+  if (status == OFFPATH_OK) copy_own_block(op);
+  if (op.slot != offpath_op::kQueued) {
+    arena.release(op.progress_offset, op.team->size);
+    arena.release(op.arrays_offset, op.arrays.size() * sizeof(uint64_t));
+    slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
+    free_slots.push_back(op.slot);
+    --outstanding;
+  } else {
+    std::erase(queue, &op);
+  }
+  // A failed operation is redone by the caller from the staged data, so that stays until the op is freed.
+  if (status == OFFPATH_OK) op.staging.reset();
+  offpath_team* team = op.team;
+  --team->unfinished;
+  op.status.store(status, std::memory_order_release);
+  team->let_go |= op.kind == OpKind::team_destroy || lost;
+  if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);
+  drain_queue();
+}
+
+// ---- C API -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::unique_ptr<offpath_op> make_op(offpath_team_t* team, OpKind kind, const void* send, void* recv) {
+  auto op = std::make_unique<offpath_op>();
+  op->session = team->session;
+  op->team = team;
+  op->kind = kind;
+  op->send = reinterpret_cast<uint64_t>(send);
+  op->recv = reinterpret_cast<uint64_t>(recv);
+  return op;
+}
+
+// On shared cores the caller's memcpy is cheaper than the service's two system calls; in place there is no own block.
+void arrange_own_block(offpath_op& op, const uint8_t* source, uint8_t* target, size_t bytes) {
+  if ((op.session->service.flags & layout::kServiceSharesCores) == 0) return;
+  op.flags |= layout::kOwnBlockByClient;
+  op.own_source = source;
+  op.own_target = target;
+  op.own_bytes = bytes;
+}
+
+offpath_status_t post_locked(std::unique_ptr<offpath_op> op, offpath_op_t** out) {
+  offpath_session& session = *op->session;
+  std::lock_guard lock(session.mutex);
+  return session.post(std::move(op), out);
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_alltoall(offpath_team_t* team, const void* send, void* recv, uint64_t bytes_per_peer,
+                                  offpath_op_t** out) {
+  if (team == nullptr || out == nullptr || (bytes_per_peer > 0 && (recv == nullptr || send == nullptr))) {
+    return OFFPATH_ERR_ARGUMENT;
+  }
+  ErrnoGuard guard;
+  *out = nullptr;
+  if (!team->session->mine()) return OFFPATH_ERR_STATE;
+  auto op = make_op(team, OpKind::alltoall, send, recv);
+  op->block_bytes = bytes_per_peer;
+  if (send == OFFPATH_IN_PLACE) {
+    const size_t total = size_t{team->size} * bytes_per_peer;
+    op->staging.reset(new (std::nothrow) uint8_t[total]);
+    if (op->staging == nullptr) return OFFPATH_ERR_NO_MEMORY;
+    memcpy(op->staging.get(), recv, total);
+    op->send = reinterpret_cast<uint64_t>(op->staging.get());
+    op->flags |= layout::kOwnBlockByClient;
+  } else {
+    const size_t own = size_t{team->rank} * bytes_per_peer;
+    arrange_own_block(*op, static_cast<const uint8_t*>(send) + own, static_cast<uint8_t*>(recv) + own, bytes_per_peer);
+  }
+  return post_locked(std::move(op), out);
+}
+
+offpath_status_t offpath_alltoallv(offpath_team_t* team, const void* send, const uint64_t* send_bytes,
+                                   const int64_t* send_displs_bytes, void* recv, const uint64_t* recv_bytes,
+                                   const int64_t* recv_displs_bytes, offpath_op_t** out) {
+  if (team == nullptr || out == nullptr || recv_bytes == nullptr || recv_displs_bytes == nullptr) {
+    return OFFPATH_ERR_ARGUMENT;
+  }
+  const bool in_place = send == OFFPATH_IN_PLACE;
+  if (!in_place && (send_bytes == nullptr || send_displs_bytes == nullptr)) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  *out = nullptr;
+  if (!team->session->mine()) return OFFPATH_ERR_STATE;
+  const size_t size = team->size;
+  auto op = make_op(team, OpKind::alltoallv, send, recv);
+  op->arrays.resize(4 * size);
+  uint64_t* arrays = op->arrays.data();
+  memcpy(arrays + 2 * size, recv_bytes, size * sizeof(uint64_t));
+  memcpy(arrays + 3 * size, recv_displs_bytes, size * sizeof(int64_t));
+  auto* target = static_cast<uint8_t*>(recv);
+  if (in_place) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < size; ++i) {
+      arrays[i] = recv_bytes[i];
+      arrays[size + i] = total;
+      total += recv_bytes[i];
+    }
+    op->staging.reset(new (std::nothrow) uint8_t[total + 1]);
+    if (op->staging == nullptr) return OFFPATH_ERR_NO_MEMORY;
+    for (size_t i = 0; i < size; ++i) {
+      if (recv_bytes[i] > 0) memcpy(&op->staging[arrays[size + i]], target + recv_displs_bytes[i], recv_bytes[i]);
+    }
+    op->send = reinterpret_cast<uint64_t>(op->staging.get());
+    op->flags |= layout::kOwnBlockByClient;
+  } else {
+    memcpy(arrays, send_bytes, size * sizeof(uint64_t));
+    memcpy(arrays + size, send_displs_bytes, size * sizeof(int64_t));
+    const uint32_t rank = team->rank;
+    if (send_bytes[rank] > recv_bytes[rank]) return OFFPATH_ERR_TRUNCATED;
+    if (send_bytes[rank] > 0) {
+      arrange_own_block(*op, static_cast<const uint8_t*>(send) + send_displs_bytes[rank],
+                        target + recv_displs_bytes[rank], send_bytes[rank]);
+    }
+  }
+  return post_locked(std::move(op), out);
+}
+
+offpath_status_t offpath_op_test(offpath_op_t* op) {
+  const auto known = static_cast<offpath_status_t>(op->status.load(std::memory_order_acquire));
+  if (known != OFFPATH_IN_PROGRESS) return known;
+  offpath_session& session = *op->session;
+  const uint32_t slot = op->slot;
+  const bool done = slot != offpath_op::kQueued && session.slot(slot).state.load(std::memory_order_acquire) ==
+                                                       static_cast<uint32_t>(SlotState::done);
+  ErrnoGuard guard;
+  if (!done && !session.lost && ++op->test_count % 1024 != 0) {
+    if (slot != offpath_op::kQueued) return OFFPATH_IN_PROGRESS;
+  }
+  if (!session.mine()) return OFFPATH_ERR_STATE;
+  if (!done) session.check_alive();
+  std::lock_guard lock(session.mutex);
+  if (slot == offpath_op::kQueued) session.reap_orphans(), session.drain_queue();
+  return session.settle(*op);
+}
+
+offpath_status_t offpath_op_help(offpath_op_t* op) {
+  const offpath_status_t status = offpath_op_test(op);
+  if (status != OFFPATH_IN_PROGRESS) return status;
+  std::lock_guard lock(op->session->mutex);
+  copy_own_block(*op);
+  return OFFPATH_IN_PROGRESS;
+}
+
+offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  offpath_session& session = *op->session;
+  while (true) {
+    const uint32_t seen = offpath_session_events(&session);
+    const offpath_status_t status = offpath_op_help(op);
+    if (status != OFFPATH_IN_PROGRESS) return status;
+    const auto passed = static_cast<uint64_t>((Clock::now() - start).count());
+    if (passed >= timeout_ns) return OFFPATH_IN_PROGRESS;
+    offpath_session_sleep(&session, seen, std::min<uint64_t>(timeout_ns - passed, 100000000));
+  }
+}
+
+void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
+  ErrnoGuard guard;
+  if (capacity == 0) return;
+  std::lock_guard lock(op->session->mutex);
+  const char* name = op->kind == OpKind::alltoall ? "alltoall" : "alltoallv";
+  const auto sequence = static_cast<unsigned long long>(op->sequence);
+  const auto status = static_cast<offpath_status_t>(op->status.load());
+  if (status != OFFPATH_IN_PROGRESS || op->slot == offpath_op::kQueued) {
+    snprintf(text, capacity, "%s #%llu: %s", name, sequence,
+             status == OFFPATH_IN_PROGRESS ? "waits for a free operation slot" : offpath_status_string(status));
+    return;
+  }
+  const Slot& entry = op->session->slot(op->slot);
+  const auto* progress = op->session->at<uint8_t>(op->progress_offset);
+  int used = snprintf(text, capacity, "%s #%llu: %u blocks to come, %u to give; waits for rank", name, sequence,
+                      entry.pulls_left.load(), entry.exports_left.load());
+  int named = 0;
+  for (uint32_t rank = 0; rank < op->team->size && used > 0 && static_cast<size_t>(used) < capacity; ++rank) {
+    const bool open = rank != op->team->rank && progress[rank] != (layout::kPulled | layout::kServed);
+    if (!open) continue;
+    if (++named > 8) {
+      snprintf(text + used, capacity - static_cast<size_t>(used), " ...");
+      return;
+    }
+    used += snprintf(text + used, capacity - static_cast<size_t>(used), " %u", rank);
+  }
+}
+
+void offpath_op_free(offpath_op_t* op) {
+  if (op == nullptr) return;
+  ErrnoGuard guard;
+  std::unique_ptr<offpath_op> owned(op);
+  offpath_session& session = *op->session;
+  if (!session.mine()) {
+    owned.release();  // the child has a copy of the parent's object; leave it alone
+    return;
+  }
+  std::lock_guard lock(session.mutex);
+  if (session.settle(*op) != OFFPATH_IN_PROGRESS) return;
+  op->freed = true;
+  session.orphans.push_back(std::move(owned));
+}
+
+}  // extern "C"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/session.hpp"
+
+#include "base/result.hpp"
+#include "session/futex.hpp"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+using offpath::base::ErrnoGuard;
+namespace layout = offpath::session;
+
+namespace {
+constexpr size_t kPage = 4096;
+constexpr uint64_t kMaxSleepNs = 1000000000;
+}  // namespace
+
+offpath_session::offpath_session(offpath::base::Memfd memory)
+    : segment(std::move(memory)), arena(layout::kArenaOffset, layout::kSegmentBytes) {
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) {
+    fork_mark = static_cast<uint8_t*>(page);
+    *fork_mark = 1;
+    madvise(page, kPage, MADV_WIPEONFORK);
+  }
+  layout::SegmentHeader& head = header();
+  head.version = layout::kVersion;
+  head.slot_count = layout::kSlotCount;
+  head.segment_bytes = layout::kSegmentBytes;
+  head.ring_offset = layout::kRingOffset;
+  head.slots_offset = layout::kSlotsOffset;
+  head.arena_offset = layout::kArenaOffset;
+  head.probe_address = reinterpret_cast<uint64_t>(&probe);
+  head.magic = layout::kMagic;
+  free_slots.reserve(layout::kSlotCount);
+  for (uint32_t i = layout::kSlotCount; i > 0; --i) free_slots.push_back(i - 1);
+}
+
+offpath_session::~offpath_session() {
+  if (fork_mark != nullptr) munmap(fork_mark, kPage);
+}
+
+layout::SegmentHeader& offpath_session::header() const { return *at<layout::SegmentHeader>(0); }
+layout::Slot& offpath_session::slot(uint32_t index) const { return at<layout::Slot>(layout::kSlotsOffset)[index]; }
+layout::TeamRecord& offpath_session::team_record(const offpath_team& team) const {
+  return *at<layout::TeamRecord>(team.record);
+}
+
+bool offpath_session::check_alive() {
+  if (lost.load(std::memory_order_relaxed)) return false;
+  char byte;
+  const ssize_t got = recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+    // The dead service cannot remove its socket any more.
+    if (!lost.exchange(true)) unlink(socket_path.c_str());
+    return false;
+  }
+  return true;
+}
+
+void offpath_session::ring() {
+  layout::SegmentHeader& head = header();
+  if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return;
+  if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return;
+  ++doorbell_count;
+  const uint8_t doorbell = layout::kDoorbell;
+  if (send(socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) check_alive();
+}
+
+extern "C" {
+
+void offpath_session_detach(offpath_session_t* session) {
+  if (session == nullptr) return;
+  ErrnoGuard guard;
+  if (session->mine() && session->check_alive()) {
+    const uint8_t leave = layout::kDetach;
+    uint8_t answer = 0;
+    if (layout::send_message(session->socket.get(), &leave, 1).ok()) {
+      [[maybe_unused]] const auto reply = layout::receive_message(session->socket.get(), &answer, 1, 1000);
+    }
+  }
+  delete session;
+}
+
+offpath_status_t offpath_session_address(offpath_session_t* session, void* address, size_t capacity,
+                                         size_t* address_bytes) {
+  if (session == nullptr || address == nullptr || address_bytes == nullptr ||
+      capacity < session->service.address_bytes) {
+    return OFFPATH_ERR_ARGUMENT;
+  }
+  memcpy(address, session->service.address, session->service.address_bytes);
+  *address_bytes = session->service.address_bytes;
+  return OFFPATH_OK;
+}
+
+int offpath_session_alive(offpath_session_t* session) {
+  ErrnoGuard guard;
+  return session != nullptr && session->mine() && session->check_alive() ? 1 : 0;
+}
+
+uint32_t offpath_session_events(offpath_session_t* session) {
+  return session->header().events.load(std::memory_order_acquire);
+}
+
+offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen, uint64_t timeout_ns) {
+  ErrnoGuard guard;
+  if (!session->mine()) return OFFPATH_ERR_STATE;
+  layout::SegmentHeader& head = session->header();
+  if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
+  if (session->lost) return OFFPATH_ERR_SERVICE_LOST;
+  head.waiters.fetch_add(1, std::memory_order_seq_cst);
+  layout::futex_wait(head.events, seen, std::min(timeout_ns, kMaxSleepNs));
+  head.waiters.fetch_sub(1, std::memory_order_seq_cst);
+  if (head.events.load(std::memory_order_acquire) != seen) return OFFPATH_OK;
+  return session->check_alive() ? OFFPATH_IN_PROGRESS : OFFPATH_ERR_SERVICE_LOST;
+}
+
+offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters) {
+  if (session == nullptr || counters == nullptr || counters->struct_bytes != sizeof(*counters)) {
+    return OFFPATH_ERR_ARGUMENT;
+  }
+  ErrnoGuard guard;
+  const layout::Counters& c = session->header().counters;
+  counters->completed_count = c.completed.load(std::memory_order_relaxed);
+  counters->failed_count = c.failed.load(std::memory_order_relaxed);
+  counters->pulled_bytes = c.pulled_bytes.load(std::memory_order_relaxed);
+  counters->served_bytes = c.served_bytes.load(std::memory_order_relaxed);
+  counters->local_bytes = c.local_bytes.load(std::memory_order_relaxed);
+  {
+    std::lock_guard lock(session->mutex);
+    counters->posted_count = session->posted_count;
+    counters->doorbell_count = session->doorbell_count;
+  }
+  counters->service_pid = session->lost ? 0 : static_cast<uint32_t>(session->service_pid);
+  counters->service_workers_count = session->service.workers;
+  counters->service_clients_count = session->service.clients;
+  counters->service_cpu_ns = 0;
+  clockid_t clock;
+  timespec used{};
+  if (!session->lost && clock_getcpuclockid(session->service_pid, &clock) == 0 && clock_gettime(clock, &used) == 0) {
+    counters->service_cpu_ns = static_cast<uint64_t>(used.tv_sec) * 1000000000 + static_cast<uint64_t>(used.tv_nsec);
+  }
+  return OFFPATH_OK;
+}
+
+}  // extern "C"

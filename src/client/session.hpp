@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The objects behind the C API's handles. Internal to client/.
+//
+// One mutex per session guards slots, arena, queue and lists; completion is read without it. Operations that find no
+// free slot or arena space wait in `queue`, private to the client, and are submitted in order as others finish: a
+// posting call never blocks.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/memfd.hpp"
+#include "client/arena.hpp"
+#include "session/layout.hpp"
+#include "session/link.hpp"
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+struct offpath_op {
+  offpath_session* session = nullptr;
+  offpath_team* team = nullptr;
+  offpath::session::OpKind kind{};
+  uint64_t sequence = 0;
+  // What goes into the slot.
+  uint64_t send = 0;
+  uint64_t recv = 0;
+  uint64_t block_bytes = 0;
+  std::vector<uint64_t> arrays;       // alltoallv: 4 x size entries
+  uint32_t flags = 0;
+  // The own block, when the service leaves it to us.
+  const void* own_source = nullptr;
+  void* own_target = nullptr;
+  size_t own_bytes = 0;
+  std::unique_ptr<uint8_t[]> staging;  // in place: what was in the buffer when the operation was posted
+  // Where it is.
+  static constexpr uint32_t kQueued = UINT32_MAX;
+  uint32_t slot = kQueued;
+  uint64_t arrays_offset = 0;
+  uint64_t progress_offset = 0;
+  std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
+  bool freed = false;
+  uint32_t test_count = 0;
+};
+
+struct offpath_team {
+  offpath_session* session = nullptr;
+  uint64_t record = 0;                 // arena offset
+  uint32_t rank = 0;
+  uint32_t size = 0;
+  uint32_t nodes = 0;
+  uint64_t addresses = 0;
+  uint64_t addresses_bytes = 0;
+  uint64_t lost = 0;
+  uint64_t next_sequence = 0;
+  uint32_t unfinished = 0;
+  bool destroyed = false;
+  bool let_go = false;                 // the service has forgotten it
+};
+
+struct offpath_session {
+  explicit offpath_session(offpath::base::Memfd memory);
+  ~offpath_session();
+
+  offpath::session::SegmentHeader& header() const;
+  offpath::session::Slot& slot(uint32_t index) const;
+  offpath::session::TeamRecord& team_record(const offpath_team& team) const;
+  template <typename T>
+  T* at(uint64_t offset) const {
+    return reinterpret_cast<T*>(segment.data() + offset);
+  }
+
+  // False in a forked child: the session belongs to the parent.
+  bool mine() const { return fork_mark != nullptr && *fork_mark == 1; }
+  // Looks at the socket. Never blocks.
+  bool check_alive();
+
+  // All with the mutex held.
+  offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
+  bool submit(offpath_op& op);          // false: no slot or no arena space now
+  void ring();
+  void drain_queue();
+  void reap_orphans();
+  // Takes the result out of the slot if there is one; returns the operation's status.
+  offpath_status_t settle(offpath_op& op);
+  void finish(offpath_op& op, offpath_status_t status);
+  void release_team(offpath_team* team);
+
+  std::mutex mutex;
+  offpath::base::Memfd segment;
+  offpath::base::Fd socket;
+  offpath::session::AttachReply service{};
+  pid_t service_pid = 0;
+  uint64_t probe = 0;                   // the service reads it to prove that it may
+  std::atomic<bool> lost{false};
+  std::string socket_path;
+  uint8_t* fork_mark = nullptr;         // a page the kernel clears in forked children
+  offpath::client::Arena arena;
+  std::vector<uint32_t> free_slots;
+  std::deque<offpath_op*> queue;
+  std::vector<std::unique_ptr<offpath_op>> orphans;  // freed by the caller, or ours, and not finished
+  std::vector<std::unique_ptr<offpath_team>> teams;
+  uint64_t posted_count = 0;
+  uint64_t doorbell_count = 0;
+  uint32_t outstanding = 0;
+};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// offpathd: the service. Started by the first client of a job on a node, which gives it a listening socket and the
+// job's token; can also be started by hand for a look at its options.
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "service/service.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <cstdio>
+
+namespace {
+
+using offpath::base::Environment;
+using offpath::base::Status;
+
+Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
+  size_t used = 0;
+  while (used < sizeof(token)) {
+    const ssize_t got = read(fd, token + used, sizeof(token) - used);
+    if (got <= 0) return Status::error(OFFPATH_ERR_ARGUMENT, "no job token on descriptor %d", fd);
+    used += static_cast<size_t>(got);
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  offpath::service::ServiceOptions options;
+  int listening = -1;
+  int token_fd = -1;
+  CLI::App app("Offpath's service: moves communication for the processes of one job on this node.\n"
+               "Clients start it by themselves; see 'offpath run --help'.", "offpathd");
+  app.set_version_flag("--version", "offpathd " OFFPATH_VERSION);
+  app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)")->required();
+  app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->required();
+  app.add_option("--socket-path", options.socket_path, "path of that socket; removed at the end");
+  app.add_option("--cores", options.cores, "cores for the workers, e.g. 2,3 or 4-7");
+  app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
+  CLI11_PARSE(app, argc, argv);
+
+  signal(SIGPIPE, SIG_IGN);
+  options.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
+  options.engine.chunk_bytes = Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
+  options.engine.chunks_in_flight = static_cast<uint32_t>(
+      Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
+  const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
+  const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;
+  const std::string log_path = Environment::text("OFFPATH_SERVICE_LOG");
+  Status status;
+  if (!offpath::base::log_open(log_path.c_str(), log_level)) {
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "cannot write the service's log '%.100s'. Correct OFFPATH_SERVICE_LOG",
+                           log_path.c_str());
+  }
+  if (status.ok()) status = read_token(token_fd, options.token);
+  if (status.ok()) status = Environment::problem();
+  close(token_fd);
+
+  const std::string socket_path = options.socket_path;
+  offpath::service::Service service(std::move(options));
+  if (status.ok()) status = service.start();
+  if (!status.ok()) {
+    fprintf(stderr, "offpathd: %s\n", status.text());
+    offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
+    if (!socket_path.empty()) unlink(socket_path.c_str());
+    offpath::service::Service::refuse(listening, status);
+    return 1;
+  }
+  service.serve(listening);
+  return 0;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/placement.hpp"
+
+#include <hwloc.h>
+
+#include <cerrno>
+#include <mutex>
+
+namespace offpath::service {
+
+using base::Status;
+
+Status bind_this_thread(const std::string& cores) {
+  if (cores.empty()) return {};
+  static std::mutex mutex;
+  static hwloc_topology_t topology = nullptr;
+  std::lock_guard lock(mutex);
+  if (topology == nullptr && (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "hwloc cannot read the machine's topology");
+  }
+  hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  Status status;
+  if (hwloc_bitmap_list_sscanf(set, cores.c_str()) != 0 || hwloc_bitmap_iszero(set)) {
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7",
+                           cores.c_str());
+  } else if (hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD) != 0) {
+    status = Status::system_error(OFFPATH_ERR_ARGUMENT, errno, "cannot run on cores %.60s (they do not exist or this "
+                                  "job may not use them)", cores.c_str());
+  }
+  hwloc_bitmap_free(set);
+  return status;
+}
+
+}  // namespace offpath::service

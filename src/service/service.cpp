@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/service.hpp"
+
+#include "base/log.hpp"
+#include "base/random.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+
+namespace offpath::service {
+
+using base::Fd;
+using base::LogLevel;
+using base::Status;
+using engine::ClientId;
+
+namespace {
+constexpr int kAttachTimeoutMs = 2000;
+constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
+constexpr std::chrono::microseconds kSpin{20};
+
+// Without early exit, so that the time tells nothing about the token.
+bool same_token(const uint8_t* a, const uint8_t* b) {
+  uint8_t difference = 0;
+  for (size_t i = 0; i < OFFPATH_TOKEN_BYTES; ++i) difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+void fill_refusal(session::AttachReply& reply, const Status& status) {
+  reply.status = status.code();
+  snprintf(reply.text, sizeof(reply.text), "%s", status.text());
+}
+}  // namespace
+
+Service::Service(ServiceOptions options) : options_(std::move(options)), changed_(eventfd(0, EFD_CLOEXEC)) {
+  base::fill_random(id_.data(), id_.size());
+}
+
+Service::~Service() {
+  for (auto& worker : workers_) worker->stop();
+}
+
+Status Service::start() {
+  auto context = fabric::UcxContext::create();
+  if (!context.ok()) return context.status();
+  context_ = std::move(context.value());
+  for (uint32_t i = 0; i < options_.workers; ++i) {
+    auto endpoint = context_->make_endpoint();
+    if (!endpoint.ok()) return endpoint.status();
+    Worker::Options worker;
+    worker.index = i;
+    worker.cores = options_.cores;
+    worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
+    worker.engine = options_.engine;
+    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint.value()), *this,
+                                                [this](ClientId client) { remove(client); }));
+  }
+  for (auto& worker : workers_) {
+    if (const Status status = worker->start(); !status.ok()) return status;
+  }
+  base::log_write(LogLevel::info, "serving with %u worker(s) on cores '%s'%s", options_.workers, options_.cores.c_str(),
+                  options_.shares_cores ? ", shared with the application" : "");
+  return {};
+}
+
+void Service::serve(int listening) {
+  bool had_client = false;
+  while (true) {
+    pollfd waits[2] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}};
+    const bool none = client_count_ == 0;
+    const int timeout = !none ? -1 : had_client ? kLingerMs : options_.first_client_timeout_ms;
+    const int ready = poll(waits, 2, timeout);
+    if (ready < 0 && errno != EINTR) break;
+    if (ready == 0 && client_count_ == 0) break;
+    if ((waits[1].revents & POLLIN) != 0) {
+      uint64_t value;
+      [[maybe_unused]] const ssize_t got = read(changed_.get(), &value, sizeof(value));
+    }
+    if ((waits[0].revents & POLLIN) != 0) {
+      attach(listening);
+      had_client = true;
+    }
+  }
+  base::log_write(LogLevel::info, "ends: no clients");
+  unlink(options_.socket_path.c_str());
+  for (auto& worker : workers_) worker->stop();
+}
+
+void Service::refuse(int listening, const Status& reason) {
+  pollfd wait{listening, POLLIN, 0};
+  while (poll(&wait, 1, kAttachTimeoutMs) > 0) {
+    Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+    session::AttachReply reply{};
+    reply.version = session::kLinkVersion;
+    fill_refusal(reply, reason);
+    [[maybe_unused]] const auto status = session::send_message(socket.get(), &reply, sizeof(reply));
+  }
+}
+
+void Service::attach(int listening) {
+  Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.valid()) return;
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  const int raw = socket.get();
+  const auto credentials = session::peer_credentials(raw);
+  session::AttachRequest request{};
+  auto segment_fd = session::receive_message(raw, &request, sizeof(request), kAttachTimeoutMs);
+  Status status;
+  if (!credentials.ok()) {
+    status = credentials.status();
+  } else if (!segment_fd.ok()) {
+    status = segment_fd.status();
+  } else if (credentials->uid != getuid()) {
+    status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another user");
+  } else if (request.version != session::kLinkVersion) {
+    status = Status::error(OFFPATH_ERR_NO_SERVICE, "library and service are of different releases. Install them together");
+  } else if (!same_token(request.token, options_.token)) {
+    status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another job");
+  }
+  auto segment = base::Result<base::Memfd>(status);
+  if (status.ok()) {
+    segment = base::Memfd::adopt(std::move(segment_fd.value()), request.segment_bytes);
+    status = segment.status();
+  }
+  auto view = base::Result<session::SegmentView>(status);
+  if (status.ok()) {
+    view = session::SegmentView::open(std::move(segment.value()));
+    status = view.status();
+  }
+  std::shared_ptr<memory::Memory> memory;
+  if (status.ok()) {
+    memory = memory::make_cma(credentials->pid);
+    const session::SegmentHeader& header = view->header();
+    uint64_t value = 0;
+    status = memory->read(&value, header.probe_address, sizeof(value));
+    if (status.ok() && value != header.probe_value) {
+      status = Status::error(OFFPATH_ERR_PERMISSION, "the service reads another process than its client (different "
+                             "process id namespaces). Run both in one");
+    }
+  }
+  Worker* worker = workers_[(next_client_ - 1) % workers_.size()].get();
+  if (status.ok()) {
+    session::MemberAddress address;
+    address.service = id_;
+    address.worker = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
+    address.fabric = worker->fabric_address();
+    const auto bytes = address.encode();
+    status = bytes.status();
+    if (status.ok()) {
+      reply.address_bytes = static_cast<uint32_t>(bytes.value().size());
+      std::copy(bytes.value().begin(), bytes.value().end(), reply.address);
+    }
+  }
+  if (!status.ok()) {
+    base::log_write(LogLevel::warn, "refused a client: %s", status.text());
+    fill_refusal(reply, status);
+    [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
+    return;
+  }
+  const ClientId id = next_client_++;
+  {
+    std::unique_lock lock(clients_mutex_);
+    clients_[id] = memory;
+  }
+  reply.flags = options_.shares_cores ? session::kServiceSharesCores : 0;
+  reply.workers = options_.workers;
+  reply.process = getpid();
+  reply.clients = ++client_count_;
+  base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
+  [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
+  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_), memory);
+}
+
+void Service::remove(ClientId client) {
+  {
+    std::unique_lock lock(clients_mutex_);
+    clients_.erase(client);
+  }
+  --client_count_;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
+}
+
+void Service::send(uint32_t worker, const wire::Message& message) {
+  if (worker < workers_.size()) workers_[worker]->send(message);
+}
+
+std::shared_ptr<memory::Memory> Service::memory_of(ClientId client) {
+  std::shared_lock lock(clients_mutex_);
+  const auto it = clients_.find(client);
+  return it == clients_.end() ? nullptr : it->second;
+}
+
+}  // namespace offpath::service

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Service: accepts the clients of one job of one user on one node, and spreads them over workers. Ends when the last
+// client has gone, or when none came within the first-client timeout.
+#pragma once
+
+#include "base/fd.hpp"
+#include "engine/engine.hpp"
+#include "fabric/ucx/ucx_fabric.hpp"
+#include "service/worker.hpp"
+#include "session/link.hpp"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace offpath::service {
+
+struct ServiceOptions {
+  std::string cores;             // empty: wherever the system likes
+  uint32_t workers = 1;
+  bool shares_cores = false;     // with the application
+  int first_client_timeout_ms = 30000;
+  engine::Config engine;
+  std::string socket_path;       // removed at the end
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};
+};
+
+class Service : public engine::Neighbours {
+ public:
+  explicit Service(ServiceOptions options);
+  ~Service() override;
+
+  // Opens the fabric and starts the workers.
+  base::Status start();
+  // Serves on the listening socket until the last client has gone.
+  void serve(int listening);
+  // Refuses every client with this reason, for a service that could not start.
+  static void refuse(int listening, const base::Status& reason);
+
+  // Neighbours
+  void send(uint32_t worker, const wire::Message& message) override;
+  std::shared_ptr<memory::Memory> memory_of(engine::ClientId client) override;
+
+ private:
+  void attach(int listening);
+  base::Status admit(int socket, session::AttachReply& reply);
+  void remove(engine::ClientId client);
+
+  ServiceOptions options_;
+  session::ServiceId id_{};
+  std::unique_ptr<fabric::UcxContext> context_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::shared_mutex clients_mutex_;
+  std::map<engine::ClientId, std::shared_ptr<memory::Memory>> clients_;
+  engine::ClientId next_client_ = 1;
+  std::atomic<uint32_t> client_count_{0};
+  base::Fd changed_;  // eventfd: a client has gone
+};
+
+}  // namespace offpath::service

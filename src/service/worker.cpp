@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/worker.hpp"
+
+#include "base/log.hpp"
+#include "service/placement.hpp"
+#include "session/link.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <future>
+
+namespace offpath::service {
+namespace {
+constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
+constexpr uint64_t kFabricTag = UINT64_MAX;
+constexpr int kFlushTimeoutMs = 1000;
+}  // namespace
+
+using engine::ClientId;
+
+Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
+               std::function<void(ClientId)> on_gone)
+    : options_(std::move(options)),
+      fabric_(std::move(fabric)),
+      address_(fabric_->address()),
+      engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
+      on_gone_(std::move(on_gone)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  watch(alarm_.get(), kAlarmTag);
+  if (fabric_->event_fd() >= 0) watch(fabric_->event_fd(), kFabricTag);
+}
+
+Worker::~Worker() { stop(); }
+
+void Worker::watch(int fd, uint64_t tag) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+base::Status Worker::start() {
+  std::promise<base::Status> bound;
+  auto result = bound.get_future();
+  thread_ = std::thread([this, &bound] {
+    const base::Status status = bind_this_thread(options_.cores);
+    const bool go = status.ok();
+    bound.set_value(status);
+    if (go) loop();
+  });
+  const base::Status status = result.get();
+  if (!status.ok()) thread_.join();
+  return status;
+}
+
+void Worker::stop() {
+  if (!thread_.joinable()) return;
+  run([this] { stopping_ = true; });
+  thread_.join();
+}
+
+void Worker::run(std::function<void()> task) {
+  bool first;
+  {
+    std::lock_guard lock(tasks_mutex_);
+    first = tasks_.empty();
+    tasks_.push_back(std::move(task));
+  }
+  const uint64_t one = 1;
+  if (first) [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
+}
+
+void Worker::send(const wire::Message& message) {
+  run([this, message] { engine_->on_neighbour_message(message); });
+}
+
+void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory) {
+  auto shared = std::make_shared<std::unique_ptr<ServedClient>>(std::move(client));  // std::function must be copyable
+  run([this, shared, memory] {
+    ServedClient& added = **shared;
+    const ClientId id = added.id();
+    engine_->add_client(id, memory);
+    clients_[id] = std::move(*shared);
+    watch(added.socket(), id);
+  });
+}
+
+void Worker::loop() {
+  auto last_busy = std::chrono::steady_clock::now();
+  while (!stopping_) {
+    if (work()) {
+      if (options_.spin.count() > 0) last_busy = std::chrono::steady_clock::now();
+      continue;
+    }
+    if (options_.spin.count() > 0 && std::chrono::steady_clock::now() - last_busy < options_.spin) continue;
+    sleep();
+  }
+  fabric_->flush(kFlushTimeoutMs);
+}
+
+bool Worker::work() {
+  bool busy = run_tasks();
+  for (auto& [id, client] : clients_) {
+    while (client->take_submission(*engine_)) busy = true;
+  }
+  return engine_->progress() || busy;
+}
+
+bool Worker::run_tasks() {
+  std::vector<std::function<void()>> tasks;
+  {
+    std::lock_guard lock(tasks_mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const auto& task : tasks) task();
+  return !tasks.empty();
+}
+
+// Announce, look again, then sleep: whoever submits after the look rings the doorbell.
+void Worker::sleep() {
+  bool pending = false;
+  for (auto& [id, client] : clients_) {
+    client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
+    pending |= client->has_submission();
+  }
+  if (!pending && fabric_->arm()) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll_.get(), events, 64, -1);
+    for (int i = 0; i < count; ++i) {
+      const uint64_t tag = events[i].data.u64;
+      if (tag == kAlarmTag) {
+        uint64_t value;
+        [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
+      } else if (tag != kFabricTag) {
+        read_socket(tag);
+      }
+    }
+  }
+  for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+void Worker::read_socket(ClientId id) {
+  const auto it = clients_.find(id);
+  if (it == clients_.end()) return;
+  uint8_t byte = 0;
+  const ssize_t got = recv(it->second->socket(), &byte, 1, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got == 1 && byte == session::kDoorbell) return;
+  drop_client(id, got == 1 && byte == session::kDetach);
+}
+
+void Worker::drop_client(ClientId id, bool detached) {
+  base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
+                  detached ? "detached" : "is gone without detaching");
+  auto client = std::move(clients_.at(id));
+  clients_.erase(id);
+  // What it submitted before it left still counts: peers may wait for it.
+  if (detached) {
+    while (client->take_submission(*engine_)) {
+    }
+  }
+  engine_->remove_client(id);
+  if (detached) [[maybe_unused]] const auto status = session::send_message(client->socket(), &session::kDetached, 1);
+  client.reset();
+  on_gone_(id);
+}
+
+void Worker::on_pulled(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_pulled(operation, peer, bytes, local);
+}
+
+void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
+}
+
+void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_finished(operation, status);
+}
+
+void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank);
+}
+
+}  // namespace offpath::service

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Worker: a thread with its own event loop, fabric endpoint and engine; owns some clients. It sleeps in epoll when
+// there is nothing to do, and spins briefly before that only when it has cores of its own.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "service/served_client.hpp"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace offpath::service {
+
+class Worker : public engine::Observer {
+ public:
+  struct Options {
+    uint32_t index = 0;
+    std::string cores;
+    std::chrono::nanoseconds spin{0};
+    engine::Config engine;
+  };
+
+  // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
+  Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
+         std::function<void(engine::ClientId)> on_gone);
+  ~Worker() override;
+
+  std::vector<uint8_t> fabric_address() const { return address_; }
+  // The status of binding the thread is known when this returns.
+  base::Status start();
+  void stop();
+
+  // From any thread: runs `task` on the worker's thread, soon.
+  void run(std::function<void()> task);
+  void send(const wire::Message& message);
+  void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
+
+  // Observer
+  void on_pulled(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
+  void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
+  void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;
+  void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank) override;
+
+ private:
+  void loop();
+  bool work();
+  void sleep();
+  bool run_tasks();
+  void watch(int fd, uint64_t tag);
+  void read_socket(engine::ClientId id);
+  void drop_client(engine::ClientId id, bool detached);
+
+  Options options_;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::vector<uint8_t> address_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::function<void(engine::ClientId)> on_gone_;
+  base::Fd epoll_, alarm_;
+  std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
+  std::mutex tasks_mutex_;
+  std::vector<std::function<void()>> tasks_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace offpath::service
