@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The back end's only exported function: hands the table of handlers to the doorway.
+#include "backend.h"
+
+#include "handlers.hpp"
+#include "job.hpp"
+#include "native.hpp"
+
+namespace {
+
+void* const kHandlers[] = {
+#define OFFPATH_MPI_FUNCTION(name) reinterpret_cast<void*>(&offpath::mpi::handlers::name),
+#include "functions.def"
+#undef OFFPATH_MPI_FUNCTION
+};
+
+uint64_t service_cpu_ns() { return offpath::mpi::job.service_cpu_ns(); }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
+  if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
+  if (!offpath::mpi::native.load(backend->mpi)) return -1;
+  // Opened too late (an MPI used natively before we came): what was built natively stays native.
+  int initialized = 0;
+  if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
+  for (int i = 0; i < OFFPATH_FUNCTION_COUNT; ++i) backend->handlers[i] = kHandlers[i];
+  backend->service_cpu_ns = &service_cpu_ns;
+  return 0;
+}

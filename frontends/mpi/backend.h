@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the doorway (liboffpath_mpi.so) and a back end (liboffpath_mpi_<mpi>.so) say to each other: one call, made by
+ * the doorway when the first intercepted function is called. Both come from one build; the sizes are checked anyway.
+ */
+#ifndef OFFPATH_FRONTENDS_MPI_BACKEND_H
+#define OFFPATH_FRONTENDS_MPI_BACKEND_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+#define OFFPATH_MPI_FUNCTION(name) OFFPATH_FUNCTION_##name,
+#include "functions.def"
+#undef OFFPATH_MPI_FUNCTION
+  OFFPATH_FUNCTION_COUNT
+};
+
+typedef struct offpath_backend {
+  uint32_t struct_bytes;
+  uint32_t function_count;
+  void *mpi;                         /* in: dlopen handle of the loaded MPI library */
+  void **handlers;                   /* out: function_count entries */
+  uint64_t (*service_cpu_ns)(void);  /* out */
+} offpath_backend_t;
+
+/* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */
+typedef int offpath_backend_open_function(offpath_backend_t *backend);
+#define OFFPATH_BACKEND_OPEN "offpath_mpi_backend_open"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

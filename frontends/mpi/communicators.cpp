@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "communicators.hpp"
+
+#include "base/random.hpp"
+#include "engine.hpp"
+#include "handlers.hpp"
+#include "job.hpp"
+#include "native.hpp"
+
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <unordered_set>
+
+namespace offpath::mpi {
+namespace {
+
+// A shadow communicator takes a context id of the native library, which has as few as 2048.
+constexpr size_t kMaxTeams = 256;
+
+// While it lives, errors on a communicator come back to us instead of the application's handler.
+class ErrorsReturn {
+ public:
+  explicit ErrorsReturn(MPI_Comm comm) : comm_(comm) {
+    native.Comm_get_errhandler(comm_, &saved_);
+    native.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ~ErrorsReturn() {
+    native.Comm_set_errhandler(comm_, saved_);
+    native.Errhandler_free(&saved_);
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler saved_ = MPI_ERRHANDLER_NULL;
+};
+
+bool all_agree(MPI_Comm comm, bool own) {
+  int mine = own ? 1 : 0;
+  int all = 0;
+  return native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all == 1;
+}
+
+// The members' ranks in MPI_COMM_WORLD; empty if any is from another world.
+std::vector<int> world_ranks(MPI_Group group, int size) {
+  std::vector<int> own(static_cast<size_t>(size));
+  std::vector<int> world(static_cast<size_t>(size));
+  std::iota(own.begin(), own.end(), 0);
+  if (native.Group_translate_ranks(group, size, own.data(), job.world_group(), world.data()) != MPI_SUCCESS) return {};
+  for (const int rank : world) {
+    if (rank == MPI_UNDEFINED || rank < 0) return {};
+  }
+  return world;
+}
+
+bool worth_a_team(const std::vector<int>& members) {
+  std::unordered_set<uint32_t> nodes;
+  for (const int rank : members) nodes.insert(job.node_of(rank));
+  return !members.empty() && job.policy().offloads(static_cast<uint32_t>(nodes.size()));
+}
+
+offpath_team_t* create_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
+  offpath_team_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.rank = static_cast<uint32_t>(rank);
+  params.size = static_cast<uint32_t>(members.size());
+  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
+  if (rank == 0) base::fill_random(params.id, sizeof(params.id));
+  if (native.Bcast(params.id, sizeof(params.id), MPI_BYTE, 0, comm) != MPI_SUCCESS) return nullptr;
+  std::vector<std::byte> addresses(members.size() * OFFPATH_ADDRESS_MAX_BYTES);
+  for (size_t i = 0; i < members.size(); ++i) {
+    memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], job.address_of(members[i]), OFFPATH_ADDRESS_MAX_BYTES);
+  }
+  params.addresses = addresses.data();
+  offpath_team_t* team = nullptr;
+  offpath_error_t error{};
+  if (offpath_team_create(job.session(), &params, &team, &error) != OFFPATH_OK) {
+    say(job.settings(), LogLevel::info, "a communicator of %zu ranks stays native: %s", members.size(), error.text);
+    return nullptr;
+  }
+  return team;
+}
+
+void build_team(MPI_Comm comm, MPI_Group group) {
+  int rank = 0;
+  int size = 0;
+  native.Comm_rank(comm, &rank);
+  native.Comm_size(comm, &size);
+  const std::vector<int> members = world_ranks(group, size);
+  if (!worth_a_team(members)) return;
+  const ErrorsReturn errors_return(comm);
+  if (!all_agree(comm, offpath_session_alive(job.session()) != 0 && engine.team_count() < kMaxTeams)) return;
+  // Not MPI_Comm_dup: that would run the application's attribute callbacks.
+  MPI_Comm shadow = MPI_COMM_NULL;
+  const bool has_shadow = native.Comm_create(comm, group, &shadow) == MPI_SUCCESS;
+  if (has_shadow) native.Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);
+  offpath_team_t* handle = create_team(comm, rank, members);
+  const bool able = has_shadow && handle != nullptr && native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
+  if (!all_agree(comm, able)) {
+    offpath_team_destroy(handle);
+    if (has_shadow) native.Comm_free(&shadow);
+    return;
+  }
+  auto team = std::make_unique<Team>(comm, shadow, handle, rank, size);
+  Team* const value = team.get();
+  engine.adopt(std::move(team));
+  native.Comm_set_attr(comm, job.keyval(), value);
+}
+
+}  // namespace
+
+int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int forget_communicator(MPI_Comm comm, int, void* value, void*) {
+  if (value != nullptr) engine.forget_comm(comm, *static_cast<Team*>(value));
+  return MPI_SUCCESS;
+}
+
+void adopt_communicator(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
+  const Inside inside;
+  int inter = 0;
+  int size = 0;
+  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return;
+  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return;
+  MPI_Group group = MPI_GROUP_NULL;
+  if (native.Comm_group(comm, &group) != MPI_SUCCESS) return;
+  try {
+    build_team(comm, group);
+  } catch (const std::exception&) {
+    // Out of memory. The other ranks wait in an agreement we cannot answer; MPI itself does no better here.
+    say(job.settings(), LogLevel::error, "out of memory while a communicator was made");
+  }
+  native.Group_free(&group);
+}
+
+namespace handlers {
+namespace {
+
+int adopted(int code, const MPI_Comm* made) {
+  if (code == MPI_SUCCESS) adopt_communicator(*made);
+  return code;
+}
+
+}  // namespace
+
+int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopted(native.Comm_dup(comm, made), made); }
+
+int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+  return adopted(native.Comm_dup_with_info(comm, info, made), made);
+}
+
+int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  return adopted(native.Comm_split(comm, color, key, made), made);
+}
+
+int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  return adopted(native.Comm_split_type(comm, type, key, info, made), made);
+}
+
+int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  return adopted(native.Comm_create(comm, group, made), made);
+}
+
+int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  return adopted(native.Comm_create_group(comm, group, tag, made), made);
+}
+
+int Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder, MPI_Comm* made) {
+  return adopted(native.Cart_create(comm, dimensions, sizes, periods, reorder, made), made);
+}
+
+int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
+  return adopted(native.Cart_sub(comm, remain, made), made);
+}
+
+int Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made) {
+  return adopted(native.Graph_create(comm, nodes, index, edges, reorder, made), made);
+}
+
+int Dist_graph_create(MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[],
+                      const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
+  return adopted(
+      native.Dist_graph_create(comm, count, sources, degrees, destinations, weights, info, reorder, made), made);
+}
+
+int Dist_graph_create_adjacent(MPI_Comm comm, int in_degree, const int sources[], const int source_weights[],
+                               int out_degree, const int destinations[], const int destination_weights[],
+                               MPI_Info info, int reorder, MPI_Comm* made) {
+  return adopted(native.Dist_graph_create_adjacent(comm, in_degree, sources, source_weights, out_degree, destinations,
+                                                   destination_weights, info, reorder, made),
+                 made);
+}
+
+int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
+  return adopted(native.Intercomm_merge(comm, high, made), made);
+}
+
+int Comm_free(MPI_Comm* comm) {
+  const int code = native.Comm_free(comm);
+  if (job.active() && !Inside::here()) engine.retire();
+  return code;
+}
+
+int Comm_disconnect(MPI_Comm* comm) {
+  const int code = native.Comm_disconnect(comm);
+  if (job.active() && !Inside::here()) engine.retire();
+  return code;
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

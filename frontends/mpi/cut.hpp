@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the ranks of a team agree where to go on natively after a service was lost.
+//
+// Every rank says one word to every other, once it knows of the loss (from its service, or from another's word): how
+// many of its operations its service had begun if that service is the lost one, how many it had posted at all. The
+// words are sent once and never changed, so all ranks decide from the same ones:
+//   cut    largest number begun at a lost service: operations below it may have had an effect there, they cannot be
+//          done again and are errors unless they are done;
+//   dirty  largest number posted by anyone: operations from cut to dirty had no effect at a lost service, but living
+//          ones may have moved data, which matters only for operations that overwrite what they send (in place).
+// A rank that waits for the words longer than the configured time gives up and says so: all ranks then fail what is
+// left. Words are small eager messages on the shadow communicator: saying one never waits for anybody.
+//
+// Threads: under the engine's lock.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace offpath::mpi {
+
+struct Word {
+  uint64_t begun = 0;   // at the lost service; 0 when the sender's own service lives
+  uint64_t posted = 0;
+  uint64_t gave_up = 0;
+};
+
+class Cut {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Cut(MPI_Comm shadow, int rank, int size) : shadow_(shadow), rank_(rank), size_(size) {}
+
+  // Receives what has arrived. Returns true if any word was heard so far.
+  bool listen();
+  // Says our own word. Once.
+  void say(const Word& own, Clock::time_point now);
+  void give_up();
+
+  bool said() const { return said_; }
+  bool decided() const { return said_ && heard_count_ == size_ - 1; }
+  bool given_up() const { return combined_.gave_up != 0; }
+  bool late(Clock::time_point now, Clock::duration limit) const { return said_ && !decided() && now - since_ > limit; }
+  const Word& own() const { return own_; }
+  uint64_t cut() const { return combined_.begun; }
+  uint64_t dirty() const { return combined_.posted; }
+
+ private:
+  void send_to_all(const Word& word);
+  void combine(const Word& word);
+
+  MPI_Comm shadow_;
+  int rank_;
+  int size_;
+  bool said_ = false;
+  int heard_count_ = 0;
+  std::vector<bool> heard_;
+  Clock::time_point since_{};
+  Word own_;
+  Word farewell_;
+  Word combined_;
+};
+
+}  // namespace offpath::mpi

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The doorway: exports MPI_X and PMPI_X for every X of functions.def as a jump through a table (trampolines.S). All
+ * entries first point to the resolver, which the first call of any of them runs, on whichever thread and however early.
+ * It has no constructor: a program that never calls MPI is not touched.
+ *
+ *   MPI_X   another preloaded tool's MPI_X where there is one behind us, else as PMPI_X
+ *   PMPI_X  the back end's handler, or the native function when Offpath is off
+ */
+#ifndef OFFPATH_FRONTENDS_MPI_DOORWAY_H
+#define OFFPATH_FRONTENDS_MPI_DOORWAY_H
+
+/* Slot order: MPI_X and PMPI_X in turns, in the order of functions.def. */
+#define OFFPATH_SLOT_BYTES 8
+
+#ifndef __ASSEMBLER__
+#include <stddef.h>
+
+/* Where the loaded MPI is and which one. */
+typedef enum offpath_mpi_kind { OFFPATH_MPI_NONE, OFFPATH_MPI_OPENMPI, OFFPATH_MPI_MPICH } offpath_mpi_kind_t;
+typedef struct offpath_loaded_mpi {
+  offpath_mpi_kind_t kind;
+  void *handle; /* from dlopen; kept open */
+  void *base;   /* load address, as dladdr reports it */
+} offpath_loaded_mpi_t;
+
+/* Finds the MPI library among the loaded objects by the symbols they define, also one that was opened with RTLD_LOCAL. */
+offpath_loaded_mpi_t offpath_locate_mpi(void);
+
+/* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason. */
+int offpath_open_backend(const offpath_loaded_mpi_t *mpi, void **handlers, unsigned count, char *reason,
+                         size_t reason_capacity);
+
+/* Called by the lazy entries: returns where slot number `slot` jumps to. errno is kept. */
+void *offpath_doorway_resolve(unsigned long slot);
+#endif
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine.hpp"
+
+#include "native.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+
+Engine engine;
+
+int Engine::query_callback(void*, MPI_Status* status) {
+  // What a collective's status holds: nothing. Failures are reported by our waiting functions, which know how.
+  native.Status_set_elements(status, MPI_BYTE, 0);
+  native.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return MPI_SUCCESS;
+}
+
+int Engine::free_callback(void* argument) {
+  auto& operation = *static_cast<Operation*>(argument);
+  engine.requests_.erase(operation.request);
+  release(operation);
+  return MPI_SUCCESS;
+}
+
+int Engine::cancel_callback(void*, int) { return MPI_SUCCESS; }
+
+void Engine::release(Operation& operation) {
+  if (operation.owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (operation.error != MPI_SUCCESS) engine.attention_.fetch_sub(1, std::memory_order_relaxed);
+  delete &operation;
+}
+
+Team::Route Engine::route(Team& team) {
+  std::lock_guard lock(mutex_);
+  return team.route();
+}
+
+Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_Request* request, int* code) {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  const Team::Route route = team.route();
+  if (route != Team::Route::service) return route;
+  active_.reserve(active_.size() + 1);
+  Operation& operation = *prepared;
+  *code = native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
+  if (*code != MPI_SUCCESS) return Team::Route::error;
+  prepared.release();  // now owned by its request and its team
+  attention_.fetch_add(1, std::memory_order_relaxed);
+  requests_.insert(operation.request, &operation);
+  const bool was_idle = team.idle();
+  team.add(&operation);
+  if (was_idle) active_.push_back(&team);
+  *request = operation.request;
+  return route;
+}
+
+void Engine::count_posted(const Operation& operation) {
+  ++posted_count_;
+  counters_.offloaded_count.fetch_add(1, std::memory_order_relaxed);
+  counters_.offloaded_bytes.fetch_add(static_cast<uint64_t>(operation.recv.total_bytes()), std::memory_order_relaxed);
+}
+
+void Engine::finish(Operation& operation, int error) {
+  if (operation.op != nullptr) {
+    if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) {
+      // The ranks gave up on it, but a service may still write: staging memory must outlive us.
+      operation.send.abandon_staging();
+      operation.recv.abandon_staging();
+    }
+    offpath_op_free(operation.op);
+    operation.op = nullptr;
+    --posted_count_;
+  }
+  operation.send.release();
+  operation.recv.release();
+  operation.state = OperationState::finished;
+  operation.error = error;
+}
+
+void Engine::complete(Operation& operation) {
+  auto& counter = operation.error == MPI_SUCCESS ? counters_.completed_count : counters_.failed_count;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
+  operation.finished.store(true, std::memory_order_release);
+  native.Grequest_complete(operation.request);
+  release(operation);
+}
+
+void Engine::progress() {
+  const Inside inside;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (Team* team : active_) team->advance();
+  std::erase_if(active_, [](const Team* team) { return team->idle(); });
+}
+
+void Engine::progress_all() {
+  progress();
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  for (const auto& team : teams_) team->check();
+}
+
+bool Engine::drained() {
+  std::lock_guard lock(mutex_);
+  return active_.empty();
+}
+
+void Engine::adopt(std::unique_ptr<Team> team) {
+  std::lock_guard lock(mutex_);
+  teams_.reserve(teams_.size() + 1);
+  teams_by_comm_.insert(team->comm(), team.get());
+  teams_.push_back(std::move(team));
+}
+
+void Engine::forget_comm(MPI_Comm comm, Team& team) {
+  teams_by_comm_.erase(comm);
+  team.forget_comm();
+}
+
+size_t Engine::team_count() {
+  std::lock_guard lock(mutex_);
+  return teams_.size();
+}
+
+void Engine::retire() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  std::erase_if(teams_, [](const auto& team) { return team->retirable(); });
+}
+
+void Engine::clear() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  active_.clear();
+  teams_.clear();
+}
+
+std::vector<MPI_Comm> Engine::communicators() {
+  std::lock_guard lock(mutex_);
+  std::vector<MPI_Comm> found;
+  for (const auto& team : teams_) {
+    if (team->comm() != MPI_COMM_NULL) found.push_back(team->comm());
+  }
+  return found;
+}
+
+}  // namespace offpath::mpi

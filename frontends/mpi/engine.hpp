@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything offloaded and not yet finished, moved on from inside the application's MPI calls.
+//
+// Threads: any. One lock over teams and operations; it may be held during native calls, and is never taken in a
+// callback of the native library. A thread that finds it taken while progressing leaves the work to the holder.
+#pragma once
+
+#include "errors.hpp"
+#include "operation.hpp"
+#include "tables.hpp"
+#include "team.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace offpath::mpi {
+
+struct EngineCounters {
+  std::atomic<uint64_t> offloaded_count{0};
+  std::atomic<uint64_t> native_count{0};   // calls that could have been offloaded but stayed native
+  std::atomic<uint64_t> offloaded_bytes{0};
+  std::atomic<uint64_t> completed_count{0};
+  std::atomic<uint64_t> failed_count{0};
+  std::atomic<uint64_t> wait_ns{0};
+  std::atomic<uint64_t> post_ns{0};
+};
+
+class Engine {
+ public:
+  // Non-zero: some operation is under way, or failed and not yet reported. Zero is the waiting functions' fast path.
+  bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
+
+  // Hands an operation to its team and gives the application its request. Where the team says otherwise nothing is
+  // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason.
+  Team::Route submit(Team& team, std::unique_ptr<Operation> operation, MPI_Request* request, int* code);
+  // As submit would answer now; to spare the preparation.
+  Team::Route route(Team& team);
+
+  // Moves everything on; also native communication. Never waits.
+  void progress();
+  // As progress(), for all teams, also those without operations: a rank at its end answers the others.
+  void progress_all();
+  // Nothing under way any more.
+  bool drained();
+
+  // The operation behind a request of ours, or nullptr. Lives as long as the request; hold() for longer.
+  Operation* find(MPI_Request request) const { return requests_.find(request); }
+  static void hold(Operation& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Operation& operation);
+
+  // Teams. adopt takes ownership; may throw bad_alloc, then the team is destroyed.
+  void adopt(std::unique_ptr<Team> team);
+  Team* find_team(MPI_Comm comm) const { return teams_by_comm_.find(comm); }
+  void forget_comm(MPI_Comm comm, Team& team);
+  size_t team_count();
+  // Frees teams whose communicator is gone and whose operations are done.
+  void retire();
+  // Lets go of all teams; everything is drained. For each the communicator's attribute was already removed.
+  void clear();
+  // The communicators of all teams, for their attributes to be removed.
+  std::vector<MPI_Comm> communicators();
+
+  // For Team, under the lock.
+  void finish(Operation& operation, int error);
+  void complete(Operation& operation);
+  void count_posted(const Operation& operation);
+  uint64_t posted_count() const { return posted_count_; }
+  Errors& errors() { return errors_; }
+  EngineCounters& counters() { return counters_; }
+
+ private:
+  static int query_callback(void* operation, MPI_Status* status);
+  static int free_callback(void* operation);
+  static int cancel_callback(void* operation, int complete);
+
+  std::mutex mutex_;
+  std::atomic<uint64_t> attention_{0};
+  uint64_t posted_count_ = 0;  // at the service now
+  std::vector<std::unique_ptr<Team>> teams_;
+  std::vector<Team*> active_;  // teams with operations
+  HandleTable<MPI_Request, Operation> requests_;
+  HandleTable<MPI_Comm, Team> teams_by_comm_;
+  Errors errors_;
+  EngineCounters counters_;
+};
+
+extern Engine engine;
+
+}  // namespace offpath::mpi

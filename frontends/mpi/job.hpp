@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This process's part in the job: the session with its node's service, what is known of the other ranks, and whether
+// anything is offloaded at all. That is agreed at MPI_Init and the same on all ranks.
+//
+// States: before MPI_Init and after MPI_Finalize: closed; in between: active, or off with a reason.
+// Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
+#pragma once
+
+#include "placement.hpp"
+#include "policy/policy.hpp"
+#include "settings.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace offpath::mpi {
+
+class Job {
+ public:
+  // Right after native MPI_Init: agrees on everything and attaches. Collective. On any failure everything stays native.
+  void start();
+  // Right before native MPI_Finalize: waits for what is under way, detaches, writes the statistics. Collective.
+  void stop();
+
+  bool active() const { return active_.load(std::memory_order_acquire); }
+  const Settings& settings() const { return settings_; }
+  const policy::Table& policy() const { return policy_; }
+  offpath_session_t* session() const { return session_; }
+  // The service has cores of its own: short spinning disturbs nobody.
+  bool spare_cores() const { return spare_cores_; }
+  int keyval() const { return keyval_; }
+  // Of a rank in MPI_COMM_WORLD.
+  uint32_t node_of(int world_rank) const { return nodes_[static_cast<size_t>(world_rank)]; }
+  const void* address_of(int world_rank) const;
+  MPI_Group world_group() const { return world_group_; }
+
+  // One warning per lost service, by the first rank of its node.
+  void report_lost_service();
+  uint64_t service_cpu_ns() const;
+
+ private:
+  struct Opening;     // what rank 0 tells everybody
+  struct NodeRecord;  // what everybody tells about its node
+  struct Attachment;  // whether and where it is attached
+
+  void fill_opening(Opening* opening) const;
+  bool read_opening(const Opening& opening);
+  void fill_node_record(NodeRecord* record) const;
+  void number_nodes(std::span<const NodeRecord> records);
+  // The cores for this node's service; false, with a reason, if any node has none.
+  bool find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores);
+  bool attach(const Opening& opening, const std::string& cores);
+  void open_communication();
+  void close_communication();
+  void drain();
+  void turn_off(LogLevel level, const std::string& reason);
+  void write_statistics() const;
+
+  std::atomic<bool> active_{false};
+  Settings settings_;
+  policy::Table policy_;
+  int rank_ = 0;
+  int size_ = 1;
+  MPI_Comm control_ = MPI_COMM_NULL;
+  MPI_Group world_group_ = MPI_GROUP_NULL;
+  int keyval_ = MPI_KEYVAL_INVALID;
+  offpath_session_t* session_ = nullptr;
+  bool spare_cores_ = false;
+  bool node_leader_ = false;
+  std::atomic<bool> loss_reported_{false};
+  std::string reason_ = "MPI_Init was not called";
+  std::array<char, 64> host_{};
+  std::vector<uint32_t> nodes_;
+  std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses_;
+};
+
+extern Job job;
+
+}  // namespace offpath::mpi

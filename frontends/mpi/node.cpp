@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+
+namespace offpath::mpi {
+namespace {
+
+CoreSet affinity_of(pid_t process) {
+  CoreSet cores;
+  cpu_set_t set;
+  static_assert(sizeof(set) * 8 == kMaxCores);
+  if (sched_getaffinity(process, sizeof(set), &set) != 0) return cores;
+  for (size_t core = 0; core < kMaxCores; ++core) cores[core] = CPU_ISSET(core, &set);
+  return cores;
+}
+
+uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+std::array<char, 64> host_name() {
+  std::array<char, 64> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
+  return name;
+}
+
+uint64_t node_key() {
+  char boot_id[64] = "";
+  if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
+    const ssize_t bytes = read(fd, boot_id, sizeof(boot_id) - 1);
+    boot_id[bytes > 0 ? bytes : 0] = '\0';
+    close(fd);
+  }
+  uint64_t key = mix(0xcbf29ce484222325u, boot_id);
+  key = mix(key, host_name().data());
+  struct stat network {};
+  if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
+  return key;
+}
+
+CoreSet bound_cores() { return affinity_of(0); }
+
+CoreSet allowed_cores() { return affinity_of(0) | affinity_of(getppid()); }
+
+}  // namespace offpath::mpi

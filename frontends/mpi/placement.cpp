@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "placement.hpp"
+
+namespace offpath::mpi {
+
+Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, Sharing sharing) {
+  CoreSet everything = allowed;
+  for (const CoreSet& mask : masks) everything |= mask;
+  CoreSet used;
+  CoreSet bound;
+  size_t unbound_count = 0;
+  for (const CoreSet& mask : masks) {
+    used |= mask;
+    if (mask == everything) ++unbound_count;
+    else bound |= mask;
+  }
+  Placement placement;
+  placement.cores = everything & ~bound;
+  // The first cores are left to the unbound ranks: schedulers and other daemons fill machines from there.
+  for (size_t core = 0; core < kMaxCores && unbound_count > 0; ++core) {
+    if (!placement.cores[core]) continue;
+    placement.cores.reset(core);
+    --unbound_count;
+  }
+  if (placement.cores.none() && sharing == Sharing::allowed) {
+    placement.cores = used;
+    placement.shared = true;
+  }
+  return placement;
+}
+
+std::string core_list(const CoreSet& cores) {
+  std::string text;
+  for (size_t core = 0; core < kMaxCores; ++core) {
+    if (!cores[core]) continue;
+    if (!text.empty()) text += ',';
+    text += std::to_string(core);
+  }
+  return text;
+}
+
+}  // namespace offpath::mpi

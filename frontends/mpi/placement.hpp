@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which cores of a node the service's workers get. Pure: the same masks give the same answer on every rank.
+#pragma once
+
+#include <bitset>
+#include <span>
+#include <string>
+
+namespace offpath::mpi {
+
+inline constexpr size_t kMaxCores = 1024;
+using CoreSet = std::bitset<kMaxCores>;
+
+enum class Sharing { forbidden, allowed };
+
+struct Placement {
+  CoreSet cores;       // empty: no service may run here
+  bool shared = false; // the cores are the application's own
+};
+
+// masks: the affinity masks of the node's ranks; allowed: all cores the job may use on the node.
+// A rank whose mask covers all allowed cores counts as unbound and takes one core, from the first on. Spare is what
+// no rank is bound to, less one core per unbound rank. Without spare cores: the ranks' own, if sharing is allowed.
+Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, Sharing sharing);
+
+// "0,2,3", as OFFPATH_SERVICE_CORES reads it.
+std::string core_list(const CoreSet& cores);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The front end's configuration from the environment, read once at MPI_Init, and its messages to the user.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace offpath::mpi {
+
+// error: the job cannot run as asked; warn: it runs, without Offpath or with less of it; info: a few lines a run;
+// debug: per communicator.
+enum class LogLevel { off, error, warn, info, debug };
+
+struct Settings {
+  LogLevel log = LogLevel::warn;        // OFFPATH_LOG
+  std::string policy;                   // OFFPATH_POLICY
+  std::string stats_file;               // OFFPATH_STATS_FILE
+  std::string service_cores;            // OFFPATH_SERVICE_CORES
+  bool share_cores = false;             // OFFPATH_SERVICE_SHARE
+  std::chrono::milliseconds loss_timeout{60000};  // OFFPATH_MPI_LOSS_TIMEOUT_MS: how long ranks may take to agree
+                                                  // where to go on after a service was lost
+
+  static Settings from_environment();
+};
+
+// One line to stderr: "offpath <level>: ...". Dropped above the configured level; a single write.
+void say(const Settings& settings, LogLevel level, const char* format, ...) __attribute__((format(printf, 3, 4)));
+
+}  // namespace offpath::mpi

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A communicator whose operations may be offloaded: the service's team, the shadow communicator for what must be said
+// or done natively behind the application's back, and the operations under way.
+//
+// Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations go
+// natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead (terminal;
+// the ranks could not agree, operations are errors).
+//
+// Threads: under the engine's lock, except where noted.
+#pragma once
+
+#include "cut.hpp"
+#include "errors.hpp"
+#include "operation.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+
+namespace offpath::mpi {
+
+class Team {
+ public:
+  enum class Phase : uint8_t { offloading, cutting, settled, dead };
+  // Where a new operation goes.
+  enum class Route : uint8_t { service, shadow, error };
+
+  Team(MPI_Comm comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // Constant; any thread.
+  int size() const { return size_; }
+  uint32_t nodes() const { return nodes_; }
+  MPI_Comm shadow() const { return shadow_; }
+  // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
+  MPI_Comm comm() const { return comm_.load(std::memory_order_acquire); }
+  // From the communicator's attribute callback; any thread.
+  void forget_comm() { comm_.store(MPI_COMM_NULL, std::memory_order_release); }
+
+  Route route() const;
+  // Takes a new operation: hands it to the service, or queues it.
+  void add(Operation* operation);
+  // Moves everything on as far as it goes without waiting.
+  void advance();
+  bool idle() const { return operations_.empty(); }
+  bool broken() const { return phase_ != Phase::offloading; }
+  bool retirable() const { return comm() == MPI_COMM_NULL && idle() && !broken(); }
+  // Notices a loss although nothing is under way (before MPI_Finalize).
+  void check();
+
+ private:
+  void try_post(Operation& operation);
+  void step(Operation& operation);
+  void step_posted(Operation& operation);
+  void step_unfinished(Operation& operation);
+  void begin_cut();
+  void fail_lost(Operation& operation, Failure failure);
+
+  std::atomic<MPI_Comm> comm_;
+  MPI_Comm shadow_;
+  offpath_team_t* handle_;
+  int size_;
+  uint32_t nodes_;
+  Phase phase_ = Phase::offloading;
+  Cut cut_;
+  bool own_lost_ = false;
+  std::deque<Operation*> operations_;  // unfinished ones, in order of sequence
+  uint64_t next_sequence_ = 0;
+  uint64_t posted_count_ = 0;
+  uint32_t refused_posts_ = 0;
+  bool may_issue_ = true;  // during a round: nothing before this operation still has to be issued
+};
+
+}  // namespace offpath::mpi

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "waiting.hpp"
+
+#include "base/result.hpp"
+#include "engine.hpp"
+#include "job.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace offpath::mpi {
+namespace {
+
+constexpr uint64_t kFirstSleepNs = 100'000;
+constexpr uint64_t kMaxSleepNs = 1'000'000;
+constexpr uint64_t kMaxSleepBesideNativeNs = 500'000;
+constexpr uint32_t kSpins = 200;  // of about 50 ns: longer than a wake-up saves nothing
+
+void cpu_relax() {
+#if defined(__x86_64__)
+  for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  for (int i = 0; i < 8; ++i) __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace
+
+uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Waiter::Waiter(Beside beside)
+    : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
+      sleep_ns_(kFirstSleepNs),
+      spins_left_(job.spare_cores() ? kSpins : 0),
+      seen_events_(offpath_session_events(job.session())) {}
+
+void Waiter::pause() {
+  const base::ErrnoGuard errno_guard;
+  if (spins_left_ > 0) {
+    --spins_left_;
+    cpu_relax();
+    seen_events_ = offpath_session_events(job.session());
+    return;
+  }
+  const offpath_status_t status = offpath_session_sleep(job.session(), seen_events_, sleep_ns_);
+  if (status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS) {
+    // No service to wait for: what is left goes on natively and needs rounds.
+    const timespec nap{0, static_cast<long>(kFirstSleepNs)};
+    nanosleep(&nap, nullptr);
+  }
+  sleep_ns_ = status == OFFPATH_OK ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
+  // Read before the next round, so that what ends during it cuts the next sleep short.
+  seen_events_ = offpath_session_events(job.session());
+}
+
+WaitTimer::WaitTimer() : begin_ns_(now_ns()) {}
+
+WaitTimer::~WaitTimer() {
+  engine.counters().wait_ns.fetch_add(now_ns() - begin_ns_, std::memory_order_relaxed);
+}
+
+}  // namespace offpath::mpi
