@@ -1,0 +1,100 @@
+// A 3-D FFT of several variables over slabs, with its transposes in flight while other variables compute.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include <mpi.h>
+
+#include "options.hpp"
+#include "pipeline.hpp"
+#include "profile.hpp"
+#include "report.hpp"
+#include "slab.hpp"
+#include "verify.hpp"
+
+namespace fft3d {
+namespace {
+
+constexpr int kBadArguments = 2, kFailed = 1;
+
+int smallest_message(const Slab& slab) {
+  int smallest = 0;
+  for (int peer = 0; peer < slab.ranks; ++peer) {
+    if (peer == slab.rank) continue;
+    const int least = std::min(slab.physical_counts[peer], slab.fourier_counts[peer]);
+    smallest = smallest == 0 ? least : std::min(smallest, least);
+  }
+  return smallest;
+}
+
+// Errors over the whole run and the time of its middle part.
+Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator) {
+  Pipeline pipeline(slab, options.variables, communicator);
+  Verifier verifier(slab, options.variables, communicator);
+  const TimeStep nothing(0, slab.nx, slab.ny, slab.nz);
+  const TimeStep time_step(options.work, slab.nx, slab.ny, slab.nz);
+
+  // Transforms alone first: closed form, round trip, energy. It warms up buffers and connections too.
+  Errors errors = verifier.run(pipeline, nothing, 0);
+
+  const double points = double(slab.nx) * slab.ny * slab.nz;
+  double energy = 0;
+  Profile profile;
+  MPI_Barrier(communicator);
+  const double start = MPI_Wtime();
+  for (int iteration = 0; iteration < options.repeats; ++iteration) {
+    pipeline.iterate(time_step, iteration, profile);
+    const double local = pipeline.local_kinetic_sum() / points;
+    profile.charge(Row::Other, [&] { MPI_Allreduce(&local, &energy, 1, MPI_DOUBLE, MPI_SUM, communicator); });
+  }
+  profile.charge(Row::Other, [&] { MPI_Barrier(communicator); });
+  const double application = MPI_Wtime() - start;
+
+  const std::uint64_t checksum = pipeline.checksum();
+  for (int iteration = 0; iteration < options.repeats; ++iteration) verifier.skip(time_step, iteration);
+  // A field or coefficient that went wrong in any timed iteration is still wrong in this one.
+  errors.include(verifier.run(pipeline, time_step, options.repeats));
+  return {slab.ranks, gather_times(application, profile, communicator), errors, energy,
+          checksum,   smallest_message(slab) * sizeof(Complex)};
+}
+
+int run(int argc, char** argv, MPI_Comm communicator) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &ranks);
+
+  Options options;
+  std::string problem = parse_options(argc, argv, options);
+  if (problem.empty() && options.help) {
+    if (rank == 0) std::fputs(usage(), stdout);
+    return 0;
+  }
+  if (problem.empty()) problem = check_counts_fit(options.nx, options.ny, options.nz, ranks);
+  if (!problem.empty()) {
+    if (rank == 0) std::fprintf(stderr, "fft3d: %s\n", problem.c_str());
+    return kBadArguments;
+  }
+
+  const Slab slab(options.nx, options.ny, options.nz, ranks, rank);
+  const Outcome outcome = measure(options, slab, communicator);
+  int status = outcome.errors.good() ? 0 : kFailed;
+  if (rank == 0) {
+    print_report(options, outcome);
+    if (!options.json.empty()) problem = write_json(options, outcome);
+    if (!problem.empty()) {
+      std::fprintf(stderr, "fft3d: %s\n", problem.c_str());
+      status = kFailed;
+    }
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace fft3d
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int status = fft3d::run(argc, argv, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return status;
+}

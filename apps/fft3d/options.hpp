@@ -1,0 +1,22 @@
+// Command line of fft3d.
+#pragma once
+
+#include <string>
+
+namespace fft3d {
+
+struct Options {
+  int nx = 64, ny = 64, nz = 64;
+  int variables = 4;
+  int repeats = 4;
+  int work = 0;
+  std::string json;
+  bool help = false;
+};
+
+// Empty when the arguments are good, else one line for the user.
+std::string parse_options(int argc, char** argv, Options& options);
+
+const char* usage();
+
+}  // namespace fft3d
