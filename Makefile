@@ -1,0 +1,63 @@
+# The front door. Every target sets up what it needs; nothing is done twice.
+
+PREFIX ?= /usr/local
+BUILD := build/release
+CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' \
+	| grep -E '\.(c|cpp|h|hpp)$$')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test bench format lint asan tsan install clean distclean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+setup:  ## Install what is missing: Debian packages, Python environment
+	@tools/setup
+
+build: setup  ## Build everything into build/release
+	@test -f $(BUILD)/build.ninja || cmake --preset release
+	@cmake --build --preset release
+
+demo: build  ## Show on this machine what offloading gains (about a minute or two after the build)
+	@./offpath demo
+
+test: build  ## Run all tests: C++ (ctest), then command line and lab (pytest)
+	@status=0; \
+	ctest --preset release -j2 --output-log build/ctest.log || status=1; \
+	.venv/bin/python -m pytest -q tests/python || status=1; \
+	if [ $$status -ne 0 ]; then sed -n '/tests passed,/,$$p' build/ctest.log; fi; \
+	exit $$status
+
+bench: build  ## Measure alltoall with and without Offpath in a lab
+	@./offpath bench alltoall
+
+format:  ## Format C, C++ and Python
+	@clang-format-14 -i $(CPP_FILES)
+	@! command -v ruff >/dev/null || ruff format -q python tests/python tools
+
+lint: build  ## Check format, clang-tidy, dependency arrows, Python style
+	@tools/check_includes.py
+	@clang-format-14 --dry-run -Werror $(CPP_FILES)
+	@run-clang-tidy-14 -quiet -p $(BUILD) '/(src|frontends)/' 2>/dev/null
+	@if command -v ruff >/dev/null; then ruff check -q --config python/pyproject.toml python tests/python tools; \
+	 else echo "lint: ruff is not installed, Python style was not checked"; fi
+
+asan: setup  ## Build with address and undefined-behaviour sanitizers, run the unit tests
+	@cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan -L unit -j2
+
+tsan: setup  ## Build with the thread sanitizer, run the unit tests
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan -L unit -j2
+
+install: build  ## Install under PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
+	@mkdir -p $(PREFIX)/libexec/offpath $(PREFIX)/bin
+	@tar -cf - --exclude=__pycache__ offpath python | tar -xf - -C $(PREFIX)/libexec/offpath
+	@tools/setup --python $(PREFIX)/libexec/offpath
+	@ln -sf ../libexec/offpath/offpath $(PREFIX)/bin/offpath
+	@echo "installed: $(PREFIX)/bin/offpath"
+
+clean:  ## Remove everything that was built
+	@rm -rf build
+
+distclean: clean  ## Remove the Python environment too
+	@rm -rf .venv

@@ -1,0 +1,3 @@
+"""Offpath's command line and its Python parts: launching, the lab, benchmarks, reports."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,3 @@
+from offpath.cli import main
+
+main()

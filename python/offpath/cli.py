@@ -1,0 +1,115 @@
+"""The `offpath` command: what it is made of, and how its errors look."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+from typer.exceptions import TyperException
+
+from offpath import __version__, console
+from offpath.errors import UserError
+from offpath.info_command import info
+from offpath.lab.commands import app as lab_app
+from offpath.run_command import run
+
+
+def _bench_alltoall() -> Callable:
+    from offpath.bench_alltoall import app_command
+
+    return app_command
+
+
+def _demo() -> Callable:
+    from offpath.demo import demo_command
+
+    return demo_command
+
+
+class LazyGroup(TyperGroup):
+    """Commands whose modules are imported only when they are used: starting a program must not wait for charts."""
+
+    lazy: dict[str, Callable[[], Callable]] = {}
+
+    def list_commands(self, ctx) -> list[str]:
+        return [*super().list_commands(ctx), *self.lazy]
+
+    def get_command(self, ctx, cmd_name: str):
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+        holder.command(cmd_name)(self.lazy[cmd_name]())
+        return typer.main.get_command(holder)
+
+
+class RootGroup(LazyGroup):
+    lazy = {"demo": _demo}
+
+
+class BenchGroup(LazyGroup):
+    lazy = {"alltoall": _bench_alltoall}
+
+
+app = typer.Typer(
+    cls=RootGroup,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+bench_app = typer.Typer(
+    cls=BenchGroup, no_args_is_help=True, rich_markup_mode="markdown", help="Measure what offloading gains here."
+)
+
+
+@app.callback()
+def offpath(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Takes work off a parallel program's critical path and runs it next to the program: on a DPU, or on spare cores.
+
+    Examples:
+
+        offpath run -- mpirun -np 4 ./my_program
+
+        offpath info
+
+        offpath demo
+    """
+
+
+@bench_app.callback()
+def bench() -> None:
+    """Measure what offloading gains on this machine, against the same MPI without it."""
+
+
+app.command(context_settings={"allow_interspersed_args": False})(run)
+app.command()(info)
+app.add_typer(lab_app, name="lab")
+app.add_typer(bench_app, name="bench")
+
+
+def main() -> None:
+    """Runs the command line; whatever the user can put right is one line on stderr and an exit status that is not 0."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"offpath {__version__}")
+        return
+    try:
+        status = app(standalone_mode=False, prog_name="offpath")
+    except UserError as error:
+        console.fail(str(error))
+        status = error.exit_code
+    except TyperException as error:
+        console.fail(_usage_line(error))
+        status = 2
+    except (KeyboardInterrupt, typer.Abort):
+        status = 130
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _usage_line(error: TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "offpath"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return message + f". See: {command} --help"

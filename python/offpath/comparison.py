@@ -1,0 +1,180 @@
+"""Where a program runs with and without Offpath in turns, and what a result file says about that place."""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from offpath import __version__, console, launch, mpis
+from offpath.errors import UserError
+from offpath.lab import Lab
+from offpath.lab.plan import format_rate
+from offpath.paths import source_root
+from offpath.processes import Completed
+
+HOST, DPU = "host", "dpu"
+BOTH = "both"
+RUN_TIMEOUT_S = 300.0
+
+
+class Place(Protocol):
+    """Two of them: a lab, and this machine's loopback."""
+
+    def run(self, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Completed: ...
+
+    @property
+    def meta(self) -> dict: ...
+
+
+@dataclass
+class LabPlace:
+    lab: Lab
+    ppn: int
+
+    def run(self, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Completed:
+        return self.lab.mpirun(mpi, self.ppn, argv, offload, env, RUN_TIMEOUT_S)
+
+    @property
+    def meta(self) -> dict:
+        plan = self.lab.plan
+        return {
+            "place": "lab",
+            "hardware": "emulated",
+            "nodes": plan.node_count,
+            "ppn": self.ppn,
+            "cores": [list(cores) for cores in plan.node_cores],
+            "rate": format_rate(plan.rate_bits_per_s),
+            "rate_bits_per_s": plan.rate_bits_per_s,
+            "mtu_bytes": plan.mtu_bytes,
+            "dpu_slowdown": plan.dpu_slowdown,
+        }
+
+
+@dataclass
+class LoopbackPlace:
+    ranks: int
+
+    def run(self, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Completed:
+        return launch.local_mpirun(mpi, self.ranks, argv, offload, env, RUN_TIMEOUT_S, pin=True)
+
+    @property
+    def meta(self) -> dict:
+        return {
+            "place": "loopback",
+            "hardware": "real, one machine, software DPU",
+            "nodes": 1,
+            "ppn": self.ranks,
+            "cores": [launch.available_cores()],
+            "rate": None,
+            "rate_bits_per_s": None,
+        }
+
+
+def lab_is_possible() -> bool:
+    return os.geteuid() == 0
+
+
+@contextlib.contextmanager
+def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
+    """A lab that is gone afterwards; loopback when asked for or without root, and then that is said."""
+    if loopback or not lab_is_possible():
+        reason = "as asked" if loopback else "the lab needs root"
+        console.note(f"running on plain loopback, not in a lab ({reason}): there is no link whose time could be hidden.")
+        yield LoopbackPlace(nodes * ppn)
+        return
+    with Lab(nodes=nodes, rate=rate) as lab:
+        yield LabPlace(lab, ppn)
+
+
+def chosen_mpis(choice: str) -> list[str]:
+    """openmpi, mpich or both, as a list. Raises UserError for another word or an MPI that is not installed."""
+    if choice not in (mpis.OPENMPI, mpis.MPICH, BOTH):
+        raise UserError(f"'{choice}' is not an MPI known here. Give openmpi, mpich or both.")
+    kinds = [mpis.OPENMPI, mpis.MPICH] if choice == BOTH else [choice]
+    for kind in kinds:
+        mpis.launcher(kind)
+    return kinds
+
+
+def run_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> tuple[dict, list]:
+    """What the program wrote for its --json, and the ranks' statistics. Raises UserError when it failed."""
+    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
+        file = Path(folder) / "out.json"
+        title = f"{Path(argv[0]).name} with {mpis.TITLES[mpi]} {'and Offpath' if offload else 'alone'}"
+        try:
+            result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this.", 1) from None
+        if result.returncode != 0 or not file.exists():
+            said = _last_words(argv[0], result)
+            raise UserError(f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more.", 1)
+        if result.stderr and result.stderr.strip():
+            console.note(f"{title} said: {result.stderr.strip().splitlines()[0]}")
+        return json.loads(file.read_text()), result.stats
+
+
+def _last_words(program: str, result: Completed) -> str:
+    """The program's own complaint if it has one: launchers say a lot after it."""
+    lines = [line.strip() for line in f"{result.stderr or ''}\n{result.stdout or ''}".splitlines() if line.strip(" -")]
+    own = [line for line in lines if line.startswith((f"{Path(program).name}:", "offpath:", "verified: no"))]
+    return (own or lines or ["it said nothing"])[0]
+
+
+def base_meta(kinds: Sequence[str]) -> dict:
+    """What holds wherever the programs run."""
+    versions = {each.kind: each.version for each in mpis.installed()}
+    return {
+        "offpath": __version__,
+        "commit": _commit(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": platform.machine(),
+        "processor": _processor(),
+        "cores_available": len(launch.available_cores()),
+        "mpi_versions": {kind: versions.get(kind, "unknown") for kind in kinds},
+        "seed": None,  # nothing is random: every input is computed
+    }
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def writable_file(path: Path | None, option: str) -> None:
+    """Raises UserError before a long measurement rather than after it."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{option} {path} cannot be written ({error.strerror}). Give another file.") from None
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{option} {path} cannot be written (no permission, or a folder). Give another file.")
+
+
+def _commit() -> str | None:
+    root = source_root()
+    if root is None:
+        return None
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        git = ["git", "-C", str(root), "-c", f"safe.directory={root}"]
+        head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, timeout=10)
+        changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, timeout=10)
+        if head.returncode == 0:
+            return head.stdout.strip() + ("-dirty" if changed.stdout.strip() else "")
+    return None
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,0 +1,69 @@
+"""Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    default: str | None
+    help: str
+
+
+SETTINGS = (
+    Setting("OFFPATH_ENABLE", "1", "0: everything native"),
+    Setting("OFFPATH_LOG", "warn", "messages of the library: off, error, warn, info, debug (on stderr)"),
+    Setting("OFFPATH_POLICY", None, "rows COLLECTIVE[:FROM-TO]:host|dpu that override the measured table"),
+    Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
+    Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
+    Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),
+    Setting("OFFPATH_SERVICE_WRAPPER", None, "words put before it, %h is the host name"),
+    Setting("OFFPATH_SERVICE_CORES", None, "cores for the workers, like 2,3; default: cores no rank is bound to"),
+    Setting("OFFPATH_SERVICE_SHARE", "0", "1: workers may use the application's cores"),
+    Setting("OFFPATH_SERVICE_WORKERS", "1", "threads of the service"),
+    Setting("OFFPATH_SERVICE_LOG", None, "file for the service's messages"),
+    Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
+    Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
+    Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
+    Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
+    Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
+    Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
+    Setting("OFFPATH_UCX_NET_DEVICES", None, "UCX_NET_DEVICES for the service only"),
+    Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
+)
+
+# Any other OFFPATH_UCX_* is handed on to the service's UCX; it is known by its prefix, not by its name.
+PASSED_ON_PREFIX = "OFFPATH_UCX_"
+
+
+def resolved(environ: Mapping[str, str] = os.environ) -> list[dict]:
+    """Every setting with default, current value and where the value came from, in a stable order."""
+    rows = [_row(setting, environ) for setting in SETTINGS]
+    listed = {setting.name for setting in SETTINGS}
+    for name in sorted(environ):
+        if name.startswith(PASSED_ON_PREFIX) and name not in listed:
+            rows.append(_row(Setting(name, None, "handed on to the service's UCX"), environ))
+    return rows
+
+
+def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """OFFPATH_* variables that nothing reads: most likely a spelling mistake."""
+    listed = {setting.name for setting in SETTINGS}
+    return sorted(
+        name
+        for name in environ
+        if name.startswith("OFFPATH_") and name not in listed and not name.startswith((PASSED_ON_PREFIX, "OFFPATH_LAB"))
+    )
+
+
+def _row(setting: Setting, environ: Mapping[str, str]) -> dict:
+    given = environ.get(setting.name)
+    return {
+        "name": setting.name,
+        "value": setting.default if given is None else given,
+        "default": setting.default,
+        "source": "default" if given is None else "environment",
+        "help": setting.help,
+    }

@@ -1,0 +1,118 @@
+"""`offpath info`: what Offpath would use, and where each value came from."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import __version__, config, console, mpis
+from offpath.launch import available_cores
+from offpath.paths import Paths, paths
+
+COMPONENTS = {
+    "service": lambda where: where.service,
+    "preload library": lambda where: where.preload_library,
+    "back end for Open MPI": lambda where: where.lib / "liboffpath_mpi_openmpi.so",
+    "back end for MPICH": lambda where: where.lib / "liboffpath_mpi_mpich.so",
+    "yield shim": lambda where: where.yield_library,
+}
+
+
+def info(
+    program: Annotated[str | None, typer.Argument(help="Say which MPI this program uses.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    env: Annotated[bool, typer.Option("--env", help="Only the variables, as NAME=VALUE lines a shell can read.")] = False,
+) -> None:
+    """Show the resolved configuration: variables, parts, transports, MPIs and cores.
+
+    Examples:
+
+        offpath info
+
+        offpath info ./my_program
+
+        OFFPATH_POLICY=ialltoall:1M-inf:dpu offpath info --env
+    """
+    if env:
+        for row in config.resolved():
+            print(f"{'' if row['value'] is not None else '# '}{row['name']}={row['value'] or ''}")
+        return
+    found = collect(program)
+    if as_json:
+        print(json.dumps(found, indent=1))
+    else:
+        _show(found)
+
+
+def collect(program: str | None = None) -> dict:
+    where = paths()
+    found = {
+        "version": __version__,
+        "prefix": str(where.prefix),
+        "components": _components(where),
+        "settings": config.resolved(),
+        "unknown_variables": config.unknown(),
+        "mpis": [vars(each) for each in mpis.installed()],
+        "transports": _ucx_transports(),
+        "cores": available_cores(),
+    }
+    if program is not None:
+        found["program"] = {"path": mpis.executable(program), **_mpi_of(mpis.executable(program))}
+    return found
+
+
+def _components(where: Paths) -> dict[str, dict]:
+    located = {name: locate(where) for name, locate in COMPONENTS.items()}
+    return {name: {"path": str(path), "present": path.exists()} for name, path in located.items()}
+
+
+def _mpi_of(program: str) -> dict:
+    kind = mpis.mpi_of_program(program)
+    if kind:
+        return {"mpi": kind, "note": f"linked with {mpis.TITLES[kind]}"}
+    with open(program, "rb") as file:
+        is_script = file.read(2) == b"#!"
+    return {"mpi": None, "note": "a script: decided when it runs" if is_script else "not linked with an MPI"}
+
+
+def _ucx_transports() -> list[dict]:
+    """What ucx_info finds, as {"transport", "device"}; empty when UCX's tools are not installed."""
+    tool = shutil.which("ucx_info")
+    if not tool:
+        return []
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("UCX_")}
+    try:
+        text = subprocess.run([tool, "-d"], capture_output=True, text=True, timeout=20, env=environment).stdout
+    except subprocess.TimeoutExpired:
+        return []
+    pairs = re.findall(r"Transport:\s*(\S+)\s*\n#\s*Device:\s*(\S+)", text)
+    return [{"transport": transport, "device": device} for transport, device in pairs]
+
+
+def _show(found: dict) -> None:
+    def print_line(what) -> None:
+        console.out.print(what, soft_wrap=isinstance(what, str))
+
+    print_line(f"[bold]Offpath {found['version']}[/] in {found['prefix']}")
+    for name, part in found["components"].items():
+        print_line(f"  {name}: {part['path']}" + ("" if part["present"] else "  [red]missing; run: make build[/]"))
+    mpi_list = [f"{mpis.TITLES[each['kind']]} {each['version']} ({each['launcher']})" for each in found["mpis"]]
+    print_line(f"[bold]MPIs[/]  {', '.join(mpi_list) or 'none; run: make setup'}")
+    transports = sorted({f"{each['transport']}/{each['device']}" for each in found["transports"]})
+    print_line(f"[bold]Transports[/]  {', '.join(transports) or 'unknown (ucx_info is not installed)'}")
+    print_line(f"[bold]Cores[/]  {','.join(map(str, found['cores']))}")
+    if "program" in found:
+        print_line(f"[bold]{Path(found['program']['path']).name}[/]  {found['program']['note']}")
+    table = Table("variable", "value", "meaning", box=None, pad_edge=False)
+    for row in found["settings"]:
+        value = "-" if row["value"] is None else row["value"]
+        table.add_row(row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, row["help"])
+    print_line(table)
+    for name in found["unknown_variables"]:
+        print_line(f"[yellow]{name} is set, but nothing reads it. Check the spelling.[/]")

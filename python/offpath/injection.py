@@ -1,0 +1,79 @@
+"""What a program's environment must hold to be offloaded, and how it gets to every rank."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from offpath import mpis
+from offpath.paths import Paths
+
+
+@dataclass(frozen=True)
+class OffloadOptions:
+    """What a user chooses for one run; None leaves the variable as it is in the environment."""
+
+    enabled: bool = True
+    policy: str | None = None
+    cores: str | None = None
+    share: bool = False
+    workers: int | None = None
+    stats_file: str | None = None
+    log: str | None = None
+
+
+def variables(options: OffloadOptions, where: Paths, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """LD_PRELOAD and the OFFPATH_* variables of one run, those already in `environ` included."""
+    if not options.enabled:
+        return {"OFFPATH_ENABLE": "0"}
+    library = str(where.require_preload_library())
+    chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
+    chosen.pop("OFFPATH_PREFIX", None)
+    chosen["LD_PRELOAD"] = preload([library], environ)
+    if where.service.exists():
+        chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))
+    for name, value in (
+        ("OFFPATH_POLICY", options.policy),
+        ("OFFPATH_SERVICE_CORES", options.cores),
+        ("OFFPATH_SERVICE_SHARE", "1" if options.share else None),
+        ("OFFPATH_SERVICE_WORKERS", options.workers),
+        ("OFFPATH_STATS_FILE", options.stats_file),
+        ("OFFPATH_LOG", options.log),
+    ):
+        if value is not None:
+            chosen[name] = str(value)
+    return chosen
+
+
+def preload(libraries: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:
+    """LD_PRELOAD with `libraries` behind whatever is there: a tool the user chose keeps its place in front."""
+    present = [entry for entry in environ.get("LD_PRELOAD", "").replace(" ", ":").split(":") if entry]
+    return ":".join(present + [entry for entry in libraries if entry not in present])
+
+
+def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Puts `chosen` where the ranks that `argv` starts will see it.
+
+    Returns the command line and what to add to its own environment. A launcher is told by its own options, so that
+    it runs without our library itself and so that ranks on other nodes get the variables too.
+    """
+    kind = mpis.launcher_kind(argv[0])
+    if kind == mpis.OPENMPI:
+        return _insert_per_program(argv, _flags("-x", chosen, joined=True)), {}
+    if kind == mpis.MPICH:
+        return [argv[0], *_flags("-genv", chosen, joined=False), *argv[1:]], {}
+    return list(argv), dict(chosen)  # srun exports its whole environment to every rank; the library is idle in it
+
+
+def _flags(flag: str, chosen: Mapping[str, str], *, joined: bool) -> list[str]:
+    flags: list[str] = []
+    for name in sorted(chosen):
+        flags += [flag, f"{name}={chosen[name]}"] if joined else [flag, name, chosen[name]]
+    return flags
+
+
+def _insert_per_program(argv: Sequence[str], flags: list[str]) -> list[str]:
+    """Open MPI's -x holds for one program of `mpirun A : B` only, so each gets it."""
+    result = [argv[0], *flags]
+    for word in argv[1:]:
+        result += [word, *flags] if word == ":" else [word]
+    return result

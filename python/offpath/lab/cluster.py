@@ -1,0 +1,160 @@
+"""An emulated cluster: nodes with a host and a DPU behind one rate-limited port, and MPI programs started on it.
+
+States: planned (constructed) -> up -> down. `down` works from any state and more than once. A lab used as a context
+manager belongs to its process: should that be killed, the next lab to come up removes it.
+"""
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from offpath import injection, mpis, processes, stats
+from offpath.errors import UserError
+from offpath.launch import available_cores, native_environment
+from offpath.lab import inventory, launchers, network, quota, state
+from offpath.lab.plan import HEAD, Plan
+from offpath.paths import paths
+from offpath.processes import Completed
+
+ENTER = Path(__file__).parent / "enter"
+SERVICE_END_PATIENCE_S = 5.0
+
+
+class Lab:
+    """`with Lab(nodes=2, rate="250mbit") as lab: lab.mpirun("openmpi", 1, ["./program"], offload=True)`.
+
+    Needs root. Raises UserError for arguments that make no sense, before anything is made.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 2,
+        rate: str = "250mbit",
+        mtu: int = 9000,
+        name: str | None = None,
+        dpu_slowdown: float = 1.0,
+        cores_per_node: int = 1,
+    ):
+        name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
+        self.plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, available_cores())
+
+    @classmethod
+    def attach(cls, name: str) -> "Lab":
+        """The lab of that name, brought up by someone else. Raises UserError when it is not up."""
+        lab = cls.__new__(cls)
+        lab.plan = state.load(name)
+        return lab
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    def up(self, *, owned: bool = False, progress: Callable[[str], None] = lambda step: None) -> None:
+        """Makes the lab, or raises UserError and leaves nothing behind."""
+        state.require_root()
+        _check_tools()
+        state.remove_abandoned()
+        state.claim(self.plan)
+        try:
+            state.prepare(self.plan)
+            network.build(self.plan, progress)
+            quota.apply(self.plan)
+            state.save(self.plan, os.getpid() if owned else None)
+        except BaseException:
+            self.down()
+            raise
+
+    def down(self) -> None:
+        """Ends every process in the lab and removes all of it."""
+        inventory.remove(self.name)
+
+    def __enter__(self) -> "Lab":
+        self.up(owned=True)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.down()
+
+    def inside(self, place: str, argv: Sequence[str]) -> list[str]:
+        """The command line that runs `argv` at `place`: head, nodeI or nodeI-dpu."""
+        return [str(ENTER), self.name, place, *argv]
+
+    def mpirun(
+        self,
+        mpi: str,
+        ppn: int,
+        argv: Sequence[str],
+        offload: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        *,
+        np: int | None = None,
+        yield_shim: bool | None = None,
+        mpi_options: Sequence[str] = (),
+        capture: bool = True,
+    ) -> Completed:
+        """Runs `argv` on the lab with `ppn` ranks per node, all on their node's cores, with or without Offpath.
+
+        `np` ranks in all if given (default: every node full). `env` reaches every rank and wins over what is set here.
+        `yield_shim` makes MPICH yield while it waits; by default it does when there are more ranks than cores.
+        When it returns or raises, no process of the run is left. Raises subprocess.TimeoutExpired after `timeout` seconds.
+        """
+        state.load(self.name)
+        np = ppn * self.plan.node_count if np is None else np
+        if ppn < 1 or not 1 <= np <= ppn * self.plan.node_count:
+            raise UserError(
+                f"{np} ranks do not fit on {self.plan.node_count} nodes with {ppn} ranks each. Change --np or --ppn."
+            )
+        program = mpis.executable(argv[0])
+        program = os.path.abspath(program) if os.sep in program else program
+        crowded = np > len({core for cores in self.plan.node_cores for core in cores})
+        run_id = uuid.uuid4().hex
+        with stats.private_file() as stats_file:
+            chosen = self._variables(mpi, offload, stats_file, crowded, yield_shim, env or {})
+            command = [*launchers.mpirun_command(mpi, self.plan, ppn, np), *mpi_options, program, *argv[1:]]
+            command, _ = injection.with_variables(command, chosen)
+            environment = os.environ | native_environment(mpi, crowded)
+            environment |= {"OFFPATH_LAB": self.name, "OFFPATH_LAB_RUN": run_id}
+            patience = 0.0
+            try:
+                command = self.inside(HEAD, command)
+                result = processes.run(command, environment, capture=capture, timeout=timeout)
+                patience = SERVICE_END_PATIENCE_S if result.returncode == 0 else 0.0
+            finally:
+                inventory.end_processes(lambda: inventory.processes_of_run(run_id), patience)
+            result.stats = stats.read(chosen.get("OFFPATH_STATS_FILE", stats_file))
+        result.raise_if_interrupted()
+        return result
+
+    def _variables(
+        self, mpi: str, offload: bool, stats_file: str, crowded: bool, yield_shim: bool | None, env: Mapping[str, str]
+    ) -> dict[str, str]:
+        where = paths()
+        chosen = launchers.native_variables(mpi, crowded)
+        libraries = []
+        if offload:
+            options = injection.OffloadOptions(stats_file=stats_file, share=True)
+            chosen |= injection.variables(options, where, {})
+            libraries.append(chosen["LD_PRELOAD"])
+            chosen |= {
+                "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {self.name} %h-dpu",
+                "OFFPATH_UCX_TLS": "tcp,self",
+                "OFFPATH_UCX_NET_DEVICES": "eth0",
+            }
+        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
+            libraries.append(str(where.require_yield_library()))
+        chosen |= env
+        if libraries:
+            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen if "LD_PRELOAD" in env else {})
+        return chosen
+
+
+def _check_tools() -> None:
+    missing = [tool for tool in ("ip", "tc", "nsenter", "unshare", "setpriv", "taskset") if not shutil.which(tool)]
+    if missing:
+        raise UserError(f"The lab needs {', '.join(missing)} (not found in PATH). Run: make setup")
+    if any(character.isspace() for character in str(ENTER)):
+        raise UserError(f"The lab cannot run from {ENTER.parent} (a space in the path). Move Offpath elsewhere.")

@@ -1,0 +1,196 @@
+"""`offpath lab ...`: the command line of the emulated cluster."""
+
+import json
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from offpath import console, mpis, stats
+from offpath.errors import UserError
+from offpath.lab import inventory, state
+from offpath.lab import plan as planning
+from offpath.lab.cluster import Lab
+from offpath.lab.plan import format_rate
+
+DEFAULT_NAME = "lab"
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="""An emulated cluster on this machine (needs root).
+
+Every node has a host and a DPU, each in its own network namespace, behind one port of a switch that both share and whose
+rate is limited. Programs of Open MPI and MPICH are started in it with their own mpirun.""",
+)
+
+NameOption = Annotated[str, typer.Option("--name", help="Which lab. Several can be up at once.")]
+NameArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
+
+
+class MpiChoice(str, Enum):
+    openmpi = mpis.OPENMPI
+    mpich = mpis.MPICH
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option("--nodes", "-n", help=f"How many nodes, 1 to {planning.MAX_NODES}.")] = 2,
+    rate: Annotated[str, typer.Option(help="Rate of each node's port in each direction, like 250mbit or 1gbit.")] = "250mbit",
+    mtu: Annotated[int, typer.Option(help="Largest packet in bytes.")] = 9000,
+    name: NameOption = DEFAULT_NAME,
+    dpu_slowdown: Annotated[
+        float, typer.Option(help="How many times slower than the host a DPU is (by processor quota).")
+    ] = 1.0,
+    cores_per_node: Annotated[int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")] = 1,
+) -> None:
+    """Bring up a lab.
+
+    The default, 250 Mbit/s with packets of 9000 bytes, is slow enough that a byte costs about as little processor time
+    as it does with a real RDMA network.
+
+    Examples:
+
+        offpath lab up
+
+        offpath lab up --nodes 4 --rate 1gbit --name fast
+    """
+    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node)
+    if console.is_interactive():
+        with console.err.status("lab") as status:
+            lab.up(progress=lambda step: status.update(f"lab {name}: {step}"))
+    else:
+        lab.up()
+    console.note(f"lab {name} is up: {nodes} nodes, {format_rate(lab.plan.rate_bits_per_s)}, MTU {mtu}.")
+
+
+@app.command()
+def down(
+    name: NameArgument = DEFAULT_NAME,
+    everything: Annotated[bool, typer.Option("--all", help="Take down every lab of this machine.")] = False,
+) -> None:
+    """Take a lab down: ends all processes in it and removes it, also one that was only half made.
+
+    Examples:
+
+        offpath lab down
+
+        offpath lab down fast
+
+        offpath lab down --all
+    """
+    state.require_root()
+    planning.check_name(name)
+    names = inventory.lab_names() if everything else [name]
+    for each in names:
+        if not inventory.remove(each):
+            raise UserError(f"There is no lab named {each}. Run `offpath lab status` to see those there are.", 1)
+        console.note(f"lab {each} is down.")
+
+
+@app.command()
+def status(
+    name: NameArgument = "",
+    measure: Annotated[bool, typer.Option("--measure", help="Measure what a link carries (takes a few seconds).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the labs of this machine.
+
+    Examples:
+
+        offpath lab status
+
+        offpath lab status fast --measure
+    """
+    if name:
+        planning.check_name(name)
+        state.load(name)
+    if measure:
+        state.require_root()
+    rows = [_status_row(each, measure) for each in ([name] if name else inventory.lab_names())]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        console.out.print(_status_line(row), soft_wrap=True)
+    if not rows:
+        console.out.print("No lab is up.")
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="The MPI program.")],
+    name: NameOption = DEFAULT_NAME,
+    mpi: Annotated[MpiChoice | None, typer.Option(help="Default: the MPI the program is linked with.")] = None,
+    np: Annotated[int | None, typer.Option("--np", help="Ranks in all.")] = None,
+    ppn: Annotated[int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")] = None,
+    offload: Annotated[bool, typer.Option("--offload/--host", help="With Offpath, or the MPI alone.")] = False,
+    policy: Annotated[str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu.")] = None,
+    yield_shim: Annotated[
+        bool | None, typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
+) -> None:
+    """Run an MPI program on a lab, with its own mpirun. Ends with the status of mpirun.
+
+    Each node's ranks are pinned to the node's core. With --offload the node's service runs in the DPU's namespace, on
+    the same core: both sides of a comparison use the same cores.
+
+    Examples:
+
+        offpath lab run -- ./my_program
+
+        offpath lab run --ppn 2 --offload -- ./my_program --size 64
+    """
+    state.require_root()
+    lab = Lab.attach(name)
+    kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
+    if ppn is None:
+        ppn = 1 if np is None else max(1, -(-np // lab.plan.node_count))
+    env = {"OFFPATH_POLICY": policy} if policy else {}
+    result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
+    if offload and not quiet:
+        console.note(stats.summary(result.stats))
+    raise typer.Exit(result.exit_status)
+
+
+def _status_row(name: str, measure: bool) -> dict:
+    row: dict = {"name": name, "process_count": len(inventory.processes(name))}
+    try:
+        lab = Lab.attach(name)
+    except UserError:
+        return row | {"state": "incomplete"}
+    plan = lab.plan
+    missing = len(plan.places) - len(inventory.namespaces(name))
+    row |= {
+        "state": "up" if missing == 0 else f"damaged: {missing} namespaces are gone",
+        "node_count": plan.node_count,
+        "rate_bits_per_s": plan.rate_bits_per_s,
+        "mtu_bytes": plan.mtu_bytes,
+        "node_cores": plan.node_cores,
+        "dpu_slowdown": plan.dpu_slowdown,
+    }
+    if measure and missing == 0:
+        from offpath.lab.transfer import measure as measure_link
+
+        row["measured_bits_per_s"] = round(measure_link(lab, plan.nodes[0], plan.nodes[-1]))
+    return row
+
+
+def _status_line(row: dict) -> str:
+    if "node_count" not in row:
+        return f"{row['name']}: incomplete (its `lab up` did not finish); run: offpath lab down {row['name']}"
+    parts = [
+        f"{row['name']}: {row['state']}",
+        f"{row['node_count']} nodes",
+        f"{format_rate(row['rate_bits_per_s'])}",
+        f"MTU {row['mtu_bytes']}",
+        "cores " + " ".join(",".join(map(str, cores)) for cores in row["node_cores"]),
+    ]
+    if row["dpu_slowdown"] != 1:
+        parts.append(f"DPUs {row['dpu_slowdown']:g} times slower")
+    parts.append(f"{row['process_count']} processes")
+    if "measured_bits_per_s" in row:
+        measured = row["measured_bits_per_s"]
+        parts.append(f"measured {measured / 1e6:.1f} Mbit/s ({100 * measured / row['rate_bits_per_s']:.1f} %)")
+    return ", ".join(parts)

@@ -1,0 +1,51 @@
+"""The mpirun command lines that hold inside a lab, one function per MPI."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from offpath import mpis
+from offpath.lab.plan import SUBNET, SUBNET_BITS, Plan
+
+AGENT = Path(__file__).parent / "agent"
+SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"
+
+
+def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
+    """mpirun with everything that must stand before the program; rank r runs on node r // ppn."""
+    launcher = mpis.launcher(mpi)
+    return _openmpi(launcher, plan, ppn, np) if mpi == mpis.OPENMPI else _mpich(launcher, plan, ppn, np)
+
+
+def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
+    """What the MPI's own ranks need in a lab, offloaded or not."""
+    if mpi == mpis.MPICH:
+        # All "nodes" have one machine id, so UCX would use shared memory between them
+        return {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+    return {"OMPI_MCA_mpi_yield_when_idle": "1"} if crowded else {}
+
+
+def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
+    # vader (shared memory) tells nodes apart by host name, so it stays within a node
+    btl = "tcp,self" if ppn == 1 else "vader,tcp,self"
+    settings = {
+        "plm_rsh_agent": str(AGENT),
+        "plm_rsh_no_tree_spawn": "1",
+        "oob_tcp_if_include": SUBNET_MASK,
+        "btl_tcp_if_include": SUBNET_MASK,
+        "pml": "ob1",
+        "osc": "^ucx",
+        "btl": btl,
+    }
+    command = [launcher, "-np", str(np), "-H", _with_slots(plan.nodes, ppn), "--bind-to", "none"]
+    for name, value in settings.items():
+        command += ["--mca", name, value]
+    return command
+
+
+def _mpich(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
+    remote = ["-launcher", "rsh", "-launcher-exec", str(AGENT), "-iface", "br0"]
+    return [launcher, *remote, "-hosts", ",".join(plan.nodes), "-np", str(np), "-ppn", str(ppn)]
+
+
+def _with_slots(nodes: Sequence[str], ppn: int) -> str:
+    return ",".join(f"{node}:{ppn}" for node in nodes)

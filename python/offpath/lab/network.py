@@ -1,0 +1,90 @@
+"""Builds a lab's namespaces, bridges and rate-limited links with ip(8) and tc(8).
+
+Everything lives inside the lab's own namespaces, the switch in the launching side's: nothing of the machine's network is
+touched, two labs never meet, and removing the namespaces removes it all.
+"""
+
+import subprocess
+from collections.abc import Callable
+
+from offpath.errors import UserError
+from offpath.lab import plan as planning
+from offpath.lab.plan import HEAD, Plan, namespace
+
+BRIDGE = "type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
+
+
+def build(plan: Plan, progress: Callable[[str], None]) -> None:
+    progress("namespaces")
+    _ip("".join(f"netns add {namespace(plan.name, place)}\n" for place in plan.places))
+    for place in plan.places:
+        _silence_ipv6(namespace(plan.name, place))
+    head = namespace(plan.name, HEAD)
+    progress("switch")
+    _ip(
+        f"""link set lo up
+link add br0 mtu {plan.mtu_bytes} {BRIDGE}
+link set br0 up
+address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
+""",
+        head,
+    )
+    for number, node in enumerate(plan.nodes, start=1):
+        progress(node)
+        _ip(_node_links(plan, number, node), head)
+        _tc(_port_limits(plan, number), head)
+        _ip(_station(plan, planning.host_address(number)), namespace(plan.name, node))
+        _ip(_station(plan, planning.dpu_address(number)), namespace(plan.name, f"{node}-dpu"))
+
+
+def _node_links(plan: Plan, number: int, node: str) -> str:
+    """A node's own small bridge, on it host and DPU, and one uplink to the switch that both share."""
+    mtu = f"mtu {plan.mtu_bytes}"
+    lines = [
+        f"link add {node} {mtu} {BRIDGE}",
+        f"link set {node} up",
+        f"link add port{number} {mtu} type veth peer name uplink{number} {mtu}",
+        f"link set port{number} master br0 up",
+        f"link set uplink{number} master {node} up",
+    ]
+    for device, place in ((f"host{number}", node), (f"dpu{number}", f"{node}-dpu")):
+        lines += [
+            f"link add {device} {mtu} type veth peer name eth0 {mtu} netns {namespace(plan.name, place)}",
+            f"link set {device} master {node} up",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _port_limits(plan: Plan, number: int) -> str:
+    """Both directions of the uplink; each end limits what it sends."""
+    burst = max(planning.BURST_BYTES, 2 * plan.mtu_bytes)
+    limit = f"tbf rate {plan.rate_bits_per_s}bit burst {burst} latency {planning.QUEUE_MS}ms"
+    return "".join(f"qdisc add dev {device}{number} root {limit}\n" for device in ("port", "uplink"))
+
+
+def _station(plan: Plan, address: str) -> str:
+    return f"link set lo up\naddress add {address}/{planning.SUBNET_BITS} dev eth0\nlink set eth0 up\n"
+
+
+def _silence_ipv6(name: str) -> None:
+    """Address discovery would put packets on the links that nobody asked for. Kernels without IPv6 have nothing to do."""
+    script = 'for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -w "$f" ] || echo 1 > "$f"; done'
+    _run(["nsenter", f"--net=/run/netns/{name}", "sh", "-c", script], "")
+
+
+def _ip(batch: str, inside: str | None = None) -> None:
+    _run(["ip", *(["-n", inside] if inside else []), "-batch", "-"], batch)
+
+
+def _tc(batch: str, inside: str) -> None:
+    _run(["tc", "-n", inside, "-batch", "-"], batch)
+
+
+def _run(argv: list[str], batch: str) -> None:
+    result = subprocess.run(argv, input=batch, capture_output=True, text=True)
+    if result.returncode != 0:
+        lines = result.stderr.strip().splitlines() or ["no message"]
+        raise UserError(
+            f"The lab's network could not be built ({argv[0]}: {lines[0]}). "
+            "It needs a kernel with network namespaces, veth, bridge and tbf."
+        )

@@ -1,0 +1,122 @@
+"""What a lab looks like: names, addresses, cores, limits. Pure: nothing here touches the machine."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import UserError
+
+STATE_ROOT = Path("/run/offpath-lab")
+HEAD = "head"
+SUBNET = "10.99.0"
+SUBNET_BITS = 24
+HEAD_ADDRESS = f"{SUBNET}.254"
+MAX_NODES = 64
+MAX_SLOWDOWN = 100.0
+
+# Below about 64 KiB the kernel must cut its large segments up before they pass the limiter, which costs processor time
+# that no network card would charge; far above, short messages slip through at more than the nominal rate.
+BURST_BYTES = 128 * 1024
+QUEUE_MS = 50
+
+_RATE = re.compile(r"^(\d+(?:\.\d+)?)(k|m|g)bit$")
+_RATE_UNIT = {"k": 10**3, "m": 10**6, "g": 10**9}
+_NAME = re.compile(r"^[a-z][a-z0-9]{0,19}$")
+
+
+def parse_rate(text: str) -> int:
+    """Bits per second of a rate such as 250mbit or 1gbit. Raises UserError for anything else."""
+    match = _RATE.match(text.strip().lower())
+    rate = round(float(match[1]) * _RATE_UNIT[match[2]]) if match else 0
+    if not 10**6 <= rate <= 100 * 10**9:
+        raise UserError(f"'{text}' is not a link rate. Give one from 1mbit to 100gbit, such as 250mbit or 1gbit.")
+    return rate
+
+
+def format_rate(rate: int) -> str:
+    for unit in ("g", "m", "k"):
+        if rate >= _RATE_UNIT[unit]:
+            return f"{rate / _RATE_UNIT[unit]:g}{unit}bit"
+    return f"{rate}bit"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One lab as asked for. `make` checks; a Plan that exists makes sense."""
+
+    name: str
+    node_count: int
+    rate_bits_per_s: int
+    mtu_bytes: int
+    dpu_slowdown: float
+    node_cores: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def make(
+        cls, name: str, nodes: int, rate: str, mtu: int, dpu_slowdown: float, cores_per_node: int, cores: Sequence[int]
+    ) -> "Plan":
+        check_name(name)
+        if not 1 <= nodes <= MAX_NODES:
+            raise UserError(f"A lab cannot have {nodes} nodes. Give a number from 1 to {MAX_NODES}.")
+        if not 1280 <= mtu <= 65535:
+            raise UserError(f"An MTU of {mtu} bytes is out of range. Give 1280 to 65535, such as 1500 or 9000.")
+        if not (math.isfinite(dpu_slowdown) and 1.0 <= dpu_slowdown <= MAX_SLOWDOWN):
+            raise UserError(f"A DPU cannot be {dpu_slowdown:g} times slower. Give 1 to {MAX_SLOWDOWN:g}.")
+        if not 1 <= cores_per_node <= len(cores):
+            raise UserError(f"A node cannot have {cores_per_node} cores. This machine has {len(cores)}.")
+        node_cores = tuple(
+            tuple(sorted({cores[(node * cores_per_node + k) % len(cores)] for k in range(cores_per_node)}))
+            for node in range(nodes)
+        )
+        return cls(name, nodes, parse_rate(rate), mtu, dpu_slowdown, node_cores)
+
+    @property
+    def nodes(self) -> list[str]:
+        return [f"node{i}" for i in range(1, self.node_count + 1)]
+
+    @property
+    def places(self) -> list[str]:
+        return [HEAD, *self.nodes, *(f"{node}-dpu" for node in self.nodes)]
+
+    @property
+    def state_dir(self) -> Path:
+        return STATE_ROOT / self.name
+
+    def cores_of(self, node_index: int) -> str:
+        return ",".join(map(str, self.node_cores[node_index]))
+
+    def hosts_file(self) -> str:
+        lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} {HEAD}"]
+        for i, node in enumerate(self.nodes, start=1):
+            lines += [f"{host_address(i)} {node}", f"{dpu_address(i)} {node}-dpu"]
+        return "\n".join(lines) + "\n"
+
+
+def check_name(name: str) -> None:
+    if not _NAME.match(name):
+        raise UserError(f"'{name}' cannot name a lab. Use up to 20 small letters and digits, a letter first.")
+
+
+def namespace(name: str, place: str) -> str:
+    return f"offpath-{name}-{place}"
+
+
+def place_of_namespace(name: str, candidate: str) -> str | None:
+    """The place that `candidate` is in lab `name`; None when it belongs to something else."""
+    match = re.match(rf"^offpath-{re.escape(name)}-(head|node\d+(?:-dpu)?)$", candidate)
+    return match[1] if match else None
+
+
+def lab_of_namespace(candidate: str) -> str | None:
+    match = re.match(r"^offpath-([a-z][a-z0-9]*)-(?:head|node\d+(?:-dpu)?)$", candidate)
+    return match[1] if match else None
+
+
+def host_address(number: int) -> str:
+    return f"{SUBNET}.{number}"
+
+
+def dpu_address(number: int) -> str:
+    return f"{SUBNET}.{100 + number}"

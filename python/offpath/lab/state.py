@@ -1,0 +1,89 @@
+"""A lab's record under /run: what was asked for, and which process it belongs to."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+from offpath.errors import UserError
+from offpath.lab import inventory
+from offpath.lab.plan import STATE_ROOT, Plan
+
+RECORD = "lab.json"
+
+
+def claim(plan: Plan) -> None:
+    """Takes the name: of two who try at once, one succeeds. Raises UserError when it is taken."""
+    taken = UserError(
+        f"A lab named {plan.name} exists already. Run `offpath lab down {plan.name}` first, or choose another --name."
+    )
+    if inventory.exists(plan.name):
+        raise taken
+    STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
+    try:
+        plan.state_dir.mkdir(mode=0o755)
+    except FileExistsError:
+        raise taken from None
+
+
+def prepare(plan: Plan) -> None:
+    """The files that the scripts `enter` and `agent` read."""
+    (plan.state_dir / "sys").mkdir()
+    (plan.state_dir / "hosts").write_text(plan.hosts_file())
+    for index, node in enumerate(plan.nodes):
+        folder = plan.state_dir / node
+        folder.mkdir()
+        (folder / "cores").write_text(plan.cores_of(index) + "\n")
+        (folder / "run").mkdir(mode=0o700)
+
+
+def save(plan: Plan, owner_pid: int | None) -> None:
+    """Written last: a lab with a record is complete. A lab with an owner does not outlive it for long."""
+    record = dataclasses.asdict(plan) | {"owner": _identity(owner_pid) if owner_pid else None}
+    temporary = plan.state_dir / (RECORD + ".new")
+    temporary.write_text(json.dumps(record, indent=1) + "\n")
+    temporary.rename(plan.state_dir / RECORD)
+
+
+def load(name: str) -> Plan:
+    """The plan of a complete lab. Raises UserError when there is none of that name, or only a part of it."""
+    record = _record(name)
+    if record is None:
+        if inventory.exists(name):
+            raise UserError(f"Lab {name} is incomplete (its `lab up` did not finish). Run: offpath lab down {name}")
+        raise UserError(f"There is no lab named {name}. Run: offpath lab up --name {name}")
+    record.pop("owner", None)
+    record["node_cores"] = tuple(tuple(cores) for cores in record["node_cores"])
+    return Plan(**record)
+
+
+def remove_abandoned() -> list[str]:
+    """Removes labs whose owner was killed before it could do so itself."""
+    removed = []
+    for name in inventory.lab_names():
+        owner = (_record(name) or {}).get("owner")
+        if owner and _identity(owner["pid"]) != owner:
+            inventory.remove(name)
+            removed.append(name)
+    return removed
+
+
+def _record(name: str) -> dict | None:
+    try:
+        return json.loads((STATE_ROOT / name / RECORD).read_text())
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+        return None
+
+
+def _identity(pid: int) -> dict | None:
+    """A process by number and start time, because numbers are used again."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return {"pid": pid, "start_ticks": int(status.rpartition(")")[2].split()[19])}
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise UserError("The lab needs root (it makes network namespaces). Run it with sudo, or use loopback instead.")

@@ -1,0 +1,79 @@
+"""Starting MPI programs on this machine, without a lab."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from offpath import injection, mpis, processes, stats
+from offpath.paths import paths
+from offpath.processes import Completed
+
+
+def available_cores() -> list[int]:
+    """The cores this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def native_environment(mpi: str, crowded: bool) -> dict[str, str]:
+    """Settings of the MPI itself that every comparison has on both sides."""
+    chosen = {}
+    if mpi == mpis.OPENMPI:
+        if os.geteuid() == 0:
+            chosen |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if crowded:
+            chosen["OMPI_MCA_mpi_yield_when_idle"] = "1"
+    return chosen
+
+
+def pinned(argv: Sequence[str], cores: Sequence[int]) -> list[str]:
+    """`argv` so that rank i of a node runs on the i-th of `cores` (round robin), whichever MPI starts it."""
+    rank = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}"  # Open MPI's name, MPICH's name
+    script = f'core=$(echo "$0" | cut -d, -f$(({rank} % {len(cores)} + 1))); exec taskset -c "$core" "$@"'
+    return ["sh", "-c", script, ",".join(map(str, cores)), *argv]
+
+
+def local_mpirun(
+    mpi: str,
+    np: int,
+    argv: Sequence[str],
+    offload: bool = False,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    *,
+    pin: bool = False,
+    yield_shim: bool | None = None,
+    capture: bool = True,
+) -> Completed:
+    """Runs `argv` with `np` ranks of `mpi` on this machine, with or without Offpath.
+
+    `env` reaches every rank. `pin` puts rank i on core i (round robin). `yield_shim` makes MPICH yield while it waits;
+    by default it does when there are more ranks than cores. The services share the ranks' cores when there are no others.
+    Raises UserError for what the user can put right, subprocess.TimeoutExpired after `timeout` seconds.
+    """
+    where = paths()
+    cores = available_cores()
+    crowded = np > len(cores)
+    mpis.executable(argv[0])
+    with stats.private_file() as stats_file:
+        chosen: dict[str, str] = {}
+        libraries = []
+        if offload:
+            options = injection.OffloadOptions(stats_file=stats_file, share=np >= len(cores))
+            chosen |= injection.variables(options, where, {})
+            libraries.append(chosen["LD_PRELOAD"])
+        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
+            libraries.append(str(where.require_yield_library()))
+        chosen |= env or {}
+        if libraries:
+            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen)
+        program = list(argv)
+        program = pinned(argv, cores) if pin else list(argv)
+        command = [mpis.launcher(mpi), "-np", str(np)]
+        if mpi == mpis.OPENMPI:
+            command += ["--oversubscribe", "--bind-to", "none"]
+        command, _ = injection.with_variables([*command, *program], chosen)
+        result = processes.run(
+            command, os.environ | native_environment(mpi, crowded), capture=capture, timeout=timeout
+        )
+        result.stats = stats.read(chosen.get("OFFPATH_STATS_FILE", stats_file))
+    result.raise_if_interrupted()
+    return result

@@ -1,0 +1,107 @@
+"""The MPIs of this machine: which are installed, which one a program was built with."""
+
+import functools
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import UserError
+
+OPENMPI = "openmpi"
+MPICH = "mpich"
+SLURM = "slurm"
+TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", SLURM: "Slurm"}
+
+LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.\-_].+)?$")
+
+
+@dataclass(frozen=True)
+class InstalledMpi:
+    kind: str
+    launcher: str
+    version: str
+
+
+@functools.cache
+def launcher_kind(program: str) -> str | None:
+    """OPENMPI, MPICH or SLURM when `program` starts parallel programs; None when it is an ordinary program."""
+    name = Path(program).name
+    if name == "srun":
+        return SLURM
+    if not LAUNCHER_NAMES.match(name):
+        return None
+    return _kind_of_banner(_version_banner(program))
+
+
+@functools.cache
+def launcher(kind: str) -> str:
+    """The mpirun of `kind`. Raises UserError when that MPI is not installed."""
+    if kind not in (OPENMPI, MPICH):
+        raise UserError(f"'{kind}' is not an MPI known here. Use openmpi or mpich.")
+    for name in (f"mpirun.{kind}", "mpirun", "mpiexec"):
+        path = shutil.which(name)
+        if path and launcher_kind(path) == kind:
+            return path
+    raise UserError(f"{TITLES[kind]} is not installed (no mpirun of it in PATH). Run: make setup")
+
+
+def installed() -> list[InstalledMpi]:
+    found = []
+    for kind in (OPENMPI, MPICH):
+        try:
+            path = launcher(kind)
+        except UserError:
+            continue
+        version = re.search(r"\d+\.\d+(\.\d+)?", _version_banner(path))
+        found.append(InstalledMpi(kind, path, version.group() if version else "unknown"))
+    return found
+
+
+def mpi_of_program(program: str) -> str | None:
+    """The MPI that the executable `program` is linked with; None for a script or a program without MPI."""
+    result = subprocess.run(["ldd", program], capture_output=True, text=True)
+    if re.search(r"libmpich\.so|libmpi\.so\.12\b", result.stdout):
+        return MPICH
+    if re.search(r"libmpi\.so", result.stdout):
+        return OPENMPI
+    return None
+
+
+def executable(program: str) -> str:
+    """Full path of `program`. Raises UserError with exit code 127 when there is none."""
+    path = shutil.which(program)
+    if path is None:
+        if Path(program).exists():
+            raise UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
+        raise UserError(f"{program} was not found. Check the spelling and PATH.", 127)
+    return path
+
+
+def program_mpi_or_default(argv: Sequence[str]) -> str:
+    """The MPI to start `argv` with: the one it is linked with, else the first one installed."""
+    kind = mpi_of_program(executable(argv[0]))
+    if kind:
+        return kind
+    choices = installed()
+    if not choices:
+        raise UserError("No MPI is installed (nothing can start the program). Run: make setup")
+    return choices[0].kind
+
+
+def _kind_of_banner(banner: str) -> str | None:
+    if re.search(r"Open MPI|OpenRTE|PRRTE", banner):
+        return OPENMPI
+    if re.search(r"HYDRA|Hydra|MPICH|Intel\(R\) MPI", banner):
+        return MPICH
+    return None
+
+
+@functools.cache
+def _version_banner(program: str) -> str:
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

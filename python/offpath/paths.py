@@ -1,0 +1,82 @@
+"""Where the built or installed parts of Offpath are."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import UserError
+
+BUILD_PRESETS = ("release", "dev")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """A build tree (build/<preset>) or an installed prefix; the two differ only in where programs are."""
+
+    prefix: Path
+    apps: Path
+    bench: Path
+
+    @property
+    def service(self) -> Path:
+        return self.prefix / "bin" / "offpathd"
+
+    @property
+    def lib(self) -> Path:
+        return self.prefix / "lib"
+
+    @property
+    def preload_library(self) -> Path:
+        return self.lib / "liboffpath_mpi.so"
+
+    @property
+    def yield_library(self) -> Path:
+        return self.lib / "liboffpath_yield.so"
+
+    def app(self, name: str, mpi: str) -> Path:
+        """The program `name` of apps/ built with `mpi`. Raises UserError when it is not built."""
+        return _built(self.apps / mpi / name)
+
+    def bench_program(self, name: str, mpi: str) -> Path:
+        """The program `name` of bench/ built with `mpi`. Raises UserError when it is not built."""
+        return _built(self.bench / mpi / name)
+
+    def require_preload_library(self) -> Path:
+        return _built(self.preload_library)
+
+    def require_yield_library(self) -> Path:
+        return _built(self.yield_library)
+
+
+def source_root() -> Path | None:
+    """The root of the source tree this package lives in; None when it is installed."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "CMakePresets.json").is_file() else None
+
+
+def paths() -> Paths:
+    """OFFPATH_PREFIX if given, else the first preset that is built, else the installed prefix."""
+    override = os.environ.get("OFFPATH_PREFIX")
+    if override:
+        prefix = Path(override).absolute()
+        if not prefix.is_dir():
+            raise UserError(f"OFFPATH_PREFIX={override} is not a folder. Give a build tree or an installed prefix.")
+        return _at(prefix)
+    root = source_root()
+    if root is None:
+        return _at(Path(__file__).resolve().parents[4])
+    candidates = [root / "build" / preset for preset in BUILD_PRESETS]
+    built = [tree for tree in candidates if (tree / "lib" / "liboffpath_mpi.so").exists()]
+    return _at((built or candidates)[0])
+
+
+def _at(prefix: Path) -> Paths:
+    installed = prefix / "libexec" / "offpath"
+    programs = installed if installed.is_dir() else prefix
+    return Paths(prefix=prefix, apps=programs / "apps", bench=programs / "bench")
+
+
+def _built(path: Path) -> Path:
+    if not path.exists():
+        raise UserError(f"{path} does not exist (it is not built yet). Run: make build")
+    return path

@@ -1,0 +1,69 @@
+"""`offpath run`: any program, with its collectives offloaded."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import console, injection, mpis, processes, stats
+from offpath.injection import OffloadOptions
+from offpath.paths import paths
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program, with its mpirun if it has one.")],
+    policy: Annotated[
+        str | None,
+        typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host. Default: what was measured."),
+    ] = None,
+    cores: Annotated[str | None, typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
+    share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads of the service on each node.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
+    stats_file: Annotated[
+        str | None, typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
+    ] = None,
+    log: Annotated[str | None, typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
+) -> None:
+    """Run a program with its MPI collectives offloaded. Nothing is recompiled.
+
+    COMMAND is what you would type without Offpath. mpirun and mpiexec of Open MPI and MPICH are told to pass what is
+    needed on to all ranks; under srun it is in the environment that every rank gets. One line at the end, on stderr,
+    says what was offloaded and what was not and why. Ends with COMMAND's own exit status.
+
+    Examples:
+
+        offpath run -- mpirun -np 4 ./my_program
+
+        offpath run --share --policy ialltoall:1M-inf:dpu -- mpiexec -n 8 ./my_program input.dat
+
+        srun -n 64 offpath run --quiet -- ./my_program
+    """
+    mpis.executable(command[0])
+    if stats_file:
+        stats_file = os.path.abspath(stats_file)
+        _check_writable(stats_file)
+    with stats.private_file() as private:
+        read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
+        skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
+        options = OffloadOptions(not off, policy, cores, share, workers, read_from, _checked_level(log))
+        argv, extra = injection.with_variables(command, injection.variables(options, paths()))
+        result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        if not off and not quiet:
+            console.note(stats.summary(stats.read(read_from, skip_bytes)))
+    raise typer.Exit(result.exit_status)
+
+
+def _checked_level(level: str | None) -> str | None:
+    levels = ("off", "error", "warn", "info", "debug")
+    if level is not None and level not in levels:
+        raise typer.BadParameter(f"'{level}' is not a level. Give one of {', '.join(levels)}.")
+    return level
+
+
+def _check_writable(name: str) -> None:
+    folder = Path(name).parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"'{folder}' is not a folder (the statistics would be lost). Make it first.")
