@@ -120,7 +120,11 @@ def main() -> int:
     problems = check(root)
     for problem in problems:
         print(problem)
-    print(f"check_includes: {len(problems)} violation{'s' * (len(problems) != 1)}" if problems else "check_includes: clean")
+    print(
+        f"check_includes: {len(problems)} violation{'s' * (len(problems) != 1)}"
+        if problems
+        else "check_includes: clean"
+    )
     return 1 if problems else 0
 
 

@@ -25,9 +25,9 @@ void Blocks::set_irregular(uintptr_t buffer, const int* counts, const int* displ
   layout_ = layout;
 }
 
-int Blocks::prepare() {
+int Blocks::prepare(Staging staging) {
   if (const int code = type_.hold(given_type_, layout_); code != MPI_SUCCESS) return code;
-  if (!staged()) return MPI_SUCCESS;
+  if (staging == Staging::if_needed && layout_.contiguous) return MPI_SUCCESS;
   staging_.reset(new (std::nothrow) std::byte[static_cast<size_t>(total_bytes()) + 1]);
   return staging_ == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }

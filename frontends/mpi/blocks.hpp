@@ -19,8 +19,10 @@ class Blocks {
   void set_irregular(uintptr_t buffer, const int* counts, const int* displs, MPI_Datatype type, const Layout& layout,
                      int peers);
 
-  // Keeps the datatype usable and, where it is not contiguous, makes staging memory. MPI error code.
-  int prepare();
+  enum class Staging { if_needed, always };
+  // Keeps the datatype usable and makes staging memory: where the type is not contiguous, or always. MPI error code.
+  int prepare(Staging staging);
+  // Errors go to the handler of `comm`: one that returns them.
   int pack_into_staging(MPI_Comm comm);
   int unpack_from_staging(MPI_Comm comm) const;
   // Lets go of staging memory and datatype; what is left needs no native call to be destroyed.
@@ -28,7 +30,7 @@ class Blocks {
   // Leaves the staging memory to whoever may still write to it.
   void abandon_staging() { static_cast<void>(staging_.release()); }
 
-  bool staged() const { return !layout_.contiguous; }
+  bool staged() const { return staging_ != nullptr; }
   uintptr_t buffer() const { return buffer_; }
   MPI_Datatype type() const { return type_.get(); }
   int count() const { return count_; }

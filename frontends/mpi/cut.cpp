@@ -12,7 +12,6 @@ constexpr int kWordTag = 1;
 
 void Cut::combine(const Word& word) {
   combined_.begun = std::max(combined_.begun, word.begun);
-  combined_.posted = std::max(combined_.posted, word.posted);
   combined_.gave_up |= word.gave_up;
 }
 

@@ -2,12 +2,10 @@
 // How the ranks of a team agree where to go on natively after a service was lost.
 //
 // Every rank says one word to every other, once it knows of the loss (from its service, or from another's word): how
-// many of its operations its service had begun if that service is the lost one, how many it had posted at all. The
-// words are sent once and never changed, so all ranks decide from the same ones:
-//   cut    largest number begun at a lost service: operations below it may have had an effect there, they cannot be
-//          done again and are errors unless they are done;
-//   dirty  largest number posted by anyone: operations from cut to dirty had no effect at a lost service, but living
-//          ones may have moved data, which matters only for operations that overwrite what they send (in place).
+// many of its operations must not be done again, because its service is the lost one and had begun them, or because
+// they were completed. The words are sent once and never changed, so all ranks decide from the same ones: the cut is
+// the largest number said. Operations below it that are not done are errors; those from the cut on are issued natively
+// by all ranks, also where a living service still finishes one after the word was said.
 // A rank that waits for the words longer than the configured time gives up and says so: all ranks then fail what is
 // left. Words are small eager messages on the shadow communicator: saying one never waits for anybody.
 //
@@ -23,8 +21,7 @@
 namespace offpath::mpi {
 
 struct Word {
-  uint64_t begun = 0;   // at the lost service; 0 when the sender's own service lives
-  uint64_t posted = 0;
+  uint64_t begun = 0;
   uint64_t gave_up = 0;
 };
 
@@ -46,7 +43,6 @@ class Cut {
   bool late(Clock::time_point now, Clock::duration limit) const { return said_ && !decided() && now - since_ > limit; }
   const Word& own() const { return own_; }
   uint64_t cut() const { return combined_.begun; }
-  uint64_t dirty() const { return combined_.posted; }
 
  private:
   void send_to_all(const Word& word);

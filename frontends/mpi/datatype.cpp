@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <vector>
 
 namespace offpath::mpi {
@@ -152,6 +153,11 @@ int describe(MPI_Datatype type, MPI_Comm comm, Layout* layout) {
 
 int pack(uintptr_t address, int64_t elements, MPI_Datatype type, const Layout& layout, std::byte* packed,
          MPI_Comm comm) {
+  if (layout.contiguous) {
+    const size_t bytes = static_cast<size_t>(elements * layout.size_bytes);
+    if (bytes > 0) memcpy(packed, reinterpret_cast<const void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), bytes);
+    return MPI_SUCCESS;
+  }
   const auto move = [&](uintptr_t from, int count, MPI_Datatype as, std::byte* piece, int bytes) {
     int position = 0;
     return native.Pack(reinterpret_cast<const void*>(from), count, as, piece, bytes, &position, comm);
@@ -161,6 +167,11 @@ int pack(uintptr_t address, int64_t elements, MPI_Datatype type, const Layout& l
 
 int unpack(const std::byte* packed, uintptr_t address, int64_t elements, MPI_Datatype type, const Layout& layout,
            MPI_Comm comm) {
+  if (layout.contiguous) {
+    const size_t bytes = static_cast<size_t>(elements * layout.size_bytes);
+    if (bytes > 0) memcpy(reinterpret_cast<void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), packed, bytes);
+    return MPI_SUCCESS;
+  }
   const auto move = [&](uintptr_t to, int count, MPI_Datatype as, const std::byte* piece, int bytes) {
     int position = 0;
     return native.Unpack(piece, bytes, &position, reinterpret_cast<void*>(to), count, as, comm);

@@ -97,11 +97,19 @@ void Engine::progress() {
   std::erase_if(active_, [](const Team* team) { return team->idle(); });
 }
 
-void Engine::progress_all() {
+void Engine::progress_all(AtEnd task) {
   progress();
   const Inside inside;
   std::lock_guard lock(mutex_);
-  for (const auto& team : teams_) team->check();
+  for (const auto& team : teams_) {
+    if (task == AtEnd::look) team->check();
+    else team->respond();
+  }
+}
+
+bool Engine::settled() {
+  std::lock_guard lock(mutex_);
+  return std::all_of(teams_.begin(), teams_.end(), [](const auto& team) { return team->settled(); });
 }
 
 bool Engine::drained() {

@@ -41,8 +41,12 @@ class Engine {
 
   // Moves everything on; also native communication. Never waits.
   void progress();
-  // As progress(), for all teams, also those without operations: a rank at its end answers the others.
-  void progress_all();
+  // As progress(), for all teams, also those without operations: a rank at its end looks for losses, or only answers
+  // the others, who look for them.
+  enum class AtEnd { look, answer };
+  void progress_all(AtEnd task);
+  // No team waits for other ranks' words.
+  bool settled();
   // Nothing under way any more.
   bool drained();
 

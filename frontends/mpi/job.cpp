@@ -19,6 +19,8 @@ Job job;
 
 namespace {
 
+constexpr uint64_t kLastWordsNs = 1'000'000'000;
+
 template <size_t words>
 CoreSet from_words(const std::array<uint64_t, words>& bits) {
   CoreSet cores;
@@ -203,23 +205,30 @@ void Job::start() {
   adopt_communicator(MPI_COMM_WORLD);
 }
 
-void Job::drain() {
-  // All ranks come here, and nobody leaves before nobody's operation needs it any more.
+void Job::pass_barrier(Engine::AtEnd task) {
   MPI_Request barrier = MPI_REQUEST_NULL;
+  const Inside inside;
+  if (native.Ibarrier(control_, &barrier) != MPI_SUCCESS) return;
+  Waiter waiter;
+  for (int done = 0; done == 0; waiter.pause()) {
+    engine.progress_all(task);
+    if (native.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
+  }
+}
+
+void Job::drain() {
   Waiter waiter;
   while (!engine.drained()) {
-    engine.progress_all();
+    engine.progress_all(Engine::AtEnd::look);
     waiter.pause();
   }
-  {
-    const Inside inside;
-    if (native.Ibarrier(control_, &barrier) != MPI_SUCCESS) return;
-  }
-  for (;;) {
-    engine.progress_all();
-    const Inside inside;
-    int done = 0;
-    if (native.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
+  // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
+  // then still answers, so that no word is left in the native library when it ends.
+  pass_barrier(Engine::AtEnd::look);
+  pass_barrier(Engine::AtEnd::answer);
+  const uint64_t deadline = now_ns() + kLastWordsNs;
+  while (!engine.settled() && now_ns() < deadline) {
+    engine.progress_all(Engine::AtEnd::answer);
     waiter.pause();
   }
 }

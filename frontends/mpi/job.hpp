@@ -6,6 +6,7 @@
 // Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
 #pragma once
 
+#include "engine.hpp"
 #include "placement.hpp"
 #include "policy/policy.hpp"
 #include "settings.hpp"
@@ -60,6 +61,7 @@ class Job {
   void open_communication();
   void close_communication();
   void drain();
+  void pass_barrier(Engine::AtEnd task);
   void turn_off(LogLevel level, const std::string& reason);
   void write_statistics() const;
 

@@ -39,7 +39,7 @@ struct Operation {
 
   const Collective* collective;
   bool in_place = false;
-  Blocks send;  // unused when in_place
+  Blocks send;  // in place: what was in the receive buffer, always staged, so that the operation can be done again
   Blocks recv;
 
   Team* team = nullptr;

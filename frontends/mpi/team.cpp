@@ -5,6 +5,8 @@
 #include "job.hpp"
 #include "native.hpp"
 
+#include <algorithm>
+
 namespace offpath::mpi {
 namespace {
 
@@ -51,7 +53,6 @@ void Team::try_post(Operation& operation) {
   const offpath_status_t status = operation.collective->post(operation, handle_);
   if (status == OFFPATH_OK) {
     operation.state = OperationState::posted;
-    ++posted_count_;
     refused_posts_ = 0;
     engine.count_posted(operation);
     return;
@@ -71,19 +72,21 @@ void Team::begin_cut() {
   phase_ = Phase::cutting;
   own_lost_ = offpath_session_alive(job.session()) == 0;
   Word word;
-  word.posted = posted_count_;
+  word.begun = completed_through_;
   if (own_lost_) {
-    word.begun = offpath_team_started(handle_);
+    word.begun = std::max(word.begun, offpath_team_started(handle_));
     job.report_lost_service();
   }
   cut_.say(word, Cut::Clock::now());
 }
 
 void Team::check() {
-  if (phase_ == Phase::offloading &&
-      (cut_.listen() || offpath_team_broken(handle_) != 0 || offpath_session_alive(job.session()) == 0)) {
-    begin_cut();
-  }
+  if (offpath_team_broken(handle_) != 0 || offpath_session_alive(job.session()) == 0) begin_cut();
+  respond();
+}
+
+void Team::respond() {
+  if (cut_.listen()) begin_cut();
 }
 
 void Team::advance() {
@@ -146,11 +149,12 @@ void Team::step(Operation& operation) {
 void Team::step_posted(Operation& operation) {
   // Helping (copying the own block) is due whenever the application tests or waits: nobody else may do it.
   const offpath_status_t status = offpath_op_help(operation.op);
-  if (status == OFFPATH_OK) {
+  if (status == OFFPATH_OK && phase_ == Phase::offloading) {
+    finish_done(operation);
+  } else if (status == OFFPATH_OK) {
+    // Too late to count for the cut: whether it stands is up to the others.
     operation.status = OFFPATH_OK;
-    int code = MPI_SUCCESS;
-    if (operation.recv.staged()) code = operation.recv.unpack_from_staging(shadow_);
-    engine.finish(operation, code);
+    step_unfinished(operation);
   } else if (lost_status(status)) {
     operation.status = status;
     operation.state = OperationState::unfinished;
@@ -163,21 +167,26 @@ void Team::step_posted(Operation& operation) {
   }
 }
 
+void Team::finish_done(Operation& operation) {
+  int code = MPI_SUCCESS;
+  if (operation.recv.staged()) code = operation.recv.unpack_from_staging(shadow_);
+  completed_through_ = std::max(completed_through_, operation.sequence + 1);
+  engine.finish(operation, code);
+}
+
 void Team::step_unfinished(Operation& operation) {
   operation.state = OperationState::unfinished;
+  const bool done = operation.status == OFFPATH_OK;
   if (operation.status == OFFPATH_ERR_PEER_LOST) {
     fail_lost(operation, Failure::peer_lost);
-  } else if (own_lost_ && operation.sequence < cut_.own().begun) {
-    fail_lost(operation, Failure::service_lost);
-  } else if (phase_ == Phase::dead) {
-    fail_lost(operation, Failure::no_agreement);
+  } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
+    if (done) finish_done(operation);
+    else fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
   } else if (phase_ == Phase::settled) {
-    const uint64_t redoable_from = operation.in_place ? cut_.dirty() : 0;
-    if (operation.sequence < cut_.cut() || operation.sequence < redoable_from) {
-      fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
-    } else {
-      operation.state = OperationState::reissue;
-    }
+    operation.state = OperationState::reissue;
+  } else if (phase_ == Phase::dead) {
+    if (done) finish_done(operation);
+    else fail_lost(operation, Failure::no_agreement);
   }
 }
 

@@ -50,14 +50,18 @@ class Team {
   bool idle() const { return operations_.empty(); }
   bool broken() const { return phase_ != Phase::offloading; }
   bool retirable() const { return comm() == MPI_COMM_NULL && idle() && !broken(); }
-  // Notices a loss although nothing is under way (before MPI_Finalize).
+  // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
+  void respond();
+  // All words that will come have come.
+  bool settled() const { return phase_ == Phase::offloading || cut_.decided() || cut_.given_up(); }
 
  private:
   void try_post(Operation& operation);
   void step(Operation& operation);
   void step_posted(Operation& operation);
   void step_unfinished(Operation& operation);
+  void finish_done(Operation& operation);
   void begin_cut();
   void fail_lost(Operation& operation, Failure failure);
 
@@ -71,7 +75,7 @@ class Team {
   bool own_lost_ = false;
   std::deque<Operation*> operations_;  // unfinished ones, in order of sequence
   uint64_t next_sequence_ = 0;
-  uint64_t posted_count_ = 0;
+  uint64_t completed_through_ = 0;  // one more than the highest sequence that ended well
   uint32_t refused_posts_ = 0;
   bool may_issue_ = true;  // during a round: nothing before this operation still has to be issued
 };

@@ -90,7 +90,13 @@ def measure(
     """{"meta", "rows"}; one row for each MPI, size and mode."""
     meta = comparison.base_meta(kinds)
     rows = []
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with comparison.place(nodes, ppn, rate, loopback) as where, Progress(*columns, console=console.err) as progress:
         meta |= where.meta | {"collective": collective, "runs": runs, "repeats": repeats, "policy": policy}
         task = progress.add_task("", total=len(kinds) * 2 * runs)
@@ -102,11 +108,28 @@ def measure(
 
 
 def _launches(
-    where: Place, kind: str, sizes: list[int], runs: int, repeats: int, collective: str, policy: str | None, progress, task
+    where: Place,
+    kind: str,
+    sizes: list[int],
+    runs: int,
+    repeats: int,
+    collective: str,
+    policy: str | None,
+    progress,
+    task,
 ) -> dict[str, list[list[dict]]]:
     """[mode][launch][size]: the program's own rows."""
     program = str(paths().bench_program("alltoall", kind))
-    argv = [program, "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats), "--collective", collective, "--verify"]
+    argv = [
+        program,
+        "--sizes",
+        ",".join(map(str, sizes)),
+        "--repeats",
+        str(repeats),
+        "--collective",
+        collective,
+        "--verify",
+    ]
     work: list[str] = []
     launches: dict[str, list[list[dict]]] = {HOST: [], DPU: []}
     for run in range(runs):
@@ -201,11 +224,16 @@ def _page(result: dict) -> str:
             for row in rows
         ]
         drawing = report.bars(f"Efficiency with {TITLES[kind]}", ["without Offpath", "with Offpath"], chart, limit=1.0)
-        note = "Efficiency max(t_pure, t_compute) / t_total: 1 hides all communication, 0.5 none. In brackets: how much shorter t_total is."
+        note = "max(t_pure, t_compute) / t_total: 1 hides all communication, 0.5 none; in brackets the gain in t_total."
         sections.append(report.card(f"{TITLES[kind]} {meta['mpi_versions'][kind]}", drawing, note=note))
-        sections.append(report.card("All numbers: size for each peer, median times in ms, gain in t_total", report.table(HEADER, [_cells(row) for row in rows])))
+        sections.append(
+            report.card(
+                "All numbers: size for each peer, median times in ms, gain in t_total",
+                report.table(HEADER, [_cells(row) for row in rows]),
+            )
+        )
     sections.append(report.card("How this was measured", report.facts(meta)))
-    lead = "The same amount of work and the same cores without and with Offpath, launched in turns; median of all launches."
+    lead = "The same work and the same cores without and with Offpath, launched in turns; median of all launches."
     return report.page("Nonblocking all-to-all behind computation", lead, sections)
 
 

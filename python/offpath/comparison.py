@@ -87,7 +87,7 @@ def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
     """A lab that is gone afterwards; loopback when asked for or without root, and then that is said."""
     if loopback or not lab_is_possible():
         reason = "as asked" if loopback else "the lab needs root"
-        console.note(f"running on plain loopback, not in a lab ({reason}): there is no link whose time could be hidden.")
+        console.note(f"running on plain loopback, not in a lab ({reason}): no link whose time could be hidden.")
         yield LoopbackPlace(nodes * ppn)
         return
     with Lab(nodes=nodes, rate=rate) as lab:
@@ -104,7 +104,9 @@ def chosen_mpis(choice: str) -> list[str]:
     return kinds
 
 
-def run_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> tuple[dict, list]:
+def run_for_json(
+    where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]
+) -> tuple[dict, list]:
     """What the program wrote for its --json, and the ranks' statistics. Raises UserError when it failed."""
     with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
         file = Path(folder) / "out.json"
@@ -112,10 +114,14 @@ def run_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env
         try:
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
         except subprocess.TimeoutExpired:
-            raise UserError(f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this.", 1) from None
+            raise UserError(
+                f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this.", 1
+            ) from None
         if result.returncode != 0 or not file.exists():
             said = _last_words(argv[0], result)
-            raise UserError(f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more.", 1)
+            raise UserError(
+                f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more.", 1
+            )
         if result.stderr and result.stderr.strip():
             console.note(f"{title} said: {result.stderr.strip().splitlines()[0]}")
         return json.loads(file.read_text()), result.stats

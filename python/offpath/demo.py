@@ -37,9 +37,11 @@ class Problem:
 
 def demo_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
-    seconds: Annotated[float, typer.Option(min=0.01, help="How long one run without Offpath should last, about.")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 10.0,
     pairs: Annotated[int, typer.Option(min=1, help="Runs without and with Offpath, in turns.")] = 3,
-    rate: Annotated[str | None, typer.Option(help="Rate of the lab's links. Default: so that communication takes 38 %.")] = None,
+    rate: Annotated[
+        str | None, typer.Option(help="Rate of the lab's links. Default: communication takes 38 %.")
+    ] = None,
     n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 128,
     work: Annotated[int, typer.Option(min=0, help="Runge-Kutta steps between transforms: more computation.")] = 28,
     policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
@@ -48,8 +50,8 @@ def demo_command(
 ) -> None:
     """Show what offloading gains: an unmodified MPI program, a 3-D FFT of a Taylor-Green vortex, on two emulated nodes.
 
-    It runs without and with Offpath in turns on the same cores. Both must give the same result, bit by bit. Without root
-    it runs on loopback, where there is little communication time to hide.
+    It runs without and with Offpath in turns on the same cores. Both must give the same result, bit by bit. Without
+    root it runs on loopback, where there is little communication time to hide.
 
     Examples:
 
@@ -72,7 +74,7 @@ def demo_command(
     demo_report.show(result)
     console.note(f"details: {out / 'result.json'}, chart: {out / 'demo.html'}")
     if not result["verified"]:
-        raise UserError("The results are not the same with Offpath (a wrong answer is worth nothing). Please report this.", 1)
+        raise UserError("The results differ with Offpath (a wrong answer is worth nothing). Please report this.", 1)
 
 
 class _Watch:
@@ -93,9 +95,16 @@ class _Watch:
 
 
 def _run(
-    kinds: list[str], seconds: float, pairs: int, rate: str | None, n: int, work: int, policy: str | None, loopback: bool,
+    kinds: list[str],
+    seconds: float,
+    pairs: int,
+    rate: str | None,
+    n: int,
+    work: int,
+    policy: str | None,
+    loopback: bool,
     watch: _Watch,
-) -> dict:  # fmt: skip
+) -> dict:
     watch.say("measuring how fast this machine computes")
     compute_s, iteration_bytes = _calibrate(kinds[0], n, work)
     if loopback:

@@ -35,18 +35,25 @@ def page(result: dict) -> str:
             (f"{each['speedup']:.2f} x", _gain_text(each)),
             (f"{each['host_s']:.2f} s", "without Offpath"),
             (f"{each['offload_s']:.2f} s", "with Offpath"),
-            ("identical" if each["verified"] else "DIFFERENT", "results, bit by bit, and checked against the closed form"),
+            (
+                "identical" if each["verified"] else "DIFFERENT",
+                "results, bit by bit, and as the closed form says",
+            ),
         ]
         sections.append(report.figures(boxes))
         sections.append(
-            report.card(f"{TITLES[each['mpi']]}: where the time went", _chart(each), report.table(HEADER, _rows(each)),
-                        note=where_the_time_went(each))  # fmt: skip
+            report.card(
+                f"{TITLES[each['mpi']]}: where the time went",
+                _chart(each),
+                report.table(HEADER, _rows(each)),
+                note=where_the_time_went(each),
+            )  # fmt: skip
         )
     sections.append(report.card("How this was measured", report.facts(_facts(meta))))
     place = "two emulated nodes" if meta["place"] == "lab" else "one machine over loopback (the lab needs root)"
     lead = (
         f"Velocity and pressure of a Taylor-Green vortex on {meta['n']}^3 points, transformed forward and back "
-        f"{meta['repeats']} times on {place}. The program is unmodified; the service runs on the same cores as the program."
+        f"{meta['repeats']} times on {place}. The program is unmodified; the service runs on the program's own cores."
     )
     return report.page("An FFT whose communication moves while it computes", lead, sections)
 
@@ -55,7 +62,8 @@ def headline(each: dict) -> str:
     if each["offloaded_count"] == 0:
         return f"Nothing to claim: both ran natively ({each['host_s']:.2f} s and {each['offload_s']:.2f} s)."
     same = "same result, verified" if each["verified"] else "RESULTS DIFFER"
-    change = f"{each['speedup']:.2f} times faster" if each["speedup"] >= 1 else f"{1 / each['speedup']:.2f} times slower"
+    speedup = each["speedup"]
+    change = f"{speedup:.2f} times faster" if speedup >= 1 else f"{1 / speedup:.2f} times slower"
     return f"{change} end to end: {each['host_s']:.2f} s -> {each['offload_s']:.2f} s ({same})."
 
 
@@ -75,9 +83,9 @@ def where_the_time_went(each: dict) -> str:
 
     shares = [100 * seconds(mode, "All communications") / seconds(mode, "Application") for mode in (HOST, DPU)]
     slower = 100 * (seconds(DPU, "Computation") / max(seconds(HOST, "Computation"), 1e-12) - 1)
-    text = f"Communication was {shares[0]:.0f} % of the time and is {shares[1]:.0f} %; computation takes {slower:+.1f} %"
+    text = f"Communication was {shares[0]:.0f} % of the time, is {shares[1]:.0f} %; computation takes {slower:+.1f} %"
     if each["service_cpu_s"]:
-        text += f" (the services used {each['service_cpu_s']:.2f} s of the same cores)"
+        text += f" (the services used {each['service_cpu_s']:.2f} s of the same cores, checks included)"
     return f"{text}. {each['offloaded_count']} operations were offloaded."
 
 
@@ -105,6 +113,21 @@ def _chart(each: dict) -> str:
 
 
 def _facts(meta: dict) -> dict:
-    names = ("hardware", "nodes", "ppn", "cores", "rate", "mtu_bytes", "mpi_versions", "n", "variables", "repeats", "work",
-             "policy", "processor", "commit", "date")  # fmt: skip
+    names = (
+        "hardware",
+        "nodes",
+        "ppn",
+        "cores",
+        "rate",
+        "mtu_bytes",
+        "mpi_versions",
+        "n",
+        "variables",
+        "repeats",
+        "work",
+        "policy",
+        "processor",
+        "commit",
+        "date",
+    )
     return {name.replace("_", " "): meta.get(name) for name in names}

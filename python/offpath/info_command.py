@@ -27,7 +27,9 @@ COMPONENTS = {
 def info(
     program: Annotated[str | None, typer.Argument(help="Say which MPI this program uses.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    env: Annotated[bool, typer.Option("--env", help="Only the variables, as NAME=VALUE lines a shell can read.")] = False,
+    env: Annotated[
+        bool, typer.Option("--env", help="Only the variables, as NAME=VALUE lines a shell can read.")
+    ] = False,
 ) -> None:
     """Show the resolved configuration: variables, parts, transports, MPIs and cores.
 

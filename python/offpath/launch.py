@@ -46,7 +46,7 @@ def local_mpirun(
     """Runs `argv` with `np` ranks of `mpi` on this machine, with or without Offpath.
 
     `env` reaches every rank. `pin` puts rank i on core i (round robin). `yield_shim` makes MPICH yield while it waits;
-    by default it does when there are more ranks than cores. The services share the ranks' cores when there are no others.
+    by default it does when ranks outnumber cores. The services share the ranks' cores when there are no others.
     Raises UserError for what the user can put right, subprocess.TimeoutExpired after `timeout` seconds.
     """
     where = paths()
@@ -62,6 +62,7 @@ def local_mpirun(
             libraries.append(chosen["LD_PRELOAD"])
         if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
             libraries.append(str(where.require_yield_library()))
+            chosen["OFFPATH_LAB_YIELD"] = "1"
         chosen |= env or {}
         if libraries:
             chosen["LD_PRELOAD"] = injection.preload(libraries, chosen)
@@ -71,9 +72,7 @@ def local_mpirun(
         if mpi == mpis.OPENMPI:
             command += ["--oversubscribe", "--bind-to", "none"]
         command, _ = injection.with_variables([*command, *program], chosen)
-        result = processes.run(
-            command, os.environ | native_environment(mpi, crowded), capture=capture, timeout=timeout
-        )
+        result = processes.run(command, os.environ | native_environment(mpi, crowded), capture=capture, timeout=timeout)
         result.stats = stats.read(chosen.get("OFFPATH_STATS_FILE", stats_file))
     result.raise_if_interrupted()
     return result

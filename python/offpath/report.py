@@ -83,12 +83,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def facts(values: dict) -> str:
     """Names and values, those without a value left out."""
     items = ((name, value) for name, value in values.items() if value not in (None, "", [], {}))
-    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(value))}</dd>" for name, value in items) + "</dl>"
+    return (
+        "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(value))}</dd>" for name, value in items) + "</dl>"
+    )
 
 
 def bars(description: str, series: Sequence[str], rows: Sequence[Bar], limit: float | None = None) -> str:
-    """Horizontal bars on one scale from 0 to `limit` (default: the longest), whiskers where there is a low and a high."""
-    longest = max([sum(length for _, length in row.parts) for row in rows] + [row.low_high[1] for row in rows if row.low_high])
+    """Horizontal bars from 0 to `limit` (default: the longest), whiskers where there is a low and a high."""
+    longest = max(
+        [sum(length for _, length in row.parts) for row in rows] + [row.low_high[1] for row in rows if row.low_high]
+    )
     scale = (_WIDTH - _LEFT - _RIGHT) / (max(limit or 0, longest) or 1)
     shapes, y = [], _TOP
     for row in rows:
@@ -101,7 +105,11 @@ def bars(description: str, series: Sequence[str], rows: Sequence[Bar], limit: fl
         x = _LEFT + limit * scale
         shapes.append(f'<line class="grid" stroke-dasharray="4 4" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{y}"/>')
     svg = f'<svg viewBox="0 0 {_WIDTH} {y}" role="img" aria-label="{escape(description)}">{"".join(shapes)}</svg>'
-    keys = (f'<span><i style="background:var(--{_COLOURS[i]})"></i>{escape(name)}</span>' for i, name in enumerate(series) if name)
+    keys = (
+        f'<span><i style="background:var(--{_COLOURS[i]})"></i>{escape(name)}</span>'
+        for i, name in enumerate(series)
+        if name
+    )
     return f'<div class="scroll">{svg}</div><div class="legend">{"".join(keys)}</div>'
 
 

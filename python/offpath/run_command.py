@@ -12,10 +12,14 @@ from offpath.paths import paths
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program, with its mpirun if it has one.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
+    ],
     policy: Annotated[
         str | None,
-        typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host. Default: what was measured."),
+        typer.Option(
+            help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host. Default: what was measured."
+        ),
     ] = None,
     cores: Annotated[str | None, typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
     share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,

@@ -22,9 +22,14 @@ inline Team* team_of(MPI_Comm comm) {
 // True if the policy wants the operation at the service. Counts it as native otherwise.
 bool wants_offload(const Team& team, const Collective& collective, uint64_t bytes_per_peer);
 
-// Submits what `prepare` (Operation& -> MPI error code) fills in; `issue` (MPI_Comm -> MPI error code) is the native call
+// Readies both sides, already set, for the service. MPI error code.
+int prepare_sides(Operation& operation, const Team& team);
+// Before an operation in place is done again: puts back what was in the receive buffer. MPI error code.
+int restore_in_place(Operation& operation, MPI_Comm comm);
+
+// Submits what `set` (Operation& -> nothing) describes; `issue` (MPI_Comm -> MPI error code) is the native call
 // on another communicator. Returns what the MPI function returns; errors went to the communicator's handler.
-int submit_collective(Team& team, MPI_Comm comm, const Collective& collective, MPI_Request* request, auto&& prepare,
+int submit_collective(Team& team, MPI_Comm comm, const Collective& collective, MPI_Request* request, auto&& set,
                       auto&& issue) {
   int code = MPI_SUCCESS;
   Team::Route route = engine.route(team);
@@ -34,7 +39,8 @@ int submit_collective(Team& team, MPI_Comm comm, const Collective& collective, M
       auto operation = std::make_unique<Operation>(collective);
       {
         const Inside inside;
-        code = prepare(*operation);
+        set(*operation);
+        code = prepare_sides(*operation, team);
       }
       if (code != MPI_SUCCESS) return raise_error(comm, code);
       route = engine.submit(team, std::move(operation), request, &code);

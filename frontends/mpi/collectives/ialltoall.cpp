@@ -6,17 +6,17 @@ namespace offpath::mpi {
 namespace {
 
 offpath_status_t post(Operation& operation, offpath_team_t* team) {
-  const void* send = operation.in_place ? OFFPATH_IN_PLACE : operation.send.service_base();
-  return offpath_alltoall(team, send, operation.recv.service_base(),
+  return offpath_alltoall(team, operation.send.service_base(), operation.recv.service_base(),
                           static_cast<uint64_t>(operation.recv.block_bytes(0)), &operation.op);
 }
 
 int reissue(Operation& operation, MPI_Comm comm, MPI_Request* request) {
   const Blocks& send = operation.send;
   const Blocks& recv = operation.recv;
+  if (const int code = restore_in_place(operation, comm); code != MPI_SUCCESS) return code;
   const void* send_buffer = operation.in_place ? MPI_IN_PLACE : reinterpret_cast<const void*>(send.buffer());
-  return native.Ialltoall(send_buffer, send.count(), operation.in_place ? recv.type() : send.type(),
-                          reinterpret_cast<void*>(recv.buffer()), recv.count(), recv.type(), comm, request);
+  return native.Ialltoall(send_buffer, send.count(), send.type(), reinterpret_cast<void*>(recv.buffer()), recv.count(),
+                          recv.type(), comm, request);
 }
 
 constexpr Collective kIalltoall = {policy::Collective::ialltoall, &post, &reissue};
@@ -50,20 +50,15 @@ int handlers::Ialltoall(const void* send_buffer, int send_count, MPI_Datatype se
   if (no_buffer || aliased || uneven) return issue(comm);
   if (!wants_offload(*team, kIalltoall, static_cast<uint64_t>(bytes_per_peer))) return issue(comm);
 
-  const auto prepare = [&](Operation& operation) {
+  const auto set = [&](Operation& operation) {
+    const auto recv_address = reinterpret_cast<uintptr_t>(recv_buffer);
+    const auto send_address = reinterpret_cast<uintptr_t>(send_buffer);
     operation.in_place = in_place;
-    operation.recv.set_uniform(reinterpret_cast<uintptr_t>(recv_buffer), recv_count, recv_type, recv_layout,
-                               team->size());
-    int code = operation.recv.prepare();
-    if (code != MPI_SUCCESS) return code;
-    if (in_place) return operation.recv.staged() ? operation.recv.pack_into_staging(team->shadow()) : MPI_SUCCESS;
-    operation.send.set_uniform(reinterpret_cast<uintptr_t>(send_buffer), send_count, send_type, send_layout,
-                               team->size());
-    code = operation.send.prepare();
-    if (code == MPI_SUCCESS && operation.send.staged()) code = operation.send.pack_into_staging(team->shadow());
-    return code;
+    operation.recv.set_uniform(recv_address, recv_count, recv_type, recv_layout, team->size());
+    if (in_place) operation.send.set_uniform(recv_address, recv_count, recv_type, recv_layout, team->size());
+    else operation.send.set_uniform(send_address, send_count, send_type, send_layout, team->size());
   };
-  return submit_collective(*team, comm, kIalltoall, request, prepare, issue);
+  return submit_collective(*team, comm, kIalltoall, request, set, issue);
 }
 
 }  // namespace offpath::mpi

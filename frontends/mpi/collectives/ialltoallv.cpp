@@ -8,19 +8,16 @@ namespace {
 offpath_status_t post(Operation& operation, offpath_team_t* team) {
   std::vector<uint64_t> send_bytes, recv_bytes;
   std::vector<int64_t> send_displs, recv_displs;
-  operation.recv.fill_service_arrays(&recv_bytes, &recv_displs);
-  if (operation.in_place) {
-    return offpath_alltoallv(team, OFFPATH_IN_PLACE, nullptr, nullptr, operation.recv.service_base(),
-                             recv_bytes.data(), recv_displs.data(), &operation.op);
-  }
   operation.send.fill_service_arrays(&send_bytes, &send_displs);
+  operation.recv.fill_service_arrays(&recv_bytes, &recv_displs);
   return offpath_alltoallv(team, operation.send.service_base(), send_bytes.data(), send_displs.data(),
                            operation.recv.service_base(), recv_bytes.data(), recv_displs.data(), &operation.op);
 }
 
 int reissue(Operation& operation, MPI_Comm comm, MPI_Request* request) {
+  const Blocks& send = operation.send;
   const Blocks& recv = operation.recv;
-  const Blocks& send = operation.in_place ? recv : operation.send;
+  if (const int code = restore_in_place(operation, comm); code != MPI_SUCCESS) return code;
   const void* send_buffer = operation.in_place ? MPI_IN_PLACE : reinterpret_cast<const void*>(send.buffer());
   return native.Ialltoallv(send_buffer, send.counts(), send.displs(), send.type(),
                            reinterpret_cast<void*>(recv.buffer()), recv.counts(), recv.displs(), recv.type(), comm,
@@ -77,20 +74,15 @@ int handlers::Ialltoallv(const void* send_buffer, const int send_counts[], const
     return issue(comm);
   }
 
-  const auto prepare = [&](Operation& operation) {
+  const auto set = [&](Operation& operation) {
+    const auto recv_address = reinterpret_cast<uintptr_t>(recv_buffer);
+    const auto send_address = reinterpret_cast<uintptr_t>(send_buffer);
     operation.in_place = in_place;
-    operation.recv.set_irregular(reinterpret_cast<uintptr_t>(recv_buffer), recv_counts, recv_displs, recv_type,
-                                 recv_layout, peers);
-    int code = operation.recv.prepare();
-    if (code != MPI_SUCCESS) return code;
-    if (in_place) return operation.recv.staged() ? operation.recv.pack_into_staging(team->shadow()) : MPI_SUCCESS;
-    operation.send.set_irregular(reinterpret_cast<uintptr_t>(send_buffer), send_counts, send_displs, send_type,
-                                 send_layout, peers);
-    code = operation.send.prepare();
-    if (code == MPI_SUCCESS && operation.send.staged()) code = operation.send.pack_into_staging(team->shadow());
-    return code;
+    operation.recv.set_irregular(recv_address, recv_counts, recv_displs, recv_type, recv_layout, peers);
+    if (in_place) operation.send.set_irregular(recv_address, recv_counts, recv_displs, recv_type, recv_layout, peers);
+    else operation.send.set_irregular(send_address, send_counts, send_displs, send_type, send_layout, peers);
   };
-  return submit_collective(*team, comm, kIalltoallv, request, prepare, issue);
+  return submit_collective(*team, comm, kIalltoallv, request, set, issue);
 }
 
 }  // namespace offpath::mpi

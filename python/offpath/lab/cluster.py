@@ -13,9 +13,9 @@ from pathlib import Path
 
 from offpath import injection, mpis, processes, stats
 from offpath.errors import UserError
-from offpath.launch import available_cores, native_environment
 from offpath.lab import inventory, launchers, network, quota, state
 from offpath.lab.plan import HEAD, Plan
+from offpath.launch import available_cores, native_environment
 from offpath.paths import paths
 from offpath.processes import Completed
 
@@ -100,7 +100,7 @@ class Lab:
 
         `np` ranks in all if given (default: every node full). `env` reaches every rank and wins over what is set here.
         `yield_shim` makes MPICH yield while it waits; by default it does when there are more ranks than cores.
-        When it returns or raises, no process of the run is left. Raises subprocess.TimeoutExpired after `timeout` seconds.
+        When it returns or raises, no process of the run is left. Raises subprocess.TimeoutExpired after `timeout` s.
         """
         state.load(self.name)
         np = ppn * self.plan.node_count if np is None else np
@@ -144,8 +144,11 @@ class Lab:
                 "OFFPATH_UCX_TLS": "tcp,self",
                 "OFFPATH_UCX_NET_DEVICES": "eth0",
             }
-        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
+        yields = crowded if yield_shim is None else yield_shim
+        if mpi == mpis.MPICH and (yields or where.yield_library.exists()):
+            # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
             libraries.append(str(where.require_yield_library()))
+            chosen["OFFPATH_LAB_YIELD"] = "1" if yields else "0"
         chosen |= env
         if libraries:
             chosen["LD_PRELOAD"] = injection.preload(libraries, chosen if "LD_PRELOAD" in env else {})

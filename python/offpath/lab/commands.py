@@ -1,7 +1,7 @@
 """`offpath lab ...`: the command line of the emulated cluster."""
 
 import json
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="""An emulated cluster on this machine (needs root).
 
-Every node has a host and a DPU, each in its own network namespace, behind one port of a switch that both share and whose
+Every node has a host and a DPU, each in its own network namespace, behind one switch port that both share and whose
 rate is limited. Programs of Open MPI and MPICH are started in it with their own mpirun.""",
 )
 
@@ -28,7 +28,7 @@ NameOption = Annotated[str, typer.Option("--name", help="Which lab. Several can 
 NameArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
 
 
-class MpiChoice(str, Enum):
+class MpiChoice(StrEnum):
     openmpi = mpis.OPENMPI
     mpich = mpis.MPICH
 
@@ -36,13 +36,17 @@ class MpiChoice(str, Enum):
 @app.command()
 def up(
     nodes: Annotated[int, typer.Option("--nodes", "-n", help=f"How many nodes, 1 to {planning.MAX_NODES}.")] = 2,
-    rate: Annotated[str, typer.Option(help="Rate of each node's port in each direction, like 250mbit or 1gbit.")] = "250mbit",
+    rate: Annotated[
+        str, typer.Option(help="Rate of each node's port in each direction, like 250mbit or 1gbit.")
+    ] = "250mbit",
     mtu: Annotated[int, typer.Option(help="Largest packet in bytes.")] = 9000,
     name: NameOption = DEFAULT_NAME,
     dpu_slowdown: Annotated[
         float, typer.Option(help="How many times slower than the host a DPU is (by processor quota).")
     ] = 1.0,
-    cores_per_node: Annotated[int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")] = 1,
+    cores_per_node: Annotated[
+        int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")
+    ] = 1,
 ) -> None:
     """Bring up a lab.
 
@@ -91,7 +95,9 @@ def down(
 @app.command()
 def status(
     name: NameArgument = "",
-    measure: Annotated[bool, typer.Option("--measure", help="Measure what a link carries (takes a few seconds).")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure what a link carries (takes a few seconds).")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the labs of this machine.
@@ -119,15 +125,18 @@ def status(
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="The MPI program.")],
+    command: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The MPI program.")],
     name: NameOption = DEFAULT_NAME,
     mpi: Annotated[MpiChoice | None, typer.Option(help="Default: the MPI the program is linked with.")] = None,
     np: Annotated[int | None, typer.Option("--np", help="Ranks in all.")] = None,
-    ppn: Annotated[int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")] = None,
+    ppn: Annotated[
+        int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
+    ] = None,
     offload: Annotated[bool, typer.Option("--offload/--host", help="With Offpath, or the MPI alone.")] = False,
     policy: Annotated[str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu.")] = None,
     yield_shim: Annotated[
-        bool | None, typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded")
+        bool | None,
+        typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:

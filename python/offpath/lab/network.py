@@ -1,6 +1,6 @@
 """Builds a lab's namespaces, bridges and rate-limited links with ip(8) and tc(8).
 
-Everything lives inside the lab's own namespaces, the switch in the launching side's: nothing of the machine's network is
+Everything lives inside the lab's own namespaces, the switch in that of the launching side: nothing of the machine is
 touched, two labs never meet, and removing the namespaces removes it all.
 """
 
@@ -67,7 +67,7 @@ def _station(plan: Plan, address: str) -> str:
 
 
 def _silence_ipv6(name: str) -> None:
-    """Address discovery would put packets on the links that nobody asked for. Kernels without IPv6 have nothing to do."""
+    """Address discovery puts packets on the links that nobody asked for. Kernels without IPv6 have nothing to do."""
     script = 'for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -w "$f" ] || echo 1 > "$f"; done'
     _run(["nsenter", f"--net=/run/netns/{name}", "sh", "-c", script], "")
 

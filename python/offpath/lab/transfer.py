@@ -27,7 +27,9 @@ def measure(lab: Lab, sender: str, receiver: str) -> float:
     )
     try:
         port = server.stdout.readline().strip()
-        subprocess.run(lab.inside(sender, [*module, "send", receiver, port, str(total)]), capture_output=True, timeout=120)
+        subprocess.run(
+            lab.inside(sender, [*module, "send", receiver, port, str(total)]), capture_output=True, timeout=120
+        )
         answer, problem = server.communicate(timeout=30)
         return float(answer)
     except (ValueError, subprocess.TimeoutExpired):

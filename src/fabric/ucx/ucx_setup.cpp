@@ -2,11 +2,14 @@
 #include "fabric/ucx/ucx_endpoint.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
+#include "base/environment.hpp"
+
 #include <ucp/api/ucp.h>
 
 namespace offpath::fabric {
 namespace {
 
+using base::Environment;
 using base::Result;
 using base::Status;
 
@@ -43,6 +46,11 @@ Result<std::unique_ptr<UcxContext>> UcxContext::create() {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read("OFFPATH", nullptr, &config);
   if (status != UCS_OK) return ucx_error("read its configuration", status);
+  // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
+  // queue behind the data on a busy link (measured: docs/performance.md). A user's own choice stands.
+  if (Environment::text("OFFPATH_UCX_RNDV_THRESH").empty() && Environment::text("UCX_RNDV_THRESH").empty()) {
+    ucp_config_modify(config, "RNDV_THRESH", "inf");
+  }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

@@ -94,10 +94,10 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     ADD_FAILURE() << "no pull was sent";
     return {};
   }
-  Message data(uint64_t total, uint64_t offset) {
+  Message data(uint64_t total, uint64_t offset, uint64_t sequence = 0) {
     Message m;
     m.kind = Kind::data;
-    m.pull_id = pull_for().pull_id;
+    m.pull_id = pull_for(sequence).pull_id;
     m.bytes = total;
     m.offset = offset;
     return m;
@@ -221,8 +221,7 @@ TEST_F(Hostile, RepeatedChunksEndTheOperationOrAreIgnored) {
     SCOPED_TRACE(seed);
     heard.clear(), outcome.clear();
     post(seed);
-    Message chunk = data(kBlock, 0);
-    chunk.pull_id = pull_for(seed).pull_id;
+    Message chunk = data(kBlock, 0, seed);
     for (int i = 0; i < 6; ++i) say(chunk, 64);
     expect_untouched();
     EXPECT_TRUE(!outcome.contains(seed) || outcome[seed] != OFFPATH_OK) << "72 bytes never came";

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SegmentView over a segment in which the input writes words anywhere: whatever they are, every answer lies inside.
+// Input: records of 12 bytes, u32 where (top bits: which part of the segment), u64 value.
+#include "session/segment_view.hpp"
+#include "target.hpp"
+
+#include <cstring>
+
+using namespace offpath::session;
+
+namespace {
+
+struct Word {
+  uint32_t where;
+  uint64_t value;
+};
+constexpr size_t kWordBytes = 12;
+
+offpath::base::Memfd& segment() {
+  static offpath::base::Memfd memory = std::move(offpath::base::Memfd::create("fuzz", kSegmentBytes).value());
+  return memory;
+}
+
+size_t place(uint32_t where) {
+  const size_t at = (where & 0x0FFFFFFF) & ~size_t{7};
+  switch (where >> 28) {
+    case 0:
+      return at % sizeof(SegmentHeader);
+    case 1:
+      return kRingOffset + at % 256;
+    case 2:
+      return kSlotsOffset + at % (4 * sizeof(Slot));
+    case 3:
+      return kArenaOffset + at % 4096;
+    default:
+      return at % (kSegmentBytes - 8);
+  }
+}
+
+void fill_header() {
+  auto& head = *reinterpret_cast<SegmentHeader*>(segment().data());
+  head.magic = kMagic;
+  head.version = kVersion;
+  head.slot_count = kSlotCount;
+  head.segment_bytes = kSegmentBytes;
+  head.ring_offset = kRingOffset;
+  head.slots_offset = kSlotsOffset;
+  head.arena_offset = kArenaOffset;
+}
+
+bool inside(const uint8_t* begin, uint64_t count, const SegmentView& view) {
+  const auto* base = reinterpret_cast<const uint8_t*>(&view.header());
+  return begin >= base + kArenaOffset && begin + count <= base + kSegmentBytes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  fill_header();
+  std::vector<size_t> touched;
+  uint64_t last = 0;
+  for (size_t i = 0; i + kWordBytes <= bytes && i < 64 * kWordBytes; i += kWordBytes) {
+    Word word{};
+    memcpy(&word.where, data + i, 4);
+    memcpy(&word.value, data + i + 4, 8);
+    touched.push_back(place(word.where));
+    memcpy(segment().data() + touched.back(), &word.value, 8);
+    last = word.value;
+  }
+  auto view = SegmentView::open(std::move(offpath::base::Memfd::adopt(offpath::base::Fd(dup(segment().fd())), kSegmentBytes).value()));
+  if (view.ok()) {
+    for (int i = 0; i < 8; ++i) {
+      const auto index = view->take_submission();
+      if (!index) break;
+      FUZZ_REQUIRE(*index < kSlotCount);
+      const Slot& slot = view->slot(*index);
+      const auto team = view->team_arguments(slot.team);
+      if (team.ok()) {
+        FUZZ_REQUIRE(team->rank < team->size && team->addresses.size() == size_t{team->size} * team->address_stride);
+        const auto arguments = view->op_arguments(slot, team->size);
+        FUZZ_REQUIRE(!arguments.ok() || arguments->kind != OpKind::alltoallv || arguments->recv_displs.size() == team->size);
+      }
+      view->finish(*index, OFFPATH_OK);
+    }
+    for (const uint64_t offset : {last, last & 0x3FFFFFF, kSegmentBytes - (last & 127)}) {
+      if (const uint8_t* got = view->bytes_at(offset, last >> 32)) FUZZ_REQUIRE(inside(got, last >> 32, view.value()));
+      if (const TeamRecord* got = view->team_record(offset)) {
+        FUZZ_REQUIRE(inside(reinterpret_cast<const uint8_t*>(got), sizeof(TeamRecord), view.value()));
+      }
+      [[maybe_unused]] const auto team = view->team_arguments(offset);
+    }
+  }
+  memset(segment().data(), 0, sizeof(SegmentHeader));
+  for (uint32_t i = 0; i < 4; ++i) memset(segment().data() + kSlotsOffset + i * sizeof(Slot), 0, sizeof(Slot));
+  for (const size_t at : touched) memset(segment().data() + at, 0, 8);
+  return 0;
+}
+
+std::vector<std::vector<uint8_t>> fuzz_seeds() {
+  const auto pack = [](std::initializer_list<Word> words) {
+    std::vector<uint8_t> out;
+    for (const Word& word : words) {
+      const auto* where = reinterpret_cast<const uint8_t*>(&word.where);
+      const auto* value = reinterpret_cast<const uint8_t*>(&word.value);
+      out.insert(out.end(), where, where + 4);
+      out.insert(out.end(), value, value + 8);
+    }
+    return out;
+  };
+  constexpr uint32_t kSlot = 0x20000000, kArena = 0x30000000, kRing = 0x10000000;
+  return {
+      pack({{64, 1}, {kRing, 0}, {kSlot + 16, kArenaOffset}, {kSlot, 0x400000001}, {kSlot + 56, kArenaOffset + 1024},
+            {kArena + 16, 0x400000001}, {kArena + 24, 64}, {kArena + 40, kArenaOffset + 512}, {kArena + 48, kArenaOffset + 768}}),
+      pack({{64, 3}, {kRing, 0x100000000}, {kRing + 8, 2}, {kSlot + 128, 0x300000001}}),
+      pack({{64, UINT64_MAX}, {128, UINT64_MAX - 1}, {kRing + 248, UINT64_MAX}}),
+      {},
+  };
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Operations: bytes arrive where they belong, on one node and several, and every documented way to fail is met.
+#include "job.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+namespace offpath::testing {
+namespace {
+
+uint8_t byte_of(uint64_t from, uint64_t to, uint64_t at, uint64_t round) {
+  return static_cast<uint8_t>(from * 31 + to * 17 + at * 7 + at / 253 + round * 3 + 1);
+}
+
+void run_alltoall(uint32_t processes, uint32_t nodes, const std::vector<size_t>& sizes) {
+  Job(processes, nodes).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    for (const size_t bytes : sizes) {
+      for (const bool in_place : {false, true}) {
+        std::vector<uint8_t> send(p.size * bytes + 1), recv(p.size * bytes + 1, 0xEE);
+        std::vector<uint8_t>& source = in_place ? recv : send;
+        for (uint32_t to = 0; to < p.size; ++to) {
+          for (size_t i = 0; i < bytes; ++i) source[to * bytes + i] = byte_of(p.rank, to, i, bytes);
+        }
+        offpath_op_t* op = nullptr;
+        REQUIRE_STATUS(offpath_alltoall(team, in_place ? OFFPATH_IN_PLACE : send.data(), recv.data(), bytes, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        REQUIRE_STATUS(offpath_op_test(op), OFFPATH_OK);
+        REQUIRE_STATUS(offpath_op_help(op), OFFPATH_OK);
+        for (uint32_t from = 0; from < p.size; ++from) {
+          for (size_t i = 0; i < bytes; ++i) REQUIRE(recv[from * bytes + i] == byte_of(from, p.rank, i, bytes));
+        }
+        REQUIRE(recv.back() == 0xEE);
+        offpath_op_free(op);
+      }
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Alltoall, OnOneNode) { run_alltoall(4, 1, {0, 1, 100, 70000, 700000}); }
+TEST(Alltoall, OnTwoNodes) { run_alltoall(4, 2, {0, 1, 100, 70000, 700000}); }
+TEST(Alltoall, OnFourNodes) { run_alltoall(4, 4, {0, 1, 8192, 300000}); }
+TEST(Alltoall, BlocksOfManyMegabytes) { run_alltoall(2, 2, {(9 << 20) + 13}); }
+
+TEST(Alltoall, WithSeveralWorkers) {
+  setenv("OFFPATH_SERVICE_WORKERS", "3", 1);
+  run_alltoall(6, 1, {1, 70000});
+  run_alltoall(6, 2, {1, 70000});
+  unsetenv("OFFPATH_SERVICE_WORKERS");
+}
+
+// Random counts, blocks in any order, displacements before and behind the pointer given.
+void run_alltoallv(bool in_place) {
+  Job(5, 2).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    for (uint64_t round = 0; round < 10; ++round) {
+      std::mt19937_64 random(round);  // all know all counts
+      std::vector<std::vector<uint64_t>> counts(p.size, std::vector<uint64_t>(p.size));
+      for (uint32_t i = 0; i < p.size; ++i) {
+        for (uint32_t j = 0; j < p.size; ++j) counts[i][j] = random() % 3 == 0 ? 0 : random() % (round == 9 ? 900000 : 5000);
+      }
+      if (in_place) {
+        for (uint32_t i = 0; i < p.size; ++i) {
+          for (uint32_t j = 0; j < i; ++j) counts[i][j] = counts[j][i];
+        }
+      }
+      const auto place = [](const std::vector<uint64_t>& bytes, std::vector<int64_t>& displs) {
+        int64_t at = 3;
+        displs.resize(bytes.size());
+        for (size_t i = bytes.size(); i-- > 0; at += 5) displs[i] = at, at += static_cast<int64_t>(bytes[i]);
+        return static_cast<size_t>(at);
+      };
+      std::vector<uint64_t> in(p.size);
+      for (uint32_t i = 0; i < p.size; ++i) in[i] = counts[i][p.rank];
+      std::vector<int64_t> send_displs, recv_displs;
+      std::vector<uint8_t> send(place(counts[p.rank], send_displs)), recv(place(in, recv_displs), 0xEE);
+      std::vector<uint8_t> expected = recv;
+      for (uint32_t j = 0; j < p.size; ++j) {
+        for (uint64_t i = 0; i < counts[p.rank][j]; ++i) {
+          const uint8_t value = byte_of(p.rank, j, i, round);
+          in_place ? recv[recv_displs[j] + i] = value : send[send_displs[j] + i] = value;
+        }
+        for (uint64_t i = 0; i < in[j]; ++i) expected[recv_displs[j] + i] = byte_of(j, p.rank, i, round);
+      }
+      for (uint32_t j = 0; j < p.size; ++j) send_displs[j] -= 1000, recv_displs[j] -= 2000;
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoallv(team, in_place ? OFFPATH_IN_PLACE : send.data() + 1000,
+                                       in_place ? nullptr : counts[p.rank].data(), in_place ? nullptr : send_displs.data(),
+                                       recv.data() + 2000, in.data(), recv_displs.data(), &op),
+                     OFFPATH_OK);
+      std::fill(in.begin(), in.end(), 0);  // arrays are copied: ours again
+      std::fill(recv_displs.begin(), recv_displs.end(), 0);
+      p.wait_ok(op);
+      REQUIRE(recv == expected);
+      offpath_op_free(op);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Alltoallv, RandomCounts) { run_alltoallv(false); }
+TEST(Alltoallv, InPlace) { run_alltoallv(true); }
+
+// More outstanding than there are slots, waited for in both orders: the last one may not need the first to be freed.
+void run_many(uint32_t nodes, bool backwards) {
+  Job(2, nodes).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    constexpr size_t kMany = 3000;
+    std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
+    std::vector<offpath_op_t*> ops(kMany);
+    for (uint32_t k = 0; k < kMany; ++k) {
+      send[2 * k] = send[2 * k + 1] = k * 2 + p.rank;
+      REQUIRE_STATUS(offpath_alltoall(team, &send[2 * k], &recv[2 * k], 4, &ops[k]), OFFPATH_OK);
+    }
+    for (size_t i = 0; i < kMany; ++i) p.wait_ok(ops[backwards ? kMany - 1 - i : i]);
+    for (uint32_t k = 0; k < kMany; ++k) {
+      REQUIRE(recv[2 * k] == k * 2 && recv[2 * k + 1] == k * 2 + 1);
+      offpath_op_free(ops[k]);
+    }
+    offpath_session_counters_t counters{};
+    counters.struct_bytes = sizeof(counters);
+    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    REQUIRE(counters.posted_count == kMany && counters.failed_count == 0);
+    REQUIRE(counters.completed_count == kMany);  // teams are no operations
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(ManyOperations, WaitedForInOrder) { run_many(1, false); }
+TEST(ManyOperations, WaitedForBackwards) { run_many(1, true); }
+TEST(ManyOperations, WaitedForBackwardsOnTwoNodes) { run_many(2, true); }
+
+TEST(Operation, UnfinishedOnesSayWhatTheyWaitFor) {
+  Job(3, 2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t send[30] = {}, recv[30];
+    offpath_op_t* op = nullptr;
+    if (p.rank == 2) p.barrier();
+    REQUIRE_STATUS(offpath_alltoall(team, send, recv, 10, &op), OFFPATH_OK);
+    if (p.rank != 2) {
+      REQUIRE_STATUS(offpath_op_wait(op, 0), OFFPATH_IN_PROGRESS);
+      REQUIRE_STATUS(offpath_op_wait(op, 20000000), OFFPATH_IN_PROGRESS);
+      REQUIRE_STATUS(offpath_op_test(op), OFFPATH_IN_PROGRESS);
+      REQUIRE_STATUS(offpath_op_help(op), OFFPATH_IN_PROGRESS);
+      char text[200] = "", tiny[6];
+      REQUIRE(eventually([&] {  // the other one of the two arrives by and by
+        offpath_op_describe(op, text, sizeof(text));
+        return strstr(text, "rank 2") != nullptr;
+      }));
+      REQUIRE(strstr(text, "alltoall #0") == text);
+      memset(tiny, 'x', sizeof(tiny));
+      offpath_op_describe(op, tiny, sizeof(tiny));
+      REQUIRE(strcmp(tiny, "allto") == 0);
+      offpath_op_describe(op, tiny, 0);
+      p.barrier();
+    }
+    p.wait_ok(op);
+    char text[200] = "";
+    offpath_op_describe(op, text, sizeof(text));
+    REQUIRE(strstr(text, "done") != nullptr);
+    offpath_op_free(op);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Operation, MayBeFreedUnfinished) {
+  Job(2, 2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    std::vector<uint8_t> send(400000, static_cast<uint8_t>(p.rank + 1)), recv(400000);
+    offpath_op_free(nullptr);
+    for (int round = 0; round < 20; ++round) {
+      offpath_op_t *first = nullptr, *second = nullptr;
+      REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), 200000, &first), OFFPATH_OK);
+      offpath_op_free(first);
+      uint8_t from[2] = {}, to[2];
+      REQUIRE_STATUS(offpath_alltoall(team, from, to, 1, &second), OFFPATH_OK);
+      p.wait_ok(second);
+      offpath_op_free(second);
+    }
+    offpath_session_counters_t counters{};
+    counters.struct_bytes = sizeof(counters);
+    REQUIRE(eventually([&] { return offpath_session_counters(session, &counters) == OFFPATH_OK && counters.pulled_bytes == 20 * 200001; }));
+    REQUIRE(counters.failed_count == 0);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Operation, CountersTellWhereBytesWent) {
+  Job(4, 2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    std::vector<uint8_t> send(4000), recv(4000);
+    const uint32_t seen = offpath_session_events(session);
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), 1000, &op), OFFPATH_OK);
+    while (offpath_op_test(op) == OFFPATH_IN_PROGRESS) {
+      const offpath_status_t slept = offpath_session_sleep(session, seen, kLongNs);
+      REQUIRE(slept == OFFPATH_OK || slept == OFFPATH_IN_PROGRESS);
+    }
+    REQUIRE(offpath_session_events(session) != seen);
+    REQUIRE_STATUS(offpath_session_sleep(session, offpath_session_events(session), 1000), OFFPATH_IN_PROGRESS);
+    offpath_session_counters_t counters{};
+    counters.struct_bytes = sizeof(counters);
+    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    REQUIRE(counters.pulled_bytes == 2000 && counters.served_bytes == 2000);
+    REQUIRE(counters.local_bytes == 1000 || counters.local_bytes == 2000);  // own block: ours or the service's
+    offpath_op_free(op);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Operation, WrongArgumentsAreRefused) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t a[8] = {}, b[8];
+    const uint64_t bytes = 8, more = 9;
+    const int64_t displ = 0;
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(nullptr, a, b, 8, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoall(team, a, b, 8, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoall(team, nullptr, b, 8, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoall(team, a, nullptr, 8, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(nullptr, a, &bytes, &displ, b, &bytes, &displ, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, nullptr, &displ, b, &bytes, &displ, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, &bytes, nullptr, b, &bytes, &displ, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, &bytes, &displ, b, nullptr, &displ, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, &bytes, &displ, b, &bytes, nullptr, &op), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, &bytes, &displ, b, &bytes, &displ, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_alltoallv(team, a, &more, &displ, b, &bytes, &displ, &op), OFFPATH_ERR_TRUNCATED);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Operation, ImpossibleLengthsAreRefused) {
+  Job(2, 2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t a[8] = {}, b[8];
+    offpath_op_t* op = nullptr;
+    for (const uint64_t bytes : {(uint64_t{1} << 46) + 1, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX / 2 + 2}) {
+      REQUIRE_STATUS(offpath_alltoall(team, a, b, bytes, &op), OFFPATH_ERR_ARGUMENT);
+      REQUIRE_STATUS(offpath_alltoall(team, OFFPATH_IN_PLACE, b, bytes, &op), OFFPATH_ERR_ARGUMENT);
+      const uint64_t counts[2] = {p.rank == 0 ? 0 : bytes, p.rank == 0 ? bytes : 0};
+      const int64_t displs[2] = {0, 0};
+      REQUIRE_STATUS(offpath_alltoallv(team, a, counts, displs, b, counts, displs, &op), OFFPATH_ERR_ARGUMENT);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Operation, ASenderOfTooMuchIsTruncated) {
+  for (const uint32_t nodes : {1U, 2U}) {
+    Job(2, nodes).run([](Process& p) {
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      uint8_t send[200] = {}, recv[200];
+      memset(recv, 0xEE, sizeof(recv));
+      const uint64_t out[2] = {100, 100}, in[2] = {100, p.rank == 0 ? 99u : 100u};
+      const int64_t displs[2] = {0, 100};
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoallv(team, send, p.rank == 0 ? in : out, displs, recv, p.rank == 0 ? in : out, displs, &op), OFFPATH_OK);
+      const offpath_status_t status = offpath_op_wait(op, kLongNs);
+      REQUIRE(status == (p.rank == 0 ? OFFPATH_ERR_TRUNCATED : OFFPATH_OK));
+      if (p.rank == 0) {
+        for (size_t i = 100; i < 200; ++i) REQUIRE(recv[i] == 0xEE);
+      }
+      offpath_op_free(op);
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
+// A pointer into nowhere fails the operation of whoever gave it, and of its peer; nobody crashes.
+void run_fault(uint32_t nodes, bool bad_send) {
+  Job(2, nodes).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    std::vector<uint8_t> good(200000, 1), space(200000);
+    auto* bad = reinterpret_cast<uint8_t*>(uint64_t{0x1000});
+    const uint64_t counts[2] = {p.rank == 0 ? 0u : 200000u, p.rank == 0 ? 200000u : 0u};
+    const int64_t displs[2] = {0, 0};
+    const bool mine = p.rank == 0;
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoallv(team, mine && bad_send ? bad : good.data(), counts, displs,
+                                     mine && !bad_send ? bad : space.data(), counts, displs, &op), OFFPATH_OK);
+    const offpath_status_t status = offpath_op_wait(op, kLongNs);
+    const bool hit = mine || bad_send;
+    REQUIRE(status == (hit ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_OK));
+    offpath_op_free(op);
+    REQUIRE(offpath_session_alive(session) == 1);
+    REQUIRE_STATUS(offpath_alltoallv(team, good.data(), counts, displs, space.data(), counts, displs, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    REQUIRE(space == good);
+    offpath_op_free(op);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(MemoryFault, OfTheSendBufferOnOneNode) { run_fault(1, true); }
+TEST(MemoryFault, OfTheReceiveBufferOnOneNode) { run_fault(1, false); }
+TEST(MemoryFault, OfTheSendBufferOnTwoNodes) { run_fault(2, true); }
+TEST(MemoryFault, OfTheReceiveBufferOnTwoNodes) { run_fault(2, false); }
+
+}  // namespace
+}  // namespace offpath::testing

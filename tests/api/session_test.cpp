@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sessions: starting, finding, sharing, refusing and ending the service.
+#include "job.hpp"
+
+#include "base/memfd.hpp"
+#include "session/layout.hpp"
+#include "session/link.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace offpath::testing {
+namespace {
+
+offpath_session_counters_t counters_of(offpath_session_t* session) {
+  offpath_session_counters_t counters{};
+  counters.struct_bytes = sizeof(counters);
+  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+  return counters;
+}
+
+// Attaching must fail like this, with a text that helps.
+void refuse(const Process& p, offpath_status_t expected, const char* helpful) {
+  const offpath_attach_params_t params = p.params();
+  offpath_session_t* session = nullptr;
+  offpath_error_t error{};
+  errno = 42;
+  REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), expected);
+  REQUIRE(errno == 42 && session == nullptr && error.status == expected);
+  if (strstr(error.text, helpful) == nullptr) fail_process(__FILE__, __LINE__, error.text);
+  REQUIRE_STATUS(offpath_session_attach(&params, &session, nullptr), expected);
+}
+
+std::string socket_of(const Process& p) { return session::socket_path(p.folder, p.shared.token); }
+
+TEST(Session, AttachStartsTheServiceAndDetachEndsIt) {
+  Job job(1);
+  job.run([&](Process& p) {
+    errno = 42;
+    offpath_session_t* session = p.attach();
+    REQUIRE(errno == 42);
+    REQUIRE(offpath_session_alive(session) == 1);
+    const offpath_session_counters_t counters = counters_of(session);
+    const auto service = static_cast<pid_t>(counters.service_pid);
+    REQUIRE(service > 0 && kill(service, 0) == 0);
+    REQUIRE(job.services() == std::vector<pid_t>{service});
+    REQUIRE(counters.posted_count == 0 && counters.completed_count == 0 && counters.failed_count == 0);
+    REQUIRE(counters.service_clients_count == 1 && counters.service_workers_count == 1);
+    REQUIRE(counters.service_cpu_ns > 0);
+    REQUIRE(exists(socket_of(p)));
+    offpath_session_detach(session);
+    REQUIRE(eventually([&] { return kill(service, 0) != 0; }));
+    REQUIRE(!exists(socket_of(p)) && files_in(p.folder).empty());
+  });
+}
+
+TEST(Session, AddressIsTheSameEveryTimeAndBounded) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    uint8_t one[OFFPATH_ADDRESS_MAX_BYTES], two[OFFPATH_ADDRESS_MAX_BYTES];
+    size_t bytes = 0, again = 0;
+    REQUIRE_STATUS(offpath_session_address(session, one, sizeof(one), &bytes), OFFPATH_OK);
+    REQUIRE_STATUS(offpath_session_address(session, two, bytes, &again), OFFPATH_OK);
+    REQUIRE(bytes == again && memcmp(one, two, bytes) == 0);
+    REQUIRE_STATUS(offpath_session_address(session, two, bytes - 1, &again), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_session_address(session, nullptr, sizeof(two), &again), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_session_address(session, two, sizeof(two), nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_session_address(nullptr, two, sizeof(two), &again), OFFPATH_ERR_ARGUMENT);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Session, WrongArgumentsAreRefused) {
+  Job(1).run([](Process& p) {
+    offpath_attach_params_t params = p.params();
+    offpath_session_t* session = nullptr;
+    offpath_error_t error{};
+    REQUIRE_STATUS(offpath_session_attach(nullptr, &session, &error), OFFPATH_ERR_ARGUMENT);
+    REQUIRE(error.status == OFFPATH_ERR_ARGUMENT && error.text[0] != '\0');
+    REQUIRE_STATUS(offpath_session_attach(&params, nullptr, nullptr), OFFPATH_ERR_ARGUMENT);
+    for (const uint32_t bytes : {0U, static_cast<uint32_t>(sizeof(params)) - 1, static_cast<uint32_t>(sizeof(params)) + 8, UINT32_MAX}) {
+      params.struct_bytes = bytes;
+      REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_ARGUMENT);
+    }
+    params = p.params();
+    params.flags = 1;
+    REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_ARGUMENT);
+    session = p.attach();
+    offpath_session_counters_t counters{};
+    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_session_counters(session, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_session_counters(nullptr, &counters), OFFPATH_ERR_ARGUMENT);
+    REQUIRE(offpath_session_alive(nullptr) == 0);
+    offpath_session_detach(session);
+    offpath_session_detach(nullptr);
+  });
+}
+
+TEST(Session, ProcessesOfAJobShareOneService) {
+  Job job(8);
+  job.run([&](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.shared.value[p.rank] = counters_of(session).service_pid;
+    p.barrier();
+    for (uint32_t i = 0; i < p.size; ++i) REQUIRE(p.shared.value[i] == p.shared.value[0]);
+    REQUIRE(job.services().size() == 1);
+    p.barrier();
+    if (p.rank > 0) offpath_session_detach(session);
+    p.barrier();
+    if (p.rank > 0) return;
+    REQUIRE(offpath_session_alive(session) == 1);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Session, JobsDoNotShareAService) {
+  Job job(1);
+  job.run([&](Process& p) {
+    offpath_session_t* first = p.attach();
+    offpath_session_t* second = p.attach();
+    REQUIRE(job.services().size() == 1);
+    p.shared.token[0] ^= 1;
+    offpath_session_t* other = p.attach();
+    REQUIRE(job.services().size() == 2);
+    REQUIRE(counters_of(first).service_pid == counters_of(second).service_pid);
+    REQUIRE(counters_of(first).service_pid != counters_of(other).service_pid);
+    for (offpath_session_t* session : {first, second, other}) offpath_session_detach(session);
+  });
+}
+
+TEST(Session, ComesAndGoesManyTimes) {
+  Job(4).run([](Process& p) {
+    for (int i = 0; i < 15; ++i) offpath_session_detach(p.attach());
+  });
+}
+
+TEST(Session, NoServiceToStartIsAnError) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_PATH", "/nonexistent", 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_SERVICE_PATH");
+    REQUIRE(files_in(p.folder).empty());
+  });
+}
+
+TEST(Session, AServiceThatLeavesAtOnceIsAnError) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_PATH", "/bin/true", 1);
+    setenv("OFFPATH_SERVICE_START_TIMEOUT_MS", "2000", 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "");
+    REQUIRE(files_in(p.folder).empty());
+  });
+}
+
+TEST(Session, AServiceThatCannotStartSaysWhy) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_CORES", "4711", 1);
+    const offpath_attach_params_t params = p.params();
+    offpath_session_t* session = nullptr;
+    offpath_error_t error{};
+    const offpath_status_t status = offpath_session_attach(&params, &session, &error);
+    REQUIRE(status == OFFPATH_ERR_NO_SERVICE || status == OFFPATH_ERR_ARGUMENT);
+    REQUIRE(strstr(error.text, "4711") != nullptr);
+  });
+}
+
+TEST(Session, BadServiceVariableIsNamed) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_FABRIC_CHUNK_BYTES", "huge", 1);
+    const offpath_attach_params_t params = p.params();
+    offpath_session_t* session = nullptr;
+    offpath_error_t error{};
+    const offpath_status_t status = offpath_session_attach(&params, &session, &error);
+    if (status == OFFPATH_OK) return offpath_session_detach(session);  // the default is used: fine too
+    if (strstr(error.text, "OFFPATH_FABRIC_CHUNK_BYTES") == nullptr) fail_process(__FILE__, __LINE__, error.text);
+  });
+}
+
+TEST(Session, StaleSocketsOfDeadJobsAreReplaced) {
+  Job(1).run([](Process& p) {
+    REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);
+    session::listen_at(socket_of(p)).value().reset();  // nobody listens any more, the file stays
+    REQUIRE(exists(socket_of(p)));
+    offpath_session_detach(p.attach("after a stale socket"));
+    REQUIRE(eventually([&] { return files_in(p.folder).empty(); }));
+    std::ofstream(socket_of(p)) << "not even a socket";
+    offpath_session_detach(p.attach("after a stale file"));
+  });
+}
+
+TEST(Session, UnsafeRuntimeFoldersAreRefused) {
+  Job(1).run([](Process& p) {
+    REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);
+    for (const mode_t mode : {0777, 0770, 0707, 0701, 0710, 0720}) {
+      REQUIRE(chmod(p.folder.c_str(), mode) == 0);
+      refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_RUNTIME_DIR");
+    }
+    REQUIRE(chmod(p.folder.c_str(), 0700) == 0 && files_in(p.folder).empty());
+    const std::string other = p.folder + "x";
+    REQUIRE(symlink(p.folder.c_str(), other.c_str()) == 0);
+    setenv("OFFPATH_RUNTIME_DIR", other.c_str(), 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_RUNTIME_DIR");
+    unlink(other.c_str());
+    std::ofstream(other) << "a file";
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_RUNTIME_DIR");
+    unlink(other.c_str());
+    setenv("OFFPATH_RUNTIME_DIR", "/nonexistent/folder", 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_RUNTIME_DIR");
+    setenv("OFFPATH_RUNTIME_DIR", (p.folder + std::string(150, 'x')).c_str(), 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_RUNTIME_DIR");
+    rmdir(getenv("OFFPATH_RUNTIME_DIR"));
+  });
+}
+
+TEST(Session, SmallFileSizeLimitIsNoMemory) {
+  Job(1).run([](Process& p) {
+    const rlimit limit{1 << 20, RLIM_INFINITY};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    refuse(p, OFFPATH_ERR_NO_MEMORY, "ulimit -f");
+  });
+}
+
+// A service that may not look into its client. Root may always, so it is made to start without that right.
+TEST(Session, AServiceThatMayNotReadUsSaysSo) {
+  if (getuid() != 0 || !exists("/usr/bin/setpriv")) GTEST_SKIP() << "needs root and setpriv";
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_WRAPPER", "/usr/bin/setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace", 1);
+    refuse(p, OFFPATH_ERR_PERMISSION, "ptrace");
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

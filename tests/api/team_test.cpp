@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Teams: what may make one, what it says about itself, and that it gives its memory back.
+#include "job.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+
+namespace offpath::testing {
+namespace {
+
+TEST(Team, WrongArgumentsAreRefused) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    offpath_team_t* team = nullptr;
+    const auto refuse = [&](auto change) {
+      offpath_team_params_t params = p.team_params(1);
+      change(params);
+      offpath_error_t error{};
+      REQUIRE_STATUS(offpath_team_create(session, &params, &team, &error), OFFPATH_ERR_ARGUMENT);
+      REQUIRE(team == nullptr && error.status == OFFPATH_ERR_ARGUMENT && error.text[0] != '\0');
+    };
+    refuse([](auto& t) { t.struct_bytes = 0; });
+    refuse([](auto& t) { t.struct_bytes += 8; });
+    refuse([](auto& t) { t.size = 0; });
+    refuse([](auto& t) { t.rank = 1; });
+    refuse([](auto& t) { t.rank = UINT32_MAX; });
+    refuse([](auto& t) { t.addresses = nullptr; });
+    refuse([](auto& t) { t.address_stride_bytes = 0; });
+    refuse([](auto& t) { t.address_stride_bytes = 23; });
+    refuse([](auto& t) { t.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES + 1; });
+    const offpath_team_params_t good = p.team_params(1);
+    REQUIRE_STATUS(offpath_team_create(nullptr, &good, &team, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_team_create(session, nullptr, &team, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_team_create(session, &good, nullptr, nullptr), OFFPATH_ERR_ARGUMENT);
+    memset(p.shared.address[0] + 20, 0xFF, 4);  // the length inside the address
+    refuse([](auto&) {});
+    offpath_team_destroy(nullptr);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, KnowsOnHowManyNodesItLives) {
+  for (const uint32_t nodes : {1U, 2U, 3U}) {
+    Job(4, nodes).run([nodes](Process& p) {
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      REQUIRE(offpath_team_nodes(team) == nodes);
+      REQUIRE(offpath_team_broken(team) == 0);
+      REQUIRE(offpath_team_started(team) == 0);
+      uint8_t lost[4] = {9, 9, 9, 9};
+      offpath_team_lost(team, lost);
+      for (const uint8_t one : lost) REQUIRE(one == 0);
+      offpath_team_destroy(team);
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
+TEST(Team, CountsWhatWasBegun) {
+  Job(2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t send[20] = {}, recv[20];
+    for (uint64_t i = 0; i < 5; ++i) {
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoall(team, send, recv, 10, &op), OFFPATH_OK);
+      p.wait_ok(op);
+      offpath_op_free(op);
+      REQUIRE(offpath_team_started(team) == i + 1);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, OfOneMember) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t send[100], recv[100] = {};
+    memset(send, 7, sizeof(send));
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(team, send, recv, 100, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    REQUIRE(memcmp(send, recv, 100) == 0);
+    offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, TooManyMembersIsNoMemory) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    constexpr uint32_t kMany = 100000;
+    std::vector<uint8_t> addresses(size_t{kMany} * OFFPATH_ADDRESS_MAX_BYTES);
+    for (size_t i = 0; i < kMany; ++i) {
+      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
+    }
+    offpath_team_params_t params = p.team_params(1);
+    params.size = kMany;
+    params.addresses = addresses.data();
+    offpath_team_t* team = nullptr;
+    REQUIRE_STATUS(offpath_team_create(session, &params, &team, nullptr), OFFPATH_ERR_NO_MEMORY);
+    offpath_team_destroy(p.make_team(session));  // nothing was damaged
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, SeveralAtOnceDoNotMix) {
+  Job(3, 2).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    constexpr size_t kTeams = 20;
+    offpath_team_t* teams[kTeams];
+    offpath_op_t* ops[kTeams];
+    std::vector<uint8_t> send(kTeams * 3), recv(kTeams * 3);
+    for (size_t t = 0; t < kTeams; ++t) teams[t] = p.make_team(session, static_cast<uint8_t>(t));
+    for (size_t k = 0; k < kTeams; ++k) {
+      const size_t t = (k + p.rank * 7) % kTeams;  // everybody in an order of its own
+      memset(&send[t * 3], static_cast<int>(t * 10 + p.rank), 3);
+      REQUIRE_STATUS(offpath_alltoall(teams[t], &send[t * 3], &recv[t * 3], 1, &ops[t]), OFFPATH_OK);
+    }
+    for (size_t t = 0; t < kTeams; ++t) {
+      p.wait_ok(ops[t]);
+      for (size_t i = 0; i < 3; ++i) REQUIRE(recv[t * 3 + i] == t * 10 + i);
+      offpath_op_free(ops[t]);
+      offpath_team_destroy(teams[t]);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, TheSameIdTwiceInOneProcessIsAnErrorOfTheOperation) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* first = p.join(session);
+    offpath_team_t* second = p.make_team(session);
+    uint8_t send = 1, recv = 0;
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(second, &send, &recv, 1, &op), OFFPATH_OK);
+    REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_ARGUMENT);
+    offpath_op_free(op);
+    REQUIRE_STATUS(offpath_alltoall(first, &send, &recv, 1, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    std::vector<uint8_t> addresses(size_t{1000} * OFFPATH_ADDRESS_MAX_BYTES);
+    for (size_t i = 0; i < 1000; ++i) {
+      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
+    }
+    for (uint8_t i = 0; i < 200; ++i) {  // 1 MiB each, the segment has 64
+      offpath_team_params_t params = p.team_params(i);
+      params.size = 1000;
+      params.addresses = addresses.data();
+      offpath_team_t* team = nullptr;
+      REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
+      offpath_team_destroy(team);
+    }
+    offpath_session_detach(session);
+  });
+}
+
+// "Operations in progress go on; the memory goes with the last of them."
+TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
+  Job(2).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    constexpr uint32_t kSize = 1000;
+    std::vector<uint8_t> addresses(size_t{kSize} * OFFPATH_ADDRESS_MAX_BYTES);
+    for (size_t i = 0; i < kSize; ++i) {  // members 2.. never do anything
+      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[i % 2], OFFPATH_ADDRESS_MAX_BYTES);
+    }
+    std::vector<uint64_t> counts(kSize, 0);
+    const std::vector<int64_t> displs(kSize, 0);
+    counts[1 - p.rank] = 8;
+    for (uint8_t i = 0; i < 100; ++i) {
+      offpath_team_params_t params = p.team_params(i);
+      params.size = kSize;
+      params.addresses = addresses.data();
+      offpath_team_t* team = nullptr;
+      REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
+      uint64_t send = 100u + i, recv = 0;
+      offpath_op_t* op = nullptr;
+      if (p.rank == 1) p.barrier();  // only after the other one has destroyed its team
+      REQUIRE_STATUS(offpath_alltoallv(team, &send, counts.data(), displs.data(), &recv, counts.data(), displs.data(), &op), OFFPATH_OK);
+      if (p.rank == 0) REQUIRE(eventually([&] { return offpath_team_started(team) == 1; }));
+      const uint32_t seen = offpath_session_events(session);
+      offpath_team_destroy(team);
+      if (p.rank == 0) {
+        REQUIRE(eventually([&] { return offpath_session_events(session) != seen; }));
+        offpath_team_destroy(p.make_team(session, 255));  // finds the destruction done, the operation not
+        p.barrier();
+      }
+      p.wait_ok(op);
+      REQUIRE(recv == 100u + i);
+      offpath_op_free(op);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+// An address nobody can be reached at: the operation fails, the service lives.
+TEST(Team, GarbageAddressesDoNotHurtTheService) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    offpath_team_t* good = p.make_team(session, 1);
+    for (uint8_t garbage = 0; garbage < 4; ++garbage) {
+      memcpy(p.shared.address[1], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
+      p.shared.address[1][0] ^= 0xFF;  // another service
+      uint32_t length = 0;
+      memcpy(&length, &p.shared.address[1][20], sizeof(length));
+      if (garbage == 1) length = 0;
+      if (garbage == 2) memset(&p.shared.address[1][24], 0xFF, length);
+      if (garbage == 3) memset(&p.shared.address[1][24 + length / 2], 0x5A, length - length / 2);
+      if (garbage == 0) length = length / 2;
+      memcpy(&p.shared.address[1][20], &length, sizeof(length));
+      offpath_team_params_t params = p.team_params(static_cast<uint8_t>(10 + garbage));
+      params.size = 2;
+      offpath_team_t* team = nullptr;
+      const offpath_status_t made = offpath_team_create(session, &params, &team, nullptr);
+      if (made != OFFPATH_OK) continue;  // refusing it is as good
+      uint8_t send[2] = {1, 2}, recv[2];
+      offpath_op_t* op = nullptr;
+      if (offpath_alltoall(team, send, recv, 1, &op) == OFFPATH_OK) {
+        const offpath_status_t status = offpath_op_wait(op, kLongNs / 3);
+        fprintf(stderr, "garbage %d: %s\n", garbage, name_of(status).c_str());
+        REQUIRE(status < 0 && status != OFFPATH_ERR_SERVICE_LOST);
+        offpath_op_free(op);
+      }
+      REQUIRE(offpath_session_alive(session) == 1);
+    }
+    uint8_t send = 1, recv = 0;
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(good, &send, &recv, 1, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

@@ -1,0 +1,420 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one case of the interposition tests: an MPI program natively and under the preload, or under a fault.
+
+Usage: driver.py --build DIR --mpi openmpi|mpich|none --kind fake|real CASE
+Exit status: 0 right, 1 wrong (the reason is printed), 77 skipped.
+"""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FORCED = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu,ialltoallv:dpu", "OFFPATH_SERVICE_SHARE": "1"}
+SECONDS = 100
+
+
+class Wrong(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+class Run:
+    """What a program did."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def warnings(self):
+        return [line for line in self.err.splitlines() if line.startswith("offpath ")]
+
+    def __str__(self):
+        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def end_group(process):
+    """Ends everything the process started: launchers leave their ranks behind when killed alone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+class Setting:
+    def __init__(self, options):
+        self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
+        self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
+        os.chmod(self.folder, 0o700)
+        place = "tests/interpose/fake" if options.kind == "fake" else "lib"
+        self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
+
+    def program(self, name):
+        path = os.path.join(self.build, "tests/interpose", self.mpi, name)
+        if not os.path.exists(path):
+            print(f"{path} was not built")
+            sys.exit(77)
+        return path
+
+    def environment(self, changes):
+        base = {k: v for k, v in os.environ.items() if not k.startswith("OFFPATH_") and k != "LD_PRELOAD"}
+        base.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
+        return base, changes
+
+    def launch(self, command, ranks, changes, preload):
+        base, changes = self.environment(changes)
+        if preload:
+            changes["LD_PRELOAD"] = preload
+        if self.mpi == "none":
+            arguments = ["env", *[f"{k}={v}" for k, v in changes.items()], *command]
+        elif self.mpi == "openmpi":
+            arguments = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                         "--mca", "orte_abort_on_non_zero_status", "0", "-np", str(ranks)]
+            for name, value in changes.items():
+                arguments += ["-x", f"{name}={value}"]
+            arguments += command
+        else:
+            arguments = ["mpirun.mpich", "-np", str(ranks)]
+            for name, value in changes.items():
+                arguments += ["-genv", name, value]
+            arguments += command
+        out = open(f"{self.folder}/out", "w")
+        err = open(f"{self.folder}/err", "w")
+        with out, err:
+            return subprocess.Popen(arguments, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
+                                    start_new_session=True, cwd=self.folder)
+
+    def collect(self, process, seconds=SECONDS):
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}")
+        return self.texts(process.returncode)
+
+    def texts(self, status):
+        with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
+            return Run(status, out.read(), err.read())
+
+    def run(self, command, ranks=4, preload=None, **changes):
+        process = self.launch(command, ranks, changes, preload)
+        try:
+            return self.collect(process)
+        finally:
+            end_group(process)
+
+    def native(self, name, *arguments, ranks=4, **changes):
+        return self.run([self.program(name), *arguments], ranks, None, **changes)
+
+    def offloaded(self, name, *arguments, ranks=4, **changes):
+        return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
+
+    def service_pids(self):
+        """The services of this test, known by its own runtime folder in their environment."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                with open(path, "rb") as file:
+                    if f"OFFPATH_RUNTIME_DIR={self.folder}".encode() not in file.read():
+                        continue
+                pid = path.split("/")[2]
+                with open(f"/proc/{pid}/comm") as file:
+                    if file.read().strip() == "offpathd":
+                        found.append(int(pid))
+        return found
+
+    def close(self):
+        for pid in self.service_pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def same(native, other):
+    check(native.out == other.out and native.status == other.status,
+          f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}")
+
+
+def statistics(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def compare(setting, name, *arguments, ranks=4, all_native=False, **changes):
+    native = setting.native(name, *arguments, ranks=ranks)
+    check(native.status == 0, f"the native run failed: {native}")
+    stats = f"{setting.folder}/stats.json"
+    other = setting.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    same(native, other)
+    check(not other.warnings(), f"unexpected messages: {other}")
+    for line in statistics(stats):
+        check(all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
+              f"nothing was offloaded: {line}")
+        check(line["completed_count"] == line["offloaded_count"], f"not all completed: {line}")
+    return other
+
+
+def exchange(s):
+    compare(s, "exchange")
+    compare(s, "exchange", ranks=2)
+
+
+def few_slots(s):
+    compare(s, "exchange", OFFPATH_FAKE_DEPTH="1")
+    compare(s, "completion", OFFPATH_FAKE_DEPTH="2")
+
+
+def completion(s):
+    compare(s, "completion", CHECK_ERRNO="1")
+    compare(s, "completion", ranks=2)
+
+
+def request_free(s):
+    other = s.offloaded("completion", "free")
+    check(other.status == 0 and "comm_free with freed requests: ok" in other.out, str(other))
+
+
+def progress(s):
+    compare(s, "progress", ranks=2)
+    compare(s, "progress", ranks=3)
+
+
+def threads(s):
+    compare(s, "threads", ranks=2)
+
+
+def arguments(s):
+    native = s.native("arguments", ranks=2)
+    same(native, s.offloaded("arguments", ranks=2))
+
+
+def early(s):
+    native = s.native("early", ranks=2)
+    check("initialized early: 0, errno 5" in native.out, str(native))
+    other = s.offloaded("early", ranks=2)
+    same(native, other)
+
+
+def fortran(s):
+    compare(s, "fortran")
+
+
+def tool(s, order):
+    library = os.path.join(s.build, "tests/interpose", s.mpi, "libtool.so")
+    preload = ":".join([s.library, library] if order == "behind" else [library, s.library])
+    stats = f"{s.folder}/stats.json"
+    both = s.run([s.program("exchange")], 4, preload, **FORCED, OFFPATH_STATS_FILE=stats)
+    alone = s.run([s.program("exchange")], 4, library)
+    check(both.status == 0 and both.out == alone.out, str(both))
+    counted = [line for line in both.err.splitlines() if line.startswith("tool:")]
+    expected = [line for line in alone.err.splitlines() if line.startswith("tool:")]
+    check(counted and counted == expected, f"the tool saw other calls: {counted}, alone {expected}")
+    check(all(line["offloaded_count"] > 0 for line in statistics(stats)), "nothing was offloaded")
+
+
+def dlopen(s, how):
+    library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[s.mpi]
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs/dlopen_mpi.py")
+    command = [sys.executable, script, library, how]
+    stats = f"{s.folder}/stats.json"
+    native = s.run(command, 2)
+    check(native.status == 0 and "ranks: 2" in native.out, str(native))
+    other = s.run(command, 2, s.library, **FORCED, OFFPATH_STATS_FILE=stats)
+    same(native, other)
+    if how == "global":
+        check(len(statistics(stats)) == 2 and all(line["enabled"] for line in statistics(stats)), "not attached")
+
+
+def no_service(s):
+    native = s.native("exchange")
+    other = s.offloaded("exchange", OFFPATH_SERVICE_PATH="/nonexistent/offpathd")
+    same(native, other)
+    check(len(other.warnings()) == 1 and "offpath warn:" in other.err, f"not exactly one warning: {other}")
+    quiet = s.offloaded("exchange", OFFPATH_SERVICE_PATH="/nonexistent/offpathd", OFFPATH_LOG="off")
+    check(not quiet.warnings(), f"OFFPATH_LOG=off is not quiet: {quiet}")
+
+
+def switched_off(s):
+    stats = f"{s.folder}/stats.json"
+    native = s.native("exchange")
+    other = s.offloaded("exchange", OFFPATH_ENABLE="0", OFFPATH_STATS_FILE=stats)
+    same(native, other)
+    check(not os.path.exists(stats) and not other.warnings(), f"not off: {other}")
+
+
+def no_backend(s):
+    alone = f"{s.folder}/liboffpath_mpi.so"
+    shutil.copy(s.library, alone)
+    native = s.native("exchange")
+    other = s.run([s.program("exchange")], 4, alone, **FORCED)
+    same(native, other)
+    check(len(other.warnings()) == 1, f"not exactly one warning: {other}")
+
+
+def one_process(s):
+    native = s.native("exchange", ranks=1)
+    same(native, s.offloaded("exchange", ranks=1))
+    check(not s.service_pids() and not os.path.exists(f"{s.folder}/service.log"), "a service was started")
+
+
+def no_spare_core(s):
+    native = s.native("exchange")
+    other = s.offloaded("exchange", OFFPATH_SERVICE_SHARE="0")
+    same(native, other)
+    if os.cpu_count() > 4:
+        return
+    check(len(other.warnings()) == 1 and "no spare core on host" in other.err, str(other))
+
+
+def report_statistics(s):
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded("exchange", OFFPATH_STATS_FILE=stats)
+    lines = statistics(stats)
+    keys = {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count", "offloaded_bytes",
+            "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
+            "service_pid", "service_cpu_ns", "wait_ns", "post_ns"}
+    check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
+    for line in lines:
+        check(set(line) == keys, f"keys differ: {set(line) ^ keys}")
+        check(line["mpi"] == s.mpi and line["size"] == 4 and line["local_bytes"] > 0 and line["service_pid"] > 0, line)
+    time.sleep(0.5)
+    check(not s.service_pids(), "the service outlived the job")
+
+
+def policy_host(s):
+    compare(s, "exchange", all_native=True, OFFPATH_POLICY="*:host")
+
+
+def bad_policy(s):
+    native = s.native("exchange")
+    other = s.offloaded("exchange", OFFPATH_POLICY="ialltoall:dpux")
+    same(native, other)
+    check(len(other.warnings()) == 1 and "ialltoall:dpux" in other.err, str(other))
+
+
+def refused_attach(s):
+    native = s.native("exchange")
+    other = s.offloaded("exchange", OFFPATH_FAKE_NO_ATTACH="2")
+    same(native, other)
+    check(len(other.warnings()) == 1 and "rank 2" in other.err, str(other))
+
+
+def lost(s, lose, *arguments, failed=None):
+    other = s.offloaded("lost", *(arguments or ("idle",)), OFFPATH_FAKE_LOSE=lose)
+    check(other.status == 0 and "after the loss: ok" in other.out, str(other))
+    check("unexpected tag" not in other.err, f"words were left over: {other}")
+    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", other.out)
+    check(failed is None or int(counts[1]) == failed, str(other))
+
+
+def lost_idle(s):
+    if s.kind == "real":
+        kill_service(s, "idle", failed=0)
+        return
+    # The service dies with the ninth operation, of which it has begun none since the eighth: nothing is lost.
+    lost(s, "1:9:8", failed=0)
+    lost(s, "0:16:8", failed=0)
+    lost(s, "0:9:8,1:9:8,2:9:8,3:9:8", failed=0)
+
+
+def lost_begun(s):
+    # Two operations were begun, the rest can be done again.
+    lost(s, "1:12:10", "idle")
+    lost(s, "3:16:16", "idle")
+
+
+def lost_twice(s):
+    lost(s, "0:12:10,1:13:11")
+    lost(s, "0:12:8,3:16:12")
+
+
+def lost_in_place(s):
+    lost(s, "1:9:8", "idle", "inplace", failed=0)
+    lost(s, "0:12:10,1:13:11", "idle", "inplace")
+
+
+def kill_service(s, mode, failed=None):
+    ready, go = f"{s.folder}/ready", f"{s.folder}/go"
+    changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1"}
+    process = s.launch([s.program("lost"), mode], 4, changes, s.library)
+    try:
+        deadline = time.monotonic() + 60
+        while not os.path.exists(ready):
+            check(time.monotonic() < deadline and process.poll() is None, f"not ready: {s.texts(process.poll())}")
+            time.sleep(0.002)
+        pids = s.service_pids()
+        check(len(pids) == 1, f"expected one service, found {pids}")
+        os.kill(pids[0], signal.SIGKILL)
+        while pids[0] in s.service_pids():
+            time.sleep(0.002)
+        with open(go, "w"):
+            pass
+        result = s.collect(process)
+    finally:
+        end_group(process)
+    check(result.status == 0 and "after the loss: ok" in result.out, str(result))
+    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)
+    check(failed is None or int(counts[1]) == failed, str(result))
+    check(len(result.warnings()) == 1, f"not exactly one warning: {result}")
+
+
+def lost_busy(s):
+    kill_service(s, "busy")
+
+
+def without_mpi(s):
+    for command in (["ls", "/"], [sys.executable, "-c", "print(sum(range(10)))"], ["sh", "-c", "exit 7"]):
+        native = s.run(command, 1)
+        other = s.run(command, 1, s.library, LD_DEBUG="libs", LD_DEBUG_OUTPUT=f"{s.folder}/debug", **FORCED)
+        same(native, other)
+        check(not other.err, other.err)
+    opened = "".join(open(path).read() for path in glob.glob(f"{s.folder}/debug*"))
+    check("liboffpath_mpi.so" in opened, "the library was not preloaded")
+    check("liboffpath_mpi_" not in opened and "libmpi" not in opened, "a back end or an MPI was loaded")
+
+
+CASES = {
+    "tool_behind": lambda s: tool(s, "behind"),
+    "tool_in_front": lambda s: tool(s, "in front"),
+    "dlopen_handle": lambda s: dlopen(s, "handle"),
+    "dlopen_global": lambda s: dlopen(s, "global"),
+    "statistics": report_statistics,
+    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
+                               fortran, no_service, switched_off, no_backend, one_process, no_spare_core, policy_host,
+                               bad_policy, refused_attach, lost_idle, lost_begun, lost_twice, lost_in_place, lost_busy,
+                               without_mpi)},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich", "none"])
+    parser.add_argument("--kind", required=True, choices=["fake", "real"])
+    parser.add_argument("case", choices=sorted(CASES))
+    options = parser.parse_args()
+    setting = Setting(options)
+    try:
+        CASES[options.case](setting)
+    except Wrong as wrong:
+        print(f"{options.case}: {wrong}")
+        return 1
+    finally:
+        setting.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

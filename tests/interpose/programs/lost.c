@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a program sees when a service is lost: argument "idle" or "busy". With errors returned, every operation ends, as
+ * right data or as an error of class > MPI_ERR_LASTCODE's predefined ones with Offpath's text, and the program goes on.
+ *
+ * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO; with a
+ * client that loses its service by itself neither is set. */
+#include "check.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { OPS = 8 };
+
+static void let_the_driver_kill(int rank) {
+  const char *ready = getenv("LOST_READY"), *go = getenv("LOST_GO");
+  if (ready == NULL || go == NULL) return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) fclose(fopen(ready, "w"));
+  while (access(go, F_OK) != 0) usleep(1000);
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, ok = 1, failed = 0, right_count = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int busy = argc > 1 && strcmp(argv[1], "busy") == 0;
+  const int in_place = argc > 2 && strcmp(argv[2], "inplace") == 0;
+  const int count = busy ? 4 << 20 : 1000;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_name(comm, "transposer");
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  int *send[OPS], *recv[OPS];
+  MPI_Request requests[OPS];
+  for (int k = 0; k < OPS; ++k) {
+    send[k] = malloc(sizeof(int) * (size_t)count * (size_t)size);
+    recv[k] = malloc(sizeof(int) * (size_t)count * (size_t)size);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (int k = 0; k < OPS; ++k)
+      for (int i = 0; i < count * size; ++i)
+        (in_place ? recv : send)[k][i] = value_of(rank, i / count, i % count, 10 * round + k);
+    if (round == 1 && !busy) let_the_driver_kill(rank);
+    for (int k = 0; k < OPS; ++k) {
+      int code = MPI_Ialltoall(in_place ? MPI_IN_PLACE : send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+      if (code != MPI_SUCCESS) fprintf(stderr, "rank %d: the call itself failed\n", rank), ok = 0;
+    }
+    if (round == 1 && busy) let_the_driver_kill(rank);
+    for (int k = 0; k < OPS; ++k) {
+      MPI_Status status;
+      int code = MPI_SUCCESS;
+      if (k % 2 == 0) {
+        code = MPI_Wait(&requests[k], &status);
+      } else {
+        code = MPI_Waitall(1, &requests[k], &status);
+        int class = 0;
+        MPI_Error_class(code, &class);
+        if (code != MPI_SUCCESS && class == MPI_ERR_IN_STATUS) code = status.MPI_ERROR;
+      }
+      ok &= requests[k] == MPI_REQUEST_NULL;
+      if (code == MPI_SUCCESS) {
+        ++right_count;
+        for (int i = 0; i < count * size; ++i)
+          if (recv[k][i] != value_of(i / count, rank, i % count, 10 * round + k)) {
+            fprintf(stderr, "rank %d: round %d operation %d has wrong data\n", rank, round, k);
+            ok = 0;
+            break;
+          }
+      } else {
+        char text[MPI_MAX_ERROR_STRING];
+        int length, class = 0;
+        MPI_Error_string(code, text, &length);
+        MPI_Error_class(code, &class);
+        ++failed;
+        if (strncmp(text, "Offpath: ", 9) != 0 || class <= MPI_ERR_LASTCODE) {
+          fprintf(stderr, "rank %d: error text is '%s', class %d\n", rank, text, class);
+          ok = 0;
+        } else if (getenv("LOST_SHOW") != NULL) {
+          fprintf(stderr, "rank %d: %s\n", rank, text);
+        }
+        ok &= busy || round > 0;
+      }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  int sums[2] = {failed, right_count}, totals[2];
+  MPI_Allreduce(sums, totals, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("failed %d, right %d of %d\n", totals[0], totals[1], 3 * OPS * size);
+  MPI_Comm_free(&comm);
+  report("after the loss", ok);
+  return finish();
+}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# $1 cmake, $2 build tree, $3 C compiler. Installs into a temporary prefix, moves it, builds one C program through
+# find_package and once more through pkg-config, and lets both attach to the installed service.
+set -eu
+cmake=$1 build=$2 compiler=$3
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d /tmp/offpath-consumer-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >"$work/install.log"
+mv "$work/first" "$work/prefix"  # nothing may depend on where it was installed
+prefix=$work/prefix
+
+for file in bin/offpathd include/offpath/offpath.h; do
+  [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+
+export OFFPATH_RUNTIME_DIR="$work/run" OFFPATH_SERVICE_SHARE=1 OFFPATH_UCX_TLS=tcp,self OFFPATH_UCX_NET_DEVICES=lo
+unset OFFPATH_SERVICE_PATH LD_LIBRARY_PATH || true
+
+"$cmake" -S "$here/consumer" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" >"$work/configure.log"
+"$cmake" --build "$work/build" >"$work/build.log"
+echo "find_package: $("$work/build/consumer")"
+
+libdir=$(dirname "$(find "$prefix" -name liboffpath.so)")
+export PKG_CONFIG_PATH="$libdir/pkgconfig"
+# shellcheck disable=SC2046  # several words are meant
+"$compiler" -Wall -Wextra -Werror -std=c11 "$here/consumer/consumer.c" -o "$work/plain" $(pkg-config --cflags --libs offpath)
+echo "pkg-config: version $(pkg-config --modversion offpath), $(LD_LIBRARY_PATH="$libdir" "$work/plain")"
+
+# Only the C API may be visible.
+others=$(nm -D --defined-only "$libdir/liboffpath.so" | awk '$2 != "A" {print $3}' | grep -v '^offpath_' || true)
+[ -z "$others" ] || { echo "liboffpath.so shows more than its C API: $others"; exit 1; }

@@ -1,0 +1,53 @@
+"""Shared by the tests of fft3d, bench and demo: the built programs, started natively."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from offpath.launch import native_environment
+from offpath.mpis import launcher
+from offpath.paths import paths
+
+LIMIT_S = 60  # for a hang, never reached otherwise
+
+
+def program(kind: str, mpi: str, name: str) -> Path:
+    """A program of apps/ or bench/ in the build tree; the test is skipped where it is not built."""
+    path = getattr(paths(), kind) / mpi / name
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    return path
+
+
+def mpirun(mpi: str, np: int, path: Path, *arguments: str) -> subprocess.CompletedProcess:
+    crowded = np > len(os.sched_getaffinity(0))
+    command = [launcher(mpi), "-np", str(np)]
+    env = os.environ | native_environment(mpi, crowded)
+    if mpi == "openmpi":
+        command += ["--oversubscribe", "--bind-to", "none"]
+    elif crowded and paths().yield_library.exists():
+        command += ["-genv", "LD_PRELOAD", str(paths().yield_library)]
+    return subprocess.run([*command, path, *arguments], capture_output=True, text=True, timeout=LIMIT_S, env=env)
+
+
+def stand_in_prefix(folder: Path) -> Path:
+    """A prefix with the real programs and a preload library that does nothing: what the drivers do is then the same
+    whether offloading pays on this machine or not."""
+    (folder / "lib").mkdir(parents=True)
+    for kind in ("apps", "bench"):
+        (folder / kind).symlink_to(getattr(paths(), kind))
+    if paths().yield_library.exists():
+        (folder / "lib" / paths().yield_library.name).symlink_to(paths().yield_library)
+    library = folder / "lib" / "liboffpath_mpi.so"
+    source = "int offpath_stand_in;\n"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", library], input=source, text=True, check=True)
+    return folder
+
+
+def assert_self_contained(html: str) -> None:
+    assert len(html) < 200_000
+    for outside in ("http:", "https:", "src=", "href=", "@import", "url(", "<script"):
+        assert outside not in html, outside
+    assert html.startswith("<!doctype html>")
+    assert "<svg" in html and "prefers-color-scheme:dark" in html

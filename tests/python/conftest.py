@@ -1,0 +1,72 @@
+"""Shared by the tests of the command line and the lab. None of them depends on timing or on the C++ parts."""
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+LIMIT_S = 120  # for a hang, never reached otherwise
+_counter = itertools.count()
+
+requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
+
+
+def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:
+    """Runs the command line to its end."""
+    return subprocess.run(
+        [str(ROOT / "offpath"), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=os.environ | (env or {}),
+        **options,
+    )
+
+
+def assert_one_line_error(result: subprocess.CompletedProcess, *words: str, status: int | None = None) -> None:
+    """What every error is: one line on stderr that says what is wrong, nothing on stdout, a status that is not 0."""
+    assert result.returncode != 0 if status is None else result.returncode == status, result
+    assert result.stdout == ""
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("offpath: ")
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture
+def lab_name():
+    """A name no other lab has; whatever a test leaves of that lab is removed."""
+    name = f"t{os.getpid()}x{next(_counter)}"
+    yield name
+    if os.geteuid() == 0:
+        from offpath.lab import inventory
+
+        inventory.remove(name)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """Folder with `hello_openmpi`, `hello_mpich` and a prefix whose library only shows that it was preloaded."""
+    folder = tmp_path_factory.mktemp("programs")
+    for mpi in ("openmpi", "mpich"):
+        subprocess.run([f"mpicc.{mpi}", PROGRAMS / "hello.c", "-o", folder / f"hello_{mpi}"], check=True)
+    library = folder / "prefix" / "lib" / "liboffpath_mpi.so"
+    library.parent.mkdir(parents=True)
+    shim = library.with_name("liboffpath_yield.so")
+    for source, target in ((PROGRAMS / "witness.c", library), (ROOT / "bench" / "yield_shim.c", shim)):
+        subprocess.run(["gcc", "-shared", "-fPIC", source, "-o", target], check=True)
+    return folder
+
+
+@pytest.fixture
+def witness_env(programs):
+    return {
+        "OFFPATH_PREFIX": str(programs / "prefix"),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }

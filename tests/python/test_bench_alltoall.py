@@ -1,0 +1,127 @@
+"""The alltoall benchmark and `offpath bench alltoall`: what they write, not how fast anything is."""
+
+import json
+
+import pytest
+from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
+from conftest import assert_one_line_error, offpath, requires_root
+
+ROW_KEYS = {
+    "mpi", "mode", "bytes_per_peer", "ranks", "t_pure_ns", "t_compute_ns", "t_total_ns", "efficiency", "host_cpu_ns",
+    "service_cpu_ns", "runs",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    program("bench", "mpich", "alltoall")
+    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("bench") / "prefix"))}
+
+
+def alltoall(mpi, np, *arguments):
+    return mpirun(mpi, np, program("bench", mpi, "alltoall"), *arguments)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+@pytest.mark.parametrize("collective", ["ialltoall", "ialltoallv"])
+@pytest.mark.parametrize("np", [1, 3])
+def test_program_verifies_and_writes_a_row_for_each_size(mpi, collective, np, tmp_path):
+    file = tmp_path / "out.json"
+    result = alltoall(
+        mpi, np, "--sizes", "1,4099", "--repeats", "2", "--warmup", "1", "--collective", collective, "--verify",
+        "--work-iterations", "3,40", "--json", str(file),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["bytes_per_peer"] for row in rows] == [1, 4099]
+    assert [row["work_iterations"] for row in rows] == [3, 40]
+    for row in rows:
+        assert row["verified"] is True and row["ranks"] == np and row["service_cpu_ns"] == 0
+        for time in ("t_pure", "t_compute", "t_total"):
+            assert 0 < row[f"{time}_min_ns"] <= row[f"{time}_ns"] <= row[f"{time}_max_ns"]
+
+
+def test_program_sets_the_work_itself(tmp_path):
+    file = tmp_path / "out.json"
+    assert alltoall("mpich", 2, "--sizes", "65536", "--repeats", "1", "--json", str(file)).returncode == 0
+    row = json.loads(file.read_text())["rows"][0]
+    assert row["work_iterations"] > 0
+    assert row["verified"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--sizes", "0"],
+        ["--sizes", "1,,2"],
+        ["--sizes", "1000000000"],
+        ["--repeats", "0"],
+        ["--work-ns", "1,2,3"],
+        ["--work-ns", "1,1", "--work-iterations", "1,1"],
+        ["--collective", "bcast"],
+        ["--sizes"],
+        ["--unknown"],
+    ],
+)
+def test_program_refuses_bad_arguments_in_one_line(arguments):
+    result = alltoall("mpich", 3, *arguments)
+    assert result.returncode != 0
+    assert len([line for line in result.stderr.splitlines() if line.startswith("alltoall: ")]) == 1, result.stderr
+    assert result.stdout == ""
+
+
+def check_result(result, kinds, runs):
+    assert set(result) == {"meta", "rows"}
+    meta = result["meta"]
+    for key in ("hardware", "cores", "rate", "mpi_versions", "seed", "commit", "nodes", "ppn", "date"):
+        assert key in meta, key
+    assert list(meta["mpi_versions"]) == kinds
+    assert [(row["mpi"], row["mode"]) for row in result["rows"]] == [(k, m) for k in kinds for m in ("host", "dpu")]
+    for row in result["rows"]:
+        assert row.keys() >= ROW_KEYS
+        assert row["runs"] == runs and row["ranks"] == 2 and row["verified"]
+        assert row["efficiency"] == max(row["t_pure_ns"], row["t_compute_ns"]) / row["t_total_ns"]
+    for host, dpu in zip(result["rows"][::2], result["rows"][1::2], strict=True):
+        assert host["work_iterations"] == dpu["work_iterations"]
+
+
+def test_command_writes_json_and_page(prefix, tmp_path):
+    files = tmp_path / "a.json", tmp_path / "new" / "a.html"
+    result = offpath(
+        "bench", "alltoall", "--loopback", "--mpi", "mpich", "--sizes", "4K", "--runs", "2", "--repeats", "2", "--json",
+        str(files[0]), "--html", str(files[1]), env=prefix,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "4 KiB" in result.stdout and "loopback" in result.stderr
+    written = json.loads(files[0].read_text())
+    check_result(written, ["mpich"], runs=2)
+    assert written["meta"]["place"] == "loopback"
+    assert_self_contained(files[1].read_text())
+
+
+@requires_root
+def test_command_in_a_lab(prefix, tmp_path):
+    file = tmp_path / "a.json"
+    result = offpath(
+        "bench", "alltoall", "--mpi", "mpich", "--rate", "1gbit", "--sizes", "4K", "--runs", "1", "--repeats", "2",
+        "--json", str(file), env=prefix,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    written = json.loads(file.read_text())
+    check_result(written, ["mpich"], runs=1)
+    assert written["meta"]["hardware"] == "emulated" and written["meta"]["rate"] == "1gbit"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--mpi", "lam"], "lam"),
+        (["--sizes", "1X"], "1X"),
+        (["--sizes", ""], "size"),
+        (["--rate", "quick"], "quick"),
+        (["--collective", "bcast"], "bcast"),
+        (["--json", "/proc/nowhere/a.json"], "/proc/nowhere"),
+    ],
+)
+def test_command_refuses_bad_arguments(prefix, arguments, word):
+    assert_one_line_error(offpath("bench", "alltoall", *arguments, env=prefix), word, status=2)

@@ -1,0 +1,69 @@
+"""Bad input: one line that says what is wrong and what to do, an exit status that is not 0, nothing left behind."""
+
+import pytest
+from conftest import assert_one_line_error, offpath, requires_root
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--bogus"], ["--bogus", "offpath --help"]),
+        (["bogus"], ["bogus", "offpath --help"]),
+        (["run", "--bogus", "--", "true"], ["--bogus", "offpath run --help"]),
+        (["run"], ["COMMAND", "offpath run --help"]),
+        (["run", "--workers", "0", "--", "true"], ["--workers"]),
+        (["run", "--log", "loud", "--", "true"], ["loud", "debug"]),
+        (["run", "--stats", "/no/such/folder/x", "--", "true"], ["/no/such/folder"]),
+        (["lab", "up", "--rate", "fast"], ["'fast'", "250mbit"]),
+        (["lab", "up", "--rate", "0mbit"], ["'0mbit'", "250mbit"]),
+        (["lab", "up", "--rate=-5mbit"], ["-5mbit", "250mbit"]),
+        (["lab", "up", "--rate", "900gbit"], ["100gbit"]),
+        (["lab", "up", "--nodes", "0"], ["0 nodes", "1 to 64"]),
+        (["lab", "up", "--nodes", "1000"], ["1000 nodes", "1 to 64"]),
+        (["lab", "up", "--nodes", "two"], ["--nodes"]),
+        (["lab", "up", "--mtu", "10"], ["MTU", "9000"]),
+        (["lab", "up", "--dpu-slowdown", "0.5"], ["0.5"]),
+        (["lab", "up", "--dpu-slowdown", "nan"], ["nan"]),
+        (["lab", "up", "--cores-per-node", "4096"], ["4096 cores"]),
+        (["lab", "up", "--name", "../etc"], ["'../etc'"]),
+        (["lab", "status", "nosuchlab"], ["nosuchlab", "lab up"]),
+        (["info", "/no/such/program"], ["/no/such/program"]),
+    ],
+)
+def test_bad_input_is_one_line(arguments, words):
+    assert_one_line_error(offpath(*arguments), *words)
+
+
+def test_missing_program():
+    assert_one_line_error(offpath("run", "--", "no-such-program"), "no-such-program", "not found", status=127)
+
+
+def test_program_that_may_not_be_executed(tmp_path):
+    (tmp_path / "data").write_text("x")
+    assert_one_line_error(offpath("run", "--", str(tmp_path / "data")), "chmod +x", status=126)
+
+
+def test_library_not_built(tmp_path):
+    result = offpath("run", "--", "true", env={"OFFPATH_PREFIX": str(tmp_path)})
+    assert_one_line_error(result, "liboffpath_mpi.so", "make build", status=2)
+
+
+def test_prefix_that_does_not_exist():
+    assert_one_line_error(offpath("run", "--", "true", env={"OFFPATH_PREFIX": "/no/such"}), "OFFPATH_PREFIX=/no/such")
+
+
+@requires_root
+def test_lab_that_is_not_up(lab_name):
+    assert_one_line_error(offpath("lab", "down", lab_name), lab_name, "lab status")
+    assert_one_line_error(offpath("lab", "run", "--name", lab_name, "--", "true"), lab_name, "lab up")
+
+
+def test_launcher_without_python_environment(tmp_path):
+    import shutil
+    import subprocess
+
+    from conftest import ROOT
+
+    shutil.copy(ROOT / "offpath", tmp_path / "offpath")
+    result = subprocess.run([tmp_path / "offpath", "info"], capture_output=True, text=True)
+    assert_one_line_error(result, "make setup")

@@ -1,0 +1,60 @@
+"""The resolved configuration: environment in, one exact answer out."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, offpath
+from offpath import config
+
+GOLDEN = Path(__file__).parent / "golden" / "config.json"
+GIVEN = {
+    "OFFPATH_POLICY": "ialltoall:512K-inf:dpu",
+    "OFFPATH_SERVICE_SHARE": "1",
+    "OFFPATH_LOG": "",
+    "OFFPATH_UCX_RNDV_THRESH": "8k",
+    "UCX_TLS": "tcp",
+}
+
+
+def test_resolved_configuration_is_the_golden_one():
+    assert config.resolved(GIVEN) == json.loads(GOLDEN.read_text())
+
+
+def test_names_nobody_reads_are_found():
+    given = {"OFFPATH_POLICE": "x", "OFFPATH_UCX_TLS": "tcp", "OFFPATH_LAB_RUN": "1", "HOME": "/"}
+    assert config.unknown(given) == ["OFFPATH_POLICE"]
+
+
+def test_info_json_has_what_it_promises():
+    found = json.loads(offpath("info", "--json", env=GIVEN).stdout)
+    assert {"version", "prefix", "components", "settings", "unknown_variables", "mpis", "transports", "cores"} <= set(
+        found
+    )
+    by_name = {row["name"]: row for row in found["settings"]}
+    assert by_name["OFFPATH_POLICY"] == config.resolved(GIVEN)[2]
+
+
+def test_info_env_can_be_read_by_a_shell():
+    lines = offpath("info", "--env", env={"OFFPATH_SERVICE_SHARE": "1"}).stdout.splitlines()
+    assert "OFFPATH_SERVICE_SHARE=1" in lines
+    assert all(re.match(r"(# )?OFFPATH_[A-Z_]+=", line) for line in lines)
+
+
+def test_info_names_the_mpi_of_a_program(programs, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    for program, mpi in ((programs / "hello_openmpi", "openmpi"), (programs / "hello_mpich", "mpich"), (script, None)):
+        assert json.loads(offpath("info", "--json", str(program)).stdout)["program"]["mpi"] == mpi
+
+
+@pytest.mark.parametrize("folder", ["src", "frontends"])
+def test_every_variable_the_code_reads_is_listed(folder):
+    listed = {setting.name for setting in config.SETTINGS}
+    for file in (ROOT / folder).rglob("*.[ch]*"):
+        for name in re.findall(r'"(OFFPATH_[A-Z_]+[A-Z])"', file.read_text(errors="replace")):
+            assert name in listed or name.startswith(("OFFPATH_UCX", "OFFPATH_LAB")), (
+                f"{file}: {name} is not in config.py"
+            )

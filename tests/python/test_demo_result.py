@@ -1,0 +1,92 @@
+"""`offpath demo` on a tiny grid: what it writes and says, not what it gains."""
+
+import json
+
+import pytest
+from bench_support import assert_self_contained, program, stand_in_prefix
+from conftest import assert_one_line_error, offpath, requires_root
+from offpath import demo_report, report
+
+TINY = ["--n", "12", "--work", "1", "--seconds", "0.01", "--pairs", "1"]
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    program("apps", "mpich", "fft3d")
+    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("demo") / "prefix"))}
+
+
+def check(out, kinds):
+    result = json.loads((out / "result.json").read_text())
+    assert result.keys() >= {"verified", "speedup", "host_s", "offload_s", "mpi", "meta", "results"}
+    assert result["verified"] is True
+    assert result["speedup"] == min(each["speedup"] for each in result["results"])
+    assert result["speedup"] == result["host_s"] / result["offload_s"]
+    assert [each["mpi"] for each in result["results"]] == kinds
+    for each in result["results"]:
+        assert [run["mode"] for run in each["runs"]] == ["host", "dpu"]
+        assert set(demo_report.TABLE_ROWS) <= set(each["rows"]["host"]) == set(each["rows"]["dpu"])
+    assert_self_contained((out / "demo.html").read_text())
+    return result
+
+
+def test_on_loopback_with_both_mpis(prefix, tmp_path):
+    result = offpath("demo", *TINY, "--loopback", "--out", str(tmp_path), env=prefix)
+    assert result.returncode == 0, result.stderr
+    written = check(tmp_path, ["openmpi", "mpich"])
+    assert written["meta"]["place"] == "loopback" and "loopback" in result.stderr
+    assert written["results"][0]["checksum"] == written["results"][1]["checksum"]
+    for row in demo_report.TABLE_ROWS:
+        assert row in result.stdout
+    # The stand-in library offloads nothing, and noise must not be sold as a gain
+    assert "Nothing to claim" in result.stdout and "Nothing was offloaded" in result.stdout
+
+
+@requires_root
+def test_in_a_lab(prefix, tmp_path):
+    result = offpath("demo", *TINY, "--mpi", "mpich", "--rate", "1gbit", "--out", str(tmp_path), env=prefix)
+    assert result.returncode == 0, result.stderr
+    meta = check(tmp_path, ["mpich"])["meta"]
+    assert meta["place"] == "lab" and meta["rate"] == "1gbit" and meta["nodes"] == 2
+
+
+def test_a_different_result_is_found_out():
+    from offpath.demo import _summary
+
+    def run(mode, checksum, verified=True):
+        times = {row: {"avg": 1.0} for row in demo_report.TABLE_ROWS}
+        return {
+            "mode": mode, "checksum": checksum, "verified": verified, "times_s": times, "offloaded_count": 1,
+            "service_cpu_ns": 0, "reasons": [],
+        }  # fmt: skip
+
+    assert _summary("mpich", [run("host", "a"), run("dpu", "a")])["verified"]
+    assert not _summary("mpich", [run("host", "a"), run("dpu", "b")])["verified"]
+    assert not _summary("mpich", [run("host", "a"), run("dpu", "a", verified=False)])["verified"]
+
+
+def test_the_rate_makes_communication_the_wanted_share():
+    from offpath.demo import COMMUNICATION_SHARE, _rate_for
+
+    compute_s, sent = 1.8, 34_000_000
+    wire_s = 8 * sent / _rate_for(COMMUNICATION_SHARE, compute_s, sent)
+    assert abs(wire_s / (wire_s + compute_s) - COMMUNICATION_SHARE) < 0.01
+
+
+def test_page_escapes_what_it_is_given():
+    html = report.page("<b>", "&", [report.card("<i>", report.table(["<u>"], [["<s>"]]), report.facts({"<p>": "<q>"}))])
+    for tag in ("<b>&", "<i>&", "<u>", "<s>", "<p>", "<q>"):
+        assert tag not in html.split("</style>")[1].replace('<p class="lead">', "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--mpi", "lam"], "lam"),
+        (["--rate", "quick"], "quick"),
+        (["--out", "/proc/nowhere"], "/proc/nowhere"),
+        (["--n", "2"], "n"),
+    ],
+)
+def test_refuses_bad_arguments(prefix, arguments, word):
+    assert_one_line_error(offpath("demo", *arguments, env=prefix), word, status=2)

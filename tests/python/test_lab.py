@@ -1,0 +1,223 @@
+"""The lab: real namespaces, both MPIs, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
+from offpath.lab import Lab, inventory, quota
+from offpath.lab.plan import STATE_ROOT, parse_rate
+
+pytestmark = requires_root
+MPIS = ("openmpi", "mpich")
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.02)
+
+
+def assert_nothing_left(name):
+    assert inventory.namespaces(name) == []
+    assert not (STATE_ROOT / name).exists()
+    assert not inventory.exists(name)
+
+
+def links_of_the_machine():
+    return sorted(os.listdir("/sys/class/net"))
+
+
+@pytest.mark.parametrize("ppn", [1, 2])
+@pytest.mark.parametrize("nodes", [2, 4])
+@pytest.mark.parametrize("mpi", MPIS)
+def test_ranks_are_where_they_belong(mpi, nodes, ppn, programs, lab_name, monkeypatch):
+    monkeypatch.setenv("OFFPATH_PREFIX", str(programs / "prefix"))
+    with Lab(nodes=nodes, name=lab_name) as lab:
+        program = [str(programs / f"hello_{mpi}")]
+        result = lab.mpirun(mpi, ppn, program, env={"OFFPATH_TEST_VALUE": "x,y;z"}, timeout=LIMIT_S)
+        assert result.returncode == 0, result.stderr
+        size = nodes * ppn
+        expected = [
+            f"{rank} {size} node{rank // ppn + 1} {lab.plan.cores_of(rank // ppn)} {size * (size - 1) // 2} x,y;z"
+            for rank in range(size)
+        ]
+        assert result.stdout.splitlines() == expected
+        assert inventory.processes(lab_name) == []
+    assert_nothing_left(lab_name)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_offloaded_ranks_get_their_own_node(mpi, programs, lab_name, monkeypatch):
+    monkeypatch.setenv("OFFPATH_PREFIX", str(programs / "prefix"))
+    with Lab(nodes=2, name=lab_name) as lab:
+        result = lab.mpirun(mpi, 1, [str(programs / f"hello_{mpi}")], offload=True, timeout=LIMIT_S)
+        assert result.returncode == 0, result.stderr
+        reported = sorted(result.stats, key=lambda rank: rank["node"])
+        assert [rank["node"] for rank in reported] == ["node1", "node2"]
+        assert [rank["cores"] for rank in reported] == [lab.plan.cores_of(0), lab.plan.cores_of(1)]
+        assert [rank["folder"] for rank in reported] == [
+            str(STATE_ROOT / lab_name / f"node{i}" / "run") for i in (1, 2)
+        ]
+        # The wrapper, as the client uses it, ends up next to the host and not in it
+        wrapper = reported[0]["wrapper"].replace("%h", "node1").split()
+        answer = subprocess.run([*lab.inside("node1", wrapper), "ip", "-br", "address"], capture_output=True, text=True)
+        assert "10.99.0.101/24" in answer.stdout, answer
+
+
+def test_nothing_of_the_machine_is_touched(lab_name):
+    before = links_of_the_machine(), Path("/etc/hosts").read_text(), os.path.exists("/etc/netns")
+    assert offpath("lab", "up", "--name", lab_name).returncode == 0
+    during = links_of_the_machine(), Path("/etc/hosts").read_text(), os.path.exists("/etc/netns")
+    assert offpath("lab", "down", lab_name).returncode == 0
+    assert before == during
+    assert_nothing_left(lab_name)
+
+
+def test_name_that_is_taken(lab_name):
+    assert offpath("lab", "up", "--name", lab_name).returncode == 0
+    assert_one_line_error(offpath("lab", "up", "--name", lab_name), lab_name, "exists already", f"lab down {lab_name}")
+    row = json.loads(offpath("lab", "status", lab_name, "--json").stdout)[0]
+    assert (row["state"], row["node_count"], row["rate_bits_per_s"]) == ("up", 2, 250_000_000)
+
+
+def test_both_ends_of_every_port_are_limited(lab_name):
+    with Lab(nodes=2, rate="1gbit", name=lab_name) as lab:
+        shown = subprocess.run(lab.inside("head", ["tc", "qdisc", "show"]), capture_output=True, text=True).stdout
+        limited = {line.split()[4] for line in shown.splitlines() if "tbf" in line and "rate 1Gbit" in line}
+        assert limited == {"port1", "uplink1", "port2", "uplink2"}
+
+
+def test_host_and_dpu_reach_every_other(lab_name):
+    with Lab(nodes=2, name=lab_name) as lab:
+        script = "import socket, sys; s = socket.socket(); s.settimeout(20); s.connect((sys.argv[1], 7000))"
+        server = "import socket\ns = socket.create_server(('', 7000)); print(flush=True)\nwhile True: s.accept()"
+        listener = subprocess.Popen(lab.inside("node1", [sys.executable, "-c", server]), stdout=subprocess.PIPE)
+        listener.stdout.readline()
+        for place in ("head", "node1-dpu", "node2", "node2-dpu"):
+            subprocess.run(lab.inside(place, [sys.executable, "-c", script, "node1"]), check=True)
+        listener.kill()
+        listener.communicate()
+
+
+@pytest.mark.parametrize("instant", ["namespaces", "switch", "node1", "node3"])
+def test_up_killed_midway_then_down(instant, lab_name):
+    script = f"""
+import os, signal
+from offpath.lab import Lab
+def step(name):
+    if name == {instant!r}: os.kill(os.getpid(), signal.SIGKILL)
+Lab(nodes=3, name={lab_name!r}).up(progress=step)
+"""
+    assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
+    assert inventory.exists(lab_name)
+    assert_one_line_error(offpath("lab", "up", "--name", lab_name), "exists already")
+    assert_one_line_error(offpath("lab", "run", "--name", lab_name, "--", "true"), "incomplete", "lab down")
+    assert "incomplete" in offpath("lab", "status").stdout
+    assert offpath("lab", "down", lab_name).returncode == 0
+    assert_nothing_left(lab_name)
+
+
+def test_up_that_fails_leaves_nothing(lab_name, monkeypatch):
+    def fail(plan):
+        raise RuntimeError("quota")
+
+    monkeypatch.setattr(quota, "apply", fail)
+    with pytest.raises(RuntimeError):
+        Lab(name=lab_name).up()
+    assert_nothing_left(lab_name)
+
+
+def test_lab_whose_owner_was_killed_goes_with_the_next(lab_name):
+    script = f"""
+import os, signal
+from offpath.lab import Lab
+with Lab(nodes=1, name={lab_name!r}): os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script])
+    assert inventory.exists(lab_name)
+    with Lab(nodes=1):
+        assert_nothing_left(lab_name)
+
+
+def test_down_ends_what_still_runs(lab_name):
+    with Lab(nodes=1, name=lab_name) as lab:
+        stubborn = "trap '' TERM INT HUP; echo ready; while :; do sleep 1000; done"
+        child = subprocess.Popen(lab.inside("node1-dpu", ["bash", "-c", stubborn]), stdout=subprocess.PIPE)
+        child.stdout.readline()
+        lab.down()
+        assert child.wait() == -signal.SIGKILL
+        child.stdout.close()
+    assert_nothing_left(lab_name)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("mpi", MPIS)
+def test_run_that_is_ended_leaves_no_process(mpi, signum, lab_name, programs):
+    with Lab(nodes=2, name=lab_name):
+        command = ["lab", "run", "--name", lab_name, "--mpi", mpi, "--", "sleep", "1000"]
+        child = subprocess.Popen([ROOT / "offpath", *command], stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: len(sleepers(lab_name)) == 2)
+        child.send_signal(signum)
+        child.communicate()
+        assert child.returncode != 0
+        wait_until(lambda: inventory.processes(lab_name) == [])
+
+
+def sleepers(name):
+    found = []
+    for pid in inventory.processes(name):
+        try:
+            found += [pid] if Path(f"/proc/{pid}/comm").read_text() == "sleep\n" else []
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_status_of_the_program_comes_back(mpi, lab_name, programs):
+    with Lab(nodes=2, name=lab_name):
+        result = offpath("lab", "run", "--name", lab_name, "--", str(programs / f"hello_{mpi}"), "7")
+        assert result.returncode == 7
+
+
+def test_time_limit_ends_the_run(lab_name):
+    with Lab(nodes=1, name=lab_name) as lab:
+        with pytest.raises(subprocess.TimeoutExpired):
+            lab.mpirun("openmpi", 1, ["sleep", "1000"], timeout=2)
+        assert inventory.processes(lab_name) == []
+
+
+def test_ranks_that_do_not_fit(lab_name):
+    with Lab(nodes=2, name=lab_name):
+        result = offpath("lab", "run", "--name", lab_name, "--np", "3", "--ppn", "1", "--mpi", "mpich", "--", "true")
+        assert_one_line_error(result, "3 ranks", "--ppn")
+
+
+@pytest.mark.skipif(not (quota.QUOTA_ROOT / "cpu.shares").exists(), reason="no cgroup v1 cpu controller")
+def test_slow_dpu_is_in_a_limited_group(lab_name):
+    with Lab(nodes=1, dpu_slowdown=4, name=lab_name) as lab:
+        groups = subprocess.run(
+            lab.inside("node1-dpu", ["cat", "/proc/self/cgroup"]), capture_output=True, text=True
+        ).stdout
+        group = f"offpath-{lab_name}-node1-dpu"
+        assert f":cpu:/{group}" in groups
+        assert (quota.QUOTA_ROOT / group / "cpu.cfs_quota_us").read_text() == "2500\n"
+    assert_nothing_left(lab_name)
+
+
+def test_quota_keeps_to_what_the_kernel_takes():
+    assert quota.limits_us(1, 4.0) == (2500, 10_000)
+    assert quota.limits_us(2, 4.0) == (5000, 10_000)
+    assert quota.limits_us(1, 100.0) == (1000, 100_000)
+
+
+@pytest.mark.parametrize("text, bits", [("250mbit", 250_000_000), ("1Gbit", 10**9), ("2.5gbit", 2_500_000_000)])
+def test_rates(text, bits):
+    assert parse_rate(text) == bits

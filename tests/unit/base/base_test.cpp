@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// base/: texts of errors, environment values, shared memory that refuses what it must, and errno left alone.
+#include "base/environment.hpp"
+#include "base/fd.hpp"
+#include "base/log.hpp"
+#include "base/memfd.hpp"
+#include "base/random.hpp"
+#include "base/result.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+
+namespace offpath::base {
+namespace {
+
+// ---- Status -----------------------------------------------------------------------------------------------------
+
+TEST(Status, IsOkByDefault) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), OFFPATH_OK);
+  EXPECT_STREQ(status.text(), "");
+}
+
+TEST(Status, FormatsItsText) {
+  const Status status = Status::error(OFFPATH_ERR_ARGUMENT, "rank %u of %s", 7U, "team");
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), OFFPATH_ERR_ARGUMENT);
+  EXPECT_STREQ(status.text(), "rank 7 of team");
+}
+
+TEST(Status, CutsALongTextAndKeepsTheEnd) {
+  const std::string longest(5000, 'x');
+  const Status status = Status::error(OFFPATH_ERR_INTERNAL, "%s", longest.c_str());
+  EXPECT_EQ(strlen(status.text()), sizeof(offpath_error_t::text) - 1);
+  const Status system = Status::system_error(OFFPATH_ERR_INTERNAL, ENOENT, "%s", longest.c_str());
+  EXPECT_EQ(strlen(system.text()), sizeof(offpath_error_t::text) - 1);
+  const std::string almost(sizeof(offpath_error_t::text) - 5, 'y');
+  const Status cut = Status::system_error(OFFPATH_ERR_INTERNAL, ENOENT, "%s", almost.c_str());
+  EXPECT_EQ(strlen(cut.text()), sizeof(offpath_error_t::text) - 1);
+}
+
+TEST(Status, SystemErrorAppendsTheReason) {
+  const Status status = Status::system_error(OFFPATH_ERR_NO_SERVICE, ENOENT, "cannot open %s", "this");
+  EXPECT_STREQ(status.text(), "cannot open this: No such file or directory");
+  const Status unknown = Status::system_error(OFFPATH_ERR_NO_SERVICE, 987654, "cannot open %s", "this");
+  EXPECT_EQ(std::string(unknown.text()).rfind("cannot open this: ", 0), 0U);
+}
+
+TEST(Status, IsCopiedToTheCallersStorage) {
+  offpath_error_t out;
+  memset(&out, 0xAB, sizeof(out));
+  Status::error(OFFPATH_ERR_NO_MEMORY, "no room").copy_to(&out);
+  EXPECT_EQ(out.status, OFFPATH_ERR_NO_MEMORY);
+  EXPECT_STREQ(out.text, "no room");
+  Status::error(OFFPATH_ERR_NO_MEMORY, "no room").copy_to(nullptr);
+}
+
+TEST(Status, EveryCodeHasItsOwnText) {
+  std::set<std::string> texts;
+  for (int code = OFFPATH_ERR_INTERNAL; code <= OFFPATH_IN_PROGRESS; ++code) {
+    const char* text = offpath_status_string(static_cast<offpath_status_t>(code));
+    ASSERT_NE(text, nullptr);
+    EXPECT_STRNE(text, "unknown status") << code;
+    texts.insert(text);
+  }
+  EXPECT_EQ(texts.size(), 13U);
+  EXPECT_STREQ(offpath_status_string(static_cast<offpath_status_t>(2)), "unknown status");
+}
+
+TEST(Result, HoldsAValueOrAnError) {
+  Result<std::string> good(std::string("v"));
+  EXPECT_TRUE(good.ok());
+  EXPECT_EQ(good->size(), 1U);
+  const Result<std::string> bad(Status::error(OFFPATH_ERR_STATE, "no"));
+  EXPECT_FALSE(bad.ok());
+  EXPECT_EQ(bad.status().code(), OFFPATH_ERR_STATE);
+}
+
+TEST(ErrnoGuard, LeavesNoTrace) {
+  errno = 42;
+  {
+    const ErrnoGuard guard;
+    errno = 7;
+  }
+  EXPECT_EQ(errno, 42);
+}
+
+// ---- Environment ------------------------------------------------------------------------------------------------
+// In a child: the first problem is kept for the life of the process.
+
+template <typename Body>
+void in_child(Body body) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    body();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+constexpr const char* kName = "OFFPATH_TEST_VALUE";
+
+uint64_t number_from(const char* value) {
+  setenv(kName, value, 1);
+  return Environment::number(kName, 77, 1, 1000);
+}
+
+TEST(Environment, NumbersInRangeAreTaken) {
+  in_child([] {
+    unsetenv(kName);
+    EXPECT_EQ(Environment::number(kName, 77, 1, 1000), 77U);
+    EXPECT_EQ(Environment::text(kName), "");
+    for (const auto& [text, value] : {std::pair("1", 1U), {"1000", 1000U}, {"", 77U}, {"007", 7U}}) {
+      EXPECT_EQ(number_from(text), value) << text;
+    }
+    EXPECT_TRUE(Environment::problem().ok());
+  });
+}
+
+TEST(Environment, EverythingElseGivesTheDefaultAndIsRemembered) {
+  for (const char* bad : {"0", "1001", "-1", "12x", "x", "1.5", "99999999999999999999999", "5 ", "-18446744073709551611",
+                          " -18446744073709551611", "0x10"}) {
+    in_child([bad] {
+      EXPECT_EQ(number_from(bad), 77U) << bad;
+      const Status problem = Environment::problem();
+      EXPECT_EQ(problem.code(), OFFPATH_ERR_ARGUMENT) << bad;
+      EXPECT_NE(strstr(problem.text(), kName), nullptr) << problem.text();
+      EXPECT_NE(strstr(problem.text(), "from 1 to 1000"), nullptr) << problem.text();
+    });
+  }
+}
+
+TEST(Environment, OnlyTheFirstProblemIsKept) {
+  in_child([] {
+    number_from("first");
+    number_from("second");
+    EXPECT_NE(strstr(Environment::problem().text(), "first"), nullptr);
+    number_from("3");
+    EXPECT_FALSE(Environment::problem().ok());
+  });
+}
+
+TEST(Environment, Flags) {
+  in_child([] {
+    unsetenv(kName);
+    EXPECT_TRUE(Environment::flag(kName, true));
+    EXPECT_FALSE(Environment::flag(kName, false));
+    for (const char* yes : {"1", "yes", "ON", "True"}) {
+      setenv(kName, yes, 1);
+      EXPECT_TRUE(Environment::flag(kName, false)) << yes;
+    }
+    for (const char* no : {"0", "no", "OFF", "False"}) {
+      setenv(kName, no, 1);
+      EXPECT_FALSE(Environment::flag(kName, true)) << no;
+    }
+    EXPECT_TRUE(Environment::problem().ok());
+    setenv(kName, "2", 1);
+    EXPECT_TRUE(Environment::flag(kName, true));
+    EXPECT_FALSE(Environment::problem().ok());
+  });
+}
+
+// ---- Memfd ------------------------------------------------------------------------------------------------------
+
+constexpr size_t kBytes = 1 << 16;
+
+TEST(Memfd, IsSharedWithWhoeverAdoptsIt) {
+  auto mine = Memfd::create("test", kBytes);
+  ASSERT_TRUE(mine.ok()) << mine.status().text();
+  auto other = Memfd::adopt(Fd(dup(mine->fd())), kBytes);
+  ASSERT_TRUE(other.ok()) << other.status().text();
+  mine->data()[kBytes - 1] = 9;
+  EXPECT_EQ(other->data()[kBytes - 1], 9);
+  EXPECT_NE(ftruncate(mine->fd(), 10), 0) << "must be sealed against shrinking";
+}
+
+TEST(Memfd, MovesItsMapping) {
+  auto first = Memfd::create("test", kBytes);
+  auto second = Memfd::create("test", kBytes);
+  ASSERT_TRUE(first.ok() && second.ok());
+  uint8_t* data = first->data();
+  second.value() = std::move(first.value());
+  EXPECT_EQ(second->data(), data);
+  EXPECT_EQ(first->data(), nullptr);
+  Memfd third(std::move(second.value()));
+  third.data()[0] = 1;
+  EXPECT_EQ(third.bytes(), kBytes);
+}
+
+TEST(Memfd, RefusesWhatCouldFaultLater) {
+  auto mine = Memfd::create("test", kBytes);
+  ASSERT_TRUE(mine.ok());
+  for (const size_t wrong : {size_t{0}, kBytes - 1, kBytes + 1, SIZE_MAX}) {
+    const auto other = Memfd::adopt(Fd(dup(mine->fd())), wrong);
+    EXPECT_EQ(other.status().code(), OFFPATH_ERR_ARGUMENT) << wrong;
+  }
+  Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(unsealed.get(), kBytes), 0);
+  EXPECT_EQ(Memfd::adopt(std::move(unsealed), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
+  Fd file(open("/tmp", O_TMPFILE | O_RDWR, 0600));
+  if (file.valid()) {
+    ASSERT_EQ(ftruncate(file.get(), kBytes), 0);
+    EXPECT_EQ(Memfd::adopt(std::move(file), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
+  }
+  EXPECT_EQ(Memfd::adopt(Fd(), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(Memfd::adopt(Fd(open("/dev/null", O_RDWR)), 0).status().code(), OFFPATH_ERR_ARGUMENT);
+}
+
+TEST(Memfd, SmallFileSizeLimitIsAnErrorNotASignal) {
+  in_child([] {
+    const rlimit limit{4096, RLIM_INFINITY};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const auto memory = Memfd::create("test", kBytes);
+    EXPECT_EQ(memory.status().code(), OFFPATH_ERR_NO_MEMORY);
+    EXPECT_NE(strstr(memory.status().text(), "ulimit -f"), nullptr) << memory.status().text();
+  });
+}
+
+TEST(Memfd, NoDescriptorsLeftIsAnError) {
+  in_child([] {
+    const rlimit limit{3, 3};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(Memfd::create("test", kBytes).status().code(), OFFPATH_ERR_NO_MEMORY);
+  });
+}
+
+// ---- the rest ---------------------------------------------------------------------------------------------------
+
+TEST(Fd, ClosesOnce) {
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  Fd end(fds[0]);
+  Fd moved(std::move(end));
+  EXPECT_FALSE(end.valid());
+  moved.reset();
+  EXPECT_EQ(fcntl(fds[0], F_GETFD), -1);
+  EXPECT_EQ(Fd(fds[1]).release(), fds[1]);
+  EXPECT_EQ(fcntl(fds[1], F_GETFD), 0);
+  close(fds[1]);
+}
+
+TEST(Random, DiffersEachTime) {
+  std::set<uint64_t> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(random_u64());
+  EXPECT_EQ(seen.size(), 100U);
+}
+
+TEST(Log, WritesWholeLinesOfTheChosenLevels) {
+  in_child([] {
+    char path[] = "/tmp/offpath-log-XXXXXX";
+    const Fd file(mkstemp(path));
+    EXPECT_TRUE(log_open(path, LogLevel::info));
+    log_write(LogLevel::debug, "hidden");
+    log_write(LogLevel::warn, "%s", std::string(2000, 'z').c_str());
+    log_write(LogLevel::info, "second");
+    char text[2048] = "";
+    const ssize_t got = pread(file.get(), text, sizeof(text) - 1, 0);
+    unlink(path);
+    EXPECT_GT(got, 0);
+    EXPECT_EQ(strstr(text, "hidden"), nullptr);
+    EXPECT_NE(strstr(text, "warn: zzz"), nullptr);
+    EXPECT_NE(strstr(text, "z\n"), nullptr) << "a cut line still ends";
+    EXPECT_NE(strstr(text, "info: second\n"), nullptr);
+    EXPECT_FALSE(log_open("/nonexistent/log", LogLevel::info));
+  });
+}
+
+}  // namespace
+}  // namespace offpath::base

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Golden offsets and sizes of everything client and service share. A change here needs a new kVersion (kLinkVersion).
+#include "session/layout.hpp"
+#include "session/link.hpp"
+
+#include <gtest/gtest.h>
+
+#include <offpath/offpath.h>
+
+#include <cstring>
+#include <set>
+
+namespace offpath::session {
+namespace {
+
+#define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
+
+TEST(Layout, Constants) {
+  EXPECT_EQ(kVersion, 1U);
+  EXPECT_EQ(kSlotCount, 1024U);
+  EXPECT_EQ(kSegmentBytes, 67108864U);
+  EXPECT_EQ(kHeaderBytes, 4096U);
+  EXPECT_EQ(kRingOffset, 4096U);
+  EXPECT_EQ(kSlotsOffset, 8192U);
+  EXPECT_EQ(kArenaOffset, 139264U);
+  EXPECT_EQ(kMagic, 0x3147504646'4f00ULL);
+  EXPECT_EQ(kOwnBlockByClient, 1U);
+  EXPECT_EQ(kPulled, 1);
+  EXPECT_EQ(kServed, 2);
+}
+
+TEST(Layout, Enumerations) {
+  EXPECT_EQ(static_cast<int>(OpKind::none), 0);
+  EXPECT_EQ(static_cast<int>(OpKind::team_create), 1);
+  EXPECT_EQ(static_cast<int>(OpKind::team_destroy), 2);
+  EXPECT_EQ(static_cast<int>(OpKind::alltoall), 3);
+  EXPECT_EQ(static_cast<int>(OpKind::alltoallv), 4);
+  EXPECT_EQ(static_cast<int>(SlotState::free), 0);
+  EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
+  EXPECT_EQ(static_cast<int>(SlotState::active), 2);
+  EXPECT_EQ(static_cast<int>(SlotState::done), 3);
+}
+
+TEST(Layout, Header) {
+  EXPECT_AT(SegmentHeader, magic, 0);
+  EXPECT_AT(SegmentHeader, version, 8);
+  EXPECT_AT(SegmentHeader, slot_count, 12);
+  EXPECT_AT(SegmentHeader, segment_bytes, 16);
+  EXPECT_AT(SegmentHeader, ring_offset, 24);
+  EXPECT_AT(SegmentHeader, slots_offset, 32);
+  EXPECT_AT(SegmentHeader, arena_offset, 40);
+  EXPECT_AT(SegmentHeader, probe_address, 48);
+  EXPECT_AT(SegmentHeader, probe_value, 56);
+  EXPECT_AT(SegmentHeader, submitted, 64);
+  EXPECT_AT(SegmentHeader, consumed, 128);
+  EXPECT_AT(SegmentHeader, worker_sleeps, 192);
+  EXPECT_AT(SegmentHeader, events, 256);
+  EXPECT_AT(SegmentHeader, waiters, 260);
+  EXPECT_AT(SegmentHeader, counters, 320);
+  EXPECT_EQ(sizeof(SegmentHeader), 384U);
+  EXPECT_AT(Counters, completed, 0);
+  EXPECT_AT(Counters, failed, 8);
+  EXPECT_AT(Counters, pulled_bytes, 16);
+  EXPECT_AT(Counters, served_bytes, 24);
+  EXPECT_AT(Counters, local_bytes, 32);
+  EXPECT_EQ(sizeof(Counters), 40U);
+}
+
+TEST(Layout, SlotOfAnOperation) {
+  EXPECT_AT(Slot, state, 0);
+  EXPECT_AT(Slot, kind, 4);
+  EXPECT_AT(Slot, status, 8);
+  EXPECT_AT(Slot, flags, 12);
+  EXPECT_AT(Slot, team, 16);
+  EXPECT_AT(Slot, sequence, 24);
+  EXPECT_AT(Slot, send, 32);
+  EXPECT_AT(Slot, recv, 40);
+  EXPECT_AT(Slot, block_bytes, 48);
+  EXPECT_AT(Slot, arrays, 56);
+  EXPECT_AT(Slot, progress, 64);
+  EXPECT_AT(Slot, pulls_left, 72);
+  EXPECT_AT(Slot, exports_left, 76);
+  EXPECT_AT(Slot, reserved, 80);
+  EXPECT_EQ(sizeof(Slot), 128U);
+  EXPECT_EQ(alignof(Slot), 64U);
+}
+
+TEST(Layout, RecordOfATeam) {
+  EXPECT_AT(TeamRecord, id, 0);
+  EXPECT_AT(TeamRecord, rank, 16);
+  EXPECT_AT(TeamRecord, size, 20);
+  EXPECT_AT(TeamRecord, address_stride, 24);
+  EXPECT_AT(TeamRecord, broken, 28);
+  EXPECT_AT(TeamRecord, started, 32);
+  EXPECT_AT(TeamRecord, addresses, 40);
+  EXPECT_AT(TeamRecord, lost, 48);
+  EXPECT_EQ(sizeof(TeamRecord), 56U);
+}
+
+TEST(Layout, AttachMessages) {
+  EXPECT_EQ(kLinkVersion, 1U);
+  EXPECT_AT(AttachRequest, version, 0);
+  EXPECT_AT(AttachRequest, segment_bytes, 8);
+  EXPECT_AT(AttachRequest, token, 16);
+  EXPECT_EQ(sizeof(AttachRequest), 48U);
+  EXPECT_AT(AttachReply, version, 0);
+  EXPECT_AT(AttachReply, status, 4);
+  EXPECT_AT(AttachReply, flags, 8);
+  EXPECT_AT(AttachReply, workers, 12);
+  EXPECT_AT(AttachReply, clients, 16);
+  EXPECT_AT(AttachReply, process, 20);
+  EXPECT_AT(AttachReply, address_bytes, 24);
+  EXPECT_AT(AttachReply, address, 28);
+  EXPECT_AT(AttachReply, text, 1052);
+  EXPECT_EQ(sizeof(AttachReply), 1304U);
+}
+
+TEST(Layout, StructsOfTheCApi) {
+  EXPECT_EQ(sizeof(offpath_error_t), 256U);
+  EXPECT_EQ(sizeof(offpath_attach_params_t), 48U);
+  EXPECT_AT(offpath_attach_params_t, job_token, 8);
+  EXPECT_AT(offpath_attach_params_t, service_cores, 40);
+  EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
+  EXPECT_AT(offpath_team_params_t, id, 16);
+  EXPECT_AT(offpath_team_params_t, addresses, 32);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 80U);
+  EXPECT_AT(offpath_session_counters_t, posted_count, 8);
+  EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
+  EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
+}
+
+TEST(Link, SocketNamesDifferAndHideTheToken) {
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};
+  std::set<std::string> names;
+  for (int bit = 0; bit < 256; ++bit) {
+    memset(token, 0, sizeof(token));
+    token[bit / 8] = static_cast<uint8_t>(1 << (bit % 8));
+    names.insert(socket_path("/x", token));
+  }
+  EXPECT_EQ(names.size(), 256U);
+  EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef.sock"));
+}
+
+TEST(Link, TooLongPathsAreRefused) {
+  EXPECT_EQ(listen_at("/tmp/" + std::string(200, 'x')).status().code(), OFFPATH_ERR_NO_SERVICE);
+  EXPECT_EQ(connect_to("/tmp/" + std::string(200, 'x')).status().code(), OFFPATH_ERR_NO_SERVICE);
+  EXPECT_EQ(connect_to("/nonexistent/socket").status().code(), OFFPATH_ERR_NO_SERVICE);
+}
+
+}  // namespace
+}  // namespace offpath::session

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SegmentView against a segment whose owner lies: whatever is written there, nothing outside it is ever touched.
+#include "session/segment_view.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace offpath::session {
+namespace {
+
+class Segment : public ::testing::Test {
+ protected:
+  Segment() {
+    SegmentHeader& head = header();
+    head.magic = kMagic;
+    head.version = kVersion;
+    head.slot_count = kSlotCount;
+    head.segment_bytes = kSegmentBytes;
+    head.ring_offset = kRingOffset;
+    head.slots_offset = kSlotsOffset;
+    head.arena_offset = kArenaOffset;
+  }
+  SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(memory.data()); }
+  TeamRecord& record() { return *reinterpret_cast<TeamRecord*>(memory.data() + kArenaOffset); }
+  base::Memfd other_mapping() { return std::move(base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes).value()); }
+  SegmentView view() { return std::move(SegmentView::open(other_mapping()).value()); }
+  void submit(uint32_t index) {
+    const uint32_t position = header().submitted.load();
+    reinterpret_cast<Atomic32*>(memory.data() + kRingOffset)[position % kSlotCount].store(index);
+    header().submitted.store(position + 1);
+  }
+  void good_record() {
+    TeamRecord& team = record();
+    team.rank = 1;
+    team.size = 4;
+    team.address_stride = 100;
+    team.addresses = kArenaOffset + 4096;
+    team.lost = kArenaOffset + 8192;
+  }
+
+  base::Memfd memory = std::move(base::Memfd::create("test", kSegmentBytes).value());
+};
+
+TEST_F(Segment, GoodHeaderIsAccepted) { EXPECT_TRUE(SegmentView::open(other_mapping()).ok()); }
+
+TEST_F(Segment, EveryWrongHeaderValueIsRefused) {
+  const auto refused = [&](const char* what) {
+    EXPECT_EQ(SegmentView::open(other_mapping()).status().code(), OFFPATH_ERR_ARGUMENT) << what;
+  };
+  const auto check = [&](auto& field, const char* what) {
+    const auto good = field;
+    for (const auto bad : {good - 1, good + 1, good * 2, good - good, ~(good - good)}) {
+      field = static_cast<std::remove_reference_t<decltype(field)>>(bad);
+      refused(what);
+    }
+    field = good;
+  };
+  check(header().magic, "magic");
+  check(header().version, "version");
+  check(header().slot_count, "slot_count");
+  check(header().segment_bytes, "segment_bytes");
+  check(header().ring_offset, "ring_offset");
+  check(header().slots_offset, "slots_offset");
+  check(header().arena_offset, "arena_offset");
+  EXPECT_TRUE(SegmentView::open(other_mapping()).ok());
+}
+
+TEST_F(Segment, OtherSizesAreRefused) {
+  for (const size_t bytes : {size_t{1}, size_t{4096}, kSegmentBytes - 4096, kSegmentBytes + 4096}) {
+    auto small = base::Memfd::create("test", bytes);
+    ASSERT_TRUE(small.ok());
+    EXPECT_EQ(SegmentView::open(std::move(small.value())).status().code(), OFFPATH_ERR_ARGUMENT) << bytes;
+  }
+}
+
+TEST_F(Segment, SubmissionsAreTakenInOrder) {
+  SegmentView v = view();
+  EXPECT_EQ(v.take_submission(), std::nullopt);
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < kSlotCount; ++i) submit(kSlotCount - 1 - i);
+    for (uint32_t i = 0; i < kSlotCount; ++i) ASSERT_EQ(v.take_submission(), kSlotCount - 1 - i);
+    EXPECT_EQ(v.take_submission(), std::nullopt);
+  }
+}
+
+TEST_F(Segment, CountersMayWrap) {
+  header().submitted.store(UINT32_MAX - 1);
+  header().consumed.store(UINT32_MAX - 1);
+  SegmentView v = view();
+  for (uint32_t i = 0; i < 5; ++i) submit(i);
+  for (uint32_t i = 0; i < 5; ++i) ASSERT_EQ(v.take_submission(), i);
+}
+
+TEST_F(Segment, WildIndexEndsTheRingForEver) {
+  for (const uint32_t wild : {kSlotCount, kSlotCount + 1, 0x80000000U, UINT32_MAX}) {
+    header().submitted.store(0);
+    header().consumed.store(0);
+    SegmentView v = view();
+    submit(3);
+    submit(wild);
+    submit(4);
+    EXPECT_EQ(v.take_submission(), 3U);
+    EXPECT_EQ(v.take_submission(), std::nullopt);
+    reinterpret_cast<Atomic32*>(memory.data() + kRingOffset)[1].store(5);
+    EXPECT_EQ(v.take_submission(), std::nullopt) << "not even when it is mended";
+  }
+}
+
+TEST_F(Segment, OverrunEndsTheRing) {
+  for (const uint32_t ahead : {kSlotCount + 1, 2 * kSlotCount, UINT32_MAX}) {
+    header().consumed.store(7);
+    header().submitted.store(7 + ahead);
+    SegmentView v = view();
+    EXPECT_EQ(v.take_submission(), std::nullopt);
+    header().submitted.store(8);
+    EXPECT_EQ(v.take_submission(), std::nullopt);
+  }
+}
+
+TEST_F(Segment, BytesOutsideTheArenaAreNotHandedOut) {
+  SegmentView v = view();
+  EXPECT_NE(v.bytes_at(kArenaOffset, 0), nullptr);
+  EXPECT_NE(v.bytes_at(kArenaOffset, kSegmentBytes - kArenaOffset), nullptr);
+  EXPECT_NE(v.bytes_at(kSegmentBytes - 1, 1), nullptr);
+  EXPECT_EQ(v.bytes_at(kSegmentBytes - 1, 2), nullptr);
+  EXPECT_EQ(v.bytes_at(kSegmentBytes, 1), nullptr);
+  EXPECT_EQ(v.bytes_at(kSegmentBytes + 1, 0), nullptr);
+  EXPECT_EQ(v.bytes_at(kArenaOffset - 1, 1), nullptr);
+  EXPECT_EQ(v.bytes_at(0, 1), nullptr);
+  EXPECT_EQ(v.bytes_at(UINT64_MAX, 1), nullptr);
+  EXPECT_EQ(v.bytes_at(UINT64_MAX - 10, 20), nullptr);
+  EXPECT_EQ(v.bytes_at(kArenaOffset, kSegmentBytes), nullptr);
+  EXPECT_EQ(v.bytes_at(kArenaOffset, UINT64_MAX), nullptr);
+  EXPECT_EQ(v.bytes_at(kArenaOffset + 64, UINT64_MAX - 32), nullptr);
+}
+
+TEST_F(Segment, TeamRecordsLieInTheArenaAndAligned) {
+  SegmentView v = view();
+  EXPECT_NE(v.team_record(kArenaOffset), nullptr);
+  EXPECT_NE(v.team_record(kSegmentBytes - 56), nullptr);
+  for (const uint64_t bad : {uint64_t{0}, uint64_t{kArenaOffset - 8}, uint64_t{kArenaOffset + 1}, uint64_t{kArenaOffset + 4},
+                             uint64_t{kSegmentBytes - 48}, uint64_t{kSegmentBytes}, UINT64_MAX, UINT64_MAX - 7}) {
+    EXPECT_EQ(v.team_record(bad), nullptr) << bad;
+    EXPECT_FALSE(v.team_arguments(bad).ok()) << bad;
+  }
+}
+
+TEST_F(Segment, TeamArgumentsAreCopied) {
+  good_record();
+  memset(memory.data() + kArenaOffset + 4096, 0x5A, 400);
+  SegmentView v = view();
+  const auto team = v.team_arguments(kArenaOffset);
+  ASSERT_TRUE(team.ok()) << team.status().text();
+  memset(memory.data() + kArenaOffset + 4096, 0, 400);
+  EXPECT_EQ(team->size, 4U);
+  EXPECT_EQ(team->rank, 1U);
+  EXPECT_EQ(team->addresses, std::vector<uint8_t>(400, 0x5A));
+}
+
+TEST_F(Segment, ImpossibleTeamsAreRefused) {
+  SegmentView v = view();
+  const auto refuse = [&](auto change) {
+    good_record();
+    change(record());
+    EXPECT_EQ(v.team_arguments(kArenaOffset).status().code(), OFFPATH_ERR_ARGUMENT);
+  };
+  refuse([](TeamRecord& t) { t.rank = 4; });
+  refuse([](TeamRecord& t) { t.rank = UINT32_MAX; });
+  refuse([](TeamRecord& t) { t.size = 0; });
+  refuse([](TeamRecord& t) { t.size = UINT32_MAX; });
+  refuse([](TeamRecord& t) { t.size = 0x80000000; });
+  refuse([](TeamRecord& t) { t.size = 800000; });  // addresses do not fit
+  refuse([](TeamRecord& t) { t.address_stride = 0; });
+  refuse([](TeamRecord& t) { t.address_stride = OFFPATH_ADDRESS_MAX_BYTES + 1; });
+  refuse([](TeamRecord& t) { t.address_stride = UINT32_MAX; });
+  refuse([](TeamRecord& t) { t.addresses = 0; });
+  refuse([](TeamRecord& t) { t.addresses = kSegmentBytes - 399; });
+  refuse([](TeamRecord& t) { t.addresses = UINT64_MAX - 100; });
+  refuse([](TeamRecord& t) { t.lost = 64; });
+  refuse([](TeamRecord& t) { t.lost = kSegmentBytes - 3; });
+}
+
+TEST_F(Segment, OperationArraysLieInTheArena) {
+  SegmentView v = view();
+  Slot& slot = v.slot(5);
+  slot.kind = static_cast<uint32_t>(OpKind::alltoallv);
+  slot.arrays = kArenaOffset;
+  auto* values = reinterpret_cast<uint64_t*>(memory.data() + kArenaOffset);
+  for (uint64_t i = 0; i < 12; ++i) values[i] = i + 1;
+  const auto good = v.op_arguments(slot, 3);
+  ASSERT_TRUE(good.ok());
+  EXPECT_EQ(good->send_bytes, (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(good->send_displs, (std::vector<int64_t>{4, 5, 6}));
+  EXPECT_EQ(good->recv_bytes, (std::vector<uint64_t>{7, 8, 9}));
+  EXPECT_EQ(good->recv_displs, (std::vector<int64_t>{10, 11, 12}));
+  for (const uint64_t bad : {uint64_t{0}, uint64_t{kSegmentBytes - 95}, uint64_t{kSegmentBytes}, UINT64_MAX - 24,
+                             UINT64_MAX - 48, UINT64_MAX - 72}) {
+    slot.arrays = bad;
+    EXPECT_EQ(v.op_arguments(slot, 3).status().code(), OFFPATH_ERR_ARGUMENT) << bad;
+  }
+  slot.arrays = kArenaOffset;
+  EXPECT_FALSE(v.op_arguments(slot, 8000000).ok());
+  EXPECT_FALSE(v.op_arguments(slot, UINT32_MAX).ok());
+  slot.kind = static_cast<uint32_t>(OpKind::alltoall);
+  slot.arrays = UINT64_MAX;
+  EXPECT_TRUE(v.op_arguments(slot, 3).ok()) << "alltoall has no arrays";
+}
+
+TEST_F(Segment, FinishCountsAndWakes) {
+  SegmentView v = view();
+  v.finish(9, OFFPATH_OK);
+  v.finish(1023, OFFPATH_ERR_TRUNCATED);
+  const auto* slots = reinterpret_cast<const Slot*>(memory.data() + kSlotsOffset);
+  EXPECT_EQ(slots[9].state.load(), 3U);
+  EXPECT_EQ(slots[1023].status, OFFPATH_ERR_TRUNCATED);
+  EXPECT_EQ(header().events.load(), 2U);
+  EXPECT_EQ(header().counters.completed.load(), 2U);
+  EXPECT_EQ(header().counters.failed.load(), 1U);
+}
+
+TEST_F(Segment, RandomRecordsNeverReachOutside) {
+  std::mt19937_64 random(17);
+  SegmentView v = view();
+  const auto wild = [&]() -> uint64_t {
+    const uint64_t choices[] = {random(), random() % kSegmentBytes, kSegmentBytes - random() % 4096, kArenaOffset, random() % 64};
+    return choices[random() % std::size(choices)];
+  };
+  for (int i = 0; i < 3000; ++i) {
+    TeamRecord& team = record();
+    team.rank = static_cast<uint32_t>(wild());
+    team.size = static_cast<uint32_t>(wild());
+    team.address_stride = static_cast<uint32_t>(random() % 2048);
+    team.addresses = wild();
+    team.lost = wild();
+    const auto out = v.team_arguments(kArenaOffset);
+    if (out.ok()) {
+      ASSERT_EQ(out->addresses.size(), size_t{out->size} * out->address_stride);
+    }
+    Slot& slot = v.slot(static_cast<uint32_t>(random() % kSlotCount));
+    slot.kind = 4;
+    slot.arrays = wild();
+    [[maybe_unused]] const auto arguments = v.op_arguments(slot, static_cast<uint32_t>(random() % 100000));
+  }
+}
+
+}  // namespace
+}  // namespace offpath::session

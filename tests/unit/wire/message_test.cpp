@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The wire format, byte by byte: what is written here is what other releases will meet.
+#include "wire/message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace offpath::wire {
+namespace {
+
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull, Kind::data, Kind::offer, Kind::done, Kind::fail, Kind::lost};
+
+std::vector<uint8_t> bytes_of(const Message& message) {
+  uint8_t out[kMaxMessageBytes];
+  const size_t length = encode(message, out);
+  return {out, out + length};
+}
+
+std::vector<uint8_t> from_hex(const std::string& text) {
+  std::vector<uint8_t> out;
+  std::string digits;
+  for (const char c : text) {
+    if (c == ' ') continue;
+    digits += c;
+    if (digits.size() < 2) continue;
+    out.push_back(static_cast<uint8_t>(std::stoi(digits, nullptr, 16)));
+    digits.clear();
+  }
+  return out;
+}
+
+// Every field a recognizable value; decode gives back only those the kind names.
+Message full(Kind kind) {
+  Message m;
+  m.kind = kind;
+  for (size_t i = 0; i < m.team.bytes.size(); ++i) m.team.bytes[i] = static_cast<uint8_t>(0xA0 + i);
+  m.sequence = 0x1112131415161718;
+  m.from = 0x21222324;
+  m.to = 0x31323334;
+  m.tag = 0x41424344;
+  m.status = -7;
+  m.pull_id = 0x5152535455565758;
+  m.bytes = 0x0000060708090A0B;
+  m.offset = 0x0000050403020100;
+  m.address = 0x7172737475767778;
+  m.client = 0x8182838485868788;
+  return m;
+}
+
+struct Golden {
+  Kind kind;
+  const char* hex;
+};
+
+const Golden kGolden[] = {
+    {Kind::hello, "4f70 01 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
+    {Kind::pull, "4f70 01 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
+                 "5857565554535251 0b0a090807060000"},
+    {Kind::data, "4f70 01 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::offer, "4f70 01 04 5857565554535251 0b0a090807060000 7877767574737271 8887868584838281"},
+    {Kind::done, "4f70 01 05 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 01 06 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 01 07 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+};
+
+TEST(Message, GoldenBytes) {
+  for (const Golden& golden : kGolden) {
+    const auto expected = from_hex(golden.hex);
+    EXPECT_EQ(bytes_of(full(golden.kind)), expected) << "kind " << static_cast<int>(golden.kind);
+    const auto back = decode(expected);
+    ASSERT_TRUE(back.ok()) << back.status().text();
+    EXPECT_EQ(bytes_of(back.value()), expected);
+  }
+}
+
+TEST(Message, GoldenLengths) {
+  const size_t lengths[] = {20, 56, 28, 36, 44, 16, 40};
+  for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
+  EXPECT_EQ(kMaxMessageBytes, 80U);
+}
+
+// Forgets what the kind does not carry.
+Message trimmed(const Message& m) {
+  const bool team = m.kind == Kind::hello || m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::lost;
+  const bool route = team && m.kind != Kind::hello;
+  const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::offer || m.kind == Kind::fail;
+  Message out;
+  out.kind = m.kind;
+  if (team) out.team = m.team;
+  if (route) out.sequence = m.sequence, out.from = m.from, out.to = m.to;
+  if (m.kind == Kind::pull || m.kind == Kind::done) out.tag = m.tag;
+  if (m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost) out.status = m.status;
+  if (pull) out.pull_id = m.pull_id;
+  if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
+  if (m.kind == Kind::data) out.offset = m.offset;
+  if (m.kind == Kind::offer) out.address = m.address, out.client = m.client;
+  return out;
+}
+
+TEST(Message, RandomOnesSurviveTheRoundTrip) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    Message m;
+    m.kind = kKinds[random() % std::size(kKinds)];
+    for (uint8_t& byte : m.team.bytes) byte = static_cast<uint8_t>(random());
+    m.sequence = random(), m.pull_id = random(), m.address = random(), m.client = random();
+    m.from = static_cast<uint32_t>(random()), m.to = static_cast<uint32_t>(random());
+    m.tag = static_cast<uint32_t>(random());
+    m.status = -static_cast<int32_t>(random() % 12);
+    m.bytes = random() % (kMaxBlockBytes + 1);
+    m.offset = m.bytes == 0 ? 0 : random() % (m.bytes + 1);
+    const auto back = decode(bytes_of(m));
+    ASSERT_TRUE(back.ok()) << back.status().text();
+    ASSERT_EQ(back.value(), trimmed(m));
+  }
+}
+
+TEST(Message, EveryOtherLengthIsRefused) {
+  for (const Kind kind : kKinds) {
+    const auto good = bytes_of(full(kind));
+    for (size_t length = 0; length < good.size(); ++length) {
+      const std::vector<uint8_t> cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length));
+      EXPECT_EQ(decode(cut).status().code(), OFFPATH_ERR_ARGUMENT) << length;
+    }
+    auto longer = good;
+    for (int extra = 0; extra < 200; ++extra) {
+      longer.push_back(0);
+      EXPECT_EQ(decode(longer).status().code(), OFFPATH_ERR_ARGUMENT) << longer.size();
+    }
+  }
+  EXPECT_FALSE(decode({}).ok());
+}
+
+TEST(Message, WrongHeadIsRefused) {
+  for (const Kind kind : kKinds) {
+    const auto good = bytes_of(full(kind));
+    for (size_t at = 0; at < 3; ++at) {
+      for (int value = 0; value < 256; ++value) {
+        auto bad = good;
+        if (bad[at] == value) continue;
+        bad[at] = static_cast<uint8_t>(value);
+        ASSERT_EQ(decode(bad).status().code(), OFFPATH_ERR_ARGUMENT);
+      }
+    }
+  }
+  auto newer = bytes_of(full(Kind::hello));
+  newer[2] = 2;
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version 2"), std::string::npos);
+}
+
+TEST(Message, UnknownKindIsRefusedAtEveryLength) {
+  for (int kind = 0; kind < 256; ++kind) {
+    if (kind >= 1 && kind <= 7) continue;
+    std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
+    while (bytes.size() <= kMaxMessageBytes) {
+      ASSERT_FALSE(decode(bytes).ok()) << kind;
+      bytes.push_back(0);
+    }
+  }
+}
+
+TEST(Message, KindsAreNotMistakenForEachOther) {
+  for (const Kind real : kKinds) {
+    for (const Kind said : kKinds) {
+      if (real == said) continue;
+      auto bytes = bytes_of(full(real));
+      bytes[3] = static_cast<uint8_t>(said);
+      EXPECT_FALSE(decode(bytes).ok());  // all lengths differ
+    }
+  }
+}
+
+TEST(Message, ImpossibleBlocksAreRefused) {
+  for (const Kind kind : {Kind::pull, Kind::data, Kind::offer}) {
+    Message m = full(kind);
+    m.offset = 0;
+    m.bytes = kMaxBlockBytes;
+    EXPECT_TRUE(decode(bytes_of(m)).ok());
+    for (const uint64_t bytes : {kMaxBlockBytes + 1, uint64_t{1} << 63, UINT64_MAX}) {
+      m.bytes = bytes;
+      EXPECT_EQ(decode(bytes_of(m)).status().code(), OFFPATH_ERR_ARGUMENT);
+    }
+  }
+  Message data = full(Kind::data);
+  data.bytes = 100;
+  data.offset = 100;
+  EXPECT_TRUE(decode(bytes_of(data)).ok());
+  for (const uint64_t offset : {uint64_t{101}, kMaxBlockBytes, UINT64_MAX}) {
+    data.offset = offset;
+    EXPECT_FALSE(decode(bytes_of(data)).ok());
+  }
+}
+
+// A status is a small enum of the C API; anything else must not travel on into a program.
+TEST(Message, UnknownStatusIsRefused) {
+  for (const Kind kind : {Kind::done, Kind::fail, Kind::lost}) {
+    Message m = full(kind);
+    for (const int32_t status : {0, -1, -11}) {
+      m.status = status;
+      EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
+    }
+    for (const int32_t status : {1, 2, -12, -1000, INT32_MIN, INT32_MAX}) {
+      m.status = status;
+      EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace offpath::wire
