@@ -67,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     memcpy(segment().data() + touched.back(), &word.value, 8);
     last = word.value;
   }
-  auto view = SegmentView::open(std::move(offpath::base::Memfd::adopt(offpath::base::Fd(dup(segment().fd())), kSegmentBytes).value()));
+  auto view = SegmentView::open(
+      std::move(offpath::base::Memfd::adopt(offpath::base::Fd(dup(segment().fd())), kSegmentBytes).value()));
   if (view.ok()) {
     for (int i = 0; i < 8; ++i) {
       const auto index = view->take_submission();
@@ -78,7 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       if (team.ok()) {
         FUZZ_REQUIRE(team->rank < team->size && team->addresses.size() == size_t{team->size} * team->address_stride);
         const auto arguments = view->op_arguments(slot, team->size);
-        FUZZ_REQUIRE(!arguments.ok() || arguments->kind != OpKind::alltoallv || arguments->recv_displs.size() == team->size);
+        FUZZ_REQUIRE(!arguments.ok() || arguments->kind != OpKind::alltoallv ||
+                     arguments->recv_displs.size() == team->size);
       }
       view->finish(*index, OFFPATH_OK);
     }
@@ -109,8 +111,15 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
   };
   constexpr uint32_t kSlot = 0x20000000, kArena = 0x30000000, kRing = 0x10000000;
   return {
-      pack({{64, 1}, {kRing, 0}, {kSlot + 16, kArenaOffset}, {kSlot, 0x400000001}, {kSlot + 56, kArenaOffset + 1024},
-            {kArena + 16, 0x400000001}, {kArena + 24, 64}, {kArena + 40, kArenaOffset + 512}, {kArena + 48, kArenaOffset + 768}}),
+      pack({{64, 1},
+            {kRing, 0},
+            {kSlot + 16, kArenaOffset},
+            {kSlot, 0x400000001},
+            {kSlot + 56, kArenaOffset + 1024},
+            {kArena + 16, 0x400000001},
+            {kArena + 24, 64},
+            {kArena + 40, kArenaOffset + 512},
+            {kArena + 48, kArenaOffset + 768}}),
       pack({{64, 3}, {kRing, 0x100000000}, {kRing + 8, 2}, {kSlot + 128, 0x300000001}}),
       pack({{64, UINT64_MAX}, {128, UINT64_MAX - 1}, {kRing + 248, UINT64_MAX}}),
       {},

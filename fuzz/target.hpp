@@ -12,10 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes);
 std::vector<std::vector<uint8_t>> fuzz_seeds();
 
 // Ends the program, so that a fuzzer sees it.
-#define FUZZ_REQUIRE(condition)                                                \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
+#define FUZZ_REQUIRE(condition)                                                 \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
       fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      abort();                                                                 \
-    }                                                                          \
+      abort();                                                                  \
+    }                                                                           \
   } while (0)

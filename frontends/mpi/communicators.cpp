@@ -185,13 +185,13 @@ int Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[],
 
 int Dist_graph_create(MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[],
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
-  return adopted(
-      native.Dist_graph_create(comm, count, sources, degrees, destinations, weights, info, reorder, made), made);
+  return adopted(native.Dist_graph_create(comm, count, sources, degrees, destinations, weights, info, reorder, made),
+                 made);
 }
 
 int Dist_graph_create_adjacent(MPI_Comm comm, int in_degree, const int sources[], const int source_weights[],
-                               int out_degree, const int destinations[], const int destination_weights[],
-                               MPI_Info info, int reorder, MPI_Comm* made) {
+                               int out_degree, const int destinations[], const int destination_weights[], MPI_Info info,
+                               int reorder, MPI_Comm* made) {
   return adopted(native.Dist_graph_create_adjacent(comm, in_degree, sources, source_weights, out_degree, destinations,
                                                    destination_weights, info, reorder, made),
                  made);

@@ -69,16 +69,20 @@ namespace handlers {
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (nothing_to_do()) return native.Wait(request, status);
   const OwnRequests own(1, request);
-  if (own.empty()) engine.progress();
-  else wait_for(own, Beside::nothing);
+  if (own.empty())
+    engine.progress();
+  else
+    wait_for(own, Beside::nothing);
   return report_one(native.Wait(request, status), own.failed_at(0), status);
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   if (nothing_to_do()) return native.Waitall(count, requests, statuses);
   const OwnRequests own(count, requests);
-  if (own.empty()) engine.progress();
-  else wait_for(own, beside_of(own, count));
+  if (own.empty())
+    engine.progress();
+  else
+    wait_for(own, beside_of(own, count));
   return report_all(native.Waitall(count, requests, statuses), own, count, statuses);
 }
 

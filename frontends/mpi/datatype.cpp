@@ -69,13 +69,33 @@ struct Builtin {
 // Sizes of the types that nearly all programs use: no native call on the way of an operation.
 const std::vector<Builtin>& builtins() {
   static const std::vector<Builtin> table = [] {
-    const MPI_Datatype types[] = {
-        MPI_BYTE,          MPI_DOUBLE,         MPI_FLOAT,        MPI_INT,          MPI_CHAR,
-        MPI_LONG,          MPI_LONG_LONG_INT,  MPI_SHORT,        MPI_SIGNED_CHAR,  MPI_UNSIGNED_CHAR,
-        MPI_UNSIGNED,      MPI_UNSIGNED_LONG,  MPI_INT32_T,      MPI_INT64_T,      MPI_UINT32_T,
-        MPI_UINT64_T,      MPI_UINT8_T,        MPI_INT8_T,       MPI_PACKED,       MPI_C_DOUBLE_COMPLEX,
-        MPI_INTEGER,       MPI_REAL,           MPI_DOUBLE_PRECISION, MPI_COMPLEX,  MPI_DOUBLE_COMPLEX,
-        MPI_C_FLOAT_COMPLEX, MPI_UNSIGNED_SHORT};
+    const MPI_Datatype types[] = {MPI_BYTE,
+                                  MPI_DOUBLE,
+                                  MPI_FLOAT,
+                                  MPI_INT,
+                                  MPI_CHAR,
+                                  MPI_LONG,
+                                  MPI_LONG_LONG_INT,
+                                  MPI_SHORT,
+                                  MPI_SIGNED_CHAR,
+                                  MPI_UNSIGNED_CHAR,
+                                  MPI_UNSIGNED,
+                                  MPI_UNSIGNED_LONG,
+                                  MPI_INT32_T,
+                                  MPI_INT64_T,
+                                  MPI_UINT32_T,
+                                  MPI_UINT64_T,
+                                  MPI_UINT8_T,
+                                  MPI_INT8_T,
+                                  MPI_PACKED,
+                                  MPI_C_DOUBLE_COMPLEX,
+                                  MPI_INTEGER,
+                                  MPI_REAL,
+                                  MPI_DOUBLE_PRECISION,
+                                  MPI_COMPLEX,
+                                  MPI_DOUBLE_COMPLEX,
+                                  MPI_C_FLOAT_COMPLEX,
+                                  MPI_UNSIGNED_SHORT};
     std::vector<Builtin> filled;
     for (const MPI_Datatype type : types) {
       Layout layout;
@@ -140,7 +160,7 @@ int describe(MPI_Datatype type, MPI_Comm comm, Layout* layout) {
     return MPI_SUCCESS;
   }
   // Checks the handle, and that it was committed, as the native collective would, with the communicator's handler.
-  const int code = native.Send(MPI_BOTTOM, 0, type, MPI_PROC_NULL, 0, comm);
+  const int code = native.Send(layout, 1, type, MPI_PROC_NULL, 0, comm);
   if (code != MPI_SUCCESS) return code;
   const Inside inside;
   if (!fill_sizes(type, layout)) return MPI_ERR_TYPE;
@@ -155,7 +175,8 @@ int pack(uintptr_t address, int64_t elements, MPI_Datatype type, const Layout& l
          MPI_Comm comm) {
   if (layout.contiguous) {
     const size_t bytes = static_cast<size_t>(elements * layout.size_bytes);
-    if (bytes > 0) memcpy(packed, reinterpret_cast<const void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), bytes);
+    if (bytes > 0)
+      memcpy(packed, reinterpret_cast<const void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), bytes);
     return MPI_SUCCESS;
   }
   const auto move = [&](uintptr_t from, int count, MPI_Datatype as, std::byte* piece, int bytes) {
@@ -169,7 +190,8 @@ int unpack(const std::byte* packed, uintptr_t address, int64_t elements, MPI_Dat
            MPI_Comm comm) {
   if (layout.contiguous) {
     const size_t bytes = static_cast<size_t>(elements * layout.size_bytes);
-    if (bytes > 0) memcpy(reinterpret_cast<void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), packed, bytes);
+    if (bytes > 0)
+      memcpy(reinterpret_cast<void*>(address + static_cast<uintptr_t>(layout.offset_bytes)), packed, bytes);
     return MPI_SUCCESS;
   }
   const auto move = [&](uintptr_t to, int count, MPI_Datatype as, const std::byte* piece, int bytes) {

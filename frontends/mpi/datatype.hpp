@@ -13,11 +13,11 @@
 namespace offpath::mpi {
 
 struct Layout {
-  int64_t size_bytes = 0;     // data bytes of one element
-  int64_t extent_bytes = 0;   // from one element to the next
-  int64_t offset_bytes = 0;   // from the element's address to its first byte (true lower bound)
-  bool contiguous = false;    // any number of elements is one run of bytes, in type map order
-  bool builtin = false;       // predefined: valid without being held
+  int64_t size_bytes = 0;    // data bytes of one element
+  int64_t extent_bytes = 0;  // from one element to the next
+  int64_t offset_bytes = 0;  // from the element's address to its first byte (true lower bound)
+  bool contiguous = false;   // any number of elements is one run of bytes, in type map order
+  bool builtin = false;      // predefined: valid without being held
 };
 
 // Fills *layout. Returns MPI_SUCCESS, or the native library's error for a type it does not accept, after the error

@@ -102,8 +102,10 @@ void Engine::progress_all(AtEnd task) {
   const Inside inside;
   std::lock_guard lock(mutex_);
   for (const auto& team : teams_) {
-    if (task == AtEnd::look) team->check();
-    else team->respond();
+    if (task == AtEnd::look)
+      team->check();
+    else
+      team->respond();
   }
 }
 

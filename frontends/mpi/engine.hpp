@@ -20,7 +20,7 @@ namespace offpath::mpi {
 
 struct EngineCounters {
   std::atomic<uint64_t> offloaded_count{0};
-  std::atomic<uint64_t> native_count{0};   // calls that could have been offloaded but stayed native
+  std::atomic<uint64_t> native_count{0};  // calls that could have been offloaded but stayed native
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};
   std::atomic<uint64_t> failed_count{0};

@@ -10,9 +10,12 @@ namespace {
 
 const char* describe_failure(Failure failure) {
   switch (failure) {
-    case Failure::service_lost: return "service on this node was lost";
-    case Failure::peer_lost: return "service or process of another rank was lost";
-    case Failure::no_agreement: return "a service was lost and not all ranks answered in time";
+    case Failure::service_lost:
+      return "service on this node was lost";
+    case Failure::peer_lost:
+      return "service or process of another rank was lost";
+    case Failure::no_agreement:
+      return "a service was lost and not all ranks answered in time";
   }
   return "failed";
 }
@@ -33,21 +36,28 @@ int Errors::lost(Failure failure, const char* collective, uint64_t sequence, con
   ++codes_;
   char text[MPI_MAX_ERROR_STRING];
   snprintf(text, sizeof(text), "Offpath: %s (operation %s #%llu on communicator %.64s)", describe_failure(failure),
-           collective, static_cast<unsigned long long>(sequence), *communicator == '\0' ? "without name" : communicator);
+           collective, static_cast<unsigned long long>(sequence),
+           *communicator == '\0' ? "without name" : communicator);
   native.Add_error_string(code, text);
   return code;
 }
 
 int Errors::code_for(offpath_status_t status) const {
   switch (status) {
-    case OFFPATH_ERR_TRUNCATED: return MPI_ERR_TRUNCATE;
-    case OFFPATH_ERR_MEMORY_FAULT: return MPI_ERR_BUFFER;
-    case OFFPATH_ERR_NO_MEMORY: return MPI_ERR_NO_MEM;
-    case OFFPATH_ERR_ARGUMENT: return MPI_ERR_ARG;
+    case OFFPATH_ERR_TRUNCATED:
+      return MPI_ERR_TRUNCATE;
+    case OFFPATH_ERR_MEMORY_FAULT:
+      return MPI_ERR_BUFFER;
+    case OFFPATH_ERR_NO_MEMORY:
+      return MPI_ERR_NO_MEM;
+    case OFFPATH_ERR_ARGUMENT:
+      return MPI_ERR_ARG;
     case OFFPATH_ERR_SERVICE_LOST:
     case OFFPATH_ERR_PEER_LOST:
-    case OFFPATH_ERR_NOT_STARTED: return general_;
-    default: return MPI_ERR_OTHER;
+    case OFFPATH_ERR_NOT_STARTED:
+      return general_;
+    default:
+      return MPI_ERR_OTHER;
   }
 }
 

@@ -186,11 +186,14 @@ void Job::start() {
       on = false;
     }
     std::string cores = settings_.service_cores;
-    if (on && opening.cores_given == 0) on = find_cores(records, opening.share_cores != 0, &cores);
-    else spare_cores_ = false;  // cores given by hand may well be the application's
+    if (on && opening.cores_given == 0)
+      on = find_cores(records, opening.share_cores != 0, &cores);
+    else
+      spare_cores_ = false;  // cores given by hand may well be the application's
     if (on) on = attach(opening, cores);
-    if (on) on = engine.errors().create() &&
-                 native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
+    if (on)
+      on = engine.errors().create() &&
+           native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
     if (!on) {
       close_communication();
       return;

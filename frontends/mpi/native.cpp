@@ -10,7 +10,7 @@ thread_local int Inside::depth_ = 0;
 
 bool Native::load(void* library) {
   bool complete = true;
-#define OFFPATH_MPI_FUNCTION(name)                                      \
+#define OFFPATH_MPI_FUNCTION(name)                                        \
   name = reinterpret_cast<decltype(name)>(dlsym(library, "PMPI_" #name)); \
   complete = complete && name != nullptr;
 #include "functions.def"

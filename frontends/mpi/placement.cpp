@@ -11,8 +11,10 @@ Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, 
   size_t unbound_count = 0;
   for (const CoreSet& mask : masks) {
     used |= mask;
-    if (mask == everything) ++unbound_count;
-    else bound |= mask;
+    if (mask == everything)
+      ++unbound_count;
+    else
+      bound |= mask;
   }
   Placement placement;
   placement.cores = everything & ~bound;

@@ -14,8 +14,8 @@ using CoreSet = std::bitset<kMaxCores>;
 enum class Sharing { forbidden, allowed };
 
 struct Placement {
-  CoreSet cores;       // empty: no service may run here
-  bool shared = false; // the cores are the application's own
+  CoreSet cores;        // empty: no service may run here
+  bool shared = false;  // the cores are the application's own
 };
 
 // masks: the affinity masks of the node's ranks; allowed: all cores the job may use on the node.

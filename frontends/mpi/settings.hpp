@@ -12,11 +12,11 @@ namespace offpath::mpi {
 enum class LogLevel { off, error, warn, info, debug };
 
 struct Settings {
-  LogLevel log = LogLevel::warn;        // OFFPATH_LOG
-  std::string policy;                   // OFFPATH_POLICY
-  std::string stats_file;               // OFFPATH_STATS_FILE
-  std::string service_cores;            // OFFPATH_SERVICE_CORES
-  bool share_cores = false;             // OFFPATH_SERVICE_SHARE
+  LogLevel log = LogLevel::warn;                  // OFFPATH_LOG
+  std::string policy;                             // OFFPATH_POLICY
+  std::string stats_file;                         // OFFPATH_STATS_FILE
+  std::string service_cores;                      // OFFPATH_SERVICE_CORES
+  bool share_cores = false;                       // OFFPATH_SERVICE_SHARE
   std::chrono::milliseconds loss_timeout{60000};  // OFFPATH_MPI_LOSS_TIMEOUT_MS: how long ranks may take to agree
                                                   // where to go on after a service was lost
 

@@ -34,8 +34,10 @@ class HandleTable {
  private:
   // Handles are pointers in Open MPI and integers in MPICH.
   static uintptr_t key(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>) return reinterpret_cast<uintptr_t>(handle);
-    else return static_cast<uintptr_t>(handle);
+    if constexpr (std::is_pointer_v<Handle>)
+      return reinterpret_cast<uintptr_t>(handle);
+    else
+      return static_cast<uintptr_t>(handle);
   }
 
   mutable std::mutex mutex_;

@@ -20,7 +20,11 @@ bool lost_status(offpath_status_t status) {
 }  // namespace
 
 Team::Team(MPI_Comm comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size)
-    : comm_(comm), shadow_(shadow), handle_(handle), size_(size), nodes_(offpath_team_nodes(handle)),
+    : comm_(comm),
+      shadow_(shadow),
+      handle_(handle),
+      size_(size),
+      nodes_(offpath_team_nodes(handle)),
       cut_(shadow, rank, size) {}
 
 Team::~Team() {
@@ -119,8 +123,12 @@ void Team::step(Operation& operation) {
         step_unfinished(operation);
       }
       break;
-    case OperationState::posted: step_posted(operation); break;
-    case OperationState::unfinished: step_unfinished(operation); break;
+    case OperationState::posted:
+      step_posted(operation);
+      break;
+    case OperationState::unfinished:
+      step_unfinished(operation);
+      break;
     case OperationState::reissued: {
       int done = 0;
       const int code = native.Test(&operation.native_request, &done, MPI_STATUS_IGNORE);
@@ -128,15 +136,18 @@ void Team::step(Operation& operation) {
       break;
     }
     case OperationState::reissue:
-    case OperationState::finished: break;
+    case OperationState::finished:
+      break;
   }
   if (operation.state == OperationState::reissue) {
     if (phase_ == Phase::dead) {
       fail_lost(operation, Failure::no_agreement);
     } else if (may_issue_) {
       const int code = operation.collective->reissue(operation, shadow_, &operation.native_request);
-      if (code == MPI_SUCCESS) operation.state = OperationState::reissued;
-      else engine.finish(operation, code);
+      if (code == MPI_SUCCESS)
+        operation.state = OperationState::reissued;
+      else
+        engine.finish(operation, code);
     }
   }
   const bool issued = operation.state == OperationState::reissued || operation.state == OperationState::finished;
@@ -180,13 +191,17 @@ void Team::step_unfinished(Operation& operation) {
   if (operation.status == OFFPATH_ERR_PEER_LOST) {
     fail_lost(operation, Failure::peer_lost);
   } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
-    if (done) finish_done(operation);
-    else fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
+    if (done)
+      finish_done(operation);
+    else
+      fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
   } else if (phase_ == Phase::settled) {
     operation.state = OperationState::reissue;
   } else if (phase_ == Phase::dead) {
-    if (done) finish_done(operation);
-    else fail_lost(operation, Failure::no_agreement);
+    if (done)
+      finish_done(operation);
+    else
+      fail_lost(operation, Failure::no_agreement);
   }
 }
 

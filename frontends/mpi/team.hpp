@@ -2,9 +2,9 @@
 // A communicator whose operations may be offloaded: the service's team, the shadow communicator for what must be said
 // or done natively behind the application's back, and the operations under way.
 //
-// Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations go
-// natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead (terminal;
-// the ranks could not agree, operations are errors).
+// Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations
+// go natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead
+// (terminal; the ranks could not agree, operations are errors).
 //
 // Threads: under the engine's lock, except where noted.
 #pragma once

@@ -59,8 +59,6 @@ void Waiter::pause() {
 
 WaitTimer::WaitTimer() : begin_ns_(now_ns()) {}
 
-WaitTimer::~WaitTimer() {
-  engine.counters().wait_ns.fetch_add(now_ns() - begin_ns_, std::memory_order_relaxed);
-}
+WaitTimer::~WaitTimer() { engine.counters().wait_ns.fetch_add(now_ns() - begin_ns_, std::memory_order_relaxed); }
 
 }  // namespace offpath::mpi

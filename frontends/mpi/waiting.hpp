@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a thread waits for offloaded operations: rounds of Engine::progress with pauses in between. A pause is a short spin
-// where the service has cores of its own, then a sleep that an ending operation interrupts. The sleep is bounded,
+// How a thread waits for offloaded operations: rounds of Engine::progress with pauses in between. A pause is a short
+// spin where the service has cores of its own, then a sleep that an ending operation interrupts. The sleep is bounded,
 // because native communication of this rank (a peer's rendezvous) moves only in the rounds.
 #pragma once
 

@@ -33,7 +33,7 @@ uint64_t Environment::number(const char* name, uint64_t fallback, uint64_t low, 
   char* end = nullptr;
   errno = 0;
   const unsigned long long parsed = strtoull(value.c_str(), &end, 10);
-  if (errno != 0 || *end != '\0' || value[0] == '-' || parsed < low || parsed > high) {
+  if (errno != 0 || *end != '\0' || value[0] < '0' || value[0] > '9' || parsed < low || parsed > high) {
     char expected[80];
     snprintf(expected, sizeof(expected), "a whole number from %llu to %llu", static_cast<unsigned long long>(low),
              static_cast<unsigned long long>(high));

@@ -65,7 +65,9 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params) {
     status = greet(session, params, timeout_ms);
     if (status.code() != OFFPATH_ERR_SERVICE_LOST) return status;
   }
-  return status;
+  unlink(session.socket_path.c_str());
+  return Status::error(OFFPATH_ERR_NO_SERVICE, "the service ends as soon as it is started. OFFPATH_SERVICE_LOG=FILE "
+                       "keeps its last words");
 }
 
 }  // namespace

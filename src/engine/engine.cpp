@@ -16,7 +16,7 @@ Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbo
   fabric.set_receiver(this);
 }
 
-Engine::~Engine() { state_->fabric.set_receiver(nullptr); }
+Engine::~Engine() = default;
 
 uint64_t Engine::refused_count() const { return state_->refused; }
 
@@ -122,7 +122,9 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   std::vector<Message> waiting;
   for (auto it = first; it != last; ++it) waiting.push_back(it->second);
   team->parked.erase(first, last);
-  for (const Message& message : waiting) s.serve(operation, message);
+  for (const Message& message : waiting) {
+    if (s.operations.contains(id)) s.serve(operation, message);  // serving can end it
+  }
   for (uint32_t step = 0; step < operation.graph.steps.size() && s.operations.contains(id); ++step) {
     if (operation.graph.steps[step].waits == 0 && !operation.step_done[step]) s.start_step(operation, step);
   }

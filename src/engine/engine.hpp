@@ -66,6 +66,7 @@ struct Config {
 
 class Engine : public fabric::Receiver {
  public:
+  // The fabric must be silenced (set_receiver(nullptr)) or gone before the engine goes.
   Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbours, Observer& observer);
   ~Engine() override;
 

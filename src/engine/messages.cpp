@@ -76,10 +76,17 @@ void Engine::State::send(Team& team, uint32_t rank, const Message& message) {
 void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr) {
-    if (early_count >= config.parked_limit) {
-      ++refused;
-      return;
+    // The oldest go first: pulls for a team that never comes must not keep out those for one that will.
+    if (early_count >= config.parked_limit && !early_order.empty()) {
+      const auto oldest = early.find(early_order.front());
+      early_order.pop_front();
+      if (oldest != early.end()) {
+        early_count -= oldest->second.size();
+        refused += oldest->second.size();
+        early.erase(oldest);
+      }
     }
+    if (!early.contains({message.team, message.from})) early_order.push_back({message.team, message.from});
     ++early_count;
     early[{message.team, message.from}].push_back(message);
     return;
@@ -115,7 +122,7 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   }
   const Export& block = operation.graph.exports[index];
   ExportProgress& progress = operation.exports[index];
-  if (progress.state == ExportState::resolved) return;
+  if (progress.state != ExportState::open) return;  // asked before
   progress.pull_id = message.pull_id;
   if (block.bytes > message.bytes) {
     Message fail;
@@ -188,6 +195,10 @@ void Engine::State::handle_done(const Message& message) {
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
   if (index == kNoStep || operation.exports[index].state == ExportState::resolved) return;
   resolve_export(operation, index);
+  // A neighbour that read our memory itself is the only one to know that it could not.
+  if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local && operation.status.ok()) {
+    operation.status = Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to);
+  }
   observer.on_served(team->spec.client, operation.context, message.to, operation.graph.exports[index].bytes,
                      team->spec.members[message.to].local);
   finish_if_done(operation);

@@ -71,7 +71,8 @@ struct Stream {
 struct Pull {
   Operation* operation = nullptr;
   uint32_t step = 0;
-  uint64_t received = 0;
+  uint64_t received = 0;            // placed, or being fetched
+  uint64_t placed = 0;
   uint64_t total = UINT64_MAX;      // known with the first chunk
 };
 
@@ -168,6 +169,7 @@ struct Engine::State {
   std::vector<Chunk*> free_chunks;
   std::deque<WaitingAnnouncement> announcements;
   std::map<TeamKey, std::vector<wire::Message>> early;  // pulls for teams not known yet
+  std::deque<TeamKey> early_order;
   size_t early_count = 0;
   std::unordered_set<fabric::Peer> lost_peers;
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()

@@ -103,7 +103,7 @@ void Engine::on_sent(uint64_t context, bool) {
 
 // ---- receiving ------------------------------------------------------------------------------------------------
 
-// Null (and counted) unless the chunk lies inside a block that is awaited.
+// Null (and counted) unless the chunk lies inside a block that is awaited; else its bytes count as received.
 Pull* Engine::State::check_data(const Message& message, size_t bytes) {
   const auto it = pulls.find(message.pull_id);
   if (it == pulls.end()) return nullptr;  // given up meanwhile
@@ -118,6 +118,7 @@ Pull* Engine::State::check_data(const Message& message, size_t bytes) {
   }
   pull.operation->begun.insert(step.peer);
   pull.total = message.bytes;
+  pull.received += bytes;
   return &pull;
 }
 
@@ -135,20 +136,21 @@ void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::An
 bool Engine::State::place_announced() {
   bool busy = false;
   while (!announcements.empty()) {
-    const WaitingAnnouncement& next = announcements.front();
-    if (check_data(next.message, next.bytes) == nullptr) {
-      fabric.drop(next.handle);
-    } else {
-      Chunk* chunk = take_chunk();
-      if (chunk == nullptr) return busy;
-      chunk->outgoing = false;
-      chunk->pull_id = next.message.pull_id;
-      chunk->offset = next.message.offset;
-      chunk->bytes = next.bytes;
-      fabric.fetch(next.handle, chunk->memory.get(), next.bytes, reinterpret_cast<uint64_t>(chunk));
-    }
+    Chunk* chunk = take_chunk();
+    if (chunk == nullptr) return busy;
+    const WaitingAnnouncement next = announcements.front();
     announcements.pop_front();
     busy = true;
+    if (check_data(next.message, next.bytes) == nullptr) {
+      give_back(chunk);
+      fabric.drop(next.handle);
+      continue;
+    }
+    chunk->outgoing = false;
+    chunk->pull_id = next.message.pull_id;
+    chunk->offset = next.message.offset;
+    chunk->bytes = next.bytes;
+    fabric.fetch(next.handle, chunk->memory.get(), next.bytes, reinterpret_cast<uint64_t>(chunk));
   }
   return busy;
 }
@@ -169,8 +171,8 @@ void Engine::on_fetched(uint64_t context, bool success) {
 
 void Engine::State::chunk_arrived(uint64_t pull_id, uint64_t bytes) {
   Pull& pull = pulls.at(pull_id);
-  pull.received += bytes;
-  if (pull.received == pull.total) finish_pull(pull_id, {});
+  pull.placed += bytes;
+  if (pull.placed == pull.total) finish_pull(pull_id, {});
 }
 
 // The block is complete or given up: either way its sender may have its buffer back.
@@ -191,7 +193,7 @@ void Engine::State::finish_pull(uint64_t pull_id, Status status) {
   done.status = status.code();
   send(team, step.peer, done);
   if (status.ok()) {
-    observer.on_pulled(team.spec.client, operation.context, step.peer, pull.received,
+    observer.on_pulled(team.spec.client, operation.context, step.peer, pull.placed,
                        team.spec.members[step.peer].local);
   } else if (operation.status.ok()) {
     operation.status = status;
@@ -228,7 +230,7 @@ bool Engine::State::move_local_copies() {
   if (!ended) {
     copies.push_back(std::move(copy));
   } else if (copy.pull_id != 0) {
-    pulls.at(copy.pull_id).received = copy.offset;
+    pulls.at(copy.pull_id).placed = copy.offset;
     finish_pull(copy.pull_id, status);
   } else {
     if (!status.ok() && operation.status.ok()) operation.status = status;

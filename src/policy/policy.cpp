@@ -48,10 +48,14 @@ std::optional<uint64_t> parse_size(std::string_view text) {
   if (failure != std::errc()) return std::nullopt;
   const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
   unsigned shift = 0;
-  if (unit == "K" || unit == "k") shift = 10;
-  else if (unit == "M" || unit == "m") shift = 20;
-  else if (unit == "G" || unit == "g") shift = 30;
-  else if (!unit.empty()) return std::nullopt;
+  if (unit == "K" || unit == "k")
+    shift = 10;
+  else if (unit == "M" || unit == "m")
+    shift = 20;
+  else if (unit == "G" || unit == "g")
+    shift = 30;
+  else if (!unit.empty())
+    return std::nullopt;
   if (value > (UINT64_MAX >> shift)) return std::nullopt;
   return value << shift;
 }
@@ -86,7 +90,8 @@ base::Status parse_option(std::string_view text, std::string_view option, Parsed
   }
   if (option.starts_with("nodes=")) {
     const auto nodes = parse_size(option.substr(6));
-    if (!nodes || *nodes > UINT32_MAX) return bad_row(text, "has no valid number of nodes", "Write for instance nodes=2");
+    if (!nodes || *nodes > UINT32_MAX)
+      return bad_row(text, "has no valid number of nodes", "Write for instance nodes=2");
     parsed.row.min_nodes = static_cast<uint32_t>(*nodes);
     return {};
   }

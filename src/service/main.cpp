@@ -65,8 +65,8 @@ int main(int argc, char** argv) {
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
-    if (!socket_path.empty()) unlink(socket_path.c_str());
     offpath::service::Service::refuse(listening, status);
+    if (!socket_path.empty()) unlink(socket_path.c_str());
     return 1;
   }
   service.serve(listening);

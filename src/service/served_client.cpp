@@ -19,6 +19,7 @@ ServedClient::ServedClient(engine::ClientId id, base::Fd socket, session::Segmen
     : id_(id), socket_(std::move(socket)), view_(std::move(view)), service_(service) {}
 
 bool ServedClient::has_submission() const {
+  if (view_.corrupt()) return false;
   const session::SegmentHeader& head = view_.header();
   return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed);
 }
@@ -33,14 +34,14 @@ bool ServedClient::take_submission(engine::Engine& engine) {
   switch (static_cast<OpKind>(slot.kind)) {
     case OpKind::team_create:
       status = create_team(slot);
-      view_.finish(*index, status.code());
+      view_.finish(*index, status.code(), false);
       break;
     case OpKind::team_destroy:
       if (const auto team = teams_.find(slot.team); team != teams_.end()) {
         engine.remove_team(team->second.handle);
         teams_.erase(team);
       }
-      view_.finish(*index, OFFPATH_OK);
+      view_.finish(*index, OFFPATH_OK, false);
       break;
     case OpKind::alltoall:
     case OpKind::alltoallv:
@@ -70,10 +71,10 @@ Status ServedClient::create_team(const Slot& slot) {
     if (!address.ok()) return address.status();
     spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
   }
-  const ServedTeam team{0, arguments->rank, arguments->size};
+  const ServedTeam team{0, arguments->rank, arguments->size, 0};
   const auto handle = engine_->add_team(std::move(spec));
   if (!handle.ok()) return handle.status();
-  teams_[slot.team] = {handle.value(), team.rank, team.size};
+  teams_[slot.team] = {handle.value(), team.rank, team.size, 0};
   return {};
 }
 
@@ -81,7 +82,8 @@ Status ServedClient::post_operation(uint32_t index, const Slot& entry) {
   Slot& slot = view_.slot(index);
   const auto team = teams_.find(entry.team);
   if (team == teams_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown team");
-  const auto [handle, rank, size] = team->second;
+  auto& [handle, rank, size, next_sequence] = team->second;
+  if (slot.sequence != next_sequence) return Status::error(OFFPATH_ERR_ARGUMENT, "operations are out of order");
   auto arguments = view_.op_arguments(slot, size);
   if (!arguments.ok()) return arguments.status();
   if (view_.bytes_at(slot.progress, size) == nullptr) {
@@ -98,6 +100,7 @@ Status ServedClient::post_operation(uint32_t index, const Slot& entry) {
   // From here on the operation counts as begun, whatever happens to this process.
   view_.team_record(entry.team)->started.fetch_add(1, std::memory_order_relaxed);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
+  ++next_sequence;
   engine_->post(handle, arguments->sequence, std::move(graph), index);
   return {};
 }

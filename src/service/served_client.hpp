@@ -21,6 +21,8 @@ class ServedClient {
   session::SegmentHeader& header() { return view_.header(); }
   // Something submitted that was not taken yet?
   bool has_submission() const;
+  // It wrote nonsense where it may not: whoever serves it should let it go.
+  bool broken() const { return view_.corrupt(); }
   // Takes one submission, if any, and carries it out on the engine.
   bool take_submission(engine::Engine& engine);
 
@@ -35,6 +37,7 @@ class ServedClient {
     engine::TeamHandle handle = 0;
     uint32_t rank = 0;
     uint32_t size = 0;
+    uint64_t next_sequence = 0;
   };
 
   base::Status create_team(const session::Slot& slot);

@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr int kFlushTimeoutMs = 1000;
+constexpr uint32_t kRoundsBetweenPolls = 4096;
 }  // namespace
 
 using engine::ClientId;
@@ -35,7 +36,11 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
   if (fabric_->event_fd() >= 0) watch(fabric_->event_fd(), kFabricTag);
 }
 
-Worker::~Worker() { stop(); }
+Worker::~Worker() {
+  stop();
+  fabric_->set_receiver(nullptr);
+  fabric_.reset();  // it may still be filling the engine's buffers
+}
 
 void Worker::watch(int fd, uint64_t tag) {
   epoll_event event{};
@@ -92,7 +97,9 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
 
 void Worker::loop() {
   auto last_busy = std::chrono::steady_clock::now();
-  while (!stopping_) {
+  for (uint32_t round = 0; !stopping_; ++round) {
+    // A worker that is always busy must still notice clients that leave.
+    if (round % kRoundsBetweenPolls == 0) poll_events(0);
     if (work()) {
       if (options_.spin.count() > 0) last_busy = std::chrono::steady_clock::now();
       continue;
@@ -105,9 +112,12 @@ void Worker::loop() {
 
 bool Worker::work() {
   bool busy = run_tasks();
+  ClientId broken = 0;
   for (auto& [id, client] : clients_) {
     while (client->take_submission(*engine_)) busy = true;
+    if (client->broken()) broken = id;
   }
+  if (broken != 0) drop_client(broken, false);
   return engine_->progress() || busy;
 }
 
@@ -128,20 +138,22 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && fabric_->arm()) {
-    epoll_event events[64];
-    const int count = epoll_wait(epoll_.get(), events, 64, -1);
-    for (int i = 0; i < count; ++i) {
-      const uint64_t tag = events[i].data.u64;
-      if (tag == kAlarmTag) {
-        uint64_t value;
-        [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
-      } else if (tag != kFabricTag) {
-        read_socket(tag);
-      }
+  if (!pending && fabric_->arm()) poll_events(-1);
+  for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+void Worker::poll_events(int timeout_ms) {
+  epoll_event events[64];
+  const int count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
+  for (int i = 0; i < count; ++i) {
+    const uint64_t tag = events[i].data.u64;
+    if (tag == kAlarmTag) {
+      uint64_t value;
+      [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
+    } else if (tag != kFabricTag) {
+      read_socket(tag);
     }
   }
-  for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
 void Worker::read_socket(ClientId id) {

@@ -50,6 +50,7 @@ class Worker : public engine::Observer {
   void loop();
   bool work();
   void sleep();
+  void poll_events(int timeout_ms);
   bool run_tasks();
   void watch(int fd, uint64_t tag);
   void read_socket(engine::ClientId id);

@@ -104,11 +104,11 @@ bool SegmentView::copy_array(uint64_t offset, uint64_t count, std::vector<T>& ou
   return true;
 }
 
-void SegmentView::finish(uint32_t slot_index, offpath_status_t status) {
+void SegmentView::finish(uint32_t slot_index, offpath_status_t status, bool counts) {
   Slot& entry = slot(slot_index);
   entry.status = status;
-  header().counters.completed.fetch_add(1, std::memory_order_relaxed);
-  if (status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
+  if (counts) header().counters.completed.fetch_add(1, std::memory_order_relaxed);
+  if (counts && status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::done), std::memory_order_release);
   wake();
 }

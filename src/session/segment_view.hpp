@@ -42,6 +42,8 @@ class SegmentView {
   Slot& slot(uint32_t index) const;   // index < kSlotCount
   // The next submitted slot index, or nothing. Errors (a wild index) disable the ring for ever.
   std::optional<uint32_t> take_submission();
+  // The ring held nonsense: the client is broken or hostile.
+  bool corrupt() const { return corrupt_; }
 
   // Null when the offset is not a team record inside the arena.
   TeamRecord* team_record(uint64_t offset) const;
@@ -51,7 +53,7 @@ class SegmentView {
   uint8_t* bytes_at(uint64_t offset, uint64_t count) const;
 
   // Ends the operation and wakes whoever waits.
-  void finish(uint32_t slot_index, offpath_status_t status);
+  void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
   void wake();
 
  private:

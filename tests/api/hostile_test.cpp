@@ -93,7 +93,7 @@ TEST(HostileClient, WrongAttachMessagesAreRefused) {
     request.version = 2;
     refused(request, segment.fd(), OFFPATH_ERR_NO_SERVICE);
     request = good_request(p);
-    refused(request, -1, OFFPATH_ERR_ARGUMENT);               // no segment
+    refused(request, -1, OFFPATH_ERR_ARGUMENT);            // no segment
     refused(request, device.get(), OFFPATH_ERR_ARGUMENT);  // not a memory file
     request.segment_bytes = kSegmentBytes - 4096;
     refused(request, segment.fd(), OFFPATH_ERR_ARGUMENT);
@@ -150,7 +150,9 @@ void submit(const Memfd& segment, uint32_t index) {
 
 void ring(int socket) { REQUIRE(send_message(socket, &kDoorbell, 1).ok()); }
 
-Slot& slot_of(const Memfd& segment, uint32_t index) { return reinterpret_cast<Slot*>(segment.data() + kSlotsOffset)[index]; }
+Slot& slot_of(const Memfd& segment, uint32_t index) {
+  return reinterpret_cast<Slot*>(segment.data() + kSlotsOffset)[index];
+}
 
 void post_slot(const Memfd& segment, uint32_t index, OpKind kind, int socket) {
   Slot& slot = slot_of(segment, index);
@@ -172,7 +174,8 @@ void make_record(const Memfd& segment, const AttachReply& reply, uint32_t size) 
   record.addresses = kArenaOffset + 4096;
   record.lost = kArenaOffset + 2048;
   for (uint32_t i = 0; i < size; ++i) {
-    memcpy(segment.data() + kArenaOffset + 4096 + size_t{i} * OFFPATH_ADDRESS_MAX_BYTES, reply.address, reply.address_bytes);
+    memcpy(segment.data() + kArenaOffset + 4096 + size_t{i} * OFFPATH_ADDRESS_MAX_BYTES, reply.address,
+           reply.address_bytes);
   }
 }
 

@@ -65,7 +65,8 @@ offpath_session_t* Process::attach(const char* what) const {
   offpath_session_t* session = nullptr;
   offpath_error_t error{};
   const offpath_status_t status = offpath_session_attach(&given, &session, &error);
-  if (status != OFFPATH_OK) fail_process(__FILE__, __LINE__, std::string(what) + ": " + name_of(status) + ": " + error.text);
+  if (status != OFFPATH_OK)
+    fail_process(__FILE__, __LINE__, std::string(what) + ": " + name_of(status) + ": " + error.text);
   return session;
 }
 
@@ -116,8 +117,8 @@ void Process::wait_ok(offpath_op_t* op) const {
 Job::Job(uint32_t processes, uint32_t nodes) : nodes_(nodes), children_(processes, 0), signals_(processes, 0) {
   std::string pattern = OFFPATH_TEST_PREFIX "XXXXXX";
   root_ = mkdtemp(pattern.data());
-  shared_ = static_cast<Shared*>(
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  shared_ =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   EXPECT_EQ(getrandom(shared_->token, sizeof(shared_->token), 0), static_cast<ssize_t>(sizeof(shared_->token)));
 }
 
@@ -177,7 +178,8 @@ std::vector<pid_t> Job::services() const {
     if (file < 0) continue;
     const ssize_t got = read(file, words, sizeof(words));  // fails when the process ends meanwhile
     close(file);
-    if (got > 0 && std::string(words, static_cast<size_t>(got)).find(root_ + "/") != std::string::npos) out.push_back(pid);
+    if (got > 0 && std::string(words, static_cast<size_t>(got)).find(root_ + "/") != std::string::npos)
+      out.push_back(pid);
   }
   return out;
 }

@@ -25,15 +25,14 @@ inline constexpr uint64_t kLongNs = uint64_t{30} * 1000000000;
 // In a forked process: report and leave. gtest's macros would be lost there.
 [[noreturn]] void fail_process(const char* file, int line, const std::string& what);
 std::string name_of(offpath_status_t status);
-#define REQUIRE(condition) \
-  ((condition) ? void() : ::offpath::testing::fail_process(__FILE__, __LINE__, #condition))
-#define REQUIRE_STATUS(call, expected)                                                                             \
-  do {                                                                                                             \
-    const offpath_status_t got_status = (call);                                                                    \
-    if (got_status != (expected)) {                                                                                \
-      ::offpath::testing::fail_process(__FILE__, __LINE__, #call " is " + ::offpath::testing::name_of(got_status) + \
-                                                               ", not " #expected);                                \
-    }                                                                                                              \
+#define REQUIRE(condition) ((condition) ? void() : ::offpath::testing::fail_process(__FILE__, __LINE__, #condition))
+#define REQUIRE_STATUS(call, expected)                                                                               \
+  do {                                                                                                               \
+    const offpath_status_t got_status = (call);                                                                      \
+    if (got_status != (expected)) {                                                                                  \
+      ::offpath::testing::fail_process(__FILE__, __LINE__,                                                           \
+                                       #call " is " + ::offpath::testing::name_of(got_status) + ", not " #expected); \
+    }                                                                                                                \
   } while (0)
 
 struct Shared {

@@ -202,7 +202,8 @@ TEST(ProcessLost, ServedToTheEndItsPeersAreTold) {
     // Refused outright where the death was known before posting.
     const bool known = offpath_team_broken(team) == 1;
     const offpath_status_t status = try_alltoall(team, send, recv, 8);
-    REQUIRE(status == OFFPATH_ERR_PEER_LOST || (status == OFFPATH_ERR_NOT_STARTED && (known || offpath_team_broken(team) == 1)));
+    REQUIRE(status == OFFPATH_ERR_PEER_LOST ||
+            (status == OFFPATH_ERR_NOT_STARTED && (known || offpath_team_broken(team) == 1)));
     offpath_session_detach(session);
   });
 }

@@ -83,7 +83,8 @@ TEST(Session, WrongArgumentsAreRefused) {
     REQUIRE_STATUS(offpath_session_attach(nullptr, &session, &error), OFFPATH_ERR_ARGUMENT);
     REQUIRE(error.status == OFFPATH_ERR_ARGUMENT && error.text[0] != '\0');
     REQUIRE_STATUS(offpath_session_attach(&params, nullptr, nullptr), OFFPATH_ERR_ARGUMENT);
-    for (const uint32_t bytes : {0U, static_cast<uint32_t>(sizeof(params)) - 1, static_cast<uint32_t>(sizeof(params)) + 8, UINT32_MAX}) {
+    for (const uint32_t bytes :
+         {0U, static_cast<uint32_t>(sizeof(params)) - 1, static_cast<uint32_t>(sizeof(params)) + 8, UINT32_MAX}) {
       params.struct_bytes = bytes;
       REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_ARGUMENT);
     }

@@ -194,7 +194,9 @@ TEST(Team, DestroyedWithAnOperationInProgressGivesItsMemoryBack) {
       uint64_t send = 100u + i, recv = 0;
       offpath_op_t* op = nullptr;
       if (p.rank == 1) p.barrier();  // only after the other one has destroyed its team
-      REQUIRE_STATUS(offpath_alltoallv(team, &send, counts.data(), displs.data(), &recv, counts.data(), displs.data(), &op), OFFPATH_OK);
+      REQUIRE_STATUS(
+          offpath_alltoallv(team, &send, counts.data(), displs.data(), &recv, counts.data(), displs.data(), &op),
+          OFFPATH_OK);
       if (p.rank == 0) REQUIRE(eventually([&] { return offpath_team_started(team) == 1; }));
       const uint32_t seen = offpath_session_events(session);
       offpath_team_destroy(team);

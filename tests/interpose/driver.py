@@ -385,6 +385,21 @@ def without_mpi(s):
     check("liboffpath_mpi_" not in opened and "libmpi" not in opened, "a back end or an MPI was loaded")
 
 
+def symbols(s):
+    """The doorway needs no MPI; the back ends call none by name (that would come back to the doorway)."""
+    def read(tool, library):
+        return subprocess.run([*tool, f"{s.build}/lib/{library}"], capture_output=True, text=True, check=True).stdout
+
+    needed = read(["readelf", "-d"], "liboffpath_mpi.so")
+    check("libmpi" not in needed and "stdc++" not in needed, needed)
+    exported = re.findall(r" [A-Z] (\w+)", read(["nm", "-D", "--defined-only"], "liboffpath_mpi.so"))
+    foreign = [name for name in exported if not re.match(r"P?MPI_|offpath_frontend_", name)]
+    check(not foreign and "PMPI_Wait" in exported, f"exports too much: {foreign}")
+    for mpi in ("openmpi", "mpich"):
+        table = read(["nm", "-D"], f"liboffpath_mpi_{mpi}.so")
+        check(not re.search(r" U P?MPI_", table), f"{mpi}: calls MPI by name: {table}")
+
+
 CASES = {
     "tool_behind": lambda s: tool(s, "behind"),
     "tool_in_front": lambda s: tool(s, "in front"),
@@ -394,7 +409,7 @@ CASES = {
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                fortran, no_service, switched_off, no_backend, one_process, no_spare_core, policy_host,
                                bad_policy, refused_attach, lost_idle, lost_begun, lost_twice, lost_in_place, lost_busy,
-                               without_mpi)},
+                               symbols, without_mpi)},
 }
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What every offloaded collective's handler does: find the team, ask the policy, prepare, submit. A new collective is a
-// file like ialltoall.cpp: a handler, how to post and how to reissue, one Collective row; and its line in functions.def.
+// file like ialltoall.cpp: a handler, how to post and how to reissue, one Collective row; and its line in
+// functions.def.
 #pragma once
 
 #include "engine.hpp"
@@ -51,8 +52,10 @@ int submit_collective(Team& team, MPI_Comm comm, const Collective& collective, M
   }
   if (route == Team::Route::service) return MPI_SUCCESS;
   engine.counters().native_count.fetch_add(1, std::memory_order_relaxed);
-  if (route == Team::Route::shadow) code = issue(team.shadow());
-  else if (code == MPI_SUCCESS) code = engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST);
+  if (route == Team::Route::shadow)
+    code = issue(team.shadow());
+  else if (code == MPI_SUCCESS)
+    code = engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST);
   return code == MPI_SUCCESS ? code : raise_error(comm, code);
 }
 

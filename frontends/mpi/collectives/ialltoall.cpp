@@ -55,8 +55,10 @@ int handlers::Ialltoall(const void* send_buffer, int send_count, MPI_Datatype se
     const auto send_address = reinterpret_cast<uintptr_t>(send_buffer);
     operation.in_place = in_place;
     operation.recv.set_uniform(recv_address, recv_count, recv_type, recv_layout, team->size());
-    if (in_place) operation.send.set_uniform(recv_address, recv_count, recv_type, recv_layout, team->size());
-    else operation.send.set_uniform(send_address, send_count, send_type, send_layout, team->size());
+    if (in_place)
+      operation.send.set_uniform(recv_address, recv_count, recv_type, recv_layout, team->size());
+    else
+      operation.send.set_uniform(send_address, send_count, send_type, send_layout, team->size());
   };
   return submit_collective(*team, comm, kIalltoall, request, set, issue);
 }

@@ -79,8 +79,10 @@ int handlers::Ialltoallv(const void* send_buffer, const int send_counts[], const
     const auto send_address = reinterpret_cast<uintptr_t>(send_buffer);
     operation.in_place = in_place;
     operation.recv.set_irregular(recv_address, recv_counts, recv_displs, recv_type, recv_layout, peers);
-    if (in_place) operation.send.set_irregular(recv_address, recv_counts, recv_displs, recv_type, recv_layout, peers);
-    else operation.send.set_irregular(send_address, send_counts, send_displs, send_type, send_layout, peers);
+    if (in_place)
+      operation.send.set_irregular(recv_address, recv_counts, recv_displs, recv_type, recv_layout, peers);
+    else
+      operation.send.set_irregular(send_address, send_counts, send_displs, send_type, send_layout, peers);
   };
   return submit_collective(*team, comm, kIalltoallv, request, set, issue);
 }

@@ -3,13 +3,27 @@
 
 #include "fabric/ucx/ucx_endpoint.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
 namespace offpath::fabric {
 namespace {
+
 constexpr unsigned kMessageId = 1;
+constexpr size_t kCheckBytes = 8;
+
+// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum (FNV-1a) in front.
+std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
+  uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3ULL;
+  std::array<uint8_t, kCheckBytes> out{};
+  for (size_t i = 0; i < kCheckBytes; ++i) out[i] = static_cast<uint8_t>(hash >> (8 * i));
+  return out;
 }
+
+}  // namespace
 
 ucs_status_t UcxFabric::open() {
   ucp_am_handler_param_t handler{};
@@ -42,8 +56,10 @@ std::vector<uint8_t> UcxFabric::address() const {
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
   attributes.address_flags = UCP_WORKER_ADDRESS_FLAG_NET_ONLY;
   if (ucp_worker_query(worker_, &attributes) != UCS_OK) return {};
-  const auto* bytes = reinterpret_cast<const uint8_t*>(attributes.address);
-  std::vector<uint8_t> out(bytes, bytes + attributes.address_length);
+  const Bytes bytes(reinterpret_cast<const uint8_t*>(attributes.address), attributes.address_length);
+  const auto check = checksum(bytes);
+  std::vector<uint8_t> out(check.begin(), check.end());
+  out.insert(out.end(), bytes.begin(), bytes.end());
   ucp_worker_release_address(worker_, attributes.address);
   return out;
 }
@@ -51,12 +67,17 @@ std::vector<uint8_t> UcxFabric::address() const {
 base::Result<Peer> UcxFabric::connect(Bytes address) {
   std::vector<uint8_t> key(address.begin(), address.end());
   if (const auto known = by_address_.find(key); known != by_address_.end()) return known->second;
+  const Bytes worker_address = address.size() > kCheckBytes ? address.subspan(kCheckBytes) : Bytes();
+  const auto check = checksum(worker_address);
+  if (worker_address.empty() || !std::equal(check.begin(), check.end(), address.begin())) {
+    return base::Status::error(OFFPATH_ERR_ARGUMENT, "a peer's fabric address of %zu bytes is damaged", address.size());
+  }
   const Peer peer = static_cast<Peer>(connections_.size());
   auto connection = std::make_unique<Connection>(Connection{this, peer, nullptr, false});
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_endpoint_error, connection.get()};
   const ucs_status_t status = ucp_ep_create(worker_, &params, &connection->endpoint);

@@ -4,8 +4,9 @@
 // makes every path of the front end's recovery reachable without timing.
 //
 //   OFFPATH_FAKE_DELAY=N          tests before an operation starts to move (default 3)
-//   OFFPATH_FAKE_DEPTH=N          operations a team may have under way before posting is refused (default and at most 16)
-//   OFFPATH_FAKE_LOSE=r:p:b,...   world rank r loses its service when its p-th operation on a team is posted, of which b
+//   OFFPATH_FAKE_DEPTH=N          operations a team may have under way before posting is refused (default and at most
+//   16) OFFPATH_FAKE_LOSE=r:p:b,...   world rank r loses its service when its p-th operation on a team is posted, of
+//   which b
 //                                 were begun
 //   OFFPATH_FAKE_NO_ATTACH=r      world rank r cannot attach
 #include <offpath/offpath.h>
@@ -32,15 +33,15 @@ constexpr uint32_t kMaxMembers = 64;
 constexpr uint32_t kRing = 16;
 
 struct Slot {
-  std::atomic<uint64_t> base;      // of the data to send, in the member's address space
-  std::atomic<uint64_t> bytes;     // address of an array, one entry per peer
+  std::atomic<uint64_t> base;   // of the data to send, in the member's address space
+  std::atomic<uint64_t> bytes;  // address of an array, one entry per peer
   std::atomic<uint64_t> displs;
   std::atomic<uint64_t> pulled_by;
 };
 
 struct Member {
   std::atomic<int> pid;
-  std::atomic<uint64_t> visible;   // operations the peers may pull from
+  std::atomic<uint64_t> visible;  // operations the peers may pull from
   std::atomic<uint64_t> started;
   std::atomic<int> lost;
   Slot ring[kRing];
@@ -169,7 +170,10 @@ offpath_status_t test(offpath_op* op) {
       all_pulled = false;
       continue;
     }
-    if (const auto status = pull(op, peer); status != OFFPATH_OK) return end(op, status);
+    const auto status = pull(op, peer);
+    // What was read while the peer lost its service may be anything.
+    if (other.lost != 0) return end(op, op->number < other.started ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED);
+    if (status != OFFPATH_OK) return end(op, status);
   }
   if (!all_pulled) return OFFPATH_IN_PROGRESS;
   if (own.ring[op->number % kRing].pulled_by.load() == team->size) return end(op, OFFPATH_OK);
@@ -375,7 +379,7 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t) {
 void offpath_op_describe(offpath_op_t*, char* text, size_t capacity) { snprintf(text, capacity, "fake"); }
 
 void offpath_op_free(offpath_op_t* op) {
-  if (op == nullptr || op->status == OFFPATH_IN_PROGRESS) return;
+  if (op == nullptr || op->status != OFFPATH_OK) return;  // peers may still read the arrays of a failed one
   delete op;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a program sees when a service is lost: argument "idle" or "busy". With errors returned, every operation ends, as
- * right data or as an error of class > MPI_ERR_LASTCODE's predefined ones with Offpath's text, and the program goes on.
+ * right data or as an error of a class of Offpath's own with a text that names it, and the program goes on.
  *
  * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO; with a
  * client that loses its service by itself neither is set. */
@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int busy = argc > 1 && strcmp(argv[1], "busy") == 0;
   const int in_place = argc > 2 && strcmp(argv[2], "inplace") == 0;
-  const int count = busy ? 4 << 20 : 1000;
+  const int count = busy ? 1 << 20 : 1000;
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_name(comm, "transposer");

@@ -7,7 +7,7 @@
 
 int main(void) {
   offpath_attach_params_t params;
-  offpath_session_t *session = NULL;
+  offpath_session_t* session = NULL;
   offpath_error_t error;
   offpath_status_t status;
   memset(&params, 0, sizeof(params));

@@ -133,8 +133,8 @@ TEST(Environment, NumbersInRangeAreTaken) {
 }
 
 TEST(Environment, EverythingElseGivesTheDefaultAndIsRemembered) {
-  for (const char* bad : {"0", "1001", "-1", "12x", "x", "1.5", "99999999999999999999999", "5 ", "-18446744073709551611",
-                          " -18446744073709551611", "0x10"}) {
+  for (const char* bad : {"0", "1001", "-1", "12x", "x", "1.5", "99999999999999999999999", "5 ",
+                          "-18446744073709551611", " -18446744073709551611", "0x10"}) {
     in_child([bad] {
       EXPECT_EQ(number_from(bad), 77U) << bad;
       const Status problem = Environment::problem();

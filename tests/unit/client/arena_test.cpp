@@ -25,7 +25,8 @@ TEST(Arena, PiecesAreAlignedAndInside) {
 
 TEST(Arena, TooMuchIsRefusedWithoutHarm) {
   Arena arena(kBegin, kEnd);
-  for (const uint64_t bytes : {(uint64_t{1} << 20) + 1, uint64_t{1} << 39, uint64_t{1} << 40, (uint64_t{1} << 63) + 1, UINT64_MAX}) {
+  for (const uint64_t bytes :
+       {(uint64_t{1} << 20) + 1, uint64_t{1} << 39, uint64_t{1} << 40, (uint64_t{1} << 63) + 1, UINT64_MAX}) {
     EXPECT_EQ(arena.allocate(bytes), 0U) << bytes;
   }
   EXPECT_EQ(arena.allocate(1 << 20), kBegin) << "all of it is still there";

@@ -1,173 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One honest engine and a neighbour on the network that says whatever it likes. It may spoil the operations it takes
 // part in; it may not write or read outside the posted blocks, crash the engine, or make it hold ever more memory.
-#include "cluster.hpp"
+#include "hostile.hpp"
 
 #include <limits>
 
 namespace offpath::testing {
 namespace {
-
-using wire::Kind;
-using wire::Message;
-
-constexpr uint64_t kBlock = 200;
-constexpr engine::ClientId kClient = 1, kVictim = 2;
-
-// Memory with walls: an access outside the client's own buffers is a failure of the test.
-class WalledMemory : public memory::Memory {
- public:
-  void allow(const std::vector<uint8_t>& buffer) { allowed_.push_back(&buffer); }
-  base::Status read(void* to, uint64_t address, size_t bytes) const override {
-    check(address, bytes);
-    return direct_->read(to, address, bytes);
-  }
-  base::Status write(uint64_t address, const void* from, size_t bytes) const override {
-    check(address, bytes);
-    ++writes;
-    return direct_->write(address, from, bytes);
-  }
-  mutable int writes = 0;
-  mutable bool breached = false;
-
- private:
-  void check(uint64_t address, size_t bytes) const {
-    for (const auto* buffer : allowed_) {
-      const uint64_t begin = address_of(buffer->data());
-      if (address >= begin && bytes <= buffer->size() && address - begin <= buffer->size() - bytes) return;
-    }
-    breached = true;
-    FAIL() << "access of " << bytes << " bytes outside the buffers";
-  }
-  std::vector<const std::vector<uint8_t>*> allowed_;
-  std::unique_ptr<memory::Memory> direct_ = memory::make_direct();
-};
-
-class Hostile : public ::testing::Test, public engine::Observer, public engine::Neighbours, public fabric::Receiver {
- protected:
-  explicit Hostile(uint64_t seed = 5) : network(seed) {
-    fabric = network.make_endpoint();
-    raw = network.make_endpoint();
-    raw->set_receiver(this);
-    engine::Config config;
-    config.chunk_bytes = 64;
-    config.chunks_in_flight = 2;
-    config.pool_chunks = 6;
-    config.parked_limit = 100;
-    honest = std::make_unique<engine::Engine>(config, *fabric, *this, *this);
-    honest->add_client(kClient, client_memory);
-    honest->add_client(kVictim, victim_memory);
-    client_memory->allow(source), client_memory->allow(target);
-    team = join(1, 0);
-    to_honest = raw->connect(fabric->address()).value();
-  }
-
-  // Member 0 is the honest client, member 1 lives at the raw endpoint.
-  engine::TeamHandle join(uint8_t id, uint64_t context) {
-    engine::TeamSpec spec;
-    spec.id.bytes[0] = id;
-    spec.client = kClient;
-    spec.context = context;
-    spec.members = {{true, 0, {}}, {false, 0, raw->address()}};
-    return honest->add_team(std::move(spec)).value();
-  }
-  void post(uint64_t sequence = 0) {
-    honest->post(team, sequence, ops::expand_alltoall({0, 2, address_of(source.data()), address_of(target.data()), kBlock, true}), sequence);
-    settle();
-  }
-  void settle() {
-    for (int idle = 0; idle < 60;) {
-      const bool busy = honest->progress() | raw->progress();
-      idle = busy ? 0 : idle + 1;
-    }
-  }
-  void say(const Message& message, size_t payload_bytes = 0) {
-    uint8_t bytes[wire::kMaxMessageBytes];
-    const size_t length = wire::encode(message, bytes);
-    raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(payload_bytes), 0);
-  }
-  // What the honest engine asked of us for an operation.
-  Message pull_for(uint64_t sequence = 0) {
-    for (const Message& m : heard) {
-      if (m.kind == Kind::pull && m.sequence == sequence) return m;
-    }
-    ADD_FAILURE() << "no pull was sent";
-    return {};
-  }
-  Message data(uint64_t total, uint64_t offset, uint64_t sequence = 0) {
-    Message m;
-    m.kind = Kind::data;
-    m.pull_id = pull_for(sequence).pull_id;
-    m.bytes = total;
-    m.offset = offset;
-    return m;
-  }
-  Message about(Kind kind, uint64_t sequence, uint32_t from, uint32_t to) {
-    Message m;
-    m.kind = kind;
-    m.team.bytes[0] = 1;
-    m.sequence = sequence;
-    m.from = from;
-    m.to = to;
-    m.bytes = kBlock;
-    m.pull_id = 4711;
-    return m;
-  }
-  void finish_well() {
-    say(data(kBlock, 0), 64), say(data(kBlock, 64), 64), say(data(kBlock, 128), 64), say(data(kBlock, 192), 8);
-    Message done = about(Kind::done, 0, 0, 1);
-    say(done);
-    settle();
-    EXPECT_EQ(outcome[0], OFFPATH_OK);
-    for (uint64_t i = 0; i < kBlock; ++i) ASSERT_EQ(target[kBlock + i], 0xBB);
-  }
-  void expect_untouched() {
-    settle();
-    EXPECT_FALSE(client_memory->breached || victim_memory->breached);
-    for (const uint8_t byte : guard) ASSERT_EQ(byte, 0xEE);
-  }
-
-  void on_pulled(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
-  void on_served(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
-  void on_finished(engine::ClientId, uint64_t operation, base::Status status) override {
-    EXPECT_TRUE(outcome.emplace(operation, status.code()).second) << "finished twice";
-    EXPECT_LE(status.code(), 0);
-    EXPECT_GE(status.code(), OFFPATH_ERR_INTERNAL) << "a status nobody knows";
-  }
-  void on_member_lost(engine::ClientId, uint64_t, uint32_t rank) override { lost.insert(rank); }
-  void send(uint32_t, const Message& message) override { honest->on_neighbour_message(message); }
-  std::shared_ptr<memory::Memory> memory_of(engine::ClientId client) override {
-    if (client == kVictim) return victim_memory;
-    return client == kClient ? client_memory : nullptr;
-  }
-  void on_message(fabric::Bytes header, fabric::Bytes) override {
-    const auto message = wire::decode(header);
-    ASSERT_TRUE(message.ok());
-    heard.push_back(message.value());
-  }
-  void on_announced(fabric::Bytes header, size_t, fabric::Announced handle) override {
-    heard.push_back(wire::decode(header).value());
-    raw->drop(handle);
-  }
-  void on_fetched(uint64_t, bool) override {}
-  void on_sent(uint64_t, bool) override {}
-  void on_peer_lost(fabric::Peer) override {}
-
-  std::vector<uint8_t> source = std::vector<uint8_t>(2 * kBlock, 0x11), target = std::vector<uint8_t>(2 * kBlock, 0x22);
-  std::vector<uint8_t> guard = std::vector<uint8_t>(4096, 0xEE), payload = std::vector<uint8_t>(1 << 16, 0xBB);
-  std::vector<uint8_t> secret = std::vector<uint8_t>(kBlock, 0x5E);
-  std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
-  std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();
-  fabric::LoopbackNetwork network;
-  std::unique_ptr<fabric::Fabric> fabric, raw;
-  std::vector<Message> heard;
-  std::map<uint64_t, offpath_status_t> outcome;
-  std::set<uint32_t> lost;
-  std::unique_ptr<engine::Engine> honest;
-  engine::TeamHandle team = 0;
-  fabric::Peer to_honest = 0;
-
-};
 
 TEST_F(Hostile, TheFixtureIsHonestWhenItWantsToBe) {
   post();
@@ -179,12 +18,12 @@ TEST_F(Hostile, DataOutsideTheBlockIsRefused) {
   post();
   client_memory->writes = 0;
   const uint64_t before = honest->refused_count();
-  say(data(kBlock + 1, 0), 64);                             // more in all than was asked for
+  say(data(kBlock + 1, 0), 64);  // more in all than was asked for
   say(data(wire::kMaxBlockBytes, kBlock), 64);
-  say(data(kBlock, kBlock), 1);                             // begins at the end
-  say(data(kBlock, kBlock - 63), 64);                       // runs over the end by one byte
-  say(data(kBlock, 1), 60000);                              // longer than block and chunk
-  say(data(0, 0), 64);                                      // an empty block with bytes
+  say(data(kBlock, kBlock), 1);        // begins at the end
+  say(data(kBlock, kBlock - 63), 64);  // runs over the end by one byte
+  say(data(kBlock, 1), 60000);         // longer than block and chunk
+  say(data(0, 0), 64);                 // an empty block with bytes
   expect_untouched();
   EXPECT_EQ(client_memory->writes, 0);
   EXPECT_EQ(honest->refused_count() - before, 6U);
@@ -225,7 +64,8 @@ TEST_F(Hostile, RepeatedChunksEndTheOperationOrAreIgnored) {
     for (int i = 0; i < 6; ++i) say(chunk, 64);
     expect_untouched();
     EXPECT_TRUE(!outcome.contains(seed) || outcome[seed] != OFFPATH_OK) << "72 bytes never came";
-    for (chunk.offset = 64; chunk.offset < kBlock; chunk.offset += 64) say(chunk, std::min<uint64_t>(64, kBlock - chunk.offset));
+    for (chunk.offset = 64; chunk.offset < kBlock; chunk.offset += 64)
+      say(chunk, std::min<uint64_t>(64, kBlock - chunk.offset));
     say(about(Kind::done, seed, 0, 1));
     expect_untouched();
     EXPECT_TRUE(outcome.contains(seed)) << "waits for ever";
@@ -325,7 +165,8 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
   post();
   for (const uint32_t wild : {2U, 3U, 1000000U, 0x80000000U, UINT32_MAX}) {
     for (const Kind kind : {Kind::done, Kind::lost, Kind::pull}) {
-      say(about(kind, 0, wild, 1)), say(about(kind, 0, 0, wild)), say(about(kind, 0, wild, 0)), say(about(kind, 0, wild, wild));
+      say(about(kind, 0, wild, 1)), say(about(kind, 0, 0, wild)), say(about(kind, 0, wild, 0)),
+          say(about(kind, 0, wild, wild));
       Message m = about(kind, 0, 0, 1);
       m.team.bytes[5] = 99;
       say(m);
@@ -338,7 +179,8 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
 }
 
 TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
-  for (const int32_t status : {1, 0, -12, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t status :
+       {1, 0, -12, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
     const uint64_t sequence = static_cast<uint64_t>(outcome.size());
     post(sequence);
     Message fail = about(Kind::fail, sequence, 0, 1);
@@ -377,7 +219,8 @@ TEST_F(Hostile, PullsForFarOperationsAreKeptUpToALimit) {
 
 TEST_F(Hostile, RepeatedPullsAreServedFromTheBlockOnly) {
   post();
-  heard.resize(1 + static_cast<size_t>(std::count_if(heard.begin(), heard.end(), [](auto& m) { return m.kind != Kind::pull; })));
+  heard.resize(
+      1 + static_cast<size_t>(std::count_if(heard.begin(), heard.end(), [](auto& m) { return m.kind != Kind::pull; })));
   for (int i = 0; i < 2000; ++i) {
     Message m = about(Kind::pull, 0, 0, 1);
     m.pull_id = 100000u + static_cast<uint64_t>(i);
@@ -398,7 +241,10 @@ TEST_F(Hostile, PullsOfTooLittleEndAnExportOnce) {
     say(m);
   }
   settle();
-  honest->post(team, 0, ops::expand_alltoallv({0, address_of(source.data()), address_of(target.data()), out, in, displs, displs, true}), 0);
+  honest->post(
+      team, 0,
+      ops::expand_alltoallv({0, address_of(source.data()), address_of(target.data()), out, in, displs, displs, true}),
+      0);
   expect_untouched();
   EXPECT_TRUE(outcome.contains(0));
 }
@@ -408,6 +254,46 @@ TEST_F(Hostile, AnnouncedPayloadsOfOnePullAreBounded) {
   for (int i = 0; i < 3000; ++i) say(data(kBlock, 0), 64);
   expect_untouched();
   EXPECT_TRUE(!outcome.contains(0) || outcome[0] != OFFPATH_OK);
+}
+
+TEST_F(Hostile, ChunksFetchedTogetherMayNotExceedTheBlock) {
+  Script script;
+  engine::Config config;
+  config.chunk_bytes = 64;
+  engine::Engine alone(config, script, *this, *this);
+  alone.add_client(kClient, client_memory);
+  engine::TeamSpec spec;
+  spec.client = kClient;
+  spec.members = {{true, 0, {}}, {false, 0, {2}}};
+  const auto handle = alone.add_team(std::move(spec)).value();
+  const std::vector<uint64_t> none{0, 0}, block{0, kBlock};
+  const std::vector<int64_t> displs{0, 0};
+  alone.post(handle, 0,
+             ops::expand_alltoallv(
+                 {0, address_of(source.data()), address_of(target.data()), none, block, displs, displs, true}),
+             0);
+  Message chunk;
+  chunk.kind = Kind::data;
+  for (const Message& m : script.sent) {
+    if (m.kind == Kind::pull) chunk.pull_id = m.pull_id;
+  }
+  chunk.bytes = kBlock;
+  uint8_t header[wire::kMaxMessageBytes];
+  const auto announce = [&](uint64_t offset, size_t bytes) {
+    chunk.offset = offset;
+    const size_t length = wire::encode(chunk, header);
+    alone.on_announced(fabric::Bytes(header, length), bytes, 1);
+  };
+  for (int i = 0; i < 5; ++i) announce(0, 64);  // the same chunk, all before any was fetched: 320 of 200 bytes
+  while (alone.progress()) {
+  }
+  for (const uint64_t context : std::exchange(script.fetching, {})) alone.on_fetched(context, true);
+  for (uint64_t at = 64; at < kBlock; at += 64) announce(at, std::min<uint64_t>(64, kBlock - at));
+  while (alone.progress()) {
+  }
+  for (const uint64_t context : std::exchange(script.fetching, {})) alone.on_fetched(context, true);
+  expect_untouched();
+  EXPECT_TRUE(outcome.contains(0)) << "counts past the end and waits for ever";
 }
 
 // Not an attack: a team made after the peer was lost must not wait for it.

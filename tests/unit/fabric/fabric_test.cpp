@@ -1,162 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every fabric must do, run over each of them. A new fabric adds one Net below.
-#include "fabric/fabric.hpp"
-#include "fabric/loopback/loopback.hpp"
-#include "fabric/ucx/ucx_fabric.hpp"
-
-#include <gtest/gtest.h>
+// What every fabric must do, run over each of them.
+#include "each_fabric.hpp"
 
 #include <poll.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <functional>
-#include <map>
-
 namespace offpath::fabric {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-constexpr auto kPatience = std::chrono::seconds(60);  // against hanging only; nothing takes a second
-
-class Net {
- public:
-  virtual ~Net() = default;
-  virtual std::unique_ptr<Fabric> make() = 0;
-  // The endpoint made as number `index` dies.
-  virtual void kill(uint32_t index, std::unique_ptr<Fabric>& endpoint) = 0;
-};
-
-class LoopbackNet : public Net {
- public:
-  std::unique_ptr<Fabric> make() override { return network_.make_endpoint(); }
-  void kill(uint32_t index, std::unique_ptr<Fabric>&) override { network_.cut(index); }
-
- private:
-  LoopbackNetwork network_{99};
-};
-
-class UcxNet : public Net {
- public:
-  UcxNet() {
-    setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
-    setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
-    auto context = UcxContext::create();
-    EXPECT_TRUE(context.ok()) << context.status().text();
-    context_ = std::move(context.value());
-  }
-  std::unique_ptr<Fabric> make() override {
-    auto endpoint = context_->make_endpoint();
-    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
-    return std::move(endpoint.value());
-  }
-  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
-
- private:
-  std::unique_ptr<UcxContext> context_;
-};
-
-using Data = std::vector<uint8_t>;
-
-enum class OnAnnounced { fetch, drop, keep };
-
-class Recorder : public Receiver {
- public:
-  explicit Recorder(Fabric& fabric) : fabric_(fabric) { fabric.set_receiver(this); }
-  void on_message(Bytes header, Bytes payload) override { arrive({header.begin(), header.end()}, {payload.begin(), payload.end()}); }
-  void on_announced(Bytes header, size_t payload_bytes, Announced handle) override {
-    ++announced;
-    const Data head(header.begin(), header.end());
-    if (policy == OnAnnounced::drop) return fabric_.drop(handle);
-    waiting.push_back({head, payload_bytes, handle});
-    if (policy == OnAnnounced::fetch) fetch_one();
-  }
-  void on_fetched(uint64_t context, bool success) override {
-    ASSERT_TRUE(fetching.contains(context));
-    if (success) arrive(fetching[context].first, fetching[context].second);
-    fetched_well += success ? 1 : 0;
-    fetching.erase(context);
-  }
-  void on_sent(uint64_t context, bool success) override {
-    EXPECT_TRUE(sent.emplace(context, success).second) << "reported twice";
-  }
-  void on_peer_lost(Peer peer) override { lost.push_back(peer); }
-
-  void fetch_one() {
-    const Waiting next = waiting.front();
-    waiting.pop_front();
-    const uint64_t context = ++last_context_;
-    auto& [head, data] = fetching[context];
-    head = next.header;
-    data.resize(next.bytes);
-    fabric_.fetch(next.handle, data.data(), next.bytes, context);
-  }
-
-  struct Waiting {
-    Data header;
-    size_t bytes;
-    Announced handle;
-  };
-  OnAnnounced policy = OnAnnounced::fetch;
-  std::multimap<Data, Data> messages;  // header -> payload
-  std::function<void()> then;          // runs inside the callback
-  std::deque<Waiting> waiting;
-  std::map<uint64_t, std::pair<Data, Data>> fetching;
-  std::map<uint64_t, bool> sent;
-  std::vector<Peer> lost;
-  size_t announced = 0, fetched_well = 0;
-
- private:
-  void arrive(Data header, Data payload) {
-    messages.emplace(std::move(header), std::move(payload));
-    if (then) then();
-  }
-  Fabric& fabric_;
-  uint64_t last_context_ = 0;
-};
-
-class FabricTest : public ::testing::TestWithParam<const char*> {
- protected:
-  FabricTest() {
-    if (strcmp(GetParam(), "loopback") == 0) {
-      net = std::make_unique<LoopbackNet>();
-    } else {
-      net = std::make_unique<UcxNet>();
-    }
-    a = net->make();
-    b = net->make();
-    at_a = std::make_unique<Recorder>(*a);
-    at_b = std::make_unique<Recorder>(*b);
-  }
-  ~FabricTest() override { a.reset(), b.reset(); }
-  bool until(const std::function<bool()>& done) {
-    const auto end = Clock::now() + kPatience;
-    while (!done() && Clock::now() < end) {
-      if (a) a->progress();
-      if (b) b->progress();
-    }
-    return done();
-  }
-  void settle() {
-    for (int i = 0; i < 2000; ++i) a->progress(), b->progress();
-  }
-  Peer connect(Fabric& from, Fabric& to) {
-    const auto peer = from.connect(to.address());
-    EXPECT_TRUE(peer.ok()) << peer.status().text();
-    return peer.value();
-  }
-  static Data pattern(size_t bytes, uint8_t seed) {
-    Data out(bytes);
-    for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<uint8_t>(i * 7 + i / 251 + seed);
-    return out;
-  }
-
-  std::unique_ptr<Net> net;
-  std::unique_ptr<Fabric> a, b;
-  std::unique_ptr<Recorder> at_a, at_b;
-};
 
 TEST_P(FabricTest, HeaderOnlyArrivesAndIsCopied) {
   const Peer to_b = connect(*a, *b);
@@ -166,7 +15,8 @@ TEST_P(FabricTest, HeaderOnlyArrivesAndIsCopied) {
     std::fill(header.begin(), header.end(), uint8_t{0});  // ours again at once
   }
   ASSERT_TRUE(until([&] { return at_b->messages.size() == kMaxHeaderBytes; }));
-  for (size_t bytes = 1; bytes <= kMaxHeaderBytes; ++bytes) EXPECT_EQ(at_b->messages.count(pattern(bytes, 1)), 1U) << bytes;
+  for (size_t bytes = 1; bytes <= kMaxHeaderBytes; ++bytes)
+    EXPECT_EQ(at_b->messages.count(pattern(bytes, 1)), 1U) << bytes;
   EXPECT_TRUE(at_a->sent.empty()) << "on_sent is for payloads only";
 }
 
@@ -217,12 +67,14 @@ TEST_P(FabricTest, ManyArriveOnceEachInAnyOrder) {
     memcpy(header.data(), &i, 4);
     const auto it = at_b->messages.find(header);
     ASSERT_NE(it, at_b->messages.end()) << i;
-    ASSERT_TRUE(std::equal(it->second.begin(), it->second.end(), payload.begin()) && it->second.size() == length(i)) << i;
+    ASSERT_TRUE(std::equal(it->second.begin(), it->second.end(), payload.begin()) && it->second.size() == length(i))
+        << i;
     EXPECT_EQ(at_a->sent.contains(i), length(i) > 0);
   }
 }
 
 TEST_P(FabricTest, AnnouncedPayloadsWaitUntilFetched) {
+  if (!announces()) GTEST_SKIP() << "nothing is announced";
   const Peer to_b = connect(*a, *b);
   at_b->policy = OnAnnounced::keep;
   const Data payload = pattern(1 << 20, 9);
@@ -305,6 +157,7 @@ TEST_P(FabricTest, DeathOfThePeerIsReportedOnceAndSendsFail) {
 }
 
 TEST_P(FabricTest, SendsUnderWayWhenThePeerDiesAllComplete) {
+  if (!announces()) GTEST_SKIP() << "nothing is announced";
   const Peer to_b = connect(*a, *b);
   connect(*b, *a);
   at_b->policy = OnAnnounced::keep;
@@ -316,6 +169,7 @@ TEST_P(FabricTest, SendsUnderWayWhenThePeerDiesAllComplete) {
 }
 
 TEST_P(FabricTest, FetchFromADeadPeerEnds) {
+  if (!announces()) GTEST_SKIP() << "nothing is announced";
   const Peer to_b = connect(*a, *b);
   connect(*b, *a);
   at_b->policy = OnAnnounced::keep;
@@ -357,7 +211,7 @@ TEST_P(FabricTest, DestroyedWithMuchUnderWay) {
   a->flush(1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FabricTest, ::testing::Values("loopback", "ucx"),
+INSTANTIATE_TEST_SUITE_P(Each, FabricTest, ::testing::Values("loopback", "ucx", "ucx_rendezvous"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

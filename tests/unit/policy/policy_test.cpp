@@ -66,11 +66,16 @@ TEST(Policy, BadTextChangesNothingAndNamesTheRow) {
     const char* text;
     const char* expected;
   } cases[] = {
-      {"ialltoal:dpu", "no known collective"},  {"ialltoall", "where to run"},
-      {"ialltoall:1M-2M", "where to run"},      {"ialltoall:2M-1M:dpu", "empty range"},
-      {"ialltoall:x-1M:dpu", "no number"},      {"ialltoall:1-2X:dpu", "no number"},
-      {"ialltoall:-1-5:dpu", "no number"},      {"ialltoallv:0-1M:dpu", "no common size"},
-      {"ialltoall:gpu", "neither a range"},     {"ialltoall:nodes=x:dpu", "number of nodes"},
+      {"ialltoal:dpu", "no known collective"},
+      {"ialltoall", "where to run"},
+      {"ialltoall:1M-2M", "where to run"},
+      {"ialltoall:2M-1M:dpu", "empty range"},
+      {"ialltoall:x-1M:dpu", "no number"},
+      {"ialltoall:1-2X:dpu", "no number"},
+      {"ialltoall:-1-5:dpu", "no number"},
+      {"ialltoallv:0-1M:dpu", "no common size"},
+      {"ialltoall:gpu", "neither a range"},
+      {"ialltoall:nodes=x:dpu", "number of nodes"},
       {"ialltoall:99999999999999999999-inf:dpu", "no number"},
       {"ialltoall:dpu,bogus:host", "'bogus:host'"},
   };

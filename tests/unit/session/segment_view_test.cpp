@@ -24,7 +24,9 @@ class Segment : public ::testing::Test {
   }
   SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(memory.data()); }
   TeamRecord& record() { return *reinterpret_cast<TeamRecord*>(memory.data() + kArenaOffset); }
-  base::Memfd other_mapping() { return std::move(base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes).value()); }
+  base::Memfd other_mapping() {
+    return std::move(base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes).value());
+  }
   SegmentView view() { return std::move(SegmentView::open(other_mapping()).value()); }
   void submit(uint32_t index) {
     const uint32_t position = header().submitted.load();
@@ -140,8 +142,9 @@ TEST_F(Segment, TeamRecordsLieInTheArenaAndAligned) {
   SegmentView v = view();
   EXPECT_NE(v.team_record(kArenaOffset), nullptr);
   EXPECT_NE(v.team_record(kSegmentBytes - 56), nullptr);
-  for (const uint64_t bad : {uint64_t{0}, uint64_t{kArenaOffset - 8}, uint64_t{kArenaOffset + 1}, uint64_t{kArenaOffset + 4},
-                             uint64_t{kSegmentBytes - 48}, uint64_t{kSegmentBytes}, UINT64_MAX, UINT64_MAX - 7}) {
+  for (const uint64_t bad :
+       {uint64_t{0}, uint64_t{kArenaOffset - 8}, uint64_t{kArenaOffset + 1}, uint64_t{kArenaOffset + 4},
+        uint64_t{kSegmentBytes - 48}, uint64_t{kSegmentBytes}, UINT64_MAX, UINT64_MAX - 7}) {
     EXPECT_EQ(v.team_record(bad), nullptr) << bad;
     EXPECT_FALSE(v.team_arguments(bad).ok()) << bad;
   }
@@ -224,7 +227,8 @@ TEST_F(Segment, RandomRecordsNeverReachOutside) {
   std::mt19937_64 random(17);
   SegmentView v = view();
   const auto wild = [&]() -> uint64_t {
-    const uint64_t choices[] = {random(), random() % kSegmentBytes, kSegmentBytes - random() % 4096, kArenaOffset, random() % 64};
+    const uint64_t choices[] = {random(), random() % kSegmentBytes, kSegmentBytes - random() % 4096, kArenaOffset,
+                                random() % 64};
     return choices[random() % std::size(choices)];
   };
   for (int i = 0; i < 3000; ++i) {
