@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/result.hpp"
 #include "client/session.hpp"
+#include "wire/message.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -63,6 +64,7 @@ bool offpath_session::submit(offpath_op& op) {
   memset(at<uint8_t>(op.progress_offset), 0, op.team->size);
   if (arrays_bytes > 0) memcpy(at<uint8_t>(op.arrays_offset), op.arrays.data(), arrays_bytes);
   op.slot = free_slots.back();
+  by_slot[op.slot] = &op;
   free_slots.pop_back();
   ++outstanding;
   Slot& entry = slot(op.slot);
@@ -86,7 +88,19 @@ bool offpath_session::submit(offpath_op& op) {
 }
 
 void offpath_session::drain_queue() {
-  while (!queue.empty() && !lost && submit(*queue.front())) queue.pop_front();
+  while (!queue.empty() && !lost) {
+    if (submit(*queue.front())) {
+      queue.pop_front();
+    } else if (!harvest()) {
+      return;
+    }
+  }
+}
+
+bool offpath_session::harvest() {
+  bool any = false;
+  for (offpath_op* op : by_slot) any |= op != nullptr && settle(*op) != OFFPATH_IN_PROGRESS;
+  return any;
 }
 
 void offpath_session::reap_orphans() {
@@ -124,6 +138,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
     arena.release(op.progress_offset, op.team->size);
     arena.release(op.arrays_offset, op.arrays.size() * sizeof(uint64_t));
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
+    by_slot[op.slot] = nullptr;
     free_slots.push_back(op.slot);
     --outstanding;
   } else {
@@ -136,7 +151,6 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   op.status.store(status, std::memory_order_release);
   team->let_go |= op.kind == OpKind::team_destroy || lost;
   if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);
-  drain_queue();
 }
 
 // ---- C API -----------------------------------------------------------------------------------------------------
@@ -180,6 +194,7 @@ offpath_status_t offpath_alltoall(offpath_team_t* team, const void* send, void* 
   ErrnoGuard guard;
   *out = nullptr;
   if (!team->session->mine()) return OFFPATH_ERR_STATE;
+  if (bytes_per_peer > offpath::wire::kMaxBlockBytes) return OFFPATH_ERR_ARGUMENT;
   auto op = make_op(team, OpKind::alltoall, send, recv);
   op->block_bytes = bytes_per_peer;
   if (send == OFFPATH_IN_PLACE) {
@@ -208,6 +223,9 @@ offpath_status_t offpath_alltoallv(offpath_team_t* team, const void* send, const
   *out = nullptr;
   if (!team->session->mine()) return OFFPATH_ERR_STATE;
   const size_t size = team->size;
+  const auto too_long = [](uint64_t bytes) { return bytes > offpath::wire::kMaxBlockBytes; };
+  if (std::any_of(recv_bytes, recv_bytes + size, too_long)) return OFFPATH_ERR_ARGUMENT;
+  if (!in_place && std::any_of(send_bytes, send_bytes + size, too_long)) return OFFPATH_ERR_ARGUMENT;
   auto op = make_op(team, OpKind::alltoallv, send, recv);
   op->arrays.resize(4 * size);
   uint64_t* arrays = op->arrays.data();
@@ -242,21 +260,22 @@ offpath_status_t offpath_alltoallv(offpath_team_t* team, const void* send, const
 }
 
 offpath_status_t offpath_op_test(offpath_op_t* op) {
+  offpath_session& session = *op->session;
   const auto known = static_cast<offpath_status_t>(op->status.load(std::memory_order_acquire));
   if (known != OFFPATH_IN_PROGRESS) return known;
-  offpath_session& session = *op->session;
   const uint32_t slot = op->slot;
   const bool done = slot != offpath_op::kQueued && session.slot(slot).state.load(std::memory_order_acquire) ==
                                                        static_cast<uint32_t>(SlotState::done);
-  ErrnoGuard guard;
-  if (!done && !session.lost && ++op->test_count % 1024 != 0) {
-    if (slot != offpath_op::kQueued) return OFFPATH_IN_PROGRESS;
-  }
   if (!session.mine()) return OFFPATH_ERR_STATE;
+  ErrnoGuard guard;
+  const bool queued = slot == offpath_op::kQueued;
+  if (!done && !queued && !session.lost && ++op->test_count % 1024 != 0) return OFFPATH_IN_PROGRESS;
   if (!done) session.check_alive();
   std::lock_guard lock(session.mutex);
-  if (slot == offpath_op::kQueued) session.reap_orphans(), session.drain_queue();
-  return session.settle(*op);
+  if (queued) session.reap_orphans();
+  const offpath_status_t status = session.settle(*op);
+  session.drain_queue();
+  return status;
 }
 
 offpath_status_t offpath_op_help(offpath_op_t* op) {
@@ -284,6 +303,10 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns) {
 void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
   ErrnoGuard guard;
   if (capacity == 0) return;
+  if (!op->session->mine()) {
+    snprintf(text, capacity, "an operation of the parent process");
+    return;
+  }
   std::lock_guard lock(op->session->mutex);
   const char* name = op->kind == OpKind::alltoall ? "alltoall" : "alltoallv";
   const auto sequence = static_cast<unsigned long long>(op->sequence);
@@ -319,9 +342,11 @@ void offpath_op_free(offpath_op_t* op) {
     return;
   }
   std::lock_guard lock(session.mutex);
-  if (session.settle(*op) != OFFPATH_IN_PROGRESS) return;
-  op->freed = true;
-  session.orphans.push_back(std::move(owned));
+  if (session.settle(*op) == OFFPATH_IN_PROGRESS) {
+    op->freed = true;
+    session.orphans.push_back(std::move(owned));
+  }
+  session.drain_queue();
 }
 
 }  // extern "C"

@@ -39,6 +39,7 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
   head.probe_address = reinterpret_cast<uint64_t>(&probe);
   head.magic = layout::kMagic;
   free_slots.reserve(layout::kSlotCount);
+  by_slot.resize(layout::kSlotCount);
   for (uint32_t i = layout::kSlotCount; i > 0; --i) free_slots.push_back(i - 1);
 }
 
@@ -94,6 +95,7 @@ offpath_status_t offpath_session_address(offpath_session_t* session, void* addre
       capacity < session->service.address_bytes) {
     return OFFPATH_ERR_ARGUMENT;
   }
+  if (!session->mine()) return OFFPATH_ERR_STATE;
   memcpy(address, session->service.address, session->service.address_bytes);
   *address_bytes = session->service.address_bytes;
   return OFFPATH_OK;
@@ -125,6 +127,7 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   if (session == nullptr || counters == nullptr || counters->struct_bytes != sizeof(*counters)) {
     return OFFPATH_ERR_ARGUMENT;
   }
+  if (!session->mine()) return OFFPATH_ERR_STATE;
   ErrnoGuard guard;
   const layout::Counters& c = session->header().counters;
   counters->completed_count = c.completed.load(std::memory_order_relaxed);

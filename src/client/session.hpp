@@ -83,6 +83,7 @@ struct offpath_session {
   bool submit(offpath_op& op);          // false: no slot or no arena space now
   void ring();
   void drain_queue();
+  bool harvest();                       // takes results nobody has asked for yet, to free their slots
   void reap_orphans();
   // Takes the result out of the slot if there is one; returns the operation's status.
   offpath_status_t settle(offpath_op& op);
@@ -100,6 +101,7 @@ struct offpath_session {
   uint8_t* fork_mark = nullptr;         // a page the kernel clears in forked children
   offpath::client::Arena arena;
   std::vector<uint32_t> free_slots;
+  std::vector<offpath_op*> by_slot;
   std::deque<offpath_op*> queue;
   std::vector<std::unique_ptr<offpath_op>> orphans;  // freed by the caller, or ours, and not finished
   std::vector<std::unique_ptr<offpath_team>> teams;

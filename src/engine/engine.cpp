@@ -154,7 +154,7 @@ void Engine::State::start_step(Operation& operation, uint32_t index) {
   }
   uint64_t pull_id = 0;
   while (pull_id == 0 || pulls.contains(pull_id)) pull_id = base::random_u64();
-  pulls[pull_id] = Pull{&operation, index, 0, UINT64_MAX};
+  pulls[pull_id] = Pull{.operation = &operation, .step = index};
   Message message;
   message.kind = Kind::pull;
   message.team = operation.team->spec.id;
