@@ -8,16 +8,14 @@
 
 namespace bench {
 
+// One chain of dependent operations: what a neighbour on shared hardware does with the units a core shares changes its
+// time little, so a difference seen is one of cycles taken away.
 double work(std::int64_t iterations) {
-  static std::array<double, 256> values = [] {
-    std::array<double, 256> start{};
-    for (std::size_t i = 0; i < start.size(); ++i) start[i] = 1.0 + double(i) / 256;
-    return start;
-  }();
-  // The logistic map stays bounded without ever settling: no denormal, no shortcut.
+  volatile double seed = 1.5;  // or the compiler would find the fixed point itself
+  double x = seed;
   for (std::int64_t n = 0; n < iterations; ++n)
-    for (double& x : values) x = 3.7 * (x > 1 ? x - 1 : x) * (1 - (x > 1 ? x - 1 : x));
-  volatile double sink = values[iterations & 255];
+    for (int i = 0; i < 256; ++i) x = x * 0.999999 + 1e-6;
+  volatile double sink = x;
   return sink;
 }
 
@@ -32,11 +30,14 @@ std::int64_t calibrate_work(std::int64_t ns) {
     if (took >= kTryNs) break;
     iterations *= 2;
   }
-  for (int i = 0; i < 4; ++i) {
+  std::array<std::int64_t, 5> times;
+  for (std::int64_t& time : times) {
     const std::int64_t start = now_ns();
     work(iterations);
-    took = std::min(took, now_ns() - start);
+    time = now_ns() - start;
   }
+  std::sort(times.begin(), times.end());
+  took = times[times.size() / 2];
   return std::max<std::int64_t>(1, std::llround(double(iterations) * double(ns) / double(took)));
 }
 

@@ -5,10 +5,10 @@
 
 namespace bench {
 
-// Works on a few KiB, so that it measures cycles and not memory. Returns a value the compiler cannot know.
+// Works in registers, so that it measures cycles and not memory.
 double work(std::int64_t iterations);
 
-// Iterations in ns nanoseconds on this core, now: the best of a few tries, because others can only make it slower.
+// Iterations in ns nanoseconds on this core, now: the median of a few tries.
 std::int64_t calibrate_work(std::int64_t ns);
 
 }  // namespace bench

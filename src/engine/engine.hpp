@@ -58,9 +58,9 @@ class Neighbours {
 };
 
 struct Config {
-  size_t chunk_bytes = 256 << 10;
-  uint32_t chunks_in_flight = 4;   // per stream
-  uint32_t pool_chunks = 32;       // per worker, both directions together
+  size_t chunk_bytes = 56 << 10;       // one segment of UCX over TCP: nothing to assemble
+  uint32_t chunks_in_flight = 16;  // per stream
+  uint32_t pool_chunks = 128;      // per worker, both directions together
   size_t parked_limit = 1 << 16;   // pulls that came before the operation they ask
 };
 
@@ -82,6 +82,8 @@ class Engine : public fabric::Receiver {
 
   // Delivers from the fabric, then moves one chunk of everything. Returns whether anything happened.
   bool progress();
+  // Whether at least this much of some block is still to be sent or received over the fabric.
+  bool expects(uint64_t bytes) const;
   // A message from another worker of this service.
   void on_neighbour_message(const wire::Message& message);
 

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <map>
+#include <new>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -88,9 +89,16 @@ struct LocalCopy {
   uint64_t offset = 0;
 };
 
+// Page aligned: a copy whose target lies a few bytes after its source, modulo 4 KiB, stumbles over its own stores (4K
+// aliasing) and takes up to five times as long (1.4 against 7 GB/s for process_vm_readv on Zen 3). User buffers start
+// at a page or 16 bytes after one, so a page-aligned target is safe and a malloc'ed one is not.
+struct PageAlignedDelete {
+  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(4096)); }
+};
+
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {
-  std::unique_ptr<uint8_t[]> memory;
+  std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
   bool outgoing = false;
   uint64_t stream = 0;              // outgoing
   uint64_t pull_id = 0;             // incoming

@@ -11,7 +11,7 @@ Chunk* Engine::State::take_chunk() {
   if (free_chunks.empty()) {
     if (chunks.size() >= config.pool_chunks) return nullptr;
     chunks.push_back(std::make_unique<Chunk>());
-    chunks.back()->memory.reset(new uint8_t[config.chunk_bytes]);
+    chunks.back()->memory.reset(new (std::align_val_t(4096)) uint8_t[config.chunk_bytes]);
     return chunks.back().get();
   }
   Chunk* chunk = free_chunks.back();
@@ -20,6 +20,16 @@ Chunk* Engine::State::take_chunk() {
 }
 
 void Engine::State::give_back(Chunk* chunk) { free_chunks.push_back(chunk); }
+
+bool Engine::expects(uint64_t bytes) const {
+  for (const auto& [id, stream] : state_->streams) {
+    if (stream.bytes - stream.offset >= bytes) return true;
+  }
+  for (const auto& [id, pull] : state_->pulls) {
+    if (pull.total != UINT64_MAX && pull.total - pull.placed >= bytes) return true;
+  }
+  return false;
+}
 
 // ---- sending --------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ namespace {
 using offpath::base::Environment;
 using offpath::base::Status;
 
+constexpr uint64_t kSharedCoalesceUs = 500;
+
 Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
   size_t used = 0;
   while (used < sizeof(token)) {
@@ -47,6 +49,8 @@ int main(int argc, char** argv) {
   options.engine.chunk_bytes = Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
+  options.coalesce = std::chrono::microseconds(
+      Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
   const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;
   const std::string log_path = Environment::text("OFFPATH_SERVICE_LOG");

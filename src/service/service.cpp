@@ -58,6 +58,7 @@ Status Service::start() {
     worker.index = i;
     worker.cores = options_.cores;
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
+    worker.coalesce = options_.coalesce;
     worker.engine = options_.engine;
     workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint.value()), *this,
                                                 [this](ClientId client) { remove(client); }));

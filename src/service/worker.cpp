@@ -17,6 +17,8 @@ namespace offpath::service {
 namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
+constexpr uint64_t kClientsTag = UINT64_MAX - 1;
+constexpr uint64_t kLongBlockBytes = 256 << 10;
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 }  // namespace
@@ -31,9 +33,11 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  watch(alarm_.get(), kAlarmTag);
-  if (fabric_->event_fd() >= 0) watch(fabric_->event_fd(), kFabricTag);
+  watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
+  watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
+  if (fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
 }
 
 Worker::~Worker() {
@@ -42,11 +46,11 @@ Worker::~Worker() {
   fabric_.reset();  // it may still be filling the engine's buffers
 }
 
-void Worker::watch(int fd, uint64_t tag) {
+void Worker::watch(int epoll, int fd, uint64_t tag) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = tag;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 base::Status Worker::start() {
@@ -91,7 +95,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
     const ClientId id = added.id();
     engine_->add_client(id, memory);
     clients_[id] = std::move(*shared);
-    watch(added.socket(), id);
+    watch(clients_epoll_.get(), added.socket(), id);
   });
 }
 
@@ -99,7 +103,7 @@ void Worker::loop() {
   auto last_busy = std::chrono::steady_clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
-    if (round % kRoundsBetweenPolls == 0) poll_events(0);
+    if (round % kRoundsBetweenPolls == 0) poll_events(clients_epoll_.get(), 0);
     if (work()) {
       if (options_.spin.count() > 0) last_busy = std::chrono::steady_clock::now();
       continue;
@@ -138,18 +142,31 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && fabric_->arm()) poll_events(-1);
+  if (!pending && options_.coalesce.count() > 0 && engine_->expects(kLongBlockBytes)) {
+    // Every wake-up takes the core away from a computing rank; the kernel's socket buffers can wait a little.
+    nap();
+  } else if (!pending && fabric_->arm()) {
+    poll_events(epoll_.get(), -1);
+  }
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
-void Worker::poll_events(int timeout_ms) {
+void Worker::nap() {
+  const timespec length{0, static_cast<long>(options_.coalesce.count())};
+  epoll_event event;
+  if (epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr) > 0) poll_events(clients_epoll_.get(), 0);
+}
+
+void Worker::poll_events(int epoll, int timeout_ms) {
   epoll_event events[64];
-  const int count = epoll_wait(epoll_.get(), events, 64, timeout_ms);
+  const int count = epoll_wait(epoll, events, 64, timeout_ms);
   for (int i = 0; i < count; ++i) {
     const uint64_t tag = events[i].data.u64;
     if (tag == kAlarmTag) {
       uint64_t value;
       [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
+    } else if (tag == kClientsTag) {
+      poll_events(clients_epoll_.get(), 0);
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }

@@ -22,6 +22,8 @@ class Worker : public engine::Observer {
     uint32_t index = 0;
     std::string cores;
     std::chrono::nanoseconds spin{0};
+    // While long blocks are under way the fabric is looked at only this often; 0: at every event.
+    std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
   };
 
@@ -50,9 +52,10 @@ class Worker : public engine::Observer {
   void loop();
   bool work();
   void sleep();
-  void poll_events(int timeout_ms);
+  void nap();
+  void poll_events(int epoll, int timeout_ms);
   bool run_tasks();
-  void watch(int fd, uint64_t tag);
+  static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
   void drop_client(engine::ClientId id, bool detached);
 
@@ -61,7 +64,9 @@ class Worker : public engine::Observer {
   std::vector<uint8_t> address_;
   std::unique_ptr<engine::Engine> engine_;
   std::function<void(engine::ClientId)> on_gone_;
-  base::Fd epoll_, alarm_;
+  base::Fd epoll_;      // everything: clients_epoll_ and the fabric
+  base::Fd clients_epoll_;  // doorbells and other workers
+  base::Fd alarm_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
