@@ -63,7 +63,9 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params) {
     const Status started = offpath::client::start_service(session.socket_path, params);
     if (!started.ok()) return started;
     status = greet(session, params, timeout_ms);
-    if (status.code() != OFFPATH_ERR_SERVICE_LOST) return status;
+    const bool gone = status.code() == OFFPATH_ERR_SERVICE_LOST ||
+                      (status.code() == OFFPATH_ERR_NO_SERVICE && session.service.status == OFFPATH_OK);
+    if (!gone) return status;
   }
   unlink(session.socket_path.c_str());
   return Status::error(OFFPATH_ERR_NO_SERVICE, "the service ends as soon as it is started. OFFPATH_SERVICE_LOG=FILE "

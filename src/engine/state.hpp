@@ -152,7 +152,8 @@ struct Engine::State {
   bool place_announced();
   Pull* check_data(const wire::Message& message, size_t bytes);
   void chunk_arrived(uint64_t pull_id, uint64_t bytes);
-  void finish_pull(uint64_t pull_id, base::Status status);
+  enum class Fault { target, source };  // whose memory a failed copy could not access
+  void finish_pull(uint64_t pull_id, base::Status status, Fault fault = Fault::target);
   Chunk* take_chunk();
   void give_back(Chunk* chunk);
 

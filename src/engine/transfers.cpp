@@ -186,7 +186,7 @@ void Engine::State::chunk_arrived(uint64_t pull_id, uint64_t bytes) {
 }
 
 // The block is complete or given up: either way its sender may have its buffer back.
-void Engine::State::finish_pull(uint64_t pull_id, Status status) {
+void Engine::State::finish_pull(uint64_t pull_id, Status status, Fault fault) {
   const Pull pull = pulls.at(pull_id);
   pulls.erase(pull_id);
   Operation& operation = *pull.operation;
@@ -200,7 +200,8 @@ void Engine::State::finish_pull(uint64_t pull_id, Status status) {
   done.from = step.peer;
   done.to = team.spec.rank;
   done.tag = step.tag;
-  done.status = status.code();
+  // A fault of ours is not the sender's; one in its memory is, and it cannot know otherwise.
+  if (!status.ok()) done.status = fault == Fault::source ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_ERR_STATE;
   send(team, step.peer, done);
   if (status.ok()) {
     observer.on_pulled(team.spec.client, operation.context, step.peer, pull.placed,
@@ -223,6 +224,7 @@ bool Engine::State::move_local_copies() {
   const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, copy.bytes - copy.offset);
   Chunk* chunk = nullptr;
   Status status;
+  Fault fault = Fault::target;
   const uint64_t from = copy.source + copy.offset;
   const uint64_t to = copy.target + copy.offset;
   if (const uint8_t* view = copy.source_memory->view(from, bytes); view != nullptr) {
@@ -232,6 +234,7 @@ bool Engine::State::move_local_copies() {
     return false;
   } else {
     status = copy.source_memory->read(chunk->memory.get(), from, bytes);
+    if (!status.ok()) fault = Fault::source;
     if (status.ok()) status = target.write(to, chunk->memory.get(), bytes);
     give_back(chunk);
   }
@@ -241,7 +244,7 @@ bool Engine::State::move_local_copies() {
     copies.push_back(std::move(copy));
   } else if (copy.pull_id != 0) {
     pulls.at(copy.pull_id).placed = copy.offset;
-    finish_pull(copy.pull_id, status);
+    finish_pull(copy.pull_id, status, fault);
   } else {
     if (!status.ok() && operation.status.ok()) operation.status = status;
     if (status.ok()) {

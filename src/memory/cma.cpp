@@ -34,6 +34,9 @@ class CmaMemory : public Memory {
                                     "(ptrace is restricted). Allow it with kernel.yama.ptrace_scope=0 or 1, or "
                                     "CAP_SYS_PTRACE in containers", verb, process_);
       }
+      if (got < 0 && errno == ESRCH) {
+        return Status::error(OFFPATH_ERR_PEER_LOST, "process %d is gone", process_);
+      }
       if (got <= 0) {
         return Status::system_error(OFFPATH_ERR_MEMORY_FAULT, errno, "cannot %s %zu bytes at 0x%llx of process %d",
                                     verb, bytes, static_cast<unsigned long long>(address), process_);

@@ -98,6 +98,9 @@ void Service::refuse(int listening, const Status& reason) {
   pollfd wait{listening, POLLIN, 0};
   while (poll(&wait, 1, kAttachTimeoutMs) > 0) {
     Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+    // Read first: closing a socket with something unread takes the answer away from the other side.
+    session::AttachRequest request{};
+    [[maybe_unused]] const auto asked = session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
     session::AttachReply reply{};
     reply.version = session::kLinkVersion;
     fill_refusal(reply, reason);

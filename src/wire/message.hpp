@@ -6,7 +6,8 @@
 //   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `sequence`"
 //   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs
 //   offer  sender -> receiver   instead of data when both live in one service: read it yourself, it is at `address`
-//   done   receiver -> sender   all received (status 0) or given up (status < 0): the buffer is the sender's again
+//   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
+//                               could not be read): the buffer is the sender's again
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //   lost   any -> any           member `from` takes no further part in operation `sequence` and later ones
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed
