@@ -23,7 +23,7 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_CORES", None, "cores for the workers, like 2,3; default: cores no rank is bound to"),
     Setting("OFFPATH_SERVICE_SHARE", "0", "1: workers may use the application's cores"),
     Setting("OFFPATH_SERVICE_WORKERS", "1", "threads of the service"),
-    Setting("OFFPATH_SERVICE_COALESCE_US", None, "pause between looks at the fabric; default: 500 on shared cores, else 0"),
+    Setting("OFFPATH_SERVICE_COALESCE_US", None, "longest pause between looks at the fabric; default: 4000 on shared cores, else 0"),
     Setting("OFFPATH_SERVICE_LOG", None, "file for the service's messages"),
     Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),

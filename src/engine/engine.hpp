@@ -84,6 +84,8 @@ class Engine : public fabric::Receiver {
   bool progress();
   // Whether at least this much of some block is still to be sent or received over the fabric.
   bool expects(uint64_t bytes) const;
+  // Bytes of blocks sent and received over the fabric so far.
+  uint64_t moved_bytes() const;
   // A message from another worker of this service.
   void on_neighbour_message(const wire::Message& message);
 

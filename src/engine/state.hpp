@@ -185,6 +185,7 @@ struct Engine::State {
   uint64_t last_stream_served = 0;
   uint64_t next_id = 1;
   uint64_t refused = 0;
+  uint64_t moved_bytes = 0;
 };
 
 }  // namespace offpath::engine

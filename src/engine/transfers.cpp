@@ -21,6 +21,8 @@ Chunk* Engine::State::take_chunk() {
 
 void Engine::State::give_back(Chunk* chunk) { free_chunks.push_back(chunk); }
 
+uint64_t Engine::moved_bytes() const { return state_->moved_bytes; }
+
 bool Engine::expects(uint64_t bytes) const {
   for (const auto& [id, stream] : state_->streams) {
     if (stream.bytes - stream.offset >= bytes) return true;
@@ -93,6 +95,7 @@ bool Engine::State::send_chunk(Stream& stream) {
   uint8_t header[wire::kMaxMessageBytes];
   const size_t length = wire::encode(data, header);
   stream.offset += bytes;
+  moved_bytes += bytes;
   ++stream.in_flight;
   fabric.send(stream.peer, fabric::Bytes(header, length), fabric::Bytes(payload, bytes),
               reinterpret_cast<uint64_t>(chunk));
@@ -182,6 +185,7 @@ void Engine::on_fetched(uint64_t context, bool success) {
 void Engine::State::chunk_arrived(uint64_t pull_id, uint64_t bytes) {
   Pull& pull = pulls.at(pull_id);
   pull.placed += bytes;
+  moved_bytes += bytes;
   if (pull.placed == pull.total) finish_pull(pull_id, {});
 }
 

@@ -16,7 +16,7 @@ namespace {
 using offpath::base::Environment;
 using offpath::base::Status;
 
-constexpr uint64_t kSharedCoalesceUs = 500;
+constexpr uint64_t kSharedCoalesceUs = 4000;
 
 Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
   size_t used = 0;

@@ -19,6 +19,8 @@ constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
 constexpr uint64_t kLongBlockBytes = 256 << 10;
+constexpr uint64_t kWorthwhileBytes = 128 << 10;
+constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 }  // namespace
@@ -142,19 +144,23 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && options_.coalesce.count() > 0 && engine_->expects(kLongBlockBytes)) {
-    // Every wake-up takes the core away from a computing rank; the kernel's socket buffers can wait a little.
-    nap();
-  } else if (!pending && fabric_->arm()) {
-    poll_events(epoll_.get(), -1);
-  }
+  if (!pending && !nap() && fabric_->arm()) poll_events(epoll_.get(), -1);
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
-void Worker::nap() {
-  const timespec length{0, static_cast<long>(options_.coalesce.count())};
+// Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as
+// long as it takes for a worthwhile amount to come at the present rate. False: not now, wait for the next event.
+bool Worker::nap() {
+  if (options_.coalesce.count() == 0 || !engine_->expects(kLongBlockBytes)) return false;
+  const uint64_t moved = engine_->moved_bytes() - std::exchange(moved_before_nap_, engine_->moved_bytes());
+  if (moved < kWorthwhileBytes / 2) nap_ = std::min(nap_ * 2, options_.coalesce);
+  if (moved > kWorthwhileBytes * 2) nap_ /= 2;
+  nap_ = std::max<std::chrono::nanoseconds>(nap_, kShortestNap);
+  if (nap_ == kShortestNap) return false;
+  const timespec length{0, static_cast<long>(nap_.count())};
   epoll_event event;
   if (epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr) > 0) poll_events(clients_epoll_.get(), 0);
+  return true;
 }
 
 void Worker::poll_events(int epoll, int timeout_ms) {

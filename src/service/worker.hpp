@@ -22,7 +22,8 @@ class Worker : public engine::Observer {
     uint32_t index = 0;
     std::string cores;
     std::chrono::nanoseconds spin{0};
-    // While long blocks are under way the fabric is looked at only this often; 0: at every event.
+    // While long blocks are under way the fabric is looked at when some 128 KiB have come, at least this often; 0: at
+    // every event.
     std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
   };
@@ -52,7 +53,7 @@ class Worker : public engine::Observer {
   void loop();
   bool work();
   void sleep();
-  void nap();
+  bool nap();
   void poll_events(int epoll, int timeout_ms);
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
@@ -68,6 +69,8 @@ class Worker : public engine::Observer {
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
+  std::chrono::nanoseconds nap_{0};
+  uint64_t moved_before_nap_ = 0;
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
   std::atomic<bool> stopping_{false};
