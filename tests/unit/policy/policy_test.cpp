@@ -12,8 +12,8 @@ constexpr uint64_t kKiB = 1024;
 
 TEST(Policy, MeasuredTableLeavesSmallAndInNodeOnTheHost) {
   const Table table = Table::measured();
-  EXPECT_EQ(table.choose(Collective::ialltoall, 512 * kKiB - 1, 2), Path::host);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 512 * kKiB, 2), Path::dpu);
+  EXPECT_EQ(table.choose(Collective::ialltoall, 256 * kKiB - 1, 2), Path::host);
+  EXPECT_EQ(table.choose(Collective::ialltoall, 256 * kKiB, 2), Path::dpu);
   EXPECT_EQ(table.choose(Collective::ialltoall, UINT64_MAX, 2), Path::dpu);
   EXPECT_EQ(table.choose(Collective::ialltoall, 64 * 1024 * kKiB, 1), Path::host);
   EXPECT_EQ(table.choose(Collective::ialltoallv, 0, 2), Path::dpu);
@@ -92,7 +92,7 @@ TEST(Policy, PrintsWhatItReads) {
   ASSERT_TRUE(table.apply("ialltoall:3-1025:nodes=3:dpu,ialltoall:1G-inf:host").ok());
   std::string text = table.print();
   EXPECT_EQ(text,
-            "ialltoall:512K-inf:nodes=2:dpu\nialltoallv:nodes=2:dpu\nialltoall:3-1025:nodes=3:dpu\n"
+            "ialltoall:256K-inf:nodes=2:dpu\nialltoallv:nodes=2:dpu\nialltoall:3-1025:nodes=3:dpu\n"
             "ialltoall:1G-inf:host\n");
   for (char& c : text) {
     if (c == '\n') c = ',';
