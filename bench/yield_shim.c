@@ -20,11 +20,11 @@
 enum { POLL_INTERVAL_US = 1000 };
 
 static struct {
-    unsigned (*worker_progress)(void *worker);
-    void *(*disconnect_nb)(void *endpoint);
-    void (*request_free)(void *request);
-    void (*worker_destroy)(void *worker);
-    int yields;
+  unsigned (*worker_progress)(void* worker);
+  void* (*disconnect_nb)(void* endpoint);
+  void (*request_free)(void* request);
+  void (*worker_destroy)(void* worker);
+  int yields;
 } next;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -32,93 +32,84 @@ static pthread_mutex_t ucp_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* hel
 static pthread_t poller;
 static int poller_lives; /* written by the main thread only */
 static int poller_stops; /* under ucp_lock */
-static void *last_worker;
+static void* last_worker;
 
-static void *find(const char *name)
-{
-    void *symbol = dlsym(RTLD_NEXT, name);
-    if (!symbol) { /* UCX was opened with RTLD_LOCAL, so it is not behind us in the search order */
-        void *ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
-        if (ucp) symbol = dlsym(ucp, name);
-    }
-    return symbol;
+static void* find(const char* name) {
+  void* symbol = dlsym(RTLD_NEXT, name);
+  if (!symbol) { /* UCX was opened with RTLD_LOCAL, so it is not behind us in the search order */
+    void* ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    if (ucp) symbol = dlsym(ucp, name);
+  }
+  return symbol;
 }
 
-static void find_all(void)
-{
-    *(void **)&next.worker_progress = find("ucp_worker_progress");
-    *(void **)&next.disconnect_nb = find("ucp_disconnect_nb");
-    *(void **)&next.request_free = find("ucp_request_free");
-    *(void **)&next.worker_destroy = find("ucp_worker_destroy");
-    const char *wish = getenv("OFFPATH_LAB_YIELD");
-    next.yields = wish && wish[0] == '1';
+static void find_all(void) {
+  *(void**)&next.worker_progress = find("ucp_worker_progress");
+  *(void**)&next.disconnect_nb = find("ucp_disconnect_nb");
+  *(void**)&next.request_free = find("ucp_request_free");
+  *(void**)&next.worker_destroy = find("ucp_worker_destroy");
+  const char* wish = getenv("OFFPATH_LAB_YIELD");
+  next.yields = wish && wish[0] == '1';
 }
 
-static void lock(void)
-{
-    pthread_once(&once, find_all);
-    if (poller_lives) pthread_mutex_lock(&ucp_lock);
+static void lock(void) {
+  pthread_once(&once, find_all);
+  if (poller_lives) pthread_mutex_lock(&ucp_lock);
 }
 
-static void unlock(void)
-{
-    if (poller_lives) pthread_mutex_unlock(&ucp_lock);
+static void unlock(void) {
+  if (poller_lives) pthread_mutex_unlock(&ucp_lock);
 }
 
-static void *poll_for_the_others(void *unused)
-{
-    (void)unused;
-    for (int stop = 0; !stop; usleep(POLL_INTERVAL_US)) {
-        pthread_mutex_lock(&ucp_lock);
-        stop = poller_stops;
-        if (!stop) next.worker_progress(last_worker);
-        pthread_mutex_unlock(&ucp_lock);
-    }
-    return 0;
+static void* poll_for_the_others(void* unused) {
+  (void)unused;
+  for (int stop = 0; !stop; usleep(POLL_INTERVAL_US)) {
+    pthread_mutex_lock(&ucp_lock);
+    stop = poller_stops;
+    if (!stop) next.worker_progress(last_worker);
+    pthread_mutex_unlock(&ucp_lock);
+  }
+  return 0;
 }
 
-EXPORTED unsigned ucp_worker_progress(void *worker)
-{
-    lock();
-    last_worker = worker;
-    unsigned done = next.worker_progress(worker);
-    unlock();
-    if (!done && (next.yields || poller_lives)) sched_yield();
-    return done;
+EXPORTED unsigned ucp_worker_progress(void* worker) {
+  lock();
+  last_worker = worker;
+  unsigned done = next.worker_progress(worker);
+  unlock();
+  if (!done && (next.yields || poller_lives)) sched_yield();
+  return done;
 }
 
-EXPORTED void *ucp_disconnect_nb(void *endpoint)
-{
-    pthread_once(&once, find_all);
-    if (!poller_lives && last_worker) {
-        pthread_mutex_lock(&ucp_lock);
-        poller_stops = 0;
-        poller_lives = pthread_create(&poller, 0, poll_for_the_others, 0) == 0;
-        pthread_mutex_unlock(&ucp_lock);
-    }
-    lock();
-    void *request = next.disconnect_nb(endpoint);
-    unlock();
-    return request;
+EXPORTED void* ucp_disconnect_nb(void* endpoint) {
+  pthread_once(&once, find_all);
+  if (!poller_lives && last_worker) {
+    pthread_mutex_lock(&ucp_lock);
+    poller_stops = 0;
+    poller_lives = pthread_create(&poller, 0, poll_for_the_others, 0) == 0;
+    pthread_mutex_unlock(&ucp_lock);
+  }
+  lock();
+  void* request = next.disconnect_nb(endpoint);
+  unlock();
+  return request;
 }
 
-EXPORTED void ucp_request_free(void *request)
-{
-    lock();
-    next.request_free(request);
-    unlock();
+EXPORTED void ucp_request_free(void* request) {
+  lock();
+  next.request_free(request);
+  unlock();
 }
 
-EXPORTED void ucp_worker_destroy(void *worker)
-{
-    pthread_once(&once, find_all);
-    if (poller_lives && worker == last_worker) {
-        pthread_mutex_lock(&ucp_lock);
-        poller_stops = 1;
-        pthread_mutex_unlock(&ucp_lock);
-        pthread_join(poller, 0);
-        poller_lives = 0;
-        last_worker = 0;
-    }
-    next.worker_destroy(worker);
+EXPORTED void ucp_worker_destroy(void* worker) {
+  pthread_once(&once, find_all);
+  if (poller_lives && worker == last_worker) {
+    pthread_mutex_lock(&ucp_lock);
+    poller_stops = 1;
+    pthread_mutex_unlock(&ucp_lock);
+    pthread_join(poller, 0);
+    poller_lives = 0;
+    last_worker = 0;
+  }
+  next.worker_destroy(worker);
 }

@@ -22,13 +22,13 @@ enum {
 typedef struct offpath_backend {
   uint32_t struct_bytes;
   uint32_t function_count;
-  void *mpi;                         /* in: dlopen handle of the loaded MPI library */
-  void **handlers;                   /* out: function_count entries */
-  uint64_t (*service_cpu_ns)(void);  /* out */
+  void* mpi;                        /* in: dlopen handle of the loaded MPI library */
+  void** handlers;                  /* out: function_count entries */
+  uint64_t (*service_cpu_ns)(void); /* out */
 } offpath_backend_t;
 
 /* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */
-typedef int offpath_backend_open_function(offpath_backend_t *backend);
+typedef int offpath_backend_open_function(offpath_backend_t* backend);
 #define OFFPATH_BACKEND_OPEN "offpath_mpi_backend_open"
 
 #ifdef __cplusplus

@@ -34,23 +34,23 @@ extern "C" {
 /* 0: done. > 0: not an error. < 0: error. */
 typedef enum offpath_status {
   OFFPATH_OK = 0,
-  OFFPATH_IN_PROGRESS = 1,          /* not finished yet */
-  OFFPATH_ERR_ARGUMENT = -1,        /* a parameter is outside its documented range */
-  OFFPATH_ERR_STATE = -2,           /* the object cannot do this now (detached, forked child, team in use) */
-  OFFPATH_ERR_NO_SERVICE = -3,      /* the service could not be reached or started */
-  OFFPATH_ERR_NO_MEMORY = -4,       /* shared memory or operation arguments exhausted */
-  OFFPATH_ERR_PERMISSION = -5,      /* the service may not access this process's memory (see error text) */
-  OFFPATH_ERR_SERVICE_LOST = -6,    /* own service died after it had begun this operation */
-  OFFPATH_ERR_PEER_LOST = -7,       /* a member's service or process died after the operation had begun there */
-  OFFPATH_ERR_NOT_STARTED = -8,     /* the operation had no effect at the lost service; the caller may redo it
-                                       by other means if all members do */
-  OFFPATH_ERR_TRUNCATED = -9,       /* a peer sent more bytes than this member accepts */
-  OFFPATH_ERR_MEMORY_FAULT = -10,   /* a buffer given to the operation is not accessible memory */
-  OFFPATH_ERR_INTERNAL = -11        /* a broken invariant; the session has latched itself off */
+  OFFPATH_IN_PROGRESS = 1,        /* not finished yet */
+  OFFPATH_ERR_ARGUMENT = -1,      /* a parameter is outside its documented range */
+  OFFPATH_ERR_STATE = -2,         /* the object cannot do this now (detached, forked child, team in use) */
+  OFFPATH_ERR_NO_SERVICE = -3,    /* the service could not be reached or started */
+  OFFPATH_ERR_NO_MEMORY = -4,     /* shared memory or operation arguments exhausted */
+  OFFPATH_ERR_PERMISSION = -5,    /* the service may not access this process's memory (see error text) */
+  OFFPATH_ERR_SERVICE_LOST = -6,  /* own service died after it had begun this operation */
+  OFFPATH_ERR_PEER_LOST = -7,     /* a member's service or process died after the operation had begun there */
+  OFFPATH_ERR_NOT_STARTED = -8,   /* the operation had no effect at the lost service; the caller may redo it
+                                     by other means if all members do */
+  OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
+  OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
+  OFFPATH_ERR_INTERNAL = -11      /* a broken invariant; the session has latched itself off */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
-const char *offpath_status_string(offpath_status_t status);
+const char* offpath_status_string(offpath_status_t status);
 
 /* Text of a failed set-up call, in caller-owned storage: "problem (why it matters). What to do". */
 typedef struct offpath_error {
@@ -69,13 +69,13 @@ typedef struct offpath_op offpath_op_t;
 #define OFFPATH_ADDRESS_MAX_BYTES 1024
 
 typedef struct offpath_attach_params {
-  uint32_t struct_bytes;               /* sizeof(offpath_attach_params_t) */
-  uint32_t flags;                      /* 0 */
+  uint32_t struct_bytes;                  /* sizeof(offpath_attach_params_t) */
+  uint32_t flags;                         /* 0 */
   uint8_t job_token[OFFPATH_TOKEN_BYTES]; /* secret shared by all processes of the job, from a good random source;
                                              also selects the service: one per node, user and token */
-  const char *service_cores;           /* where workers may run if this call starts the service, as a list of
-                                          operating-system core numbers ("2,3" or "4-7"); NULL: OFFPATH_SERVICE_CORES,
-                                          else cores of this process's allowed set that it is not bound to */
+  const char* service_cores;              /* where workers may run if this call starts the service, as a list of
+                                             operating-system core numbers ("2,3" or "4-7"); NULL: OFFPATH_SERVICE_CORES,
+                                             else cores of this process's allowed set that it is not bound to */
 } offpath_attach_params_t;
 
 /* Attaches to this node's service for the job; starts it when there is none.
@@ -83,83 +83,83 @@ typedef struct offpath_attach_params {
  *           OFFPATH_ERR_PERMISSION (the service runs but cannot read this process's memory)
  * Ownership the session is freed by offpath_session_detach; params and error stay the caller's. error may be NULL.
  * Blocking  until the service answers, at most OFFPATH_SERVICE_START_TIMEOUT_MS (10 s). */
-offpath_status_t offpath_session_attach(const offpath_attach_params_t *params, offpath_session_t **session,
-                                        offpath_error_t *error);
+offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, offpath_session_t** session,
+                                        offpath_error_t* error);
 
 /* Ends the attachment, teams and operations included; NULL is allowed. Operations in progress are abandoned: their
  * peers fail. The last session of a job on a node ends the service.
  * Blocking  until the service has let go of this process's memory, at most 1 s. */
-void offpath_session_detach(offpath_session_t *session);
+void offpath_session_detach(offpath_session_t* session);
 
 /* Writes the opaque address that other members need for offpath_team_create.
  * Params    address: out, capacity bytes; address_bytes: out, the length written (<= OFFPATH_ADDRESS_MAX_BYTES).
  * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (capacity too small) */
-offpath_status_t offpath_session_address(offpath_session_t *session, void *address, size_t capacity,
-                                         size_t *address_bytes);
+offpath_status_t offpath_session_address(offpath_session_t* session, void* address, size_t capacity,
+                                         size_t* address_bytes);
 
 /* 1 while the service is known to live, 0 after it was lost. Checks the connection; never blocks; ~0.3 us. */
-int offpath_session_alive(offpath_session_t *session);
+int offpath_session_alive(offpath_session_t* session);
 
 /* Number of operations of this session that finished so far (wraps). Pair with offpath_session_sleep:
  *   seen = events(s); if nothing I wait for is done: sleep(s, seen, bound). Never blocks; a load. */
-uint32_t offpath_session_events(offpath_session_t *session);
+uint32_t offpath_session_events(offpath_session_t* session);
 
 /* Sleeps until the event count differs from `seen`, the service is lost, or timeout_ns passed (bounded to 1 s).
  * Returns   OFFPATH_OK (count differs) · OFFPATH_IN_PROGRESS (time passed) · OFFPATH_ERR_SERVICE_LOST */
-offpath_status_t offpath_session_sleep(offpath_session_t *session, uint32_t seen, uint64_t timeout_ns);
+offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen, uint64_t timeout_ns);
 
 typedef struct offpath_counters {
-  uint32_t struct_bytes;       /* in: sizeof(offpath_session_counters_t) */
-  uint32_t service_pid;        /* 0 when lost */
-  uint64_t posted_count;       /* operations handed to the service */
+  uint32_t struct_bytes; /* in: sizeof(offpath_session_counters_t) */
+  uint32_t service_pid;  /* 0 when lost */
+  uint64_t posted_count; /* operations handed to the service */
   uint64_t completed_count;
   uint64_t failed_count;
-  uint64_t pulled_bytes;       /* written into this process's buffers from other nodes */
-  uint64_t served_bytes;       /* read from this process's buffers for other nodes */
-  uint64_t local_bytes;        /* copied between ranks of this node, own blocks included */
-  uint64_t doorbell_count;     /* posts that had to wake a sleeping worker */
-  uint64_t service_cpu_ns;     /* processor time of the whole service so far (all clients of the node) */
+  uint64_t pulled_bytes;   /* written into this process's buffers from other nodes */
+  uint64_t served_bytes;   /* read from this process's buffers for other nodes */
+  uint64_t local_bytes;    /* copied between ranks of this node, own blocks included */
+  uint64_t doorbell_count; /* posts that had to wake a sleeping worker */
+  uint64_t service_cpu_ns; /* processor time of the whole service so far (all clients of the node) */
   uint32_t service_clients_count;
   uint32_t service_workers_count;
 } offpath_session_counters_t;
 
 /* Fills *counters. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
-offpath_status_t offpath_session_counters(offpath_session_t *session, offpath_session_counters_t *counters);
+offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters);
 
 /* ---- team ---------------------------------------------------------------------------------------------------- */
 
 typedef struct offpath_team_params {
   uint32_t struct_bytes;
-  uint32_t rank;                /* this member, < size */
-  uint32_t size;                /* members */
-  uint32_t address_stride_bytes; /* distance between two members' addresses */
+  uint32_t rank;                     /* this member, < size */
+  uint32_t size;                     /* members */
+  uint32_t address_stride_bytes;     /* distance between two members' addresses */
   uint8_t id[OFFPATH_TEAM_ID_BYTES]; /* same on all members, random: it also is the right to talk to the team */
-  const void *addresses;        /* size x stride bytes, from offpath_session_address of each member, rank order */
+  const void* addresses;             /* size x stride bytes, from offpath_session_address of each member, rank order */
 } offpath_team_params_t;
 
 /* Creates this member's end of a team. No communication; the peers may not have created theirs yet.
  * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (malformed address, rank >= size, size 0) · OFFPATH_ERR_NO_MEMORY ·
  *           OFFPATH_ERR_SERVICE_LOST
  * Ownership copies everything; freed by offpath_team_destroy. Blocking never. */
-offpath_status_t offpath_team_create(offpath_session_t *session, const offpath_team_params_t *params,
-                                     offpath_team_t **team, offpath_error_t *error);
+offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_team_params_t* params,
+                                     offpath_team_t** team, offpath_error_t* error);
 
 /* Lets go of the team; NULL is allowed. Operations in progress go on; the memory goes with the last of them. */
-void offpath_team_destroy(offpath_team_t *team);
+void offpath_team_destroy(offpath_team_t* team);
 
 /* Number of nodes (services) the members live on. */
-uint32_t offpath_team_nodes(const offpath_team_t *team);
+uint32_t offpath_team_nodes(const offpath_team_t* team);
 
 /* 1 if own service or a member's service/process was lost: every further operation fails with
  * OFFPATH_ERR_NOT_STARTED or a worse status. Never blocks; a load (own service: see offpath_session_alive). */
-int offpath_team_broken(const offpath_team_t *team);
+int offpath_team_broken(const offpath_team_t* team);
 
 /* Marks in lost[0..size) the members whose service or process is known to be lost (1) or not (0). */
-void offpath_team_lost(const offpath_team_t *team, uint8_t *lost);
+void offpath_team_lost(const offpath_team_t* team, uint8_t* lost);
 
 /* Number of operations of this member on this team that the service has begun (they are begun in the order of
  * posting). Exact once the service is lost: operation number k (from 0) was begun iff k < started. */
-uint64_t offpath_team_started(const offpath_team_t *team);
+uint64_t offpath_team_started(const offpath_team_t* team);
 
 /* ---- operations ---------------------------------------------------------------------------------------------- */
 
@@ -169,38 +169,38 @@ uint64_t offpath_team_started(const offpath_team_t *team);
  *   OFFPATH_OK · OFFPATH_ERR_ARGUMENT · OFFPATH_ERR_NO_MEMORY (nothing was posted) · OFFPATH_ERR_NOT_STARTED (own
  *   service is lost or the team broken; nothing was posted). The op is freed by offpath_op_free. */
 
-#define OFFPATH_IN_PLACE ((const void *)(intptr_t)-1) /* as send buffer: data to send lies in the receive buffer */
+#define OFFPATH_IN_PLACE ((const void*)(intptr_t)-1) /* as send buffer: data to send lies in the receive buffer */
 
 /* Every member sends bytes_per_peer bytes to every member (own block included).
  * send and recv: size x bytes_per_peer bytes each; they must not overlap unless send is OFFPATH_IN_PLACE. */
-offpath_status_t offpath_alltoall(offpath_team_t *team, const void *send, void *recv, uint64_t bytes_per_peer,
-                                  offpath_op_t **op);
+offpath_status_t offpath_alltoall(offpath_team_t* team, const void* send, void* recv, uint64_t bytes_per_peer,
+                                  offpath_op_t** op);
 
 /* Member i sends send_bytes[j] bytes from send + send_displs_bytes[j] to member j. Arrays of `size` entries, copied
  * before the call returns; displacements may be negative. With OFFPATH_IN_PLACE the send arrays are ignored (may be
  * NULL) and the receive arrays describe both directions. A peer may send less than recv_bytes, never more. */
-offpath_status_t offpath_alltoallv(offpath_team_t *team, const void *send, const uint64_t *send_bytes,
-                                   const int64_t *send_displs_bytes, void *recv, const uint64_t *recv_bytes,
-                                   const int64_t *recv_displs_bytes, offpath_op_t **op);
+offpath_status_t offpath_alltoallv(offpath_team_t* team, const void* send, const uint64_t* send_bytes,
+                                   const int64_t* send_displs_bytes, void* recv, const uint64_t* recv_bytes,
+                                   const int64_t* recv_displs_bytes, offpath_op_t** op);
 
 /* Returns   OFFPATH_OK · OFFPATH_IN_PROGRESS · the status the operation failed with. Never blocks; a load.
  * Checks for a lost service only every 1024th call; offpath_session_sleep finds it at once. */
-offpath_status_t offpath_op_test(offpath_op_t *op);
+offpath_status_t offpath_op_test(offpath_op_t* op);
 
 /* As offpath_op_test, and first does work that only pays while the caller has nothing else to do (copies the own
  * block when the service left it, see OFFPATH_SERVICE_SHARE). Call it when about to wait. */
-offpath_status_t offpath_op_help(offpath_op_t *op);
+offpath_status_t offpath_op_help(offpath_op_t* op);
 
 /* Helps, then sleeps until the operation is done or timeout_ns passed (UINT64_MAX: no limit).
  * Returns   as offpath_op_test */
-offpath_status_t offpath_op_wait(offpath_op_t *op, uint64_t timeout_ns);
+offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
 
 /* What an unfinished operation waits for, as one line for a person: "alltoall #12: pulls 3/4, waits for rank 2".
  * Ownership text is the caller's, capacity bytes, always terminated. */
-void offpath_op_describe(offpath_op_t *op, char *text, size_t capacity);
+void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity);
 
 /* Frees a finished operation; an unfinished one is freed when it finishes. NULL is allowed. */
-void offpath_op_free(offpath_op_t *op);
+void offpath_op_free(offpath_op_t* op);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

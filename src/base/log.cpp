@@ -29,8 +29,8 @@ void log_write(LogLevel level, const char* format, ...) {
   char line[512];
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  int used = snprintf(line, sizeof(line), "%lld.%06ld %d %s: ", static_cast<long long>(now.tv_sec),
-                      now.tv_nsec / 1000, getpid(), kNames[static_cast<int>(level)]);
+  int used = snprintf(line, sizeof(line), "%lld.%06ld %d %s: ", static_cast<long long>(now.tv_sec), now.tv_nsec / 1000,
+                      getpid(), kNames[static_cast<int>(level)]);
   va_list arguments;
   va_start(arguments, format);
   const int body = vsnprintf(line + used, sizeof(line) - 1 - static_cast<size_t>(used), format, arguments);

@@ -40,7 +40,8 @@ Status greet(offpath_session& session, const offpath_attach_params_t& params, in
   }
   if (session.service.version != local::kLinkVersion ||
       session.service.address_bytes > sizeof(session.service.address)) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "library and service are of different releases. Install them together");
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "library and service are of different releases. Install them together");
   }
   session.socket = std::move(socket.value());
   return {};
@@ -68,7 +69,8 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params) {
     if (!gone) return status;
   }
   unlink(session.socket_path.c_str());
-  return Status::error(OFFPATH_ERR_NO_SERVICE, "the service ends as soon as it is started. OFFPATH_SERVICE_LOG=FILE "
+  return Status::error(OFFPATH_ERR_NO_SERVICE,
+                       "the service ends as soon as it is started. OFFPATH_SERVICE_LOG=FILE "
                        "keeps its last words");
 }
 

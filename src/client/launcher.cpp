@@ -82,8 +82,10 @@ base::Result<std::string> choose_cores(const char* given, bool share) {
   const std::string spare = spare_cores(mine);
   if (!spare.empty()) return spare;
   if (share) return format_cores(mine);
-  return Status::error(OFFPATH_ERR_NO_SERVICE, "no core is left for the service (it never takes the application's "
-                       "uninvited). Leave a core free, name one in OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1");
+  return Status::error(
+      OFFPATH_ERR_NO_SERVICE,
+      "no core is left for the service (it never takes the application's "
+      "uninvited). Leave a core free, name one in OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1");
 }
 
 std::vector<std::string> wrapper_words() {
@@ -146,8 +148,8 @@ Status start_service(const std::string& socket_path, const offpath_attach_params
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = wrapper_words();
   const std::string program = find_service();
-  words.insert(words.end(), {program, "--listen-fd", std::to_string(kListenFd), "--token-fd",
-                             std::to_string(kTokenFd), "--socket-path", socket_path, "--cores", cores.value()});
+  words.insert(words.end(), {program, "--listen-fd", std::to_string(kListenFd), "--token-fd", std::to_string(kTokenFd),
+                             "--socket-path", socket_path, "--cores", cores.value()});
   if (share) words.push_back("--share");
 
   Launch launch;
@@ -184,8 +186,10 @@ Status start_service(const std::string& socket_path, const offpath_attach_params
   const int error = child < 0 ? clone_error : launch.error;
   if (error != 0) {
     unlink(socket_path.c_str());
-    return Status::system_error(OFFPATH_ERR_NO_SERVICE, error, "cannot execute '%.80s' (it is the service that moves "
-                                "the data). Install it, or set OFFPATH_SERVICE_PATH", launch.arguments[0]);
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, error,
+                                "cannot execute '%.80s' (it is the service that moves "
+                                "the data). Install it, or set OFFPATH_SERVICE_PATH",
+                                launch.arguments[0]);
   }
   return {};
 }

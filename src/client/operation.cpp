@@ -264,8 +264,8 @@ offpath_status_t offpath_op_test(offpath_op_t* op) {
   const auto known = static_cast<offpath_status_t>(op->status.load(std::memory_order_acquire));
   if (known != OFFPATH_IN_PROGRESS) return known;
   const uint32_t slot = op->slot;
-  const bool done = slot != offpath_op::kQueued && session.slot(slot).state.load(std::memory_order_acquire) ==
-                                                       static_cast<uint32_t>(SlotState::done);
+  const bool done = slot != offpath_op::kQueued &&
+                    session.slot(slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done);
   if (!session.mine()) return OFFPATH_ERR_STATE;
   ErrnoGuard guard;
   const bool queued = slot == offpath_op::kQueued;

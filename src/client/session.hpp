@@ -29,7 +29,7 @@ struct offpath_op {
   uint64_t send = 0;
   uint64_t recv = 0;
   uint64_t block_bytes = 0;
-  std::vector<uint64_t> arrays;       // alltoallv: 4 x size entries
+  std::vector<uint64_t> arrays;  // alltoallv: 4 x size entries
   uint32_t flags = 0;
   // The own block, when the service leaves it to us.
   const void* own_source = nullptr;
@@ -48,7 +48,7 @@ struct offpath_op {
 
 struct offpath_team {
   offpath_session* session = nullptr;
-  uint64_t record = 0;                 // arena offset
+  uint64_t record = 0;  // arena offset
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t nodes = 0;
@@ -58,7 +58,7 @@ struct offpath_team {
   uint64_t next_sequence = 0;
   uint32_t unfinished = 0;
   bool destroyed = false;
-  bool let_go = false;                 // the service has forgotten it
+  bool let_go = false;  // the service has forgotten it
 };
 
 struct offpath_session {
@@ -80,10 +80,10 @@ struct offpath_session {
 
   // All with the mutex held.
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
-  bool submit(offpath_op& op);          // false: no slot or no arena space now
+  bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
   void drain_queue();
-  bool harvest();                       // takes results nobody has asked for yet, to free their slots
+  bool harvest();  // takes results nobody has asked for yet, to free their slots
   void reap_orphans();
   // Takes the result out of the slot if there is one; returns the operation's status.
   offpath_status_t settle(offpath_op& op);
@@ -95,10 +95,10 @@ struct offpath_session {
   offpath::base::Fd socket;
   offpath::session::AttachReply service{};
   pid_t service_pid = 0;
-  uint64_t probe = 0;                   // the service reads it to prove that it may
+  uint64_t probe = 0;  // the service reads it to prove that it may
   std::atomic<bool> lost{false};
   std::string socket_path;
-  uint8_t* fork_mark = nullptr;         // a page the kernel clears in forked children
+  uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
   std::vector<uint32_t> free_slots;
   std::vector<offpath_op*> by_slot;

@@ -25,9 +25,9 @@ using TeamHandle = uint64_t;
 
 // Where a member of a team is served.
 struct Member {
-  bool local = false;             // by this service: then `worker`, else `address`
+  bool local = false;  // by this service: then `worker`, else `address`
   uint32_t worker = 0;
-  std::vector<uint8_t> address;   // of the worker on the fabric
+  std::vector<uint8_t> address;  // of the worker on the fabric
 };
 
 struct TeamSpec {
@@ -35,7 +35,7 @@ struct TeamSpec {
   uint32_t rank = 0;
   std::vector<Member> members;
   ClientId client = 0;
-  uint64_t context = 0;           // given back in the Observer's calls
+  uint64_t context = 0;  // given back in the Observer's calls
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave.
@@ -58,7 +58,7 @@ class Neighbours {
 };
 
 struct Config {
-  size_t chunk_bytes = 56 << 10;       // one segment of UCX over TCP: nothing to assemble
+  size_t chunk_bytes = 56 << 10;   // one segment of UCX over TCP: nothing to assemble
   uint32_t chunks_in_flight = 16;  // per stream
   uint32_t pool_chunks = 128;      // per worker, both directions together
   size_t parked_limit = 1 << 16;   // pulls that came before the operation they ask

@@ -24,11 +24,11 @@ struct Step {
   StepKind kind = StepKind::copy;
   uint32_t peer = 0;
   uint32_t tag = 0;
-  uint32_t waits = 0;             // steps that must be done first
+  uint32_t waits = 0;  // steps that must be done first
   uint64_t source = 0;
   uint64_t target = 0;
   uint64_t bytes = 0;
-  std::vector<uint32_t> next;     // steps that wait for this one
+  std::vector<uint32_t> next;  // steps that wait for this one
 };
 
 struct Export {
@@ -63,7 +63,7 @@ class Graph {
 
   std::vector<Step> steps;
   std::vector<Export> exports;
-  bool ordered_exports = false;   // does any export wait for a step?
+  bool ordered_exports = false;  // does any export wait for a step?
 
   // Index of the export to `peer` under `tag`, or kNoStep. After seal().
   uint32_t find_export(uint32_t peer, uint32_t tag) const {

@@ -12,7 +12,8 @@ void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) {
   State& s = *state_;
   const auto message = wire::decode(header);
   // An offer names memory of this node: only a neighbour may make one.
-  if (!message.ok() || message.value().kind == Kind::offer || (!payload.empty() && message.value().kind != Kind::data)) {
+  if (!message.ok() || message.value().kind == Kind::offer ||
+      (!payload.empty() && message.value().kind != Kind::data)) {
     if (++s.refused == 1) base::log_write(base::LogLevel::warn, "refused a message %s", message.status().text());
     return;
   }
@@ -210,8 +211,8 @@ void Engine::State::handle_fail(const Message& message) {
   const auto code = static_cast<offpath_status_t>(message.status < 0 ? message.status : OFFPATH_ERR_INTERNAL);
   const uint32_t peer = it->second.operation->graph.steps[it->second.step].peer;
   it->second.operation->begun.insert(peer);
-  finish_pull(message.pull_id, Status::error(code, "member %u cannot send its block: %s", peer,
-                                             offpath_status_string(code)));
+  finish_pull(message.pull_id,
+              Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)));
 }
 
 void Engine::State::handle_lost(const Message& message) {

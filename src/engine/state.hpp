@@ -44,20 +44,20 @@ struct Team {
   TeamSpec spec;
   TeamHandle handle = 0;
   std::shared_ptr<memory::Memory> memory;
-  std::vector<int64_t> peers;                       // fabric peer by rank, -1: not connected yet
-  std::vector<uint8_t> lost;                        // by rank
-  bool dead = false;                                // a member's process is gone
+  std::vector<int64_t> peers;  // fabric peer by rank, -1: not connected yet
+  std::vector<uint8_t> lost;   // by rank
+  bool dead = false;           // a member's process is gone
   bool said_hello = false;
   bool removed = false;
   uint64_t next_sequence = 0;
-  std::map<uint64_t, Operation*> operations;        // unfinished, by sequence
-  std::multimap<uint64_t, wire::Message> parked;    // pulls by the sequence they ask for
+  std::map<uint64_t, Operation*> operations;      // unfinished, by sequence
+  std::multimap<uint64_t, wire::Message> parked;  // pulls by the sequence they ask for
 };
 
 // One block under way to a remote receiver.
 struct Stream {
   uint64_t id = 0;
-  Operation* operation = nullptr;   // null: given up, only waits for its chunks in flight
+  Operation* operation = nullptr;  // null: given up, only waits for its chunks in flight
   std::shared_ptr<memory::Memory> memory;
   uint32_t export_index = 0;
   fabric::Peer peer = 0;
@@ -72,16 +72,16 @@ struct Stream {
 struct Pull {
   Operation* operation = nullptr;
   uint32_t step = 0;
-  uint64_t received = 0;            // placed, or being fetched
+  uint64_t received = 0;  // placed, or being fetched
   uint64_t placed = 0;
-  uint64_t total = UINT64_MAX;      // known with the first chunk
+  uint64_t total = UINT64_MAX;  // known with the first chunk
 };
 
 // A copy this engine makes itself, chunk by chunk: own block, or a neighbour's block.
 struct LocalCopy {
   uint64_t operation_id = 0;
   uint32_t step = 0;
-  uint64_t pull_id = 0;             // 0: a copy step
+  uint64_t pull_id = 0;  // 0: a copy step
   std::shared_ptr<memory::Memory> source_memory;
   uint64_t source = 0;
   uint64_t target = 0;
@@ -100,8 +100,8 @@ struct PageAlignedDelete {
 struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
   bool outgoing = false;
-  uint64_t stream = 0;              // outgoing
-  uint64_t pull_id = 0;             // incoming
+  uint64_t stream = 0;   // outgoing
+  uint64_t pull_id = 0;  // incoming
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
@@ -119,7 +119,8 @@ struct TeamKey {
 };
 
 struct Engine::State {
-  State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o) : config(c), fabric(f), neighbours(n), observer(o) {}
+  State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o)
+      : config(c), fabric(f), neighbours(n), observer(o) {}
 
   // engine.cpp
   void start_step(Operation& operation, uint32_t step);

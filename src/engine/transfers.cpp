@@ -43,8 +43,7 @@ bool Engine::State::move_streams() {
     if (it == streams.end()) it = streams.begin();
     Stream& stream = it->second;
     const uint64_t id = it->first;
-    if (stream.operation == nullptr || stream.offset == stream.bytes ||
-        stream.in_flight >= config.chunks_in_flight) {
+    if (stream.operation == nullptr || stream.offset == stream.bytes || stream.in_flight >= config.chunks_in_flight) {
       ++it;
       continue;
     }
@@ -208,8 +207,7 @@ void Engine::State::finish_pull(uint64_t pull_id, Status status, Fault fault) {
   if (!status.ok()) done.status = fault == Fault::source ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_ERR_STATE;
   send(team, step.peer, done);
   if (status.ok()) {
-    observer.on_pulled(team.spec.client, operation.context, step.peer, pull.placed,
-                       team.spec.members[step.peer].local);
+    observer.on_pulled(team.spec.client, operation.context, step.peer, pull.placed, team.spec.members[step.peer].local);
   } else if (operation.status.ok()) {
     operation.status = status;
   }

@@ -30,9 +30,11 @@ class CmaMemory : public Memory {
       iovec there{reinterpret_cast<void*>(address + moved), bytes - moved};
       const ssize_t got = call(process_, &here, 1, &there, 1, 0);
       if (got < 0 && errno == EPERM) {
-        return Status::system_error(OFFPATH_ERR_PERMISSION, errno, "the service may not %s the memory of process %d "
+        return Status::system_error(OFFPATH_ERR_PERMISSION, errno,
+                                    "the service may not %s the memory of process %d "
                                     "(ptrace is restricted). Allow it with kernel.yama.ptrace_scope=0 or 1, or "
-                                    "CAP_SYS_PTRACE in containers", verb, process_);
+                                    "CAP_SYS_PTRACE in containers",
+                                    verb, process_);
       }
       if (got < 0 && errno == ESRCH) {
         return Status::error(OFFPATH_ERR_PEER_LOST, "process %d is gone", process_);

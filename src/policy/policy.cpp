@@ -19,8 +19,8 @@ constexpr CollectiveInfo kCollectives[] = {
     {Collective::ialltoallv, "ialltoallv", true},
 };
 
-// Measured in the lab (docs/performance.md): up to 128 KiB per peer the socket buffers hide the transfer by themselves, from
-// 256 KiB on they do not. Inside one node it is a memory copy.
+// Measured in the lab (docs/performance.md): up to 128 KiB per peer the socket buffers hide the transfer by themselves,
+// from 256 KiB on they do not. Inside one node it is a memory copy.
 constexpr Row kMeasured[] = {
     {Collective::ialltoall, 256 * kKiB, kUnlimitedBytes, 2, Path::dpu},
     {Collective::ialltoallv, 0, kUnlimitedBytes, 2, Path::dpu},

@@ -34,8 +34,10 @@ int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
   int listening = -1;
   int token_fd = -1;
-  CLI::App app("Offpath's service: moves communication for the processes of one job on this node.\n"
-               "Clients start it by themselves; see 'offpath run --help'.", "offpathd");
+  CLI::App app(
+      "Offpath's service: moves communication for the processes of one job on this node.\n"
+      "Clients start it by themselves; see 'offpath run --help'.",
+      "offpathd");
   app.set_version_flag("--version", "offpathd " OFFPATH_VERSION);
   app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)")->required();
   app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->required();
@@ -46,7 +48,8 @@ int main(int argc, char** argv) {
 
   signal(SIGPIPE, SIG_IGN);
   options.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
-  options.engine.chunk_bytes = Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
+  options.engine.chunk_bytes =
+      Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
   options.coalesce = std::chrono::microseconds(

@@ -21,11 +21,13 @@ Status bind_this_thread(const std::string& cores) {
   hwloc_bitmap_t set = hwloc_bitmap_alloc();
   Status status;
   if (hwloc_bitmap_list_sscanf(set, cores.c_str()) != 0 || hwloc_bitmap_iszero(set)) {
-    status = Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7",
-                           cores.c_str());
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7", cores.c_str());
   } else if (hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD) != 0) {
-    status = Status::system_error(OFFPATH_ERR_ARGUMENT, errno, "cannot run on cores %.60s (they do not exist or this "
-                                  "job may not use them)", cores.c_str());
+    status = Status::system_error(OFFPATH_ERR_ARGUMENT, errno,
+                                  "cannot run on cores %.60s (they do not exist or this "
+                                  "job may not use them)",
+                                  cores.c_str());
   }
   hwloc_bitmap_free(set);
   return status;

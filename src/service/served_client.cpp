@@ -52,7 +52,8 @@ bool ServedClient::take_submission(engine::Engine& engine) {
       status = Status::error(OFFPATH_ERR_ARGUMENT, "unknown operation kind %u", slot.kind);
       view_.finish(*index, status.code());
   }
-  if (!status.ok()) base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
+  if (!status.ok())
+    base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   return true;
 }
 
@@ -65,8 +66,8 @@ Status ServedClient::create_team(const Slot& slot) {
   spec.client = id_;
   spec.context = slot.team;
   for (uint32_t rank = 0; rank < arguments->size; ++rank) {
-    const auto bytes = std::span(arguments->addresses).subspan(size_t{rank} * arguments->address_stride,
-                                                               arguments->address_stride);
+    const auto bytes =
+        std::span(arguments->addresses).subspan(size_t{rank} * arguments->address_stride, arguments->address_stride);
     auto address = session::MemberAddress::decode(bytes);
     if (!address.ok()) return address.status();
     spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
@@ -93,8 +94,8 @@ Status ServedClient::post_operation(uint32_t index, const Slot& entry) {
   engine::Graph graph =
       arguments->kind == OpKind::alltoall
           ? ops::expand_alltoall({rank, size, arguments->send, arguments->recv, arguments->block_bytes, copy_own})
-          : ops::expand_alltoallv({rank, arguments->send, arguments->recv, arguments->send_bytes,
-                                   arguments->recv_bytes, arguments->send_displs, arguments->recv_displs, copy_own});
+          : ops::expand_alltoallv({rank, arguments->send, arguments->recv, arguments->send_bytes, arguments->recv_bytes,
+                                   arguments->send_displs, arguments->recv_displs, copy_own});
   slot.pulls_left.store(static_cast<uint32_t>(graph.steps.size()), std::memory_order_relaxed);
   slot.exports_left.store(static_cast<uint32_t>(graph.exports.size()), std::memory_order_relaxed);
   // From here on the operation counts as begun, whatever happens to this process.
@@ -125,7 +126,8 @@ void ServedClient::on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool 
 }
 
 void ServedClient::on_finished(uint64_t slot, const Status& status) {
-  if (!status.ok()) base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
+  if (!status.ok())
+    base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   view_.finish(static_cast<uint32_t>(slot), status.code());
 }
 

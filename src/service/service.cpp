@@ -100,7 +100,8 @@ void Service::refuse(int listening, const Status& reason) {
     Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
     // Read first: closing a socket with something unread takes the answer away from the other side.
     session::AttachRequest request{};
-    [[maybe_unused]] const auto asked = session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
+    [[maybe_unused]] const auto asked =
+        session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
     session::AttachReply reply{};
     reply.version = session::kLinkVersion;
     fill_refusal(reply, reason);
@@ -125,7 +126,8 @@ void Service::attach(int listening) {
   } else if (credentials->uid != getuid()) {
     status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another user");
   } else if (request.version != session::kLinkVersion) {
-    status = Status::error(OFFPATH_ERR_NO_SERVICE, "library and service are of different releases. Install them together");
+    status =
+        Status::error(OFFPATH_ERR_NO_SERVICE, "library and service are of different releases. Install them together");
   } else if (!same_token(request.token, options_.token)) {
     status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another job");
   }
@@ -146,7 +148,8 @@ void Service::attach(int listening) {
     uint64_t value = 0;
     status = memory->read(&value, header.probe_address, sizeof(value));
     if (status.ok() && value != header.probe_value) {
-      status = Status::error(OFFPATH_ERR_PERMISSION, "the service reads another process than its client (different "
+      status = Status::error(OFFPATH_ERR_PERMISSION,
+                             "the service reads another process than its client (different "
                              "process id namespaces). Run both in one");
     }
   }

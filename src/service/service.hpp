@@ -19,13 +19,13 @@
 namespace offpath::service {
 
 struct ServiceOptions {
-  std::string cores;             // empty: wherever the system likes
+  std::string cores;  // empty: wherever the system likes
   uint32_t workers = 1;
-  bool shares_cores = false;     // with the application
+  bool shares_cores = false;             // with the application
   std::chrono::nanoseconds coalesce{0};  // see Worker::Options
   int first_client_timeout_ms = 30000;
   engine::Config engine;
-  std::string socket_path;       // removed at the end
+  std::string socket_path;  // removed at the end
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};
 };
 

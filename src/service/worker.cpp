@@ -83,7 +83,8 @@ void Worker::run(std::function<void()> task) {
     tasks_.push_back(std::move(task));
   }
   const uint64_t one = 1;
-  if (first) [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
+  if (first) [[maybe_unused]]
+    const ssize_t written = write(alarm_.get(), &one, sizeof(one));
 }
 
 void Worker::send(const wire::Message& message) {
@@ -200,7 +201,8 @@ void Worker::drop_client(ClientId id, bool detached) {
     }
   }
   engine_->remove_client(id);
-  if (detached) [[maybe_unused]] const auto status = session::send_message(client->socket(), &session::kDetached, 1);
+  if (detached) [[maybe_unused]]
+    const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
   on_gone_(id);
 }

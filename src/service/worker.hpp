@@ -65,7 +65,7 @@ class Worker : public engine::Observer {
   std::vector<uint8_t> address_;
   std::unique_ptr<engine::Engine> engine_;
   std::function<void(engine::ClientId)> on_gone_;
-  base::Fd epoll_;      // everything: clients_epoll_ and the fabric
+  base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;

@@ -32,18 +32,18 @@ enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own block alone
 
 struct alignas(64) Slot {
-  Atomic32 state;          // SlotState
-  uint32_t kind;           // OpKind
-  int32_t status;          // offpath_status_t, valid when done
+  Atomic32 state;  // SlotState
+  uint32_t kind;   // OpKind
+  int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
-  uint64_t team;           // arena offset of the TeamRecord
-  uint64_t sequence;       // of the operation in its team, from 0
-  uint64_t send;           // client addresses
+  uint64_t team;      // arena offset of the TeamRecord
+  uint64_t sequence;  // of the operation in its team, from 0
+  uint64_t send;      // client addresses
   uint64_t recv;
-  uint64_t block_bytes;    // alltoall
-  uint64_t arrays;         // alltoallv: arena offset of u64 send_bytes[P], i64 send_displs[P], recv_bytes, recv_displs
-  uint64_t progress;       // arena offset of u8[P]: bits kPulled, kServed
-  Atomic32 pulls_left;     // for a person (offpath_op_describe) and for a successor service
+  uint64_t block_bytes;  // alltoall
+  uint64_t arrays;       // alltoallv: arena offset of u64 send_bytes[P], i64 send_displs[P], recv_bytes, recv_displs
+  uint64_t progress;     // arena offset of u8[P]: bits kPulled, kServed
+  Atomic32 pulls_left;   // for a person (offpath_op_describe) and for a successor service
   Atomic32 exports_left;
   uint64_t reserved[5];
 };
@@ -58,9 +58,9 @@ struct TeamRecord {
   uint32_t size;
   uint32_t address_stride;
   Atomic32 broken;
-  Atomic64 started;        // operations begun by the service
-  uint64_t addresses;      // arena offset, size x address_stride bytes
-  uint64_t lost;           // arena offset of u8[size], set by the service
+  Atomic64 started;    // operations begun by the service
+  uint64_t addresses;  // arena offset, size x address_stride bytes
+  uint64_t lost;       // arena offset of u8[size], set by the service
 };
 static_assert(sizeof(TeamRecord) == 56);
 
@@ -80,14 +80,14 @@ struct SegmentHeader {
   uint64_t ring_offset;
   uint64_t slots_offset;
   uint64_t arena_offset;
-  uint64_t probe_address;             // in the client's private memory, holds probe_value: can the service read it?
+  uint64_t probe_address;  // in the client's private memory, holds probe_value: can the service read it?
   uint64_t probe_value;
-  alignas(64) Atomic32 submitted;     // client
-  alignas(64) Atomic32 consumed;      // service
-  alignas(64) Atomic32 worker_sleeps; // service: ring the doorbell after advancing `submitted`
-  alignas(64) Atomic32 events;        // service: +1 per finished operation; futex word
-  Atomic32 waiters;                   // client threads asleep on `events`
-  alignas(64) Counters counters;      // service
+  alignas(64) Atomic32 submitted;      // client
+  alignas(64) Atomic32 consumed;       // service
+  alignas(64) Atomic32 worker_sleeps;  // service: ring the doorbell after advancing `submitted`
+  alignas(64) Atomic32 events;         // service: +1 per finished operation; futex word
+  Atomic32 waiters;                    // client threads asleep on `events`
+  alignas(64) Counters counters;       // service
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

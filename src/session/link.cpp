@@ -35,7 +35,8 @@ Result<std::string> runtime_folder() {
       (info.st_mode & 077) != 0) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "%.100s is not a folder only its owner can use (others could pose as the service). Remove it, "
-                         "or set OFFPATH_RUNTIME_DIR", folder.c_str());
+                         "or set OFFPATH_RUNTIME_DIR",
+                         folder.c_str());
   }
   return folder;
 }
@@ -55,8 +56,10 @@ Result<sockaddr_un> make_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "socket path of %zu characters is too long (limit %zu). Set "
-                         "OFFPATH_RUNTIME_DIR to a shorter one", path.size(), sizeof(address.sun_path) - 1);
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "socket path of %zu characters is too long (limit %zu). Set "
+                         "OFFPATH_RUNTIME_DIR to a shorter one",
+                         path.size(), sizeof(address.sun_path) - 1);
   }
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
@@ -125,7 +128,8 @@ Result<Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms)
   do {
     ready = poll(&wait, 1, timeout_ms);
   } while (ready < 0 && errno == EINTR);
-  if (ready == 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on the local socket within %d ms", timeout_ms);
+  if (ready == 0)
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on the local socket within %d ms", timeout_ms);
   iovec part{data, bytes};
   msghdr message{};
   message.msg_iov = &part;

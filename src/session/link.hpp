@@ -36,10 +36,10 @@ inline constexpr uint32_t kServiceSharesCores = 1;
 struct AttachReply {
   uint32_t version;
   int32_t status;
-  uint32_t flags;             // kServiceSharesCores
+  uint32_t flags;  // kServiceSharesCores
   uint32_t workers;
   uint32_t clients;
-  int32_t process;            // of the service: with a listener made by a client, SO_PEERCRED names that client
+  int32_t process;  // of the service: with a listener made by a client, SO_PEERCRED names that client
   uint32_t address_bytes;
   uint8_t address[OFFPATH_ADDRESS_MAX_BYTES];
   char text[252];

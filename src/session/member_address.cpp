@@ -24,7 +24,8 @@ base::Result<std::vector<uint8_t>> MemberAddress::encode() const {
   if (kFixedBytes + fabric.size() > OFFPATH_ADDRESS_MAX_BYTES) {
     return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                                "the fabric address has %zu bytes, more than fit (too many network devices). Name the "
-                               "ones to use in OFFPATH_UCX_NET_DEVICES", fabric.size());
+                               "ones to use in OFFPATH_UCX_NET_DEVICES",
+                               fabric.size());
   }
   std::vector<uint8_t> out(kFixedBytes + fabric.size());
   std::copy(service.begin(), service.end(), out.begin());

@@ -18,8 +18,10 @@ Result<SegmentView> SegmentView::open(base::Memfd memory) {
   SegmentView view(std::move(memory));
   const SegmentHeader& header = view.header();
   if (header.magic != kMagic || header.version != kVersion) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "session segment has version %u, this service speaks %u (library and "
-                         "service are of different releases). Install them together", header.version, kVersion);
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "session segment has version %u, this service speaks %u (library and "
+                         "service are of different releases). Install them together",
+                         header.version, kVersion);
   }
   if (header.slot_count != kSlotCount || header.segment_bytes != kSegmentBytes || header.ring_offset != kRingOffset ||
       header.slots_offset != kSlotsOffset || header.arena_offset != kArenaOffset) {
@@ -28,9 +30,7 @@ Result<SegmentView> SegmentView::open(base::Memfd memory) {
   return view;
 }
 
-Slot& SegmentView::slot(uint32_t index) const {
-  return reinterpret_cast<Slot*>(memory_.data() + kSlotsOffset)[index];
-}
+Slot& SegmentView::slot(uint32_t index) const { return reinterpret_cast<Slot*>(memory_.data() + kSlotsOffset)[index]; }
 
 std::optional<uint32_t> SegmentView::take_submission() {
   SegmentHeader& head = header();

@@ -39,7 +39,7 @@ class SegmentView {
   static base::Result<SegmentView> open(base::Memfd memory);
 
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
-  Slot& slot(uint32_t index) const;   // index < kSlotCount
+  Slot& slot(uint32_t index) const;  // index < kSlotCount
   // The next submitted slot index, or nothing. Errors (a wild index) disable the ring for ever.
   std::optional<uint32_t> take_submission();
   // The ring held nonsense: the client is broken or hostile.

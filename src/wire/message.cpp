@@ -103,8 +103,10 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of %zu bytes is not Offpath's", in.size());
   }
   if (in[2] != kVersion) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "message has version %u, this service speaks %u (the nodes run different "
-                         "releases). Install the same release on all nodes", in[2], kVersion);
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "message has version %u, this service speaks %u (the nodes run different "
+                         "releases). Install the same release on all nodes",
+                         in[2], kVersion);
   }
   Reader reader(in);
   reader.used = 4;

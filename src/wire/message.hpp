@@ -45,17 +45,17 @@ enum class Kind : uint8_t { hello = 1, pull = 2, data = 3, offer = 4, done = 5, 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
-  TeamId team;             // hello pull done lost
-  uint64_t sequence = 0;   // pull done lost
-  uint32_t from = 0;       // pull done lost: the member whose data it is (lost: who is gone)
-  uint32_t to = 0;         // pull done lost: the member it is for (lost: who is told)
-  uint32_t tag = 0;        // pull done: which of from's exports to `to`
-  int32_t status = 0;      // done fail lost: offpath_status_t
-  uint64_t pull_id = 0;    // pull data offer fail: chosen at random by the receiver
-  uint64_t bytes = 0;      // pull: most that is accepted; data offer: length of the whole block
-  uint64_t offset = 0;     // data: of this chunk in the block
-  uint64_t address = 0;    // offer: in the memory of the sending client
-  uint64_t client = 0;     // offer: the sending client's id in the service
+  TeamId team;            // hello pull done lost
+  uint64_t sequence = 0;  // pull done lost
+  uint32_t from = 0;      // pull done lost: the member whose data it is (lost: who is gone)
+  uint32_t to = 0;        // pull done lost: the member it is for (lost: who is told)
+  uint32_t tag = 0;       // pull done: which of from's exports to `to`
+  int32_t status = 0;     // done fail lost: offpath_status_t
+  uint64_t pull_id = 0;   // pull data offer fail: chosen at random by the receiver
+  uint64_t bytes = 0;     // pull: most that is accepted; data offer: length of the whole block
+  uint64_t offset = 0;    // data: of this chunk in the block
+  uint64_t address = 0;   // offer: in the memory of the sending client
+  uint64_t client = 0;    // offer: the sending client's id in the service
   auto operator<=>(const Message&) const = default;
 };
 

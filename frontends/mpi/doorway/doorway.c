@@ -15,9 +15,9 @@
 
 enum { SLOT_COUNT = 2 * OFFPATH_FUNCTION_COUNT };
 
-extern void *offpath_doorway_slots[SLOT_COUNT] __attribute__((visibility("hidden")));
+extern void* offpath_doorway_slots[SLOT_COUNT] __attribute__((visibility("hidden")));
 
-static const char *const function_names[OFFPATH_FUNCTION_COUNT] = {
+static const char* const function_names[OFFPATH_FUNCTION_COUNT] = {
 #define OFFPATH_MPI_FUNCTION(name) "PMPI_" #name,
 #include "../functions.def"
 #undef OFFPATH_MPI_FUNCTION
@@ -30,57 +30,58 @@ static __thread int resolving __attribute__((tls_model("initial-exec")));
 /* What an intercepted function does in a process that has no MPI, or whose MPI lacks it: MPI_ERR_OTHER or alike. */
 static int no_such_function(void) { return 16; }
 
-static const char *p_name(unsigned long slot) { return function_names[slot / 2]; }
-static const char *mpi_name(unsigned long slot) { return function_names[slot / 2] + 1; }
+static const char* p_name(unsigned long slot) { return function_names[slot / 2]; }
+static const char* mpi_name(unsigned long slot) { return function_names[slot / 2] + 1; }
 
 static int switched_off(void) {
-  const char *value = getenv("OFFPATH_ENABLE");
+  const char* value = getenv("OFFPATH_ENABLE");
   if (value == NULL) return 0;
   return strcmp(value, "0") == 0 || strcasecmp(value, "off") == 0 || strcasecmp(value, "no") == 0 ||
          strcasecmp(value, "false") == 0;
 }
 
 /* One line a job, as far as the launcher tells us the rank. */
-static void warn(const char *reason) {
-  const char *level = getenv("OFFPATH_LOG");
+static void warn(const char* reason) {
+  const char* level = getenv("OFFPATH_LOG");
   if (level != NULL && (strcasecmp(level, "off") == 0 || strcasecmp(level, "error") == 0)) return;
-  static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+  static const char* const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
   for (size_t i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); ++i) {
-    const char *rank = getenv(rank_variables[i]);
+    const char* rank = getenv(rank_variables[i]);
     if (rank != NULL && strcmp(rank, "0") != 0) return;
   }
   char line[640];
-  int length = snprintf(line, sizeof(line) - 1,
-                        "offpath warn: the MPI back end was not loaded, all MPI calls stay native: %s. Reinstall Offpath "
-                        "or set OFFPATH_ENABLE=0",
-                        reason);
+  int length =
+      snprintf(line, sizeof(line) - 1,
+               "offpath warn: the MPI back end was not loaded, all MPI calls stay native: %s. Reinstall Offpath "
+               "or set OFFPATH_ENABLE=0",
+               reason);
   if (length > (int)sizeof(line) - 2) length = sizeof(line) - 2;
   line[length++] = '\n';
   if (write(STDERR_FILENO, line, (size_t)length) < 0) return;
 }
 
-static void *native_function(const offpath_loaded_mpi_t *mpi, unsigned long slot) {
-  void *function = dlsym(mpi->handle, p_name(slot));
-  return function == NULL ? (void *)&no_such_function : function;
+static void* native_function(const offpath_loaded_mpi_t* mpi, unsigned long slot) {
+  void* function = dlsym(mpi->handle, p_name(slot));
+  return function == NULL ? (void*)&no_such_function : function;
 }
 
 /* The MPI_X of a tool that is loaded behind us, or NULL. */
-static void *tool_function(const offpath_loaded_mpi_t *mpi, unsigned long slot) {
+static void* tool_function(const offpath_loaded_mpi_t* mpi, unsigned long slot) {
   Dl_info info;
-  void *next = dlsym(RTLD_NEXT, mpi_name(slot));
+  void* next = dlsym(RTLD_NEXT, mpi_name(slot));
   if (next == NULL || dladdr(next, &info) == 0 || info.dli_fbase == mpi->base) return NULL;
   return next;
 }
 
-static void fill_slots(const offpath_loaded_mpi_t *mpi) {
-  void *handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
+static void fill_slots(const offpath_loaded_mpi_t* mpi) {
+  void* handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
   char reason[512];
   if (!switched_off() && offpath_open_backend(mpi, handlers, OFFPATH_FUNCTION_COUNT, reason, sizeof(reason)) != 0) {
     warn(reason);
     memset(handlers, 0, sizeof(handlers));
   }
   for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
-    void *target = slot % 2 == 0 ? tool_function(mpi, slot) : NULL;
+    void* target = slot % 2 == 0 ? tool_function(mpi, slot) : NULL;
     if (target == NULL) target = handlers[slot / 2];
     if (target == NULL) target = native_function(mpi, slot);
     __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
@@ -88,13 +89,13 @@ static void fill_slots(const offpath_loaded_mpi_t *mpi) {
   resolved = 1;
 }
 
-void *offpath_doorway_resolve(unsigned long slot) {
+void* offpath_doorway_resolve(unsigned long slot) {
   const int saved_errno = errno;
-  void *target = NULL;
+  void* target = NULL;
   if (resolving) {
     /* MPI called by something that runs while the back end is being loaded, on this thread: pass it on as it is. */
     const offpath_loaded_mpi_t mpi = offpath_locate_mpi();
-    target = mpi.handle == NULL ? (void *)&no_such_function : native_function(&mpi, slot);
+    target = mpi.handle == NULL ? (void*)&no_such_function : native_function(&mpi, slot);
   } else {
     resolving = 1;
     pthread_mutex_lock(&resolve_mutex);
@@ -103,7 +104,7 @@ void *offpath_doorway_resolve(unsigned long slot) {
       if (mpi.handle != NULL) fill_slots(&mpi);
     }
     /* No MPI yet: it may be opened later, so nothing is remembered. */
-    target = resolved ? offpath_doorway_slots[slot] : (void *)&no_such_function;
+    target = resolved ? offpath_doorway_slots[slot] : (void*)&no_such_function;
     pthread_mutex_unlock(&resolve_mutex);
     resolving = 0;
   }

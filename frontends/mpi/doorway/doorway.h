@@ -20,18 +20,19 @@
 typedef enum offpath_mpi_kind { OFFPATH_MPI_NONE, OFFPATH_MPI_OPENMPI, OFFPATH_MPI_MPICH } offpath_mpi_kind_t;
 typedef struct offpath_loaded_mpi {
   offpath_mpi_kind_t kind;
-  void *handle; /* from dlopen; kept open */
-  void *base;   /* load address, as dladdr reports it */
+  void* handle; /* from dlopen; kept open */
+  void* base;   /* load address, as dladdr reports it */
 } offpath_loaded_mpi_t;
 
-/* Finds the MPI library among the loaded objects by the symbols they define, also one that was opened with RTLD_LOCAL. */
+/* Finds the MPI library among the loaded objects by the symbols they define, also one that was opened with RTLD_LOCAL.
+ */
 offpath_loaded_mpi_t offpath_locate_mpi(void);
 
 /* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason. */
-int offpath_open_backend(const offpath_loaded_mpi_t *mpi, void **handlers, unsigned count, char *reason,
+int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsigned count, char* reason,
                          size_t reason_capacity);
 
 /* Called by the lazy entries: returns where slot number `slot` jumps to. errno is kept. */
-void *offpath_doorway_resolve(unsigned long slot);
+void* offpath_doorway_resolve(unsigned long slot);
 #endif
 #endif

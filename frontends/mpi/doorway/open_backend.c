@@ -16,26 +16,25 @@ __attribute__((visibility("default"))) uint64_t offpath_frontend_service_cpu_ns(
   return function == NULL ? 0 : function();
 }
 
-int offpath_open_backend(const offpath_loaded_mpi_t *mpi, void **handlers, unsigned count, char *reason,
+int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsigned count, char* reason,
                          size_t reason_capacity) {
   Dl_info own;
   char path[PATH_MAX];
-  if (dladdr((const void *)&offpath_open_backend, &own) == 0 || own.dli_fname == NULL) {
+  if (dladdr((const void*)&offpath_open_backend, &own) == 0 || own.dli_fname == NULL) {
     snprintf(reason, reason_capacity, "own folder unknown");
     return -1;
   }
-  const char *slash = strrchr(own.dli_fname, '/');
+  const char* slash = strrchr(own.dli_fname, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - own.dli_fname + 1);
-  const char *name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : "mpich";
+  const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : "mpich";
   snprintf(path, sizeof(path), "%.*sliboffpath_mpi_%s.so", folder, own.dli_fname, name);
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
-    const char *text = dlerror();
+    const char* text = dlerror();
     snprintf(reason, reason_capacity, "%s", text == NULL ? path : text);
     return -1;
   }
-  offpath_backend_open_function *open_function =
-      (offpath_backend_open_function *)dlsym(library, OFFPATH_BACKEND_OPEN);
+  offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
   offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway", path);

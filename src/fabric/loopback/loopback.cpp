@@ -46,8 +46,7 @@ class LoopbackFabric : public Fabric {
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
     const bool reachable = !network_.gone[peer] && !network_.gone[index_];
     if (reachable) {
-      network_.inbox[peer].push_back(
-          {index_, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+      network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
     }
     if (!payload.empty()) sent_.push_back({context, reachable});
   }

@@ -27,8 +27,8 @@ std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
 
 ucs_status_t UcxFabric::open() {
   ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
   handler.id = kMessageId;
   handler.cb = on_active_message;
   handler.arg = this;
@@ -75,15 +75,17 @@ base::Result<Peer> UcxFabric::connect(Bytes address) {
   const Peer peer = static_cast<Peer>(connections_.size());
   auto connection = std::make_unique<Connection>(Connection{this, peer, nullptr, false});
   ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_endpoint_error, connection.get()};
   const ucs_status_t status = ucp_ep_create(worker_, &params, &connection->endpoint);
   if (status != UCS_OK) {
-    return base::Status::error(OFFPATH_ERR_PEER_LOST, "cannot reach a peer service: %s. Check OFFPATH_UCX_NET_DEVICES on "
-                               "both nodes", ucs_status_string(status));
+    return base::Status::error(OFFPATH_ERR_PEER_LOST,
+                               "cannot reach a peer service: %s. Check OFFPATH_UCX_NET_DEVICES on "
+                               "both nodes",
+                               ucs_status_string(status));
   }
   connections_.push_back(std::move(connection));
   by_address_.emplace(std::move(key), peer);
@@ -135,8 +137,8 @@ void UcxFabric::on_send_done(void* request, ucs_status_t status, void* user) {
   ucp_request_free(request);
 }
 
-ucs_status_t UcxFabric::on_active_message(void* user, const void* header, size_t header_bytes, void* data,
-                                          size_t bytes, const ucp_am_recv_param_t* param) {
+ucs_status_t UcxFabric::on_active_message(void* user, const void* header, size_t header_bytes, void* data, size_t bytes,
+                                          const ucp_am_recv_param_t* param) {
   auto* self = static_cast<UcxFabric*>(user);
   if (self->receiver_ == nullptr) return UCS_OK;
   const Bytes head(static_cast<const uint8_t*>(header), header_bytes);

@@ -9,7 +9,8 @@
 
 namespace offpath::fabric {
 
-// One per process; must outlive its endpoints. Endpoints may be used by different threads.
+// One per process, created before there are other threads (it sets UCX_* variables); must outlive its endpoints.
+// Endpoints may be used by different threads.
 class UcxContext {
  public:
   static base::Result<std::unique_ptr<UcxContext>> create();

@@ -2,20 +2,58 @@
 #include "fabric/ucx/ucx_endpoint.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
-#include "base/environment.hpp"
-
 #include <ucp/api/ucp.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
 
 namespace offpath::fabric {
 namespace {
 
-using base::Environment;
 using base::Result;
 using base::Status;
 
 Status ucx_error(const char* what, ucs_status_t status) {
-  return Status::error(OFFPATH_ERR_NO_SERVICE, "UCX cannot %s: %s (services need it to reach each other). See 'ucx_info "
-                       "-d' and OFFPATH_UCX_TLS", what, ucs_status_string(status));
+  return Status::error(OFFPATH_ERR_NO_SERVICE,
+                       "UCX cannot %s: %s (services need it to reach each other). See 'ucx_info "
+                       "-d' and OFFPATH_UCX_TLS",
+                       what, ucs_status_string(status));
+}
+
+// What we ask of UCX unless the user has said otherwise.
+struct Preference {
+  const char* name;
+  const char* value;
+};
+
+constexpr Preference kPreferences[] = {
+    // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
+    // queue behind the data on a busy link (measured: docs/performance.md).
+    {"UCX_RNDV_THRESH", "inf"},
+    // When a TCP connection breaks under a zero-copy send, UCX 1.13 completes the send twice and aborts the process.
+    // The
+    // copy it saves is one inside the cache. On RDMA networks set OFFPATH_UCX_ZCOPY_THRESH=auto.
+    {"UCX_ZCOPY_THRESH", "inf"},
+    // A chunk is then one segment, one system call.
+    {"UCX_TCP_TX_SEG_SIZE", "64k"},
+};
+
+// OFFPATH_UCX_X becomes UCX_X of this process, the service: UCX's own prefixes do not reach its transports.
+void set_environment() {
+  constexpr char kPrefix[] = "OFFPATH_UCX_";
+  std::vector<std::string> ours;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, kPrefix, sizeof(kPrefix) - 1) == 0) ours.emplace_back(*entry + strlen("OFFPATH_"));
+  }
+  for (const std::string& entry : ours) {
+    const size_t equals = entry.find('=');
+    setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
+  }
+  for (const Preference& preference : kPreferences) setenv(preference.name, preference.value, 0);
 }
 
 class Context : public UcxContext {
@@ -43,14 +81,10 @@ class Context : public UcxContext {
 }  // namespace
 
 Result<std::unique_ptr<UcxContext>> UcxContext::create() {
+  set_environment();
   ucp_config_t* config = nullptr;
-  ucs_status_t status = ucp_config_read("OFFPATH", nullptr, &config);
+  ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx_error("read its configuration", status);
-  // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
-  // queue behind the data on a busy link (measured: docs/performance.md). A user's own choice stands.
-  if (Environment::text("OFFPATH_UCX_RNDV_THRESH").empty() && Environment::text("UCX_RNDV_THRESH").empty()) {
-    ucp_config_modify(config, "RNDV_THRESH", "inf");
-  }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;

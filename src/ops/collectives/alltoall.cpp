@@ -30,15 +30,24 @@ engine::Graph expand(uint32_t rank, uint32_t size, bool copy_own_block, SendBloc
 
 engine::Graph expand_alltoall(const AlltoallArguments& a) {
   return expand(
-      a.rank, a.size, a.copy_own_block, [&](uint32_t peer) { return Block{a.send + peer * a.block_bytes, a.block_bytes}; },
-      [&](uint32_t peer) { return Block{a.recv + peer * a.block_bytes, a.block_bytes}; });
+      a.rank, a.size, a.copy_own_block,
+      [&](uint32_t peer) {
+        return Block{a.send + peer * a.block_bytes, a.block_bytes};
+      },
+      [&](uint32_t peer) {
+        return Block{a.recv + peer * a.block_bytes, a.block_bytes};
+      });
 }
 
 engine::Graph expand_alltoallv(const AlltoallvArguments& a) {
   return expand(
       a.rank, static_cast<uint32_t>(a.send_bytes.size()), a.copy_own_block,
-      [&](uint32_t peer) { return Block{a.send + static_cast<uint64_t>(a.send_displs[peer]), a.send_bytes[peer]}; },
-      [&](uint32_t peer) { return Block{a.recv + static_cast<uint64_t>(a.recv_displs[peer]), a.recv_bytes[peer]}; });
+      [&](uint32_t peer) {
+        return Block{a.send + static_cast<uint64_t>(a.send_displs[peer]), a.send_bytes[peer]};
+      },
+      [&](uint32_t peer) {
+        return Block{a.recv + static_cast<uint64_t>(a.recv_displs[peer]), a.recv_bytes[peer]};
+      });
 }
 
 }  // namespace offpath::ops

@@ -14,7 +14,7 @@ namespace offpath::ops {
 struct AlltoallArguments {
   uint32_t rank;
   uint32_t size;
-  uint64_t send;         // client addresses, size blocks each
+  uint64_t send;  // client addresses, size blocks each
   uint64_t recv;
   uint64_t block_bytes;
   bool copy_own_block;
@@ -26,8 +26,8 @@ struct AlltoallvArguments {
   uint32_t rank;
   uint64_t send;
   uint64_t recv;
-  std::span<const uint64_t> send_bytes, recv_bytes;    // size entries each
-  std::span<const int64_t> send_displs, recv_displs;   // in bytes
+  std::span<const uint64_t> send_bytes, recv_bytes;   // size entries each
+  std::span<const int64_t> send_displs, recv_displs;  // in bytes
   bool copy_own_block;
 };
 

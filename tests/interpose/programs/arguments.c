@@ -3,13 +3,13 @@
 #include "check.h"
 
 static int handler_calls;
-static void handler(MPI_Comm *comm, int *code, ...) {
+static void handler(MPI_Comm* comm, int* code, ...) {
   (void)comm;
   (void)code;
   ++handler_calls;
 }
 
-static void show(const char *what, int code) {
+static void show(const char* what, int code) {
   int rank, class = -1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Error_class(code, &class);
@@ -17,7 +17,7 @@ static void show(const char *what, int code) {
   handler_calls = 0;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int size;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -37,7 +37,8 @@ int main(int argc, char **argv) {
   show("uncommitted type", MPI_Ialltoall(send, 1, uncommitted, recv, 1, uncommitted, comm, &request));
   show("null communicator", MPI_Ialltoall(send, 1, MPI_INT, recv, 1, MPI_INT, MPI_COMM_NULL, &request));
   counts[1] = -3;
-  show("negative count in array", MPI_Ialltoallv(send, counts, displs, MPI_INT, recv, counts, displs, MPI_INT, comm, &request));
+  show("negative count in array",
+       MPI_Ialltoallv(send, counts, displs, MPI_INT, recv, counts, displs, MPI_INT, comm, &request));
   MPI_Type_free(&uncommitted);
   MPI_Comm_free(&comm);
   MPI_Errhandler_free(&errors);

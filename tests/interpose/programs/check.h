@@ -16,7 +16,7 @@ static inline int value_of(int from, int to, int i, int round) {
   return from * 1000003 + to * 7919 + i * 31 + round * 104729;
 }
 
-static inline void report(const char *name, int ok) {
+static inline void report(const char* name, int ok) {
   int rank, all = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (!ok) fprintf(stderr, "rank %d: %s is wrong\n", rank, name);

@@ -52,7 +52,7 @@ static int all_right(int round) {
 
 static int expected_completions(void) { return OPS + 2 * (OPS / 2); }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_rank(comm, &rank);
@@ -114,7 +114,8 @@ int main(int argc, char **argv) {
 
   start(7);
   for (int slot = SLOTS - 1; slot >= 0; --slot) {
-    if (slot % 2 == 0) MPI_Wait(&requests[slot], &status);
+    if (slot % 2 == 0)
+      MPI_Wait(&requests[slot], &status);
     else
       for (flag = 0; !flag;) MPI_Test(&requests[slot], &flag, MPI_STATUS_IGNORE);
   }
@@ -161,6 +162,7 @@ int main(int argc, char **argv) {
   MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   (void)kept;
-  if (getenv("CHECK_ERRNO") != NULL && (!kept || errno != 4242)) fprintf(stderr, "errno was changed\n"), ++check_failures;
+  if (getenv("CHECK_ERRNO") != NULL && (!kept || errno != 4242))
+    fprintf(stderr, "errno was changed\n"), ++check_failures;
   return finish();
 }

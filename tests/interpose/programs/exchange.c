@@ -8,9 +8,9 @@ static int alltoall(MPI_Comm comm, int count, int in_place, int round) {
   int rank, size, ok = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
-  int *send = malloc(sizeof(int) * (size_t)(count * size + 1));
-  int *recv = malloc(sizeof(int) * (size_t)(count * size + 1));
-  int *from = in_place ? recv : send;
+  int* send = malloc(sizeof(int) * (size_t)(count * size + 1));
+  int* recv = malloc(sizeof(int) * (size_t)(count * size + 1));
+  int* from = in_place ? recv : send;
   for (int p = 0; p < size; ++p)
     for (int i = 0; i < count; ++i) from[p * count + i] = value_of(rank, p, i, round);
   recv[count * size] = 77;
@@ -47,17 +47,21 @@ static int alltoallv(MPI_Comm comm, int scale, int in_place, int round) {
     rd[p] = recv_total;
     recv_total += rc[p] + 2;
   }
-  int *send = malloc(sizeof(int) * (size_t)(send_total + 1));
-  int *recv = malloc(sizeof(int) * (size_t)recv_total);
+  int* send = malloc(sizeof(int) * (size_t)(send_total + 1));
+  int* recv = malloc(sizeof(int) * (size_t)recv_total);
   for (int i = 0; i < recv_total; ++i) recv[i] = -1;
   for (int p = 0; p < size; ++p)
     for (int i = 0; i < sc[p]; ++i) {
-      if (in_place) recv[rd[p] + i] = value_of(rank, p, i, round);
-      else send[sd[p] + i] = value_of(rank, p, i, round);
+      if (in_place)
+        recv[rd[p] + i] = value_of(rank, p, i, round);
+      else
+        send[sd[p] + i] = value_of(rank, p, i, round);
     }
   MPI_Request request;
-  if (in_place) MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, recv, rc, rd, MPI_INT, comm, &request);
-  else MPI_Ialltoallv(send, sc, sd, MPI_INT, recv, rc, rd, MPI_INT, comm, &request);
+  if (in_place)
+    MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, recv, rc, rd, MPI_INT, comm, &request);
+  else
+    MPI_Ialltoallv(send, sc, sd, MPI_INT, recv, rc, rd, MPI_INT, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   int touched = 0;
   for (int p = 0; p < size; ++p)
@@ -102,7 +106,7 @@ static int columns_in_place(MPI_Comm comm) {
   int rank, size, ok = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
-  int *data = malloc(sizeof(int) * (size_t)(N * size));
+  int* data = malloc(sizeof(int) * (size_t)(N * size));
   MPI_Datatype vector, column;
   MPI_Type_vector(N, 1, size, MPI_INT, &vector);
   MPI_Type_create_resized(vector, 0, sizeof(int), &column);
@@ -183,12 +187,12 @@ static int holes_and_order(MPI_Comm comm) {
 }
 
 /* Operations on three communicators, completed in an order that differs between the ranks. */
-static int many_under_way(MPI_Comm *comms, int comm_count, int per_comm) {
+static int many_under_way(MPI_Comm* comms, int comm_count, int per_comm) {
   enum { COUNT = 501 };
   int world, total = comm_count * per_comm, ok = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &world);
-  MPI_Request *requests = malloc(sizeof(MPI_Request) * (size_t)total);
-  int **send = malloc(sizeof(int *) * (size_t)total), **recv = malloc(sizeof(int *) * (size_t)total);
+  MPI_Request* requests = malloc(sizeof(MPI_Request) * (size_t)total);
+  int **send = malloc(sizeof(int*) * (size_t)total), **recv = malloc(sizeof(int*) * (size_t)total);
   for (int step = 0; step < total; ++step) {
     /* each rank walks the communicators from another one on; the order within one is the same everywhere */
     int c = (step / per_comm + world) % comm_count, k = step % per_comm, id = c * per_comm + k, rank, size;
@@ -219,7 +223,7 @@ static int many_under_way(MPI_Comm *comms, int comm_count, int per_comm) {
   return ok;
 }
 
-static void sweep(const char *name, MPI_Comm comm) {
+static void sweep(const char* name, MPI_Comm comm) {
   static const int counts[] = {0, 1, 1023, 70001};
   char label[80];
   int ok = 1, okv = 1;
@@ -233,7 +237,7 @@ static void sweep(const char *name, MPI_Comm comm) {
   report(label, okv);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -2,8 +2,8 @@
  * What a program sees when a service is lost: argument "idle" or "busy". With errors returned, every operation ends, as
  * right data or as an error of a class of Offpath's own with a text that names it, and the program goes on.
  *
- * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO; with a
- * client that loses its service by itself neither is set. */
+ * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
+ * with a client that loses its service by itself neither is set. */
 #include "check.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void let_the_driver_kill(int rank) {
   while (access(go, F_OK) != 0) usleep(1000);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size, ok = 1, failed = 0, right_count = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
         (in_place ? recv : send)[k][i] = value_of(rank, i / count, i % count, 10 * round + k);
     if (round == 1 && !busy) let_the_driver_kill(rank);
     for (int k = 0; k < OPS; ++k) {
-      int code = MPI_Ialltoall(in_place ? MPI_IN_PLACE : send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+      int code =
+          MPI_Ialltoall(in_place ? MPI_IN_PLACE : send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
       if (code != MPI_SUCCESS) fprintf(stderr, "rank %d: the call itself failed\n", rank), ok = 0;
     }
     if (round == 1 && busy) let_the_driver_kill(rank);

@@ -5,12 +5,12 @@
 
 enum { BIG = 8 << 20 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  char *big = malloc(BIG);
+  char* big = malloc(BIG);
   int *send = calloc((size_t)size, sizeof(int)), *recv = calloc((size_t)size, sizeof(int));
   for (int variant = 0; variant < 4; ++variant) {
     int ok = 1;
@@ -22,8 +22,12 @@ int main(int argc, char **argv) {
     MPI_Ialltoall(send, 1, MPI_INT, recv, 1, MPI_INT, MPI_COMM_WORLD, &both[1]);
     int index = 0, count = 0, indices[2], flag = 0;
     switch (variant) {
-      case 0: MPI_Wait(&both[1], MPI_STATUS_IGNORE); break;
-      case 1: MPI_Waitall(2, both, MPI_STATUSES_IGNORE); break;
+      case 0:
+        MPI_Wait(&both[1], MPI_STATUS_IGNORE);
+        break;
+      case 1:
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        break;
       case 2:
         do MPI_Waitany(2, both, &index, MPI_STATUS_IGNORE);
         while (index != 1);
@@ -35,7 +39,7 @@ int main(int argc, char **argv) {
     MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
     for (int i = 0; i < size; ++i) ok &= recv[i] == value_of(i, rank, 0, variant);
     if (rank < 2) ok &= big[0] == 7 && big[BIG - 1] == 7;
-    static const char *const names[] = {"wait", "waitall", "waitany", "waitsome"};
+    static const char* const names[] = {"wait", "waitall", "waitany", "waitsome"};
     report(names[variant], ok);
   }
   free(big);

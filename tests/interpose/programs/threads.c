@@ -8,11 +8,11 @@ enum { THREADS = 4, ROUNDS = 40, COUNT = 257 };
 
 static MPI_Comm comms[THREADS];
 static MPI_Request handed[THREADS];
-static int *handed_data[THREADS];
+static int* handed_data[THREADS];
 static pthread_barrier_t barrier;
 static int bad[THREADS];
 
-static void *work(void *argument) {
+static void* work(void* argument) {
   const int me = (int)(size_t)argument;
   int rank, size;
   MPI_Comm_rank(comms[me], &rank);
@@ -41,7 +41,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int provided;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (provided < MPI_THREAD_MULTIPLE) {
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   pthread_t threads[THREADS];
   pthread_barrier_init(&barrier, NULL, THREADS);
   for (size_t i = 0; i < THREADS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-  for (size_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void *)i);
+  for (size_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
   int ok = 1;
   for (size_t i = 0; i < THREADS; ++i) {
     pthread_join(threads[i], NULL);

@@ -5,13 +5,13 @@
 
 static int ialltoalls, waits;
 
-int MPI_Ialltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                  MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
+int MPI_Ialltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
+                  MPI_Datatype recv_type, MPI_Comm comm, MPI_Request* request) {
   ++ialltoalls;
   return PMPI_Ialltoall(send, send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
-int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   ++waits;
   return PMPI_Wait(request, status);
 }

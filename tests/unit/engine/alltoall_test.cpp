@@ -9,7 +9,7 @@ namespace offpath::testing {
 namespace {
 
 struct Exchange {
-  std::vector<std::vector<uint64_t>> counts;              // [from][to]
+  std::vector<std::vector<uint64_t>> counts;               // [from][to]
   std::vector<std::vector<uint8_t>> send, recv, expected;  // by member
   std::vector<std::vector<int64_t>> send_displs, recv_displs;
 };
@@ -130,7 +130,8 @@ struct Simple {
 Simple post_alltoall(Cluster& cluster, const std::vector<engine::TeamHandle>& team, uint64_t sequence, size_t bytes,
                      const std::set<uint32_t>& absent = {}) {
   const uint32_t size = cluster.ranks();
-  Simple buffers{std::vector(size, std::vector<uint8_t>(size * bytes)), std::vector(size, std::vector<uint8_t>(size * bytes))};
+  Simple buffers{std::vector(size, std::vector<uint8_t>(size * bytes)),
+                 std::vector(size, std::vector<uint8_t>(size * bytes))};
   for (uint32_t rank = 0; rank < size; ++rank) {
     for (size_t i = 0; i < buffers.send[rank].size(); ++i) buffers.send[rank][i] = static_cast<uint8_t>(rank * 31 + i);
     if (absent.contains(rank)) continue;
@@ -156,8 +157,8 @@ TEST(Alltoall, MovesBlocksOfManyChunks) {
   for (uint32_t i = 0; i < 6; ++i) {
     ASSERT_EQ(cluster.outcome(i, 0), OFFPATH_OK);
     for (uint32_t j = 0; j < 6; ++j) {
-      ASSERT_TRUE(std::equal(b.recv[i].begin() + j * 1000, b.recv[i].begin() + (j + 1) * 1000,
-                             b.send[j].begin() + i * 1000));
+      ASSERT_TRUE(
+          std::equal(b.recv[i].begin() + j * 1000, b.recv[i].begin() + (j + 1) * 1000, b.send[j].begin() + i * 1000));
     }
   }
 }
@@ -172,9 +173,11 @@ TEST(Alltoall, LateRankDelaysOnlyThoseThatWaitForIt) {
   };
   const std::vector<int64_t> displs{0, 10, 20, 30};
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    cluster.engine_of(rank).post(team[rank], 0,
-                                 ops::expand_alltoallv({rank, address_of(send[rank].data()), address_of(recv[rank].data()),
-                                                        counts(rank), counts(rank), displs, displs, true}), 0);
+    cluster.engine_of(rank).post(
+        team[rank], 0,
+        ops::expand_alltoallv({rank, address_of(send[rank].data()), address_of(recv[rank].data()), counts(rank),
+                               counts(rank), displs, displs, true}),
+        0);
   }
   cluster.settle();
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
@@ -195,8 +198,12 @@ TEST(Alltoall, SenderOfTooMuchIsTruncatedAtTheReceiver) {
   std::vector<uint8_t> a(100, 1), b(100, 2), ra(100), rb(100);
   const std::vector<int64_t> displs{0, 50};
   const std::vector<uint64_t> fifty{50, 50}, forty{40, 50};
-  cluster.engine_of(0).post(team[0], 0, ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), fifty, fifty, displs, displs, true}), 0);
-  cluster.engine_of(1).post(team[1], 0, ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, forty, displs, displs, true}), 0);
+  cluster.engine_of(0).post(
+      team[0], 0,
+      ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), fifty, fifty, displs, displs, true}), 0);
+  cluster.engine_of(1).post(
+      team[1], 0,
+      ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, forty, displs, displs, true}), 0);
   cluster.settle();
   EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_OK);
   EXPECT_EQ(cluster.outcome(1, 0), OFFPATH_ERR_TRUNCATED);
@@ -210,8 +217,12 @@ TEST(Alltoall, SenderOfLessIsAccepted) {
     std::vector<uint8_t> a(100, 1), b(100, 2), ra(100), rb(100);
     const std::vector<int64_t> displs{0, 50};
     const std::vector<uint64_t> none{50, 0}, fifty{50, 50};
-    cluster.engine_of(0).post(team[0], 0, ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), none, fifty, displs, displs, true}), 0);
-    cluster.engine_of(1).post(team[1], 0, ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, fifty, displs, displs, true}), 0);
+    cluster.engine_of(0).post(
+        team[0], 0,
+        ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), none, fifty, displs, displs, true}), 0);
+    cluster.engine_of(1).post(
+        team[1], 0,
+        ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, fifty, displs, displs, true}), 0);
     cluster.settle();
     EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_OK);
     EXPECT_EQ(cluster.outcome(1, 0), OFFPATH_OK);

@@ -93,12 +93,16 @@ class Cluster : public engine::Observer {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;
     EXPECT_TRUE(first) << "operation finished twice";
   }
-  void on_member_lost(engine::ClientId client, uint64_t team, uint32_t rank) override { lost_[client].insert({team, rank}); }
+  void on_member_lost(engine::ClientId client, uint64_t team, uint32_t rank) override {
+    lost_[client].insert({team, rank});
+  }
 
  private:
   struct Node : engine::Neighbours {
     Node(Cluster& owner, const engine::Config& config)
-        : cluster(owner), fabric(owner.network_.make_endpoint()), engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
+        : cluster(owner),
+          fabric(owner.network_.make_endpoint()),
+          engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
     void send(uint32_t, const wire::Message& message) override { mailbox.push_back(message); }
     std::shared_ptr<memory::Memory> memory_of(engine::ClientId) override { return cluster.memory_; }
     bool step() {

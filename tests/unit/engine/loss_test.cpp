@@ -10,14 +10,16 @@ namespace {
 class Loss : public ::testing::Test {
  protected:
   void post(uint32_t rank, uint64_t sequence) {
-    cluster.engine_of(rank).post(team[rank], sequence,
-                                 ops::expand_alltoall({rank, 4, address_of(send[rank].data()), address_of(recv[rank].data()), kBytes, true}),
-                                 sequence);
+    cluster.engine_of(rank).post(
+        team[rank], sequence,
+        ops::expand_alltoall({rank, 4, address_of(send[rank].data()), address_of(recv[rank].data()), kBytes, true}),
+        sequence);
   }
   static constexpr size_t kBytes = 500;
   Cluster cluster{4, 4, 23};
   std::vector<engine::TeamHandle> team = cluster.make_team({0, 1, 2, 3}, 1);
-  std::vector<std::vector<uint8_t>> send{4, std::vector<uint8_t>(4 * kBytes, 9)}, recv{4, std::vector<uint8_t>(4 * kBytes)};
+  std::vector<std::vector<uint8_t>> send{4, std::vector<uint8_t>(4 * kBytes, 9)},
+      recv{4, std::vector<uint8_t>(4 * kBytes)};
 };
 
 TEST_F(Loss, WhileIdleMeansNotStarted) {
@@ -59,7 +61,9 @@ TEST_F(Loss, AtAnyMomentNobodyHangs) {
     const auto t = c.make_team({0, 1, 2, 3, 4, 5}, 1);
     std::vector<std::vector<uint8_t>> from(6, std::vector<uint8_t>(6 * 150)), to(6, std::vector<uint8_t>(6 * 150));
     for (uint32_t rank = 0; rank < 6; ++rank) {
-      c.engine_of(rank).post(t[rank], 0, ops::expand_alltoall({rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150, true}), 0);
+      c.engine_of(rank).post(
+          t[rank], 0,
+          ops::expand_alltoall({rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150, true}), 0);
     }
     for (uint64_t i = 0; i < seed; ++i) c.step();
     if (seed % 2 == 0) {

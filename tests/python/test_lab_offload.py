@@ -1,0 +1,95 @@
+"""The real thing in a lab: unmodified programs, services in their own namespaces, both MPIs, and services that die."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from conftest import LIMIT_S, requires_root
+from offpath.lab import Lab
+from offpath.paths import paths
+
+pytestmark = requires_root
+MPIS = ("openmpi", "mpich")
+EVERYTHING = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu,ialltoallv:dpu"}
+
+
+@pytest.fixture(scope="module", params=(2, 4), ids=lambda nodes: f"{nodes}nodes")
+def lab(request):
+    with Lab(nodes=request.param, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        yield lab
+
+
+@pytest.mark.parametrize("ppn", (1, 2))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_every_byte_arrives(lab, mpi, ppn):
+    bench = paths().bench / mpi / "alltoall"
+    argv = [str(bench), "--verify", "--repeats", "1", "--warmup", "0", "--work-ns"]
+    for extra in (["1000,1000,1000", "--sizes", "1,1000,300000"],
+                  ["1000", "--sizes", "70000", "--collective", "ialltoallv"]):
+        result = lab.mpirun(mpi, ppn, [*argv, *extra], offload=True, env=EVERYTHING, timeout=LIMIT_S)
+        assert result.returncode == 0, result.stderr
+        assert len(result.stats) == ppn * lab.plan.node_count
+        assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+        assert all(rank["pulled_bytes"] > 0 for rank in result.stats), "nothing crossed the wire"
+        assert ppn == 1 or all(rank["local_bytes"] > 0 for rank in result.stats), "nothing stayed in the node"
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_the_fft_is_the_same(lab, mpi, tmp_path):
+    checksums = []
+    for offload in (False, True):
+        out = tmp_path / f"{offload}.json"
+        argv = [str(paths().apps / mpi / "fft3d"), "--n", "36", "--repeats", "2", "--json", str(out)]
+        result = lab.mpirun(mpi, 1, argv, offload=offload, env=EVERYTHING if offload else {}, timeout=LIMIT_S)
+        assert result.returncode == 0, result.stderr
+        checksums.append(out.read_text().split('"checksum"')[1].split(",")[0])
+    assert checksums[0] == checksums[1]
+
+
+def kill_one_service(ready: Path, go: Path, stop: threading.Event) -> None:
+    while not ready.exists() and not stop.is_set():
+        time.sleep(0.01)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            ours = str(paths().service) in (entry / "cmdline").read_text().split("\0")
+            here = str(ready).encode() in (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if ours and here:
+            os.kill(int(entry.name), signal.SIGKILL)
+            break
+    go.touch()
+
+
+@pytest.mark.parametrize("mode", ("idle", "busy"))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_service_of_one_node_is_killed(lab, mpi, mode, tmp_path):
+    """Idle: the program goes on natively. Busy: errors or right data on every rank, and nobody hangs."""
+    if lab.plan.node_count != 2:
+        pytest.skip("once is enough")
+    program = paths().prefix / "tests" / "interpose" / mpi / "lost"
+    ready, go, stop = tmp_path / "ready", tmp_path / "go", threading.Event()
+    killer = threading.Thread(target=kill_one_service, args=(ready, go, stop))
+    killer.start()
+    try:
+        env = EVERYTHING | {"LOST_READY": str(ready), "LOST_GO": str(go)}
+        result = lab.mpirun(mpi, 1, [str(program), mode], offload=True, env=env, timeout=LIMIT_S)
+    finally:
+        stop.set()
+        killer.join()
+    assert result.returncode == 0, result.stderr + result.stdout
+    failed = sum(rank["failed_count"] for rank in result.stats)
+    assert (failed == 0) if mode == "idle" else (failed > 0), result.stderr
+    assert result.stderr.count("was lost") == 1, result.stderr
+
+
+def test_nothing_is_left(lab):
+    listing = subprocess.run(["pgrep", "-a", "-x", "offpathd"], capture_output=True, text=True).stdout
+    assert lab.name not in listing
