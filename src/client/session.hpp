@@ -44,6 +44,8 @@ struct offpath_op {
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
   bool freed = false;
   uint32_t test_count = 0;
+
+  void copy_own_block();  // once
 };
 
 struct offpath_team {

@@ -160,8 +160,10 @@ bool Worker::nap() {
   if (nap_ == kShortestNap) return false;
   const timespec length{0, static_cast<long>(nap_.count())};
   epoll_event event;
-  if (epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr) > 0) poll_events(clients_epoll_.get(), 0);
-  return true;
+  const int ready = epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr);
+  if (ready < 0 && errno == ENOSYS) options_.coalesce = {};  // before Linux 5.11
+  if (ready > 0) poll_events(clients_epoll_.get(), 0);
+  return ready >= 0;
 }
 
 void Worker::poll_events(int epoll, int timeout_ms) {
