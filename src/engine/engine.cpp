@@ -125,7 +125,7 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   for (const Message& message : waiting) {
     if (s.operations.contains(id)) s.serve(operation, message);  // serving can end it
   }
-  for (uint32_t step = 0; step < operation.graph.steps.size() && s.operations.contains(id); ++step) {
+  for (uint32_t step = 0; s.operations.contains(id) && step < operation.graph.steps.size(); ++step) {
     if (operation.graph.steps[step].waits == 0 && !operation.step_done[step]) s.start_step(operation, step);
   }
   if (s.operations.contains(id)) s.finish_if_done(operation);
