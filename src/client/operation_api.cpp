@@ -204,7 +204,6 @@ void offpath_op_free(offpath_op_t* op) {
   }
   std::lock_guard lock(session.mutex);
   if (session.settle(*op) == OFFPATH_IN_PROGRESS) {
-    op->freed = true;
     session.orphans.push_back(std::move(owned));
   }
   session.drain_queue();

@@ -42,7 +42,6 @@ struct offpath_op {
   uint64_t arrays_offset = 0;
   uint64_t progress_offset = 0;
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
-  bool freed = false;
   uint32_t test_count = 0;
 
   void copy_own_block();  // once

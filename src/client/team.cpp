@@ -25,7 +25,6 @@ offpath_status_t post_silent(offpath_session& session, offpath_team& team, layou
   op->session = &session;
   op->team = &team;
   op->kind = kind;
-  op->freed = true;
   return session.post(std::move(op), nullptr);
 }
 

@@ -42,6 +42,7 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   if (const auto early = s.early.find(key); early != s.early.end()) {
     const std::vector<Message> messages = std::move(early->second);
     s.early.erase(early);
+    std::erase(s.early_order, key);
     s.early_count -= messages.size();
     for (const Message& message : messages) s.handle_pull(message);
   }

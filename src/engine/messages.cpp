@@ -102,11 +102,15 @@ void Engine::State::handle_pull(const Message& message) {
     team->parked.emplace(message.sequence, message);
     return;
   }
+  refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
+}
+
+void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
   Message fail;
   fail.kind = Kind::fail;
-  fail.pull_id = message.pull_id;
-  fail.status = OFFPATH_ERR_NOT_STARTED;
-  send(*team, message.to, fail);
+  fail.pull_id = pull_id;
+  fail.status = status;
+  send(team, rank, fail);
 }
 
 // A member asks for its block of an operation that is posted here.
@@ -126,11 +130,7 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   if (progress.state != ExportState::open) return;  // asked before
   progress.pull_id = message.pull_id;
   if (block.bytes > message.bytes) {
-    Message fail;
-    fail.kind = Kind::fail;
-    fail.pull_id = message.pull_id;
-    fail.status = OFFPATH_ERR_TRUNCATED;
-    send(*operation.team, message.to, fail);
+    refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_TRUNCATED);
     resolve_export(operation, index);
     return finish_if_done(operation);
   }
@@ -197,8 +197,9 @@ void Engine::State::handle_done(const Message& message) {
   if (index == kNoStep || operation.exports[index].state == ExportState::resolved) return;
   resolve_export(operation, index);
   // A neighbour that read our memory itself is the only one to know that it could not.
-  if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local && operation.status.ok()) {
-    operation.status = Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to);
+  if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local) {
+    operation.note_failure(
+        Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
   }
   observer.on_served(team->spec.client, operation.context, message.to, operation.graph.exports[index].bytes,
                      team->spec.members[message.to].local);

@@ -34,6 +34,11 @@ struct Operation {
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
   base::Status status;
+
+  // The first failure is the one that is reported.
+  void note_failure(const base::Status& failure) {
+    if (status.ok()) status = failure;
+  }
 };
 
 struct ClientState {
@@ -99,7 +104,6 @@ struct PageAlignedDelete {
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  bool outgoing = false;
   uint64_t stream = 0;   // outgoing
   uint64_t pull_id = 0;  // incoming
   uint64_t offset = 0;
@@ -142,6 +146,8 @@ struct Engine::State {
   void handle_fail(const wire::Message& message);
   void handle_lost(const wire::Message& message);
   void send(Team& team, uint32_t rank, const wire::Message& message);
+  // Tells member `rank` that its pull will not be served, and why.
+  void refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status);
   // UINT32_MAX, and a loss to be reported, when the member cannot be reached.
   fabric::Peer peer_of(Team& team, uint32_t rank);
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);

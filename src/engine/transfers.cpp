@@ -70,12 +70,8 @@ bool Engine::State::send_chunk(Stream& stream) {
       give_back(chunk);
       Operation& operation = *stream.operation;
       const uint32_t index = stream.export_index;
-      Message fail;
-      fail.kind = Kind::fail;
-      fail.pull_id = stream.pull_id;
-      fail.status = status.code();
-      send(*operation.team, operation.graph.exports[index].peer, fail);
-      if (operation.status.ok()) operation.status = status;
+      refuse_pull(*operation.team, operation.graph.exports[index].peer, stream.pull_id, status.code());
+      operation.note_failure(status);
       stream.operation = nullptr;
       if (stream.in_flight == 0) streams.erase(stream.id);
       resolve_export(operation, index);
@@ -84,7 +80,6 @@ bool Engine::State::send_chunk(Stream& stream) {
     }
     payload = chunk->memory.get();
   }
-  chunk->outgoing = true;
   chunk->stream = stream.id;
   Message data;
   data.kind = Kind::data;
@@ -158,7 +153,6 @@ bool Engine::State::place_announced() {
       fabric.drop(next.handle);
       continue;
     }
-    chunk->outgoing = false;
     chunk->pull_id = next.message.pull_id;
     chunk->offset = next.message.offset;
     chunk->bytes = next.bytes;
@@ -208,8 +202,8 @@ void Engine::State::finish_pull(uint64_t pull_id, Status status, Fault fault) {
   send(team, step.peer, done);
   if (status.ok()) {
     observer.on_pulled(team.spec.client, operation.context, step.peer, pull.placed, team.spec.members[step.peer].local);
-  } else if (operation.status.ok()) {
-    operation.status = status;
+  } else {
+    operation.note_failure(status);
   }
   finish_step(operation, pull.step);
   finish_if_done(operation);
@@ -248,7 +242,7 @@ bool Engine::State::move_local_copies() {
     pulls.at(copy.pull_id).placed = copy.offset;
     finish_pull(copy.pull_id, status, fault);
   } else {
-    if (!status.ok() && operation.status.ok()) operation.status = status;
+    if (!status.ok()) operation.note_failure(status);
     if (status.ok()) {
       observer.on_pulled(operation.team->spec.client, operation.context, operation.team->spec.rank, copy.bytes, true);
     }

@@ -72,10 +72,9 @@ Status ServedClient::create_team(const Slot& slot) {
     if (!address.ok()) return address.status();
     spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
   }
-  const ServedTeam team{0, arguments->rank, arguments->size, 0};
   const auto handle = engine_->add_team(std::move(spec));
   if (!handle.ok()) return handle.status();
-  teams_[slot.team] = {handle.value(), team.rank, team.size, 0};
+  teams_[slot.team] = {handle.value(), arguments->rank, arguments->size, 0};
   return {};
 }
 

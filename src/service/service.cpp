@@ -55,7 +55,6 @@ Status Service::start() {
     auto endpoint = context_->make_endpoint();
     if (!endpoint.ok()) return endpoint.status();
     Worker::Options worker;
-    worker.index = i;
     worker.cores = options_.cores;
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
     worker.coalesce = options_.coalesce;

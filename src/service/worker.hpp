@@ -19,7 +19,6 @@ namespace offpath::service {
 class Worker : public engine::Observer {
  public:
   struct Options {
-    uint32_t index = 0;
     std::string cores;
     std::chrono::nanoseconds spin{0};
     // While long blocks are under way the fabric is looked at when some 128 KiB have come, at least this often; 0: at
