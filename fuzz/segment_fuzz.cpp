@@ -3,6 +3,7 @@
 // Input: records of 12 bytes, u32 where (top bits: which part of the segment), u64 value.
 #include "session/segment_view.hpp"
 #include "target.hpp"
+#include "../tests/unit/session/client_segment.hpp"
 
 #include <cstring>
 
@@ -16,9 +17,9 @@ struct Word {
 };
 constexpr size_t kWordBytes = 12;
 
-offpath::base::Memfd& segment() {
-  static offpath::base::Memfd memory = std::move(offpath::base::Memfd::create("fuzz", kSegmentBytes).value());
-  return memory;
+testing::ClientSegment& segment() {
+  static testing::ClientSegment client;
+  return client;
 }
 
 size_t place(uint32_t where) {
@@ -37,26 +38,28 @@ size_t place(uint32_t where) {
   }
 }
 
-void fill_header() {
-  auto& head = *reinterpret_cast<SegmentHeader*>(segment().data());
-  head.magic = kMagic;
-  head.version = kVersion;
-  head.slot_count = kSlotCount;
-  head.segment_bytes = kSegmentBytes;
-  head.ring_offset = kRingOffset;
-  head.slots_offset = kSlotsOffset;
-  head.arena_offset = kArenaOffset;
-}
-
 bool inside(const uint8_t* begin, uint64_t count, const SegmentView& view) {
   const auto* base = reinterpret_cast<const uint8_t*>(&view.header());
   return begin >= base + kArenaOffset && begin + count <= base + kSegmentBytes;
 }
 
+void check(const CollectiveArguments& arguments) {
+  FUZZ_REQUIRE(arguments.send.size() == arguments.head.send_count);
+  FUZZ_REQUIRE(arguments.recv.size() == arguments.head.recv_count);
+  FUZZ_REQUIRE(arguments.counts_bytes.size() == arguments.head.counts_count);
+  FUZZ_REQUIRE(arguments.layouts.size() == arguments.head.layouts_count);
+  size_t ranges = 0;
+  for (const LayoutRecord& layout : arguments.layouts) ranges += layout.ranges_count;
+  FUZZ_REQUIRE(arguments.ranges.size() == ranges);
+  for (const auto* blocks : {&arguments.send, &arguments.recv}) {
+    for (const BlockRecord& block : *blocks) FUZZ_REQUIRE(block.layout <= arguments.layouts.size());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  fill_header();
+  segment().fill_header();
   std::vector<size_t> touched;
   uint64_t last = 0;
   for (size_t i = 0; i + kWordBytes <= bytes && i < 64 * kWordBytes; i += kWordBytes) {
@@ -64,11 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     memcpy(&word.where, data + i, 4);
     memcpy(&word.value, data + i + 4, 8);
     touched.push_back(place(word.where));
-    memcpy(segment().data() + touched.back(), &word.value, 8);
+    memcpy(segment().memory.data() + touched.back(), &word.value, 8);
     last = word.value;
   }
-  auto view = SegmentView::open(
-      std::move(offpath::base::Memfd::adopt(offpath::base::Fd(dup(segment().fd())), kSegmentBytes).value()));
+  auto view = SegmentView::open(segment().other_mapping());
   if (view.ok()) {
     for (int i = 0; i < 8; ++i) {
       const auto index = view->take_submission();
@@ -78,10 +80,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       const auto team = view->team_arguments(slot.team);
       if (team.ok()) {
         FUZZ_REQUIRE(team->rank < team->size && team->addresses.size() == size_t{team->size} * team->address_stride);
-        const auto arguments = view->op_arguments(slot, team->size);
-        FUZZ_REQUIRE(!arguments.ok() || arguments->kind != OpKind::alltoallv ||
-                     arguments->recv_displs.size() == team->size);
       }
+      const auto arguments = view->collective_arguments(slot);
+      if (arguments.ok()) check(arguments.value());
       view->finish(*index, OFFPATH_OK);
     }
     for (const uint64_t offset : {last, last & 0x3FFFFFF, kSegmentBytes - (last & 127)}) {
@@ -92,14 +93,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       [[maybe_unused]] const auto team = view->team_arguments(offset);
     }
   }
-  memset(segment().data(), 0, sizeof(SegmentHeader));
-  for (uint32_t i = 0; i < 4; ++i) memset(segment().data() + kSlotsOffset + i * sizeof(Slot), 0, sizeof(Slot));
-  for (const size_t at : touched) memset(segment().data() + at, 0, 8);
+  memset(segment().memory.data(), 0, sizeof(SegmentHeader));
+  for (uint32_t i = 0; i < 4; ++i) memset(segment().memory.data() + kSlotsOffset + i * sizeof(Slot), 0, sizeof(Slot));
+  for (const size_t at : touched) memset(segment().memory.data() + at, 0, 8);
   return 0;
 }
 
 std::vector<std::vector<uint8_t>> fuzz_seeds() {
-  const auto pack = [](std::initializer_list<Word> words) {
+  const auto pack = [](const std::vector<Word>& words) {
     std::vector<uint8_t> out;
     for (const Word& word : words) {
       const auto* where = reinterpret_cast<const uint8_t*>(&word.where);
@@ -110,12 +111,18 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
     return out;
   };
   constexpr uint32_t kSlot = 0x20000000, kArena = 0x30000000, kRing = 0x10000000;
+  std::vector<Word> collective{{64, 1}, {kRing, 0}, {kSlot, 0x300000001}, {kSlot + 32, kArenaOffset + 1024}};
+  const std::vector<uint8_t> record = testing::encode_collective(testing::some_collective());
+  for (uint32_t i = 0; i < record.size(); i += 8) {
+    collective.push_back({kArena + 1024 + i, 0});
+    memcpy(&collective.back().value, &record[i], 8);
+  }
   return {
+      pack(collective),
       pack({{64, 1},
             {kRing, 0},
             {kSlot + 16, kArenaOffset},
-            {kSlot, 0x400000001},
-            {kSlot + 56, kArenaOffset + 1024},
+            {kSlot, 0x100000001},
             {kArena + 16, 0x400000001},
             {kArena + 24, 64},
             {kArena + 40, kArenaOffset + 512},

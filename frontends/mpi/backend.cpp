@@ -8,11 +8,10 @@
 
 namespace {
 
-void* const kHandlers[] = {
-#define OFFPATH_MPI_FUNCTION(name) reinterpret_cast<void*>(&offpath::mpi::handlers::name),
-#include "functions.def"
-#undef OFFPATH_MPI_FUNCTION
-};
+// A persistent collective that this MPI does not have is not ours either.
+void* handler_of(auto* handler, auto* native_function) {
+  return native_function == nullptr ? nullptr : reinterpret_cast<void*>(handler);
+}
 
 uint64_t service_cpu_ns() { return offpath::mpi::job.service_cpu_ns(); }
 
@@ -24,7 +23,9 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   // Opened too late (an MPI used natively before we came): what was built natively stays native.
   int initialized = 0;
   if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
-  for (int i = 0; i < OFFPATH_FUNCTION_COUNT; ++i) backend->handlers[i] = kHandlers[i];
+#define OFFPATH_MPI_FUNCTION(name) \
+  backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
+#include "functions.def"
   backend->service_cpu_ns = &service_cpu_ns;
   return 0;
 }

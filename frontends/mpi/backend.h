@@ -15,7 +15,6 @@ extern "C" {
 enum {
 #define OFFPATH_MPI_FUNCTION(name) OFFPATH_FUNCTION_##name,
 #include "functions.def"
-#undef OFFPATH_MPI_FUNCTION
   OFFPATH_FUNCTION_COUNT
 };
 
@@ -23,7 +22,7 @@ typedef struct offpath_backend {
   uint32_t struct_bytes;
   uint32_t function_count;
   void* mpi;                        /* in: dlopen handle of the loaded MPI library */
-  void** handlers;                  /* out: function_count entries */
+  void** handlers;                  /* out: function_count entries; NULL: the native function */
   uint64_t (*service_cpu_ns)(void); /* out */
 } offpath_backend_t;
 

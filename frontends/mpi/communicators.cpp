@@ -83,31 +83,27 @@ offpath_team_t* create_team(MPI_Comm comm, int rank, const std::vector<int>& mem
   return team;
 }
 
-void build_team(MPI_Comm comm, MPI_Group group) {
-  int rank = 0;
-  int size = 0;
-  native.Comm_rank(comm, &rank);
-  native.Comm_size(comm, &size);
-  const std::vector<int> members = world_ranks(group, size);
-  if (!worth_a_team(members)) return;
-  const ErrorsReturn errors_return(comm);
-  if (!all_agree(comm, offpath_session_alive(job.session()) != 0 && engine.team_count() < kMaxTeams)) return;
-  // Not MPI_Comm_dup: that would run the application's attribute callbacks.
+// The communicator for what goes natively behind the application's back. Not MPI_Comm_dup: that would run its
+// attribute callbacks. MPI_COMM_NULL: it failed. Collective.
+MPI_Comm make_shadow(MPI_Comm comm, MPI_Group group, const Neighborhood* neighborhood) {
   MPI_Comm shadow = MPI_COMM_NULL;
-  const bool has_shadow = native.Comm_create(comm, group, &shadow) == MPI_SUCCESS;
-  if (has_shadow) native.Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);
-  offpath_team_t* handle = create_team(comm, rank, members);
-  const bool able = has_shadow && handle != nullptr && native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
-  if (!all_agree(comm, able)) {
-    offpath_team_destroy(handle);
-    if (has_shadow) native.Comm_free(&shadow);
-    return;
-  }
-  auto team = std::make_unique<Team>(comm, shadow, handle, rank, size);
-  Team* const value = team.get();
-  engine.adopt(std::move(team));
-  native.Comm_set_attr(comm, job.keyval(), value);
+  if (native.Comm_create(comm, group, &shadow) != MPI_SUCCESS) return MPI_COMM_NULL;
+  if (neighborhood != nullptr) shadow = neighborhood->move_to(shadow);
+  if (shadow != MPI_COMM_NULL) native.Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);
+  return shadow;
 }
+
+class Group {
+ public:
+  explicit Group(MPI_Comm comm) { native.Comm_group(comm, &group_); }
+  ~Group() { native.Group_free(&group_); }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  MPI_Group get() const { return group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
 
 }  // namespace
 
@@ -121,6 +117,27 @@ int forget_communicator(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
+std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able) {
+  const Inside inside;
+  const ErrorsReturn errors_return(comm);
+  able = able && offpath_session_alive(job.session()) != 0 && engine.team_count() < kMaxTeams;
+  if (!all_agree(comm, able)) return nullptr;
+  int rank = 0;
+  int size = 0;
+  native.Comm_rank(comm, &rank);
+  native.Comm_size(comm, &size);
+  const Group group(comm);
+  std::unique_ptr<Neighborhood> neighborhood = Neighborhood::read(comm);
+  MPI_Comm shadow = make_shadow(comm, group.get(), neighborhood.get());
+  offpath_team_t* handle = create_team(comm, rank, world_ranks(group.get(), size));
+  if (!all_agree(comm, shadow != MPI_COMM_NULL && handle != nullptr)) {
+    offpath_team_destroy(handle);
+    if (shadow != MPI_COMM_NULL) native.Comm_free(&shadow);
+    return nullptr;
+  }
+  return std::make_unique<Team>(std::move(cell), shadow, handle, rank, size, std::move(neighborhood));
+}
+
 void adopt_communicator(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
   const Inside inside;
@@ -128,15 +145,19 @@ void adopt_communicator(MPI_Comm comm) {
   int size = 0;
   if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return;
   if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return;
-  MPI_Group group = MPI_GROUP_NULL;
-  if (native.Comm_group(comm, &group) != MPI_SUCCESS) return;
   try {
-    build_team(comm, group);
+    const Group group(comm);
+    if (!worth_a_team(world_ranks(group.get(), size))) return;
+    const bool able = native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
+    std::unique_ptr<Team> team = make_team(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able);
+    if (team == nullptr) return;
+    Team* const value = team.get();
+    engine.adopt(std::move(team));
+    native.Comm_set_attr(comm, job.keyval(), value);
   } catch (const std::exception&) {
-    // Out of memory. The other ranks wait in an agreement we cannot answer; MPI itself does no better here.
+    // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a communicator was made");
   }
-  native.Group_free(&group);
 }
 
 namespace handlers {

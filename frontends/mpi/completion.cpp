@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Wait and Test families. Each first moves our operations on, waits for those it has to (native progress goes on
-// meanwhile), and leaves the rest to the native function: our requests are generalized requests, known to it. A
-// failed operation is reported after the native call, in the way MPI prescribes for that function.
+// meanwhile), and leaves the rest to the native function: our requests are generalized requests, known to it, and those
+// that stand for persistent ones are exchanged around the call. A failed operation is reported after it, in the way MPI
+// prescribes for that function.
 #include "handlers.hpp"
 #include "native.hpp"
 #include "requests.hpp"
@@ -10,8 +11,8 @@
 namespace offpath::mpi {
 namespace {
 
-// Nothing of ours anywhere: one load, then the native function.
-bool nothing_to_do() { return !engine.needs_attention() || Inside::here(); }
+// Nothing of ours anywhere: two loads, then the native function.
+bool nothing_to_do() { return (!engine.needs_attention() && persistents.empty()) || Inside::here(); }
 
 void wait_for(const OwnRequests& own, Beside beside) {
   if (own.all_finished()) return;
@@ -32,7 +33,7 @@ void set_error(MPI_Status* status, int code) {
 int report_one(int code, const Operation* failed, MPI_Status* status) {
   if (code != MPI_SUCCESS || failed == nullptr) return code;
   set_error(status, failed->error);
-  return raise_failure(*failed, failed->error);
+  return raise_on(*failed->team, failed->error);
 }
 
 // For the functions that complete several: statuses say which of them failed.
@@ -43,7 +44,7 @@ int report_all(int code, const OwnRequests& own, int count, MPI_Status* statuses
     const Operation* failed = own.failed_at(index);
     statuses[index].MPI_ERROR = failed == nullptr ? MPI_SUCCESS : failed->error;
   }
-  return raise_failure(*first, MPI_ERR_IN_STATUS);
+  return raise_on(*first->team, MPI_ERR_IN_STATUS);
 }
 
 int report_some(int code, const OwnRequests& own, const int* out_count, const int* indices, MPI_Status* statuses) {
@@ -55,7 +56,7 @@ int report_some(int code, const OwnRequests& own, const int* out_count, const in
     const Operation* failed = own.failed_at(indices[i]);
     statuses[i].MPI_ERROR = failed == nullptr ? MPI_SUCCESS : failed->error;
   }
-  return raise_failure(*first, MPI_ERR_IN_STATUS);
+  return raise_on(*first->team, MPI_ERR_IN_STATUS);
 }
 
 Beside beside_of(const OwnRequests& own, int count) {
@@ -68,34 +69,34 @@ namespace handlers {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (nothing_to_do()) return native.Wait(request, status);
-  const OwnRequests own(1, request);
+  OwnRequests own(1, request);
   if (own.empty())
     engine.progress();
   else
     wait_for(own, Beside::nothing);
-  return report_one(native.Wait(request, status), own.failed_at(0), status);
+  return report_one(own.settle(native.Wait(own.natives(), status)), own.failed_at(0), status);
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
   if (nothing_to_do()) return native.Waitall(count, requests, statuses);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   if (own.empty())
     engine.progress();
   else
     wait_for(own, beside_of(own, count));
-  return report_all(native.Waitall(count, requests, statuses), own, count, statuses);
+  return report_all(own.settle(native.Waitall(count, own.natives(), statuses)), own, count, statuses);
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   if (nothing_to_do()) return native.Waitany(count, requests, index, status);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   engine.progress();
-  if (own.empty()) return native.Waitany(count, requests, index, status);
+  if (own.empty()) return own.settle(native.Waitany(count, own.natives(), index, status));
   const WaitTimer timer;
   Waiter waiter(beside_of(own, count));
   for (;;) {
     int done = 0;
-    const int code = native.Testany(count, requests, index, &done, status);
+    const int code = own.settle(native.Testany(count, own.natives(), index, &done, status));
     if (code != MPI_SUCCESS || done != 0) {
       return report_one(code, code == MPI_SUCCESS && *index != MPI_UNDEFINED ? own.failed_at(*index) : nullptr, status);
     }
@@ -106,13 +107,13 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
 
 int Waitsome(int count, MPI_Request requests[], int* out_count, int indices[], MPI_Status statuses[]) {
   if (nothing_to_do()) return native.Waitsome(count, requests, out_count, indices, statuses);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   engine.progress();
-  if (own.empty()) return native.Waitsome(count, requests, out_count, indices, statuses);
+  if (own.empty()) return own.settle(native.Waitsome(count, own.natives(), out_count, indices, statuses));
   const WaitTimer timer;
   Waiter waiter(beside_of(own, count));
   for (;;) {
-    const int code = native.Testsome(count, requests, out_count, indices, statuses);
+    const int code = own.settle(native.Testsome(count, own.natives(), out_count, indices, statuses));
     if (code != MPI_SUCCESS || *out_count != 0) return report_some(code, own, out_count, indices, statuses);
     waiter.pause();
     engine.progress();
@@ -121,45 +122,54 @@ int Waitsome(int count, MPI_Request requests[], int* out_count, int indices[], M
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (nothing_to_do()) return native.Test(request, flag, status);
-  const OwnRequests own(1, request);
+  OwnRequests own(1, request);
   engine.progress();
-  const int code = native.Test(request, flag, status);
+  const int code = own.settle(native.Test(own.natives(), flag, status));
   return code == MPI_SUCCESS && *flag != 0 ? report_one(code, own.failed_at(0), status) : code;
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   if (nothing_to_do()) return native.Testall(count, requests, flag, statuses);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   engine.progress();
-  const int code = native.Testall(count, requests, flag, statuses);
+  const int code = own.settle(native.Testall(count, own.natives(), flag, statuses));
   return code == MPI_SUCCESS && *flag != 0 ? report_all(code, own, count, statuses) : code;
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (nothing_to_do()) return native.Testany(count, requests, index, flag, status);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   engine.progress();
-  const int code = native.Testany(count, requests, index, flag, status);
+  const int code = own.settle(native.Testany(count, own.natives(), index, flag, status));
   if (code != MPI_SUCCESS || *flag == 0 || *index == MPI_UNDEFINED) return code;
   return report_one(code, own.failed_at(*index), status);
 }
 
 int Testsome(int count, MPI_Request requests[], int* out_count, int indices[], MPI_Status statuses[]) {
   if (nothing_to_do()) return native.Testsome(count, requests, out_count, indices, statuses);
-  const OwnRequests own(count, requests);
+  OwnRequests own(count, requests);
   engine.progress();
-  return report_some(native.Testsome(count, requests, out_count, indices, statuses), own, out_count, indices, statuses);
+  return report_some(own.settle(native.Testsome(count, own.natives(), out_count, indices, statuses)), own, out_count,
+                     indices, statuses);
 }
 
 int Request_free(MPI_Request* request) {
   // The operation goes on; a later call of these functions, or MPI_Finalize, completes it.
   if (!nothing_to_do()) engine.progress();
+  Persistent* const persistent = request == nullptr ? nullptr : persistents.find(*request);
+  if (persistent == nullptr) return native.Request_free(request);
+  if (persistent->active()) native.Request_free(&persistent->current);
+  persistent->team->close();
+  persistents.remove(*request);
+  engine.retire();
   return native.Request_free(request);
 }
 
 int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  if (!nothing_to_do()) engine.progress();
-  return native.Request_get_status(request, flag, status);
+  if (nothing_to_do()) return native.Request_get_status(request, flag, status);
+  engine.progress();
+  OwnRequests own(1, &request);
+  return native.Request_get_status(*own.natives(), flag, status);
 }
 
 }  // namespace handlers

@@ -59,23 +59,25 @@ Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_
 
 void Engine::count_posted(const Operation& operation) {
   ++posted_count_;
-  counters_.offloaded_count.fetch_add(1, std::memory_order_relaxed);
-  counters_.offloaded_bytes.fetch_add(static_cast<uint64_t>(operation.recv.total_bytes()), std::memory_order_relaxed);
+  const auto which = static_cast<size_t>(operation.call->collective->id);
+  counters_.collectives[which].offloaded_count.fetch_add(1, std::memory_order_relaxed);
+  counters_.offloaded_bytes.fetch_add(operation.call->recv.bytes(), std::memory_order_relaxed);
+}
+
+void Engine::count_native(policy::Collective collective) {
+  counters_.collectives[static_cast<size_t>(collective)].native_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Engine::finish(Operation& operation, int error) {
+  bool written = false;
   if (operation.op != nullptr) {
-    if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) {
-      // The ranks gave up on it, but a service may still write: staging memory must outlive us.
-      operation.send.abandon_staging();
-      operation.recv.abandon_staging();
-    }
+    // The ranks gave up on it, but a service may still write: staging memory must outlive us.
+    written = offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS;
     offpath_op_free(operation.op);
     operation.op = nullptr;
     --posted_count_;
   }
-  operation.send.release();
-  operation.recv.release();
+  operation.release(written);
   operation.state = OperationState::finished;
   operation.error = error;
 }
@@ -120,15 +122,25 @@ bool Engine::drained() {
 }
 
 void Engine::adopt(std::unique_ptr<Team> team) {
+  Team* const value = team.get();
+  add_team(std::move(team));
+  teams_by_comm_.insert(value->comm(), value);
+}
+
+void Engine::add_team(std::unique_ptr<Team> team) {
   std::lock_guard lock(mutex_);
-  teams_.reserve(teams_.size() + 1);
-  teams_by_comm_.insert(team->comm(), team.get());
   teams_.push_back(std::move(team));
+}
+
+bool Engine::broken(const Team& team) {
+  std::lock_guard lock(mutex_);
+  return team.broken();
 }
 
 void Engine::forget_comm(MPI_Comm comm, Team& team) {
   teams_by_comm_.erase(comm);
   team.forget_comm();
+  team.close();
 }
 
 size_t Engine::team_count() {
@@ -153,7 +165,8 @@ std::vector<MPI_Comm> Engine::communicators() {
   std::lock_guard lock(mutex_);
   std::vector<MPI_Comm> found;
   for (const auto& team : teams_) {
-    if (team->comm() != MPI_COMM_NULL) found.push_back(team->comm());
+    const MPI_Comm comm = team->comm();
+    if (comm != MPI_COMM_NULL && teams_by_comm_.find(comm) == team.get()) found.push_back(comm);
   }
   return found;
 }

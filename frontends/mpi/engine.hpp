@@ -7,9 +7,11 @@
 
 #include "errors.hpp"
 #include "operation.hpp"
+#include "policy/policy.hpp"
 #include "tables.hpp"
 #include "team.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -18,9 +20,14 @@
 
 namespace offpath::mpi {
 
+inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::ineighbor_alltoallw) + 1;
+
 struct EngineCounters {
-  std::atomic<uint64_t> offloaded_count{0};
-  std::atomic<uint64_t> native_count{0};  // calls that could have been offloaded but stayed native
+  struct PerCollective {
+    std::atomic<uint64_t> offloaded_count{0};
+    std::atomic<uint64_t> native_count{0};  // calls on a communicator with a team that stayed native
+  };
+  std::array<PerCollective, kCollectives> collectives;  // all forms count as the nonblocking one
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};
   std::atomic<uint64_t> failed_count{0};
@@ -55,22 +62,26 @@ class Engine {
   static void hold(Operation& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
   static void release(Operation& operation);
 
-  // Teams. adopt takes ownership; may throw bad_alloc, then the team is destroyed.
+  // Teams. These take ownership; they may throw bad_alloc, then the team is destroyed. adopt: it is the communicator's.
   void adopt(std::unique_ptr<Team> team);
+  void add_team(std::unique_ptr<Team> team);
   Team* find_team(MPI_Comm comm) const { return teams_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Team& team);
   size_t team_count();
-  // Frees teams whose communicator is gone and whose operations are done.
+  // It has lost a service.
+  bool broken(const Team& team);
+  // Frees teams that were closed and whose operations are done.
   void retire();
   // Lets go of all teams; everything is drained. For each the communicator's attribute was already removed.
   void clear();
-  // The communicators of all teams, for their attributes to be removed.
+  // The communicators that have a team, for their attributes to be removed.
   std::vector<MPI_Comm> communicators();
 
   // For Team, under the lock.
   void finish(Operation& operation, int error);
   void complete(Operation& operation);
   void count_posted(const Operation& operation);
+  void count_native(policy::Collective collective);
   uint64_t posted_count() const { return posted_count_; }
   Errors& errors() { return errors_; }
   EngineCounters& counters() { return counters_; }

@@ -2,12 +2,12 @@
 // The handlers behind the doorway: one per line of functions.def, with the prototype of the MPI function.
 #pragma once
 
-#include <mpi.h>
+#include "native.hpp"
 
 namespace offpath::mpi::handlers {
 
 #define OFFPATH_MPI_FUNCTION(name) extern decltype(MPI_##name) name;
+#define OFFPATH_MPI_COLLECTIVE(name) extern const decltype(Native::name) name;
 #include "functions.def"
-#undef OFFPATH_MPI_FUNCTION
 
 }  // namespace offpath::mpi::handlers

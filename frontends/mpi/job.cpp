@@ -2,11 +2,14 @@
 #include "job.hpp"
 
 #include "base/random.hpp"
+#include "blocking.hpp"
 #include "communicators.hpp"
 #include "engine.hpp"
 #include "job_records.hpp"
 #include "native.hpp"
 #include "node.hpp"
+#include "persistent.hpp"
+#include "types/datatype.hpp"
 #include "waiting.hpp"
 
 #include <algorithm>
@@ -49,16 +52,20 @@ void Job::fill_opening(Opening* opening) const {
   policy::Table table = policy::Table::measured();
   const base::Status status = table.apply(settings_.policy);
   std::string problem = status.ok() ? "" : status.text();
+  const base::Result<uint32_t> blocking = parse_blocking(settings_.blocking);
+  opening->blocking = blocking.ok() ? blocking.value() : 0;
+  if (!blocking.ok()) problem = blocking.status().text();
   if (settings_.policy.size() >= kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";
   copy_text(opening->policy, sizeof(opening->policy), problem.empty() ? settings_.policy : "");
-  copy_text(opening->policy_problem, sizeof(opening->policy_problem), problem);
+  copy_text(opening->problem, sizeof(opening->problem), problem);
 }
 
 bool Job::read_opening(const Opening& opening) {
-  if (opening.policy_problem[0] != '\0') {
-    turn_off(LogLevel::warn, opening.policy_problem);
+  if (opening.problem[0] != '\0') {
+    turn_off(LogLevel::warn, opening.problem);
     return false;
   }
+  blocking_ = opening.blocking;
   policy_ = policy::Table::measured();
   return policy_.apply(opening.policy).ok();
 }
@@ -154,6 +161,7 @@ void Job::open_communication() {
 void Job::close_communication() {
   if (session_ != nullptr) offpath_session_detach(session_);
   session_ = nullptr;
+  close_types();
   if (keyval_ != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval_);
   if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
   if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);
@@ -192,7 +200,7 @@ void Job::start() {
       spare_cores_ = false;  // cores given by hand may well be the application's
     if (on) on = attach(opening, cores);
     if (on)
-      on = engine.errors().create() &&
+      on = engine.errors().create() && open_types() == MPI_SUCCESS &&
            native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
     if (!on) {
       close_communication();
@@ -241,6 +249,7 @@ void Job::stop() {
     drain();
     const Inside inside;
     for (const MPI_Comm comm : engine.communicators()) native.Comm_delete_attr(comm, keyval_);
+    persistents.clear();
     engine.clear();
     active_.store(false, std::memory_order_release);
     write_statistics();

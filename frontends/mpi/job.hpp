@@ -33,6 +33,10 @@ class Job {
   bool active() const { return active_.load(std::memory_order_acquire); }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
+  // The blocking form is offloaded where the policy offloads the nonblocking one.
+  bool offloads_blocking(policy::Collective collective) const {
+    return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
+  }
   offpath_session_t* session() const { return session_; }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return spare_cores_; }
@@ -68,6 +72,7 @@ class Job {
   std::atomic<bool> active_{false};
   Settings settings_;
   policy::Table policy_;
+  uint32_t blocking_ = 0;  // bit 1 << policy::Collective
   int rank_ = 0;
   int size_ = 1;
   MPI_Comm control_ = MPI_COMM_NULL;

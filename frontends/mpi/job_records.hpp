@@ -11,7 +11,8 @@ inline constexpr size_t kMaxPolicyText = 2048;
 struct Job::Opening {
   uint8_t token[OFFPATH_TOKEN_BYTES];
   char policy[kMaxPolicyText];
-  char policy_problem[252];
+  char problem[252];  // with the settings; then all stays native
+  uint32_t blocking;  // blocking forms to offload: bit 1 << policy::Collective
   uint8_t share_cores;
   uint8_t cores_given;  // OFFPATH_SERVICE_CORES is set
 };

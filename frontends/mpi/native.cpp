@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 namespace offpath::mpi {
 
 Native native;
@@ -10,12 +12,16 @@ thread_local int Inside::depth_ = 0;
 
 bool Native::load(void* library) {
   bool complete = true;
-#define OFFPATH_MPI_FUNCTION(name)                                        \
-  name = reinterpret_cast<decltype(name)>(dlsym(library, "PMPI_" #name)); \
-  complete = complete && name != nullptr;
+  const auto find = [library](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
+  };
+#define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
+#define OFFPATH_MPI_PERSISTENT(name) \
+  if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
 #include "functions.def"
+#define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "natives.def"
-#undef OFFPATH_MPI_FUNCTION
   return complete;
 }
 

@@ -7,16 +7,23 @@
 #include "base/result.hpp"
 
 #include <mpi.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define OFFPATH_MPI_PERSISTENT_NAME(name) MPIX_##name
+#else
+#define OFFPATH_MPI_PERSISTENT_NAME(name) MPI_##name
+#endif
 
 namespace offpath::mpi {
 
 struct Native {
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
+#define OFFPATH_MPI_PERSISTENT(name) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
 #include "functions.def"
+#define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "natives.def"
-#undef OFFPATH_MPI_FUNCTION
 
-  // From a dlopen handle of the loaded MPI. False: a function is missing.
+  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr.
   bool load(void* library);
 };
 

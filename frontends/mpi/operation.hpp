@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One offloaded collective of this rank, from the call to the end of its MPI request.
+// One offloaded collective of this rank, from the call (or the start of a persistent one) to the end of its MPI
+// request.
 //
 // States (of the team's side; only under the engine's lock):
 //   queued     not handed to the service yet (no slot free, or the team is agreeing on a cut)
@@ -11,36 +12,40 @@
 // Two owners: the team until finished, the MPI request until its free callback. The last one deletes.
 #pragma once
 
-#include "blocks.hpp"
-#include "policy/policy.hpp"
+#include "collectives/call.hpp"
+#include "staging.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace offpath::mpi {
 
 class Team;
-struct Operation;
-
-// A collective that can be offloaded: how it is handed to the service and how it is issued natively instead.
-struct Collective {
-  policy::Collective id;
-  offpath_status_t (*post)(Operation& operation, offpath_team_t* team);
-  int (*reissue)(Operation& operation, MPI_Comm comm, MPI_Request* request);
-};
 
 enum class OperationState : uint8_t { queued, posted, unfinished, reissue, reissued, finished };
 
 struct Operation {
-  explicit Operation(const Collective& kind) : collective(&kind) {}
+  explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)) {}
 
-  const Collective* collective;
-  bool in_place = false;
-  Blocks send;  // in place: what was in the receive buffer, always staged, so that the operation can be done again
-  Blocks recv;
+  // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors.
+  int prepare(MPI_Comm comm);
+  // Hands it to the service. May throw bad_alloc.
+  offpath_status_t post(offpath_team_t* handle);
+  // Puts what arrived where it belongs. MPI error code.
+  int deliver(MPI_Comm comm);
+  // Issues it natively. MPI error code.
+  int reissue(MPI_Comm comm);
+  // Lets go of what only an unfinished operation needs, `call` too; then no native call is needed to delete it.
+  // `written`: somebody may still write to its memory.
+  void release(bool written);
+
+  std::shared_ptr<const Call> call;
+  Staging send_staging;
+  Staging recv_staging;
 
   Team* team = nullptr;
   uint64_t sequence = 0;
@@ -49,7 +54,7 @@ struct Operation {
   offpath_op_t* op = nullptr;
   MPI_Request native_request = MPI_REQUEST_NULL;
 
-  MPI_Request request = MPI_REQUEST_NULL;  // the application's handle
+  MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it
   std::atomic<bool> finished{false};
   int error = MPI_SUCCESS;  // valid once finished
   std::atomic<int> owners{2};

@@ -5,11 +5,17 @@
 
 namespace offpath::mpi {
 
-OwnRequests::OwnRequests(int count, const MPI_Request* requests) {
+OwnRequests::OwnRequests(int count, MPI_Request* requests) : requests_(requests) {
   if (requests == nullptr) return;
   for (int index = 0; index < count; ++index) {
-    if (requests[index] == MPI_REQUEST_NULL) continue;
-    Operation* operation = engine.find(requests[index]);
+    MPI_Request request = requests[index];
+    if (request == MPI_REQUEST_NULL) continue;
+    if (Persistent* const persistent = persistents.find(request)) {
+      if (exchanged_.empty()) exchanged_.assign(requests, requests + count);
+      request = exchanged_[static_cast<size_t>(index)] = persistent->current;
+      standing_.push_back({index, persistent});
+    }
+    Operation* operation = request == MPI_REQUEST_NULL ? nullptr : engine.find(request);
     if (operation == nullptr) continue;
     own_.push_back({index, operation});
     Engine::hold(*operation);
@@ -18,6 +24,19 @@ OwnRequests::OwnRequests(int count, const MPI_Request* requests) {
 
 OwnRequests::~OwnRequests() {
   for (const Entry& entry : own_) Engine::release(*entry.operation);
+}
+
+int OwnRequests::settle(int code) {
+  auto standing = standing_.begin();
+  for (size_t index = 0; index < exchanged_.size(); ++index) {
+    if (standing == standing_.end() || static_cast<size_t>(standing->index) != index) {
+      requests_[index] = exchanged_[index];
+      continue;
+    }
+    standing->persistent->current = exchanged_[index];
+    ++standing;
+  }
+  return code;
 }
 
 bool OwnRequests::all_finished() const {
@@ -41,8 +60,8 @@ const Operation* OwnRequests::any_failed() const {
   return nullptr;
 }
 
-int raise_failure(const Operation& operation, int code) {
-  const MPI_Comm comm = operation.team->comm();
+int raise_on(const Team& team, int code) {
+  const MPI_Comm comm = team.comm();
   return raise_error(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine.hpp"
+#include "persistent.hpp"
 
 #include <mpi.h>
 
@@ -11,13 +12,18 @@
 namespace offpath::mpi {
 
 // Finds our operations in an array of requests and holds them while it lives, so that what became of them can be told
-// after the native call has freed the requests.
+// after the native call has freed the requests. Exchanges persistent requests for those that stand for them.
 class OwnRequests {
  public:
-  OwnRequests(int count, const MPI_Request* requests);
+  OwnRequests(int count, MPI_Request* requests);
   ~OwnRequests();
   OwnRequests(const OwnRequests&) = delete;
   OwnRequests& operator=(const OwnRequests&) = delete;
+
+  // What the native function is to be called with, and what is to be done with its answer: gives the application its
+  // handles back. Returns `code`.
+  MPI_Request* natives() { return exchanged_.empty() ? requests_ : exchanged_.data(); }
+  int settle(int code);
 
   bool empty() const { return own_.empty(); }
   bool all_finished() const;
@@ -33,10 +39,17 @@ class OwnRequests {
     int index;
     Operation* operation;
   };
-  std::vector<Entry> own_;  // by index
+  struct Standing {
+    int index;
+    Persistent* persistent;
+  };
+  MPI_Request* requests_;
+  std::vector<Entry> own_;              // by index
+  std::vector<Standing> standing_;      // by index
+  std::vector<MPI_Request> exchanged_;  // all requests, if any had to be exchanged
 };
 
-// Calls the error handler of the communicator the operation was on.
-int raise_failure(const Operation& operation, int code);
+// Calls the error handler of the team's communicator and returns `code`.
+int raise_on(const Team& team, int code);
 
 }  // namespace offpath::mpi

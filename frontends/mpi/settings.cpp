@@ -29,6 +29,7 @@ Settings Settings::from_environment() {
   Settings settings;
   settings.log = parse_level(Environment::text("OFFPATH_LOG"));
   settings.policy = Environment::text("OFFPATH_POLICY");
+  settings.blocking = Environment::text("OFFPATH_MPI_BLOCKING");
   settings.stats_file = Environment::text("OFFPATH_STATS_FILE");
   settings.service_cores = Environment::text("OFFPATH_SERVICE_CORES");
   settings.share_cores = Environment::flag("OFFPATH_SERVICE_SHARE", false);

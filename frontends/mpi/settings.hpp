@@ -14,6 +14,7 @@ enum class LogLevel { off, error, warn, info, debug };
 struct Settings {
   LogLevel log = LogLevel::warn;                  // OFFPATH_LOG
   std::string policy;                             // OFFPATH_POLICY
+  std::string blocking;                           // OFFPATH_MPI_BLOCKING: blocking forms to offload
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES
   bool share_cores = false;                       // OFFPATH_SERVICE_SHARE

@@ -13,33 +13,34 @@
 
 namespace offpath::mpi {
 
+// Handles are pointers in Open MPI and integers in MPICH.
+template <typename Handle>
+uintptr_t handle_key(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<uintptr_t>(handle);
+  else
+    return static_cast<uintptr_t>(handle);
+}
+
 template <typename Handle, typename Object>
 class HandleTable {
  public:
   // May throw bad_alloc; then nothing is entered.
   void insert(Handle handle, Object* object) {
     std::lock_guard lock(mutex_);
-    entries_.insert_or_assign(key(handle), object);
+    entries_.insert_or_assign(handle_key(handle), object);
   }
   void erase(Handle handle) {
     std::lock_guard lock(mutex_);
-    entries_.erase(key(handle));
+    entries_.erase(handle_key(handle));
   }
   Object* find(Handle handle) const {
     std::lock_guard lock(mutex_);
-    const auto entry = entries_.find(key(handle));
+    const auto entry = entries_.find(handle_key(handle));
     return entry == entries_.end() ? nullptr : entry->second;
   }
 
  private:
-  // Handles are pointers in Open MPI and integers in MPICH.
-  static uintptr_t key(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>)
-      return reinterpret_cast<uintptr_t>(handle);
-    else
-      return static_cast<uintptr_t>(handle);
-  }
-
   mutable std::mutex mutex_;
   std::unordered_map<uintptr_t, Object*> entries_;
 };

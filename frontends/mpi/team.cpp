@@ -19,12 +19,15 @@ bool lost_status(offpath_status_t status) {
 
 }  // namespace
 
-Team::Team(MPI_Comm comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size)
-    : comm_(comm),
+Team::Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
+           std::unique_ptr<Neighborhood> neighborhood)
+    : comm_(std::move(comm)),
       shadow_(shadow),
       handle_(handle),
+      rank_(rank),
       size_(size),
       nodes_(offpath_team_nodes(handle)),
+      neighborhood_(std::move(neighborhood)),
       cut_(shadow, rank, size) {}
 
 Team::~Team() {
@@ -54,7 +57,7 @@ void Team::add(Operation* operation) {
 }
 
 void Team::try_post(Operation& operation) {
-  const offpath_status_t status = operation.collective->post(operation, handle_);
+  const offpath_status_t status = operation.post(handle_);
   if (status == OFFPATH_OK) {
     operation.state = OperationState::posted;
     refused_posts_ = 0;
@@ -143,7 +146,7 @@ void Team::step(Operation& operation) {
     if (phase_ == Phase::dead) {
       fail_lost(operation, Failure::no_agreement);
     } else if (may_issue_) {
-      const int code = operation.collective->reissue(operation, shadow_, &operation.native_request);
+      const int code = operation.reissue(shadow_);
       if (code == MPI_SUCCESS)
         operation.state = OperationState::reissued;
       else
@@ -179,8 +182,7 @@ void Team::step_posted(Operation& operation) {
 }
 
 void Team::finish_done(Operation& operation) {
-  int code = MPI_SUCCESS;
-  if (operation.recv.staged()) code = operation.recv.unpack_from_staging(shadow_);
+  const int code = operation.deliver(shadow_);
   completed_through_ = std::max(completed_through_, operation.sequence + 1);
   engine.finish(operation, code);
 }
@@ -209,7 +211,7 @@ void Team::fail_lost(Operation& operation, Failure failure) {
   char name[MPI_MAX_OBJECT_NAME] = "";
   int length = 0;
   if (const MPI_Comm named = comm(); named != MPI_COMM_NULL) native.Comm_get_name(named, name, &length);
-  const char* collective = policy::collective_name(operation.collective->id);
+  const char* collective = policy::collective_name(operation.call->collective->id);
   engine.finish(operation, engine.errors().lost(failure, collective, operation.sequence, name));
 }
 

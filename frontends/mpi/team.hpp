@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A communicator whose operations may be offloaded: the service's team, the shadow communicator for what must be said
-// or done natively behind the application's back, and the operations under way.
+// or done natively behind the application's back, and the operations under way. A persistent collective has one of its
+// own, as it may be started in another order on every rank.
 //
 // Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations
 // go natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead
@@ -11,6 +12,7 @@
 
 #include "cut.hpp"
 #include "errors.hpp"
+#include "neighborhood.hpp"
 #include "operation.hpp"
 
 #include <mpi.h>
@@ -19,8 +21,12 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 
 namespace offpath::mpi {
+
+// The application's communicator, MPI_COMM_NULL once it was freed. Shared by the teams that serve it.
+using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 
 class Team {
  public:
@@ -28,19 +34,26 @@ class Team {
   // Where a new operation goes.
   enum class Route : uint8_t { service, shadow, error };
 
-  Team(MPI_Comm comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size);
+  Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
+       std::unique_ptr<Neighborhood> neighborhood);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   // Constant; any thread.
+  int rank() const { return rank_; }
   int size() const { return size_; }
   uint32_t nodes() const { return nodes_; }
   MPI_Comm shadow() const { return shadow_; }
+  // nullptr: the communicator has no topology.
+  const Neighborhood* neighborhood() const { return neighborhood_.get(); }
   // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
-  MPI_Comm comm() const { return comm_.load(std::memory_order_acquire); }
+  MPI_Comm comm() const { return comm_->load(std::memory_order_acquire); }
+  const CommCell& comm_cell() const { return comm_; }
   // From the communicator's attribute callback; any thread.
-  void forget_comm() { comm_.store(MPI_COMM_NULL, std::memory_order_release); }
+  void forget_comm() { comm_->store(MPI_COMM_NULL, std::memory_order_release); }
+  // No new operations will come; any thread.
+  void close() { closed_.store(true, std::memory_order_release); }
 
   Route route() const;
   // Takes a new operation: hands it to the service, or queues it.
@@ -49,7 +62,7 @@ class Team {
   void advance();
   bool idle() const { return operations_.empty(); }
   bool broken() const { return phase_ != Phase::offloading; }
-  bool retirable() const { return comm() == MPI_COMM_NULL && idle() && !broken(); }
+  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken(); }
   // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
   void respond();
@@ -65,11 +78,14 @@ class Team {
   void begin_cut();
   void fail_lost(Operation& operation, Failure failure);
 
-  std::atomic<MPI_Comm> comm_;
+  CommCell comm_;
   MPI_Comm shadow_;
   offpath_team_t* handle_;
+  int rank_;
   int size_;
   uint32_t nodes_;
+  std::unique_ptr<Neighborhood> neighborhood_;
+  std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
   Cut cut_;
   bool own_lost_ = false;

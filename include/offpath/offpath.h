@@ -169,6 +169,133 @@ uint64_t offpath_team_started(const offpath_team_t* team);
  *   OFFPATH_OK · OFFPATH_ERR_ARGUMENT · OFFPATH_ERR_NO_MEMORY (nothing was posted) · OFFPATH_ERR_NOT_STARTED (own
  *   service is lost or the team broken; nothing was posted). The op is freed by offpath_op_free. */
 
+typedef struct offpath_range {
+  int64_t offset_bytes; /* from the element's address */
+  uint64_t bytes;
+} offpath_range_t;
+
+/* Bytes that lie in ranges: elements of size_bytes data bytes, one extent_bytes after the other; the data bytes of one
+ * element are its ranges, in order. Ranges may leave gaps; they may overlap on the sending side only. */
+typedef struct offpath_layout {
+  uint64_t size_bytes; /* > 0, sum over the ranges, below 64 TiB */
+  int64_t extent_bytes;
+  const offpath_range_t* ranges;
+  uint32_t ranges_count;
+} offpath_layout_t;
+
+/* A block of the caller's memory, and whom it is for or from. */
+typedef struct offpath_block {
+  uint32_t peer;       /* exchange: the other member, may be this one. Elsewhere 0 */
+  uint32_t tag;        /* exchange: tells blocks between the same two members apart; a send block meets the receive
+                          block of the same tag, so no two of one side share both. Elsewhere 0 */
+  const void* address; /* of the first element; NULL only without bytes, or where a layout's offsets are addresses */
+  uint64_t bytes;      /* data bytes, below 64 TiB; the last element need not be whole */
+  uint32_t layout;     /* 0: contiguous; k: layouts[k - 1] */
+} offpath_block_t;
+
+typedef enum offpath_collective_kind {
+  OFFPATH_EXCHANGE = 1,       /* any blocks between any members: alltoall(v,w), gather(v), scatter(v), neighbourhoods.
+                                 A peer may send less than the receive block takes, never more; a receive block
+                                 without a send block stays as it is, a send block must meet a receive block */
+  OFFPATH_BARRIER = 2,        /* no blocks */
+  OFFPATH_BCAST = 3,          /* root: 1 send block; others: 1 receive block of as many bytes */
+  OFFPATH_ALLGATHER = 4,      /* 1 send block; size receive blocks, of as many bytes as that member sends. The own
+                                 receive block may be the send block itself (in place) */
+  OFFPATH_REDUCE = 5,         /* 1 send block; root: 1 receive block too */
+  OFFPATH_ALLREDUCE = 6,      /* 1 send block, 1 receive block */
+  OFFPATH_REDUCE_SCATTER = 7, /* 1 send block of sum(counts_bytes), 1 receive block of counts_bytes[rank] */
+  OFFPATH_SCAN = 8,           /* 1 send block, 1 receive block */
+  OFFPATH_EXSCAN = 9          /* the same; member 0's receive block is not touched */
+} offpath_collective_kind_t;
+/* Reductions: blocks contiguous; members are combined in rank order up to associativity and the bracketing depends on
+ * team, algorithm and size alone, so results are the same run to run and on all members. The receive block may be the
+ * send block (for REDUCE_SCATTER: may begin there). */
+
+/* How; all members name the same. DEFAULT lets the library choose by kind, size and nodes. What a kind does not know
+ * counts as DEFAULT. */
+typedef enum offpath_algorithm {
+  OFFPATH_ALGORITHM_DEFAULT = 0,
+  OFFPATH_ALGORITHM_DIRECT = 1,            /* exchange, allgather: every block straight to where it is needed */
+  OFFPATH_ALGORITHM_RING = 2,              /* allgather, allreduce: nodes pass blocks on to their neighbour */
+  OFFPATH_ALGORITHM_CHAIN = 3,             /* bcast, scan, exscan: pipeline of segments from node to node */
+  OFFPATH_ALGORITHM_BINOMIAL = 4,          /* bcast, reduce: tree over the nodes */
+  OFFPATH_ALGORITHM_SCATTER_ALLGATHER = 5, /* bcast: van de Geijn over the nodes */
+  OFFPATH_ALGORITHM_DOUBLING = 6,          /* allreduce, scan, exscan: recursive doubling */
+  OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
+  OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
+  OFFPATH_ALGORITHM_DISSEMINATION = 9      /* barrier */
+} offpath_algorithm_t;
+
+typedef enum offpath_operator {
+  OFFPATH_OP_NONE = 0,
+  OFFPATH_OP_SUM = 1,
+  OFFPATH_OP_PROD = 2,
+  OFFPATH_OP_MIN = 3,
+  OFFPATH_OP_MAX = 4,
+  OFFPATH_OP_BAND = 5,
+  OFFPATH_OP_BOR = 6,
+  OFFPATH_OP_BXOR = 7,
+  OFFPATH_OP_LAND = 8,
+  OFFPATH_OP_LOR = 9,
+  OFFPATH_OP_LXOR = 10,
+  OFFPATH_OP_MINLOC = 11, /* pairs only */
+  OFFPATH_OP_MAXLOC = 12
+} offpath_operator_t;
+
+/* Element types by representation, in the layout of the C compiler. */
+typedef enum offpath_element {
+  OFFPATH_ELEMENT_NONE = 0,
+  OFFPATH_ELEMENT_I8 = 1,
+  OFFPATH_ELEMENT_I16 = 2,
+  OFFPATH_ELEMENT_I32 = 3,
+  OFFPATH_ELEMENT_I64 = 4,
+  OFFPATH_ELEMENT_U8 = 5,
+  OFFPATH_ELEMENT_U16 = 6,
+  OFFPATH_ELEMENT_U32 = 7,
+  OFFPATH_ELEMENT_U64 = 8,
+  OFFPATH_ELEMENT_F32 = 9,
+  OFFPATH_ELEMENT_F64 = 10,
+  OFFPATH_ELEMENT_FLONG = 11,   /* long double */
+  OFFPATH_ELEMENT_C32 = 12,     /* complex of float: sum, product */
+  OFFPATH_ELEMENT_C64 = 13,     /* complex of double */
+  OFFPATH_ELEMENT_CLONG = 14,   /* complex of long double */
+  OFFPATH_ELEMENT_F32_I32 = 15, /* pairs {value, index} as C structs: minloc, maxloc */
+  OFFPATH_ELEMENT_F64_I32 = 16,
+  OFFPATH_ELEMENT_I64_I32 = 17,
+  OFFPATH_ELEMENT_I32_I32 = 18,
+  OFFPATH_ELEMENT_I16_I32 = 19,
+  OFFPATH_ELEMENT_FLONG_I32 = 20,
+  OFFPATH_ELEMENT_F32_F32 = 21, /* Fortran's pairs of one type */
+  OFFPATH_ELEMENT_F64_F64 = 22
+} offpath_element_t;
+
+typedef struct offpath_collective_params {
+  uint32_t struct_bytes; /* sizeof(offpath_collective_t) */
+  offpath_collective_kind_t kind;
+  offpath_algorithm_t algorithm;
+  uint32_t root;             /* bcast, reduce */
+  offpath_operator_t op;     /* reductions */
+  offpath_element_t element; /* reductions */
+  const offpath_block_t* send;
+  const offpath_block_t* recv;
+  uint32_t send_count;
+  uint32_t recv_count;
+  const uint64_t* counts_bytes; /* reduce_scatter: size entries, same on all members */
+  const offpath_layout_t* layouts;
+  uint32_t layouts_count;
+} offpath_collective_t;
+
+/* Posts one operation. All descriptions are copied before the call returns; the memory the blocks name belongs to the
+ * operation until it is done: send blocks may be read meanwhile, receive blocks not touched.
+ * Returns   the common ones: OFFPATH_ERR_ARGUMENT for what the kind does not allow, OFFPATH_ERR_NO_MEMORY if the
+ *           description does not fit into the session segment at all (64 MiB for all teams and operations; one that
+ *           only finds it full waits for its turn) · OFFPATH_ERR_TRUNCATED (more is sent to this member itself than it
+ *           takes). An operator that is not defined on the element type, or a block that is no multiple of its size,
+ *           fails the operation with OFFPATH_ERR_ARGUMENT. */
+offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collective_t* collective, offpath_op_t** op);
+
+/* Two forms of OFFPATH_EXCHANGE that programs want often. */
+
 #define OFFPATH_IN_PLACE ((const void*)(intptr_t)-1) /* as send buffer: data to send lies in the receive buffer */
 
 /* Every member sends bytes_per_peer bytes to every member (own block included).
@@ -187,15 +314,16 @@ offpath_status_t offpath_alltoallv(offpath_team_t* team, const void* send, const
  * Checks for a lost service only every 1024th call; offpath_session_sleep finds it at once. */
 offpath_status_t offpath_op_test(offpath_op_t* op);
 
-/* As offpath_op_test, and first does work that only pays while the caller has nothing else to do (copies the own
- * block when the service left it, see OFFPATH_SERVICE_SHARE). Call it when about to wait. */
+/* As offpath_op_test, and does work that only pays while the caller has nothing else to do (copies the own
+ * blocks when the service left them, see OFFPATH_SERVICE_SHARE). Call it when about to wait. */
 offpath_status_t offpath_op_help(offpath_op_t* op);
 
 /* Helps, then sleeps until the operation is done or timeout_ns passed (UINT64_MAX: no limit).
  * Returns   as offpath_op_test */
 offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
 
-/* What an unfinished operation waits for, as one line for a person: "alltoall #12: pulls 3/4, waits for rank 2".
+/* What an unfinished operation waits for, as one line for a person:
+ * "allreduce #12: 3 steps and 1 block to give left; waits for rank 2, 5".
  * Ownership text is the caller's, capacity bytes, always terminated. */
 void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity);
 

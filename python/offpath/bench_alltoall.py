@@ -1,25 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench alltoall`: how much of a nonblocking all-to-all hides behind computation, without and with Offpath."""
 
 import json
-import re
-import statistics
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from offpath import comparison, console, report
-from offpath.comparison import DPU, HOST, Place
+from offpath import comparison, console, measuring, report
+from offpath.comparison import DPU, HOST
 from offpath.errors import UserError
+from offpath.measuring import TIMES, Conditions, Series, ms_text
 from offpath.mpis import TITLES
 from offpath.paths import paths
-
-TIMES = ("t_pure", "t_compute", "t_total")
-_SIZE = re.compile(r"^(\d+)([kmKM]?)(?:i?[bB])?$")
-_UNITS = {"": 1, "k": 1024, "m": 1024**2}
+from offpath.sizes import MAX_BYTES, parse_sizes, size_text
 
 
 def app_command(
@@ -55,121 +51,30 @@ def app_command(
     for option, file in (("--json", json_file), ("--html", html_file)):
         comparison.writable_file(file, option)
     paths().require_preload_library()
-    result = measure(kinds, nodes, ppn, rate, byte_sizes, runs, repeats, collective, policy, loopback)
+    conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
+    result = measure(kinds, conditions, byte_sizes, collective, policy)
     _show(result)
     if json_file:
         json_file.write_text(json.dumps(result, indent=1) + "\n")
     if html_file:
         html_file.write_text(_page(result))
-
-
-def parse_sizes(text: str) -> list[int]:
-    """Bytes of "64K,1M,300". Raises UserError for anything else."""
-    sizes = []
-    for word in text.split(","):
-        match = _SIZE.match(word.strip())
-        size = int(match[1]) * _UNITS[match[2].lower()] if match else 0
-        if not 1 <= size <= 1 << 30:
-            raise UserError(f"'{word}' is not a size. Give bytes from 1 to 1 GiB, like 65536, 256K or 4M.")
-        sizes.append(size)
-    return sizes
+    raise typer.Exit(measuring.exit_status(result))
 
 
 def measure(
-    kinds: list[str],
-    nodes: int,
-    ppn: int,
-    rate: str,
-    sizes: list[int],
-    runs: int,
-    repeats: int,
-    collective: str,
-    policy: str | None,
-    loopback: bool,
+    kinds: list[str], conditions: Conditions, sizes: tuple[int, ...], collective: str, policy: str | None
 ) -> dict:
-    """{"meta", "rows"}; one row for each MPI, size and mode."""
-    meta = comparison.base_meta(kinds)
-    rows = []
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with comparison.place(nodes, ppn, rate, loopback) as where, Progress(*columns, console=console.err) as progress:
-        meta |= where.meta | {"collective": collective, "runs": runs, "repeats": repeats, "policy": policy}
-        task = progress.add_task("", total=len(kinds) * 2 * runs)
-        for kind in kinds:
-            launches = _launches(where, kind, sizes, runs, repeats, collective, policy, progress, task)
-            rows += _rows(kind, launches)
-        progress.update(task, description="done")
-    return {"meta": meta, "rows": rows}
-
-
-def _launches(
-    where: Place,
-    kind: str,
-    sizes: list[int],
-    runs: int,
-    repeats: int,
-    collective: str,
-    policy: str | None,
-    progress,
-    task,
-) -> dict[str, list[list[dict]]]:
-    """[mode][launch][size]: the program's own rows."""
-    program = str(paths().bench_program("alltoall", kind))
-    argv = [
-        program,
-        "--sizes",
-        ",".join(map(str, sizes)),
-        "--repeats",
-        str(repeats),
-        "--collective",
-        collective,
-        "--verify",
-    ]
-    work: list[str] = []
-    launches: dict[str, list[list[dict]]] = {HOST: [], DPU: []}
-    for run in range(runs):
-        for mode in (HOST, DPU):
-            progress.update(task, description=f"{TITLES[kind]}, {_mode_title(mode)}, run {run + 1} of {runs}")
-            env = {"OFFPATH_POLICY": policy} if policy and mode == DPU else {}
-            output, _ = comparison.run_for_json(where, kind, [*argv, *work], mode == DPU, env)
-            launches[mode].append(output["rows"])
-            if not work:
-                work = ["--work-iterations", ",".join(str(row["work_iterations"]) for row in output["rows"])]
-            progress.advance(task)
-    return launches
-
-
-def _rows(kind: str, launches: dict[str, list[list[dict]]]) -> list[dict]:
-    rows = []
-    for index in range(len(launches[HOST][0])):
-        host_total = None
-        for mode in (HOST, DPU):
-            row = _row(kind, mode, [launch[index] for launch in launches[mode]])
-            host_total = host_total or row["t_total_ns"]
-            rows.append(row | {"speedup": host_total / row["t_total_ns"]})
-    return rows
-
-
-def _row(kind: str, mode: str, samples: list[dict]) -> dict:
-    def median(name: str) -> float:
-        return statistics.median(sample[name] for sample in samples)
-
-    row = {"mpi": kind, "mode": mode, "bytes_per_peer": samples[0]["bytes_per_peer"], "ranks": samples[0]["ranks"]}
-    row |= {f"{time}_ns": round(median(f"{time}_ns")) for time in TIMES}
-    row["efficiency"] = max(row["t_pure_ns"], row["t_compute_ns"]) / row["t_total_ns"]
-    row |= {name: round(median(name)) for name in ("host_cpu_ns", "service_cpu_ns")}
-    row["runs"] = len(samples)
-    for time in TIMES:
-        row[f"{time}_min_ns"] = min(sample[f"{time}_min_ns"] for sample in samples)
-        row[f"{time}_max_ns"] = max(sample[f"{time}_max_ns"] for sample in samples)
-    row["work_iterations"] = samples[0]["work_iterations"]
-    row["verified"] = all(sample["verified"] for sample in samples)
-    return row
+    """{"meta", "rows"}; one row for each MPI, size and mode. `sizes`: bytes per peer."""
+    ranks = conditions.nodes * conditions.ppn
+    if max(sizes) * ranks > MAX_BYTES:
+        raise UserError(f"{max(sizes)} bytes for each of {ranks} ranks are more than 1 GiB in all. Give smaller sizes.")
+    totals = tuple(size * ranks for size in sizes)
+    peers = (measuring.ALONE, measuring.offpath_peer(policy))
+    all_series = [Series(kind, collective, totals, peers) for kind in kinds]
+    result = measuring.compare(kinds, conditions, all_series, {"collective": collective} | comparison.policy_meta(policy))
+    for row in result["rows"]:
+        row["bytes_per_peer"] = row["bytes"] // ranks
+    return result
 
 
 HEADER = ("size", "mode", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain", "host CPU",
@@ -179,19 +84,15 @@ WIDE = 110
 
 
 def _cells(row: dict) -> list[str]:
-    def ms(name: str) -> str:
-        value = row[name] / 1e6
-        return f"{value:.{3 if value < 1 else 2 if value < 100 else 1}f}"
-
     return [
         size_text(row["bytes_per_peer"]),
         _mode_title(row["mode"]),
-        *(ms(f"{time}_ns") for time in TIMES),
-        f"{ms('t_total_min_ns')}-{ms('t_total_max_ns')}",
+        *(ms_text(row[f"{time}_ns"]) for time in TIMES),
+        f"{ms_text(row['t_total_min_ns'])}-{ms_text(row['t_total_max_ns'])}",
         f"{row['efficiency']:.3f}",
         f"{row['speedup']:.2f} x",
-        ms("host_cpu_ns"),
-        ms("service_cpu_ns"),
+        ms_text(row["host_cpu_ns"]),
+        ms_text(row["service_cpu_ns"]),
     ]
 
 
@@ -214,6 +115,8 @@ def _page(result: dict) -> str:
     meta, sections = result["meta"], []
     for kind in meta["mpi_versions"]:
         rows = [row for row in result["rows"] if row["mpi"] == kind]
+        if not rows:
+            continue
         chart = [
             report.Bar(
                 f"{size_text(row['bytes_per_peer'])} {_mode_title(row['mode'])}",
@@ -235,13 +138,6 @@ def _page(result: dict) -> str:
     sections.append(report.card("How this was measured", report.facts(meta)))
     lead = "The same work and the same cores without and with Offpath, launched in turns; median of all launches."
     return report.page("Nonblocking all-to-all behind computation", lead, sections)
-
-
-def size_text(size: int) -> str:
-    for unit, name in ((1024**2, "MiB"), (1024, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
 
 
 def _mode_title(mode: str) -> str:

@@ -21,6 +21,18 @@ def _bench_alltoall() -> Callable:
     return app_command
 
 
+def _bench_collectives() -> Callable:
+    from offpath.bench_collectives import app_command
+
+    return app_command
+
+
+def _tune() -> Callable:
+    from offpath.tune_command import tune_command
+
+    return tune_command
+
+
 def _demo() -> Callable:
     from offpath.demo import demo_command
 
@@ -44,11 +56,11 @@ class LazyGroup(TyperGroup):
 
 
 class RootGroup(LazyGroup):
-    lazy = {"demo": _demo}
+    lazy = {"demo": _demo, "tune": _tune}
 
 
 class BenchGroup(LazyGroup):
-    lazy = {"alltoall": _bench_alltoall}
+    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives}
 
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from offpath import __version__, console, launch, mpis
+from offpath import __version__, console, launch, mpis, policy_table
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.lab.plan import format_rate
@@ -104,27 +104,49 @@ def chosen_mpis(choice: str) -> list[str]:
     return kinds
 
 
-def run_for_json(
-    where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]
-) -> tuple[dict, list]:
-    """What the program wrote for its --json, and the ranks' statistics. Raises UserError when it failed."""
+@dataclass(frozen=True)
+class Launch:
+    """One start of a program that writes --json. It may deliver its results and die afterwards."""
+
+    output: dict | None
+    stats: list[dict]
+    problem: str | None  # one line for the user
+
+
+def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Launch:
+    """Starts the program and reads what it wrote; never raises for what the program did."""
     with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
         file = Path(folder) / "out.json"
         title = f"{Path(argv[0]).name} with {mpis.TITLES[mpi]} {'and Offpath' if offload else 'alone'}"
         try:
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
         except subprocess.TimeoutExpired:
-            raise UserError(
-                f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this.", 1
-            ) from None
-        if result.returncode != 0 or not file.exists():
+            problem = f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this."
+            return Launch(_written(file), [], problem)
+        output, problem = _written(file), None
+        if result.returncode != 0 or output is None:
             said = _last_words(argv[0], result)
-            raise UserError(
-                f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more.", 1
-            )
-        if result.stderr and result.stderr.strip():
+            problem = f"{title} failed ({said}; exit {result.exit_status}). Try OFFPATH_LOG=debug to see more."
+        elif result.stderr and result.stderr.strip():
             console.note(f"{title} said: {result.stderr.strip().splitlines()[0]}")
-        return json.loads(file.read_text()), result.stats
+        return Launch(output, result.stats, problem)
+
+
+def run_for_json(
+    where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]
+) -> tuple[dict, list[dict]]:
+    """What the program wrote for its --json, and the ranks' statistics. Raises UserError when it failed."""
+    launch = launch_for_json(where, mpi, argv, offload, env)
+    if launch.problem:
+        raise UserError(launch.problem, 1)
+    return launch.output, launch.stats
+
+
+def _written(file: Path) -> dict | None:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, json.JSONDecodeError):
+        return None
 
 
 def _last_words(program: str, result: Completed) -> str:
@@ -147,6 +169,12 @@ def base_meta(kinds: Sequence[str]) -> dict:
         "mpi_versions": {kind: versions.get(kind, "unknown") for kind in kinds},
         "seed": None,  # nothing is random: every input is computed
     }
+
+
+def policy_meta(policy: str | None) -> dict:
+    """What overrides the measured rows in the offloaded runs of a comparison."""
+    file = policy_table.tuned_file(os.environ.get(policy_table.FILE_VARIABLE))
+    return {"policy": policy, "policy_file": str(file) if file else None}
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:

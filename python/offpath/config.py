@@ -15,7 +15,8 @@ class Setting:
 SETTINGS = (
     Setting("OFFPATH_ENABLE", "1", "0: everything native"),
     Setting("OFFPATH_LOG", "warn", "messages of the library: off, error, warn, info, debug (on stderr)"),
-    Setting("OFFPATH_POLICY", None, "rows COLLECTIVE[:FROM-TO]:host|dpu that override the measured table"),
+    Setting("OFFPATH_POLICY", None, "rows COLLECTIVE[:FROM-TO][:nodes=N]:host|dpu[=ALGORITHM] that override the table"),
+    Setting("OFFPATH_POLICY_FILE", None, "rows put before them; none: no file; default: ~/.config/offpath/policy (offpath tune)"),
     Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),
@@ -28,6 +29,7 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
     Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
+    Setting("OFFPATH_MPI_BLOCKING", "none", "blocking calls to offload: all, none, or of alltoall(v), allgather(v), bcast, allreduce"),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),

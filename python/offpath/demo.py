@@ -162,7 +162,8 @@ def _row_s(output: dict, row: str) -> float:
 
 def _compare(where: Place, kinds: list[str], problem: Problem, pairs: int, policy: str | None, watch: _Watch) -> dict:
     meta = comparison.base_meta(kinds) | where.meta
-    meta |= {"n": problem.n, "work": problem.work, "repeats": problem.repeats, "variables": VARIABLES, "policy": policy}
+    meta |= {"n": problem.n, "work": problem.work, "repeats": problem.repeats, "variables": VARIABLES}
+    meta |= comparison.policy_meta(policy)
     results = []
     for kind in kinds:
         runs: list[dict] = []

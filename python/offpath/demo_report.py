@@ -126,6 +126,7 @@ def _facts(meta: dict) -> dict:
         "repeats",
         "work",
         "policy",
+        "policy_file",
         "processor",
         "commit",
         "date",

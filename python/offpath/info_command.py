@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import __version__, config, console, mpis
+from offpath import __version__, config, console, mpis, policy_table
 from offpath.launch import available_cores
+from offpath.sizes import size_text
 from offpath.paths import Paths, paths
 
 COMPONENTS = {
     "service": lambda where: where.service,
+    "policy reader": lambda where: where.policy_program,
     "preload library": lambda where: where.preload_library,
     "back end for Open MPI": lambda where: where.lib / "liboffpath_mpi_openmpi.so",
     "back end for MPICH": lambda where: where.lib / "liboffpath_mpi_mpich.so",
@@ -27,6 +29,9 @@ COMPONENTS = {
 def info(
     program: Annotated[str | None, typer.Argument(help="Say which MPI this program uses.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    policy: Annotated[
+        bool, typer.Option("--policy", help="Only what goes to the DPU: every row of the policy and where it is from.")
+    ] = False,
     env: Annotated[
         bool, typer.Option("--env", help="Only the variables, as NAME=VALUE lines a shell can read.")
     ] = False,
@@ -40,7 +45,13 @@ def info(
         offpath info ./my_program
 
         OFFPATH_POLICY=ialltoall:1M-inf:dpu offpath info --env
+
+        offpath info --policy > policy; OFFPATH_POLICY_FILE=policy offpath run -- mpirun -np 4 ./my_program
     """
+    if policy:
+        table = effective_policy()
+        print(json.dumps(policy_json(table), indent=1) if as_json else policy_text(table))
+        return
     if env:
         for row in config.resolved():
             print(f"{'' if row['value'] is not None else '# '}{row['name']}={row['value'] or ''}")
@@ -67,6 +78,38 @@ def collect(program: str | None = None) -> dict:
     if program is not None:
         found["program"] = {"path": mpis.executable(program), **_mpi_of(mpis.executable(program))}
     return found
+
+
+def effective_policy() -> policy_table.Table:
+    """The measured rows and what overrides them here. Raises UserError for rows that the ranks would refuse."""
+    given = (os.environ.get(name) for name in ("OFFPATH_POLICY", policy_table.FILE_VARIABLE))
+    return policy_table.parse(policy_table.sources(*given))
+
+
+def policy_json(table: policy_table.Table) -> dict:
+    defaults = {
+        each.name: [{"from_bytes": size, "algorithm": algorithm} for size, algorithm in each.defaults]
+        for each in table.collectives
+    }
+    return {"rows": table.rows, "default_algorithms": defaults}
+
+
+def policy_text(table: policy_table.Table) -> str:
+    """One row per line, as a policy file may hold them: where a row is from is a comment."""
+    width = max(len(row["text"]) for row in table.rows)
+    lines = [f"{row['text']:<{width}}  # {row['source']}" for row in table.rows]
+    lines += [
+        "# Later rows win; what no row matches stays on the host. Sizes are all bytes that a rank sends or receives.",
+        "# A row without =ALGORITHM means, for a rank's part of at least so many bytes:",
+    ]
+    meanings: dict[str, list[str]] = {}
+    for each in table.collectives:
+        steps = [f"{algorithm} from {size_text(size)}" if size else algorithm for size, algorithm in each.defaults]
+        others = sorted(set(each.algorithms) - {algorithm for _, algorithm in each.defaults})
+        meaning = ", ".join(steps) + (f" (also: {', '.join(others)})" if others else "")
+        meanings.setdefault(meaning, []).append(each.name)
+    lines += [f"#   {', '.join(names)}: {meaning}" for meaning, names in meanings.items()]
+    return "\n".join(lines)
 
 
 def _components(where: Paths) -> dict[str, dict]:

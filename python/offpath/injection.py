@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offpath import mpis
+from offpath import mpis, policy_table
 from offpath.paths import Paths
 
 
@@ -14,6 +14,8 @@ class OffloadOptions:
 
     enabled: bool = True
     policy: str | None = None
+    policy_file: str | None = None
+    blocking: str | None = None
     cores: str | None = None
     share: bool = False
     workers: int | None = None
@@ -27,12 +29,16 @@ def variables(options: OffloadOptions, where: Paths, environ: Mapping[str, str] 
         return {"OFFPATH_ENABLE": "0"}
     library = str(where.require_preload_library())
     chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
-    chosen.pop("OFFPATH_PREFIX", None)
+    for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
+        chosen.pop(name, None)
     chosen["LD_PRELOAD"] = preload([library], environ)
     if where.service.exists():
         chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))
+    policy = chosen.get("OFFPATH_POLICY") if options.policy is None else options.policy
+    policy_file = options.policy_file or environ.get(policy_table.FILE_VARIABLE)
     for name, value in (
-        ("OFFPATH_POLICY", options.policy),
+        ("OFFPATH_POLICY", policy_table.for_ranks(policy, policy_file)),
+        ("OFFPATH_MPI_BLOCKING", options.blocking),
         ("OFFPATH_SERVICE_CORES", options.cores),
         ("OFFPATH_SERVICE_SHARE", "1" if options.share else None),
         ("OFFPATH_SERVICE_WORKERS", options.workers),
@@ -42,6 +48,12 @@ def variables(options: OffloadOptions, where: Paths, environ: Mapping[str, str] 
         if value is not None:
             chosen[name] = str(value)
     return chosen
+
+
+def measured_run(env: Mapping[str, str], stats_file: str, share: bool) -> OffloadOptions:
+    """For a run whose variables are all in `env`, but for the machine's policy file."""
+    policy_file = env.get(policy_table.FILE_VARIABLE) or os.environ.get(policy_table.FILE_VARIABLE)
+    return OffloadOptions(policy=env.get("OFFPATH_POLICY"), policy_file=policy_file, stats_file=stats_file, share=share)
 
 
 def preload(libraries: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:

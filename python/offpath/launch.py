@@ -57,8 +57,9 @@ def local_mpirun(
         chosen: dict[str, str] = {}
         libraries = []
         if offload:
-            options = injection.OffloadOptions(stats_file=stats_file, share=np >= len(cores))
+            options = injection.measured_run(env or {}, stats_file, share=np >= len(cores))
             chosen |= injection.variables(options, where, {})
+            env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
         if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
             libraries.append(str(where.require_yield_library()))

@@ -22,6 +22,10 @@ class Paths:
         return self.prefix / "bin" / "offpathd"
 
     @property
+    def policy_program(self) -> Path:
+        return self.prefix / "bin" / "offpath-policy"
+
+    @property
     def lib(self) -> Path:
         return self.prefix / "lib"
 
@@ -40,6 +44,9 @@ class Paths:
     def bench_program(self, name: str, mpi: str) -> Path:
         """The program `name` of bench/ built with `mpi`. Raises UserError when it is not built."""
         return _built(self.bench / mpi / name)
+
+    def require_policy_program(self) -> Path:
+        return _built(self.policy_program)
 
     def require_preload_library(self) -> Path:
         return _built(self.preload_library)

@@ -10,6 +10,8 @@ from offpath import console, injection, mpis, processes, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
 
+BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
+
 
 def run(
     command: Annotated[
@@ -20,6 +22,13 @@ def run(
         typer.Option(
             help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host. Default: what was measured."
         ),
+    ] = None,
+    policy_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
+    ] = None,
+    blocking: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Blocking calls to offload too, like alltoall,bcast, or all. Default: none."),
     ] = None,
     cores: Annotated[str | None, typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
     share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
@@ -37,9 +46,15 @@ def run(
     needed on to all ranks; under srun it is in the environment that every rank gets. One line at the end, on stderr,
     says what was offloaded and what was not and why. Ends with COMMAND's own exit status.
 
+    Later rows of the policy win: the measured ones, then this machine's file (`offpath tune` writes it), then --policy.
+    `offpath info --policy` shows what they come to. A blocking call has no computation to hide behind, so those stay on
+    the host unless --blocking names them.
+
     Examples:
 
         offpath run -- mpirun -np 4 ./my_program
+
+        offpath run --policy "*:1M-inf:dpu,ibcast:dpu=chain" --blocking bcast,allreduce -- mpirun -np 4 ./my_program
 
         offpath run --share --policy ialltoall:1M-inf:dpu -- mpiexec -n 8 ./my_program input.dat
 
@@ -52,12 +67,23 @@ def run(
     with stats.private_file() as private:
         read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
         skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
-        options = OffloadOptions(not off, policy, cores, share, workers, read_from, _checked_level(log))
+        options = OffloadOptions(
+            not off, policy, policy_file, _checked_blocking(blocking), cores, share, workers, read_from,
+            _checked_level(log),
+        )  # fmt: skip
         argv, extra = injection.with_variables(command, injection.variables(options, paths()))
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
     raise typer.Exit(result.exit_status)
+
+
+def _checked_blocking(names: str | None) -> str | None:
+    words = [] if names in (None, "all", "none") else [word.strip() for word in names.split(",")]
+    for word in words:
+        if word not in BLOCKING:
+            raise typer.BadParameter(f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}.")
+    return ",".join(words) or names
 
 
 def _checked_level(level: str | None) -> str | None:

@@ -10,32 +10,29 @@ using layout::OpKind;
 using layout::Slot;
 using layout::SlotState;
 
-namespace {
-
-bool counts(OpKind kind) { return kind == OpKind::alltoall || kind == OpKind::alltoallv; }
-
-}  // namespace
-
-void offpath_op::copy_own_block() {
-  if (own_bytes > 0) memcpy(own_target, own_source, own_bytes);
-  own_bytes = 0;
+void offpath_op::copy_own_blocks() {
+  for (const auto& copy : own_copies) memcpy(copy.target, copy.source, copy.bytes);
+  own_copies.clear();
 }
+
+uint64_t offpath_op::open_offset() const { return record_offset + record.size() - team->size * sizeof(uint32_t); }
 
 // ---- posting ---------------------------------------------------------------------------------------------------
 
 offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpath_op** out) {
   offpath_op& op = *owned;
   reap_orphans();
-  if (counts(op.kind)) {
+  if (op.kind == OpKind::collective) {
     if (lost || team_record(*op.team).broken.load(std::memory_order_acquire) != 0) return OFFPATH_ERR_NOT_STARTED;
     op.sequence = op.team->next_sequence;
+    if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
   if (!queue.empty() || !submit(op)) {
     if (outstanding == 0 && queue.empty()) return OFFPATH_ERR_NO_MEMORY;  // nothing will ever make room
     queue.push_back(&op);
   }
   ++op.team->unfinished;
-  if (counts(op.kind)) {
+  if (op.kind == OpKind::collective) {
     ++op.team->next_sequence;
     ++posted_count;
   }
@@ -49,15 +46,11 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
 
 bool offpath_session::submit(offpath_op& op) {
   if (free_slots.empty()) return false;
-  const uint64_t arrays_bytes = op.arrays.size() * sizeof(uint64_t);
-  op.progress_offset = arena.allocate(op.team->size);
-  op.arrays_offset = arrays_bytes > 0 ? arena.allocate(arrays_bytes) : 0;
-  if (op.progress_offset == 0 || (arrays_bytes > 0 && op.arrays_offset == 0)) {
-    arena.release(op.progress_offset, op.team->size);
-    return false;
+  if (!op.record.empty()) {
+    op.record_offset = arena.allocate(op.record.size());
+    if (op.record_offset == 0) return false;
+    memcpy(at<uint8_t>(op.record_offset), op.record.data(), op.record.size());
   }
-  memset(at<uint8_t>(op.progress_offset), 0, op.team->size);
-  if (arrays_bytes > 0) memcpy(at<uint8_t>(op.arrays_offset), op.arrays.data(), arrays_bytes);
   op.slot = free_slots.back();
   by_slot[op.slot] = &op;
   free_slots.pop_back();
@@ -68,11 +61,10 @@ bool offpath_session::submit(offpath_op& op) {
   entry.flags = op.flags;
   entry.team = op.team->record;
   entry.sequence = op.sequence;
-  entry.send = op.send;
-  entry.recv = op.recv;
-  entry.block_bytes = op.block_bytes;
-  entry.arrays = op.arrays_offset;
-  entry.progress = op.progress_offset;
+  entry.record = op.record_offset;
+  entry.open = op.record.empty() ? 0 : op.open_offset();
+  entry.steps_left.store(0, std::memory_order_relaxed);
+  entry.exports_left.store(0, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::posted), std::memory_order_release);
   layout::SegmentHeader& head = header();
   const uint32_t position = head.submitted.load(std::memory_order_relaxed);
@@ -87,7 +79,8 @@ void offpath_session::drain_queue() {
     if (submit(*queue.front())) {
       queue.pop_front();
     } else if (!harvest()) {
-      return;
+      if (outstanding > 0) return;
+      finish(*queue.front(), OFFPATH_ERR_NO_MEMORY);  // teams fill the arena: nothing will ever make room
     }
   }
 }
@@ -121,17 +114,16 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     }
   }
   if (!lost) return OFFPATH_IN_PROGRESS;
-  const bool begun = counts(op.kind) && op.slot != offpath_op::kQueued &&
+  const bool begun = op.kind == OpKind::collective && op.slot != offpath_op::kQueued &&
                      op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   return static_cast<offpath_status_t>(op.status.load());
 }
 
 void offpath_session::finish(offpath_op& op, offpath_status_t status) {
-  if (status == OFFPATH_OK) op.copy_own_block();
+  if (status == OFFPATH_OK) op.copy_own_blocks();
   if (op.slot != offpath_op::kQueued) {
-    arena.release(op.progress_offset, op.team->size);
-    arena.release(op.arrays_offset, op.arrays.size() * sizeof(uint64_t));
+    arena.release(op.record_offset, op.record.size());
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
     by_slot[op.slot] = nullptr;
     free_slots.push_back(op.slot);

@@ -9,6 +9,7 @@
 #include "base/fd.hpp"
 #include "base/memfd.hpp"
 #include "client/arena.hpp"
+#include "client/collective_record.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
@@ -24,27 +25,22 @@ struct offpath_op {
   offpath_session* session = nullptr;
   offpath_team* team = nullptr;
   offpath::session::OpKind kind{};
+  const char* name = "";  // of a collective, for a person
   uint64_t sequence = 0;
-  // What goes into the slot.
-  uint64_t send = 0;
-  uint64_t recv = 0;
-  uint64_t block_bytes = 0;
-  std::vector<uint64_t> arrays;  // alltoallv: 4 x size entries
+  // What goes into the segment: a collective's record and its counters by member (Slot::open) behind it.
+  std::vector<uint8_t> record;
   uint32_t flags = 0;
-  // The own block, when the service leaves it to us.
-  const void* own_source = nullptr;
-  void* own_target = nullptr;
-  size_t own_bytes = 0;
-  std::unique_ptr<uint8_t[]> staging;  // in place: what was in the buffer when the operation was posted
-  // Where it is.
+  std::vector<offpath::client::OwnCopy> own_copies;  // own blocks that the service leaves to us
+  std::unique_ptr<uint8_t[]> staging;                // in place: what was in the buffer when the operation was posted
+  // Where it is. Written with the mutex held, looked at without.
   static constexpr uint32_t kQueued = UINT32_MAX;
-  uint32_t slot = kQueued;
-  uint64_t arrays_offset = 0;
-  uint64_t progress_offset = 0;
+  std::atomic<uint32_t> slot{kQueued};
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
-  uint32_t test_count = 0;
+  std::atomic<uint32_t> test_count{0};
+  uint64_t record_offset = 0;  // arena offset
 
-  void copy_own_block();  // once
+  uint64_t open_offset() const;  // arena offset of the counters
+  void copy_own_blocks();        // once
 };
 
 struct offpath_team {

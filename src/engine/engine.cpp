@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
-#include "base/random.hpp"
 #include "engine/state.hpp"
 
 namespace offpath::engine {
@@ -21,7 +20,7 @@ Engine::~Engine() = default;
 uint64_t Engine::refused_count() const { return state_->refused; }
 
 void Engine::add_client(ClientId client, std::shared_ptr<memory::Memory> memory) {
-  state_->clients[client].memory = std::move(memory);
+  state_->clients[client] = std::move(memory);
 }
 
 Result<TeamHandle> Engine::add_team(TeamSpec spec) {
@@ -33,7 +32,7 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   }
   auto team = std::make_shared<Team>();
   team->handle = s.next_id++;
-  team->memory = client->second.memory;
+  team->memory = client->second;
   team->peers.assign(spec.members.size(), -1);
   team->lost.assign(spec.members.size(), 0);
   team->spec = std::move(spec);
@@ -74,12 +73,11 @@ void Engine::remove_client(ClientId client) {
     lost.status = OFFPATH_ERR_PEER_LOST;
     const bool used = team->said_hello;
     const bool unfinished = !team->operations.empty() || !team->parked.empty();
-    while (!team->operations.empty()) {
-      Operation& operation = *team->operations.begin()->second;
-      s.release(operation);
-      team->operations.erase(team->operations.begin());
-      s.operations.erase(operation.id);
+    for (const auto& [sequence, operation] : team->operations) {
+      s.release(*operation);
+      s.operations.erase(operation->id);
     }
+    team->operations.clear();
     for (lost.to = 0; used && lost.to < team->spec.members.size(); ++lost.to) {
       const bool neighbour = team->spec.members[lost.to].local;
       // A clean departure needs no obituary: nobody waits for us.
@@ -104,111 +102,32 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   operation.context = context;
   operation.graph = std::move(graph);
   operation.graph.seal();
-  operation.step_done.assign(operation.graph.steps.size(), 0);
+  operation.steps.resize(operation.graph.steps.size());
   operation.exports.resize(operation.graph.exports.size());
   operation.steps_left = static_cast<uint32_t>(operation.graph.steps.size());
   operation.exports_left = static_cast<uint32_t>(operation.graph.exports.size());
+  for (const Layout& layout : operation.graph.layouts) operation.layouts.push_back(memory::index_layout(layout));
+  if (operation.graph.scratch_bytes > 0) operation.scratch = s.scratch->take(operation.graph.scratch_bytes);
   s.operations[operation.id] = std::move(owned);
   team->operations[sequence] = &operation;
   team->next_sequence = sequence + 1;
 
-  for (uint32_t rank = 0; rank < team->lost.size(); ++rank) {
-    if (team->lost[rank] == 0) continue;
-    return s.fail_for_loss(operation, rank);
-  }
-  s.say_hello(*team);
-
-  const uint64_t id = operation.id;
   const auto [first, last] = team->parked.equal_range(sequence);
   std::vector<Message> waiting;
   for (auto it = first; it != last; ++it) waiting.push_back(it->second);
   team->parked.erase(first, last);
-  for (const Message& message : waiting) {
-    if (s.operations.contains(id)) s.serve(operation, message);  // serving can end it
+  if (team->broken) {
+    const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();
+    s.fail_for_loss(operation, static_cast<uint32_t>(lost));
+    return s.settle();
   }
-  for (uint32_t step = 0; s.operations.contains(id) && step < operation.graph.steps.size(); ++step) {
-    if (operation.graph.steps[step].waits == 0 && !operation.step_done[step]) s.start_step(operation, step);
+  s.say_hello(*team);
+  for (uint32_t step = 0; step < operation.steps.size(); ++step) {
+    if (operation.graph.steps[step].waits == 0) s.ready.emplace_back(&operation, step);
   }
-  if (s.operations.contains(id)) s.finish_if_done(operation);
-}
-
-// The first operation of a team connects it, so that each member notices the death of each other one.
-void Engine::State::say_hello(Team& team) {
-  if (team.said_hello) return;
-  team.said_hello = true;
-  Message hello;
-  hello.kind = Kind::hello;
-  hello.team = team.spec.id;
-  const auto size = static_cast<uint32_t>(team.spec.members.size());
-  for (uint32_t i = 1; i < size; ++i) {
-    const uint32_t rank = (team.spec.rank + i) % size;
-    if (!team.spec.members[rank].local) send(team, rank, hello);
-  }
-}
-
-void Engine::State::start_step(Operation& operation, uint32_t index) {
-  const Step& step = operation.graph.steps[index];
-  if (step.bytes == 0) return finish_step(operation, index);
-  if (step.kind == StepKind::copy) {
-    copies.push_back({operation.id, index, 0, operation.team->memory, step.source, step.target, step.bytes, 0});
-    return;
-  }
-  uint64_t pull_id = 0;
-  while (pull_id == 0 || pulls.contains(pull_id)) pull_id = base::random_u64();
-  pulls[pull_id] = Pull{.operation = &operation, .step = index};
-  Message message;
-  message.kind = Kind::pull;
-  message.team = operation.team->spec.id;
-  message.sequence = operation.sequence;
-  message.from = step.peer;
-  message.to = operation.team->spec.rank;
-  message.tag = step.tag;
-  message.pull_id = pull_id;
-  message.bytes = step.bytes;
-  send(*operation.team, step.peer, message);
-}
-
-void Engine::State::finish_step(Operation& operation, uint32_t index) {
-  if (operation.step_done[index]) return;
-  operation.step_done[index] = 1;
-  --operation.steps_left;
-  for (const uint32_t next : operation.graph.steps[index].next) {
-    if (--operation.graph.steps[next].waits == 0) start_step(operation, next);
-  }
-  if (!operation.graph.ordered_exports) return;
-  for (uint32_t i = 0; i < operation.exports.size(); ++i) {
-    const bool ready = operation.graph.exports[i].after == index;
-    if (ready && operation.exports[i].state == ExportState::requested) hand_out(operation, i);
-  }
-}
-
-void Engine::State::resolve_export(Operation& operation, uint32_t index) {
-  if (operation.exports[index].state == ExportState::resolved) return;
-  operation.exports[index].state = ExportState::resolved;
-  --operation.exports_left;
-}
-
-void Engine::State::finish_if_done(Operation& operation) {
-  if (operation.steps_left == 0 && operation.exports_left == 0) end_operation(operation, operation.status);
-}
-
-void Engine::State::end_operation(Operation& operation, Status status) {
-  release(operation);
-  const std::shared_ptr<Team> team = operation.team;
-  const uint64_t context = operation.context;
-  team->operations.erase(operation.sequence);
-  operations.erase(operation.id);
-  if (team->removed && team->operations.empty()) teams.erase({team->spec.id, team->spec.rank});
-  observer.on_finished(team->spec.client, context, status);
-}
-
-void Engine::State::release(Operation& operation) {
-  std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
-  std::erase_if(copies, [&](const LocalCopy& copy) { return copy.operation_id == operation.id; });
-  for (auto it = streams.begin(); it != streams.end();) {
-    if (it->second.operation == &operation) it->second.operation = nullptr;
-    it = it->second.operation == nullptr && it->second.in_flight == 0 ? streams.erase(it) : std::next(it);
-  }
+  for (const Message& message : waiting) s.serve(operation, message);
+  s.end_if_done(operation);
+  s.settle();
 }
 
 bool Engine::progress() {
@@ -217,10 +136,17 @@ bool Engine::progress() {
   busy |= s.report_unreachable();
   busy |= s.place_announced();
   busy |= s.move_streams();
-  busy |= s.move_local_copies();
+  busy |= s.flush_all();
+  busy |= s.move_local();
+  busy |= s.flush_all();
   return busy;
 }
 
-void Engine::on_neighbour_message(const Message& message) { state_->handle(message); }
+void Engine::on_neighbour_message(const Message& message) {
+  state_->handle(message);
+  state_->settle();
+}
+
+void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) { state_->receive(header, payload); }
 
 }  // namespace offpath::engine

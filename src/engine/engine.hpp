@@ -2,9 +2,14 @@
 // Engine: runs the graphs of the clients of one worker. Single threaded: every call and every callback happens on the
 // worker's thread.
 //
-// Life of an operation: post() -> [on_pulled | on_served]* -> on_finished, exactly once. After on_finished neither the
+// Life of an operation: post() -> [on_step | on_served]* -> on_finished, exactly once. After on_finished neither the
 // client's buffers nor the context are touched again.
-// Fairness: progress() gives each stream and each local copy one chunk in turn.
+// Failure: the first one is the operation's status. What is ordered after a failed step is not done: copies and
+// reductions are left out, pulls take nothing, exports are refused with the status. Everything else goes on, so an
+// operation ends although a part of it failed, and nobody waits for ever or gets garbage.
+// Fairness: progress() gives each stream one chunk, and local work a chunk's worth in turn.
+// Batching: what is said to other services leaves at the end of progress(), several small messages to one worker as
+// one. Whoever calls anything else here calls progress() before it sleeps.
 // Loss: when a member's service is lost, unfinished operations that still need that member end with
 // OFFPATH_ERR_NOT_STARTED if nothing for them ever came from it, else with OFFPATH_ERR_PEER_LOST; members that wait
 // for us in that operation are told. When a member's process is lost the status is always OFFPATH_ERR_PEER_LOST.
@@ -42,26 +47,33 @@ struct TeamSpec {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void on_pulled(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
+  // Once per step: pulls with the peer they came from, copies and reductions with the own rank. Failed ones and those
+  // left out moved 0 bytes.
+  virtual void on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
+  // Once per export that was taken; 0 bytes if it was refused.
   virtual void on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank) = 0;
 };
 
-// The other workers of this service.
+// The other workers of this service, this one included. Nothing here calls back into an engine.
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
   virtual void send(uint32_t worker, const wire::Message& message) = 0;
-  // Any worker's client; null when it is gone.
-  virtual std::shared_ptr<memory::Memory> memory_of(ClientId client) = 0;
+  // Answers a pull of a member served there (Engine::on_neighbour_offer): it may read `bytes` bytes at `address` of
+  // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
+  virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+                     uint64_t bytes) = 0;
 };
 
 struct Config {
-  size_t chunk_bytes = 56 << 10;   // one segment of UCX over TCP: nothing to assemble
-  uint32_t chunks_in_flight = 16;  // per stream
-  uint32_t pool_chunks = 128;      // per worker, both directions together
-  size_t parked_limit = 1 << 16;   // pulls that came before the operation they ask
+  size_t chunk_bytes = 56 << 10;            // one segment of UCX over TCP: nothing to assemble; at least 64
+  uint32_t chunks_in_flight = 16;           // per stream
+  uint32_t pool_chunks = 128;               // per worker, both directions together; at least 2
+  size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
+  size_t parked_limit = 1 << 16;            // pulls that came before the operation they ask
+  uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
 };
 
 class Engine : public fabric::Receiver {
@@ -80,14 +92,16 @@ class Engine : public fabric::Receiver {
   // Operations of a team are posted with sequence 0, 1, 2, ...
   void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context);
 
-  // Delivers from the fabric, then moves one chunk of everything. Returns whether anything happened.
+  // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
+  // happened; if not, nothing will before the next message or call.
   bool progress();
   // Whether at least this much of some block is still to be sent or received over the fabric.
   bool expects(uint64_t bytes) const;
   // Bytes of blocks sent and received over the fabric so far.
   uint64_t moved_bytes() const;
-  // A message from another worker of this service.
+  // From another worker of this service.
   void on_neighbour_message(const wire::Message& message);
+  void on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
 
   // Receiver
   void on_message(fabric::Bytes header, fabric::Bytes payload) override;

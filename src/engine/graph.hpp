@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Graph: what one operation of one rank is to the engine. Pure data, made by an expansion (ops/), run by an Engine and
-// priced by the planner. Addresses are the client's.
+// priced by the planner.
 //
-//   copy    bytes from `source` to `target`, both in the client's own memory
-//   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`
+//   copy    bytes from `source` to `target`, both of this member
+//   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`. With 0 bytes it
+//           moves nothing and is done when the peer's export is handed out: a notification.
+//   reduce  target = source ∘ operand, element by element, with the graph's reduction. The target may be one of them.
 //   export  what others may pull from here; not a step, nobody runs it, but the operation waits until it was taken
 //
-// A step starts when all steps ordered before it are done; an export is handed out when the step it waits for is done.
+// A step starts when all steps ordered before it are done and all exports it waits for were taken; an export is handed
+// out when the step it waits for is done. Everything a member pulls must be exported to it by the peer's graph of the
+// same operation, under the same tag and in at most as many bytes; a pull that finds no export gets an empty block.
 #pragma once
+
+#include "kernels/reduce.hpp"
+#include "memory/memory.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,43 +24,82 @@
 
 namespace offpath::engine {
 
-enum class StepKind : uint8_t { copy, pull };
+using Layout = memory::Layout;
+
+inline constexpr uint32_t kClient = UINT32_MAX;       // Place::layout: contiguous memory of the client
+inline constexpr uint32_t kScratch = UINT32_MAX - 1;  // Place::layout: scratch memory of the operation
+
+// Where bytes of an operation lie: byte `offset` of the block that begins at `base`. kClient: base is a client address.
+// kScratch: base is an offset into the scratch that the engine provides. Else the block lies at client address `base`
+// as graph.layouts[layout] says.
+struct Place {
+  uint64_t base = 0;
+  uint64_t offset = 0;
+  uint32_t layout = kClient;
+
+  Place plus(uint64_t bytes) const { return {base, offset + bytes, layout}; }
+  bool operator==(const Place&) const = default;
+};
+
+inline Place client_place(uint64_t address) { return {address, 0, kClient}; }
+inline Place scratch_place(uint64_t offset) { return {offset, 0, kScratch}; }
+
+enum class StepKind : uint8_t { copy, pull, reduce };
 inline constexpr uint32_t kNoStep = UINT32_MAX;
 
 struct Step {
   StepKind kind = StepKind::copy;
   uint32_t peer = 0;
   uint32_t tag = 0;
-  uint32_t waits = 0;  // steps that must be done first
-  uint64_t source = 0;
-  uint64_t target = 0;
+  uint32_t waits = 0;  // steps and exports that must be done first
+  Place source{};      // copy, reduce
+  Place operand{};     // reduce
+  Place target{};
   uint64_t bytes = 0;
-  std::vector<uint32_t> next;  // steps that wait for this one
+  std::vector<uint32_t> next{};  // steps that wait for this one
 };
 
 struct Export {
   uint32_t peer = 0;
   uint32_t tag = 0;
-  uint64_t address = 0;
+  Place place;
   uint64_t bytes = 0;
   uint32_t after = kNoStep;
+  std::vector<uint32_t> next;  // steps that wait until it was taken: they reuse its memory
 };
 
 class Graph {
  public:
-  uint32_t copy(uint64_t source, uint64_t target, uint64_t bytes) {
-    return add({StepKind::copy, 0, 0, 0, source, target, bytes, {}});
+  uint32_t copy(Place source, Place target, uint64_t bytes) {
+    return add({.kind = StepKind::copy, .source = source, .target = target, .bytes = bytes});
   }
-  uint32_t pull(uint32_t peer, uint32_t tag, uint64_t target, uint64_t bytes) {
-    return add({StepKind::pull, peer, tag, 0, 0, target, bytes, {}});
+  uint32_t pull(uint32_t peer, uint32_t tag, Place target, uint64_t bytes) {
+    return add({.kind = StepKind::pull, .peer = peer, .tag = tag, .target = target, .bytes = bytes});
   }
-  void offer(uint32_t peer, uint32_t tag, uint64_t address, uint64_t bytes, uint32_t after = kNoStep) {
-    exports.push_back({peer, tag, address, bytes, after});
-    ordered_exports |= after != kNoStep;
+  uint32_t reduce(Place source, Place operand, Place target, uint64_t bytes) {
+    return add({.kind = StepKind::reduce, .source = source, .operand = operand, .target = target, .bytes = bytes});
   }
+  // Returns the export's index, valid until seal().
+  uint32_t offer(uint32_t peer, uint32_t tag, Place place, uint64_t bytes, uint32_t after = kNoStep) {
+    exports.push_back({peer, tag, place, bytes, after, {}});
+    return static_cast<uint32_t>(exports.size() - 1);
+  }
+  // `second` starts after `first`; kNoStep as first: nothing to wait for.
   void order(uint32_t first, uint32_t second) {
+    if (first == kNoStep) return;
     steps[first].next.push_back(second);
     ++steps[second].waits;
+  }
+  // `step` starts after the export was taken.
+  void order_after_taken(uint32_t export_index, uint32_t step) {
+    exports[export_index].next.push_back(step);
+    ++steps[step].waits;
+  }
+  // Reserves scratch; returns its offset, 64-byte aligned.
+  uint64_t reserve_scratch(uint64_t bytes) {
+    const uint64_t offset = scratch_bytes;
+    scratch_bytes += (bytes + 63) / 64 * 64;
+    return offset;
   }
   // Sorts the exports so that they can be found; the engine calls it.
   void seal() {
@@ -63,7 +109,9 @@ class Graph {
 
   std::vector<Step> steps;
   std::vector<Export> exports;
-  bool ordered_exports = false;  // does any export wait for a step?
+  std::vector<Layout> layouts;
+  kernels::Reduction reduction;
+  uint64_t scratch_bytes = 0;
 
   // Index of the export to `peer` under `tag`, or kNoStep. After seal().
   uint32_t find_export(uint32_t peer, uint32_t tag) const {

@@ -21,6 +21,7 @@ void Engine::on_peer_lost(fabric::Peer peer) {
     if (team->lost[rank] == 0) s.observer.on_member_lost(team->spec.client, team->spec.context, rank);
   }
   for (const auto& [team, rank] : lost) s.lose_member(*team, rank, false);
+  s.settle();
 }
 
 bool Engine::State::report_unreachable() {
@@ -28,35 +29,34 @@ bool Engine::State::report_unreachable() {
   for (const auto& [team, rank] : losses) {
     if (team != nullptr) lose_member(*team, rank, false);
   }
+  settle();
   return !losses.empty();
 }
 
 void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
   if (team.lost[rank] == 0) observer.on_member_lost(team.spec.client, team.spec.context, rank);
   team.lost[rank] = 1;
+  team.broken = true;
   team.dead |= process;
-  std::vector<uint64_t> waiting;
   for (const auto& [sequence, operation] : team.operations) {
-    if (needs(*operation, rank)) waiting.push_back(sequence);
-  }
-  for (const uint64_t sequence : waiting) {
-    const auto it = team.operations.find(sequence);
-    if (it != team.operations.end()) fail_for_loss(*it->second, rank);
+    if (needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
 }
 
-bool Engine::State::needs(const Operation& operation, uint32_t rank) const {
-  for (size_t i = 0; i < operation.graph.steps.size(); ++i) {
+std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) const {
+  std::vector<uint8_t> needed(operation.team->spec.members.size(), 0);
+  for (size_t i = 0; i < operation.steps.size(); ++i) {
     const Step& step = operation.graph.steps[i];
-    if (step.kind == StepKind::pull && step.peer == rank && !operation.step_done[i]) return true;
+    if (step.kind == StepKind::pull && !operation.steps[i].done) needed[step.peer] = 1;
   }
   for (size_t i = 0; i < operation.exports.size(); ++i) {
-    if (operation.graph.exports[i].peer == rank && operation.exports[i].state != ExportState::resolved) return true;
+    if (operation.exports[i].state != ExportState::resolved) needed[operation.graph.exports[i].peer] = 1;
   }
-  return false;
+  return needed;
 }
 
 void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
+  if (operation.over) return;
   Team& team = *operation.team;
   Message lost;
   lost.kind = Kind::lost;
@@ -64,14 +64,14 @@ void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
   lost.sequence = operation.sequence;
   lost.from = rank;
   lost.status = OFFPATH_ERR_NOT_STARTED;
-  for (lost.to = 0; lost.to < team.spec.members.size(); ++lost.to) {
-    const bool reachable = lost.to != team.spec.rank && team.lost[lost.to] == 0;
-    if (reachable && lost.to != rank && needs(operation, lost.to)) send(team, lost.to, lost);
+  const std::vector<uint8_t> needed = needed_members(operation);
+  for (lost.to = 0; lost.to < needed.size(); ++lost.to) {
+    const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;
+    if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
   }
   const bool begun = team.dead || operation.begun.contains(rank);
-  end_operation(operation,
-                begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
-                      : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
+  end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
+                       : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
 }
 
 }  // namespace offpath::engine

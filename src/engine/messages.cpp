@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/log.hpp"
 #include "engine/state.hpp"
+#include "wire/batch.hpp"
 
 namespace offpath::engine {
 
@@ -8,25 +9,36 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
-void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) {
-  State& s = *state_;
+void Engine::State::receive(fabric::Bytes header, fabric::Bytes payload) {
   const auto message = wire::decode(header);
-  // An offer names memory of this node: only a neighbour may make one.
-  if (!message.ok() || message.value().kind == Kind::offer ||
-      (!payload.empty() && message.value().kind != Kind::data)) {
-    if (++s.refused == 1) base::log_write(base::LogLevel::warn, "refused a message %s", message.status().text());
-    return;
+  if (!message.ok()) return refuse_message(message.status().text());
+  if (message.value().kind == Kind::batch) return receive_batch(payload);
+  receive_one(message.value(), payload);
+}
+
+void Engine::State::receive_batch(fabric::Bytes entries) {
+  if (entries.empty()) return refuse_message("an empty batch");
+  while (const auto entry = wire::take_entry(entries)) {
+    const auto message = wire::decode(entry->header);
+    if (message.ok()) receive_one(message.value(), entry->payload);
+    if (!message.ok()) refuse_message(message.status().text());
   }
-  if (message.value().kind != Kind::data) return s.handle(message.value());
-  Pull* pull = s.check_data(message.value(), payload.size());
-  if (pull == nullptr) return;
-  if (!payload.empty()) {
-    const Step& step = pull->operation->graph.steps[pull->step];
-    const Status status =
-        pull->operation->team->memory->write(step.target + message.value().offset, payload.data(), payload.size());
-    if (!status.ok()) return s.finish_pull(message.value().pull_id, status);
+  if (!entries.empty()) refuse_message("a batch is cut short");
+}
+
+void Engine::State::receive_one(const Message& message, fabric::Bytes payload) {
+  if (message.kind == Kind::data) {
+    if (check_data(message, payload.size()) != nullptr) place(message.pull_id, message.offset, payload);
+  } else if (payload.empty()) {
+    handle(message);
+  } else {
+    refuse_message("a payload where none belongs");
   }
-  s.chunk_arrived(message.value().pull_id, payload.size());
+  settle();
+}
+
+void Engine::State::refuse_message(const char* why) {
+  if (++refused == 1) base::log_write(base::LogLevel::warn, "refused a message: %s", why);
 }
 
 void Engine::State::handle(const Message& message) {
@@ -35,8 +47,6 @@ void Engine::State::handle(const Message& message) {
       return;  // it has opened the connection, that was its purpose
     case Kind::pull:
       return handle_pull(message);
-    case Kind::offer:
-      return handle_offer(message);
     case Kind::done:
       return handle_done(message);
     case Kind::fail:
@@ -44,7 +54,8 @@ void Engine::State::handle(const Message& message) {
     case Kind::lost:
       return handle_lost(message);
     case Kind::data:
-      ++refused;  // data without a fabric payload makes no sense
+    case Kind::batch:
+      refuse_message("only the fabric carries data and batches, and batches no batches");
   }
 }
 
@@ -53,56 +64,37 @@ std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t 
   return it == teams.end() ? nullptr : it->second;
 }
 
-fabric::Peer Engine::State::peer_of(Team& team, uint32_t rank) {
-  int64_t& peer = team.peers[rank];
-  if (peer < 0) {
-    const auto connected = fabric.connect(team.spec.members[rank].address);
-    if (connected.ok()) peer = connected.value();
-    if (!connected.ok()) base::log_write(base::LogLevel::warn, "%s", connected.status().text());
-  }
-  if (peer >= 0 && !lost_peers.contains(static_cast<fabric::Peer>(peer))) return static_cast<fabric::Peer>(peer);
-  if (team.lost[rank] == 0) unreachable.emplace_back(find_team(team.spec.id, team.spec.rank), rank);
-  return UINT32_MAX;
-}
-
-void Engine::State::send(Team& team, uint32_t rank, const Message& message) {
-  if (team.spec.members[rank].local) return neighbours.send(team.spec.members[rank].worker, message);
-  const fabric::Peer peer = peer_of(team, rank);
-  if (peer == UINT32_MAX) return;
-  uint8_t bytes[wire::kMaxMessageBytes];
-  const size_t length = wire::encode(message, bytes);
-  fabric.send(peer, fabric::Bytes(bytes, length), {}, 0);
-}
-
 void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
-  if (team == nullptr) {
-    // The oldest go first: pulls for a team that never comes must not keep out those for one that will.
-    if (early_count >= config.parked_limit && !early_order.empty()) {
-      const auto oldest = early.find(early_order.front());
-      early_order.pop_front();
-      if (oldest != early.end()) {
-        early_count -= oldest->second.size();
-        refused += oldest->second.size();
-        early.erase(oldest);
-      }
-    }
-    if (!early.contains({message.team, message.from})) early_order.push_back({message.team, message.from});
-    ++early_count;
-    early[{message.team, message.from}].push_back(message);
-    return;
-  }
-  if (message.to >= team->spec.members.size()) {
-    ++refused;
-    return;
-  }
+  if (team == nullptr) return keep_early(message);
+  if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
   const auto operation = team->operations.find(message.sequence);
   if (operation != team->operations.end()) return serve(*operation->second, message);
   if (message.sequence >= team->next_sequence && team->parked.size() < config.parked_limit) {
     team->parked.emplace(message.sequence, message);
     return;
   }
+  // An operation that ended without a loss had all its exports taken: there was none for this pull.
+  const bool ended_well = message.sequence < team->next_sequence && !team->broken;
+  if (ended_well) return answer_empty(*team, message.to, message.pull_id);
   refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
+}
+
+void Engine::State::keep_early(const Message& message) {
+  const TeamKey key{message.team, message.from};
+  // The oldest go first: pulls for a team that never comes must not keep out those for one that will.
+  if (early_count >= config.parked_limit && !early_order.empty()) {
+    const auto oldest = early.find(early_order.front());
+    early_order.pop_front();
+    if (oldest != early.end()) {
+      early_count -= oldest->second.size();
+      refused += oldest->second.size();
+      early.erase(oldest);
+    }
+  }
+  if (!early.contains(key)) early_order.push_back(key);
+  ++early_count;
+  early[key].push_back(message);
 }
 
 void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
@@ -113,77 +105,81 @@ void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, off
   send(team, rank, fail);
 }
 
+void Engine::State::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
+  const Member& member = team.spec.members[rank];
+  if (member.local) return neighbours.offer(member.worker, pull_id, nullptr, 0, 0);
+  Message empty;
+  empty.kind = Kind::data;
+  empty.pull_id = pull_id;
+  send(team, rank, empty);
+}
+
 // A member asks for its block of an operation that is posted here.
 void Engine::State::serve(Operation& operation, const Message& message) {
   operation.begun.insert(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
-  if (index == kNoStep) {
-    // Nothing is sent to that member, although it would take something: an empty block.
-    Message empty;
-    empty.kind = operation.team->spec.members[message.to].local ? Kind::offer : Kind::data;
-    empty.pull_id = message.pull_id;
-    empty.client = operation.team->spec.client;
-    return send(*operation.team, message.to, empty);
-  }
-  const Export& block = operation.graph.exports[index];
+  // Nothing is sent to that member, although it would take something.
+  if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
   ExportProgress& progress = operation.exports[index];
   if (progress.state != ExportState::open) return;  // asked before
-  progress.pull_id = message.pull_id;
-  if (block.bytes > message.bytes) {
-    refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_TRUNCATED);
-    resolve_export(operation, index);
-    return finish_if_done(operation);
-  }
-  const bool ready = block.after == kNoStep || operation.step_done[block.after];
   progress.state = ExportState::requested;
-  if (ready) hand_out(operation, index);
+  progress.pull_id = message.pull_id;
+  progress.limit = message.bytes;
+  const uint32_t after = operation.graph.exports[index].after;
+  if (after == kNoStep || operation.steps[after].done) return hand_out(operation, index);
+  progress.next_waiting = std::exchange(operation.steps[after].first_waiting, index);
 }
 
+// Refusals come here too, and not earlier: what waits until the export was taken may overwrite what the step before it
+// has written.
 void Engine::State::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   ExportProgress& progress = operation.exports[index];
-  progress.state = ExportState::sending;
-  if (operation.team->spec.members[block.peer].local) {
-    Message offer;
-    offer.kind = Kind::offer;
-    offer.pull_id = progress.pull_id;
-    offer.bytes = block.bytes;
-    offer.address = block.address;
-    offer.client = operation.team->spec.client;
-    return send(*operation.team, block.peer, offer);
+  Team& team = *operation.team;
+  Location source;
+  offpath_status_t refusal = OFFPATH_OK;
+  if (block.after != kNoStep && operation.steps[block.after].failed) {
+    refusal = operation.status.code();
+  } else if (block.bytes > progress.limit) {
+    refusal = OFFPATH_ERR_TRUNCATED;
+  } else if (block.bytes == 0) {
+    answer_empty(team, block.peer, progress.pull_id);
+    return resolve_export(operation, index, 0);
+  } else if (const Status status = operation.resolve(block.place, source); !status.ok()) {
+    operation.note_failure(status);
+    refusal = status.code();
   }
-  const fabric::Peer peer = peer_of(*operation.team, block.peer);
+  if (refusal != OFFPATH_OK) {
+    refuse_pull(team, block.peer, progress.pull_id, refusal);
+    return resolve_export(operation, index, 0);
+  }
+  progress.state = ExportState::sending;
+  const Member& member = team.spec.members[block.peer];
+  if (member.local) {
+    return neighbours.offer(member.worker, progress.pull_id, std::move(source.memory), source.address, block.bytes);
+  }
+  const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return;
-  Stream stream;
-  stream.id = next_id++;
-  stream.operation = &operation;
-  stream.memory = operation.team->memory;
-  stream.export_index = index;
-  stream.peer = peer;
-  stream.pull_id = progress.pull_id;
-  stream.address = block.address;
-  stream.bytes = block.bytes;
-  streams.emplace(stream.id, std::move(stream));
+  progress.stream = next_id++;
+  streams.emplace(progress.stream,
+                  Stream{&operation, index, peer, progress.pull_id, std::move(source), block.bytes, 0, 0});
 }
 
-void Engine::State::handle_offer(const Message& message) {
-  const auto it = pulls.find(message.pull_id);
-  if (it == pulls.end()) return;
-  Operation& operation = *it->second.operation;
-  const Step& step = operation.graph.steps[it->second.step];
-  operation.begun.insert(step.peer);
-  std::shared_ptr<memory::Memory> source = neighbours.memory_of(message.client);
-  if (source == nullptr || message.bytes > step.bytes) {
-    ++refused;
-    return;
+void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+                                uint64_t bytes) {
+  State& s = *state_;
+  const auto it = s.pulls.find(pull_id);
+  if (it == s.pulls.end()) return;
+  const Pull& pull = it->second;
+  Operation& operation = *pull.operation;
+  operation.begun.insert(operation.graph.steps[pull.step].peer);
+  if (bytes > pull.limit) return s.refuse_message("an offer of more than was asked for");
+  if (bytes == 0) {
+    s.finish_pull(pull_id, {}, State::Cause::complete);
+  } else {
+    s.local.push_back({&operation, pull.step, pull_id, {std::move(memory), address}, {}, pull.target, bytes, 0});
   }
-  if (message.bytes == 0) {
-    it->second.total = 0;
-    return finish_pull(message.pull_id, {});
-  }
-  it->second.total = message.bytes;
-  copies.push_back({operation.id, it->second.step, message.pull_id, std::move(source), message.address, step.target,
-                    message.bytes, 0});
+  s.settle();
 }
 
 void Engine::State::handle_done(const Message& message) {
@@ -194,26 +190,24 @@ void Engine::State::handle_done(const Message& message) {
   Operation& operation = *found->second;
   operation.begun.insert(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
-  if (index == kNoStep || operation.exports[index].state == ExportState::resolved) return;
-  resolve_export(operation, index);
+  if (index == kNoStep || operation.exports[index].state != ExportState::sending) return;
   // A neighbour that read our memory itself is the only one to know that it could not.
   if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local) {
-    operation.note_failure(
-        Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
+    operation.note_failure(Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
   }
-  observer.on_served(team->spec.client, operation.context, message.to, operation.graph.exports[index].bytes,
-                     team->spec.members[message.to].local);
-  finish_if_done(operation);
+  resolve_export(operation, index, message.status == OFFPATH_OK ? operation.graph.exports[index].bytes : 0);
 }
 
 void Engine::State::handle_fail(const Message& message) {
   const auto it = pulls.find(message.pull_id);
   if (it == pulls.end()) return;
   const auto code = static_cast<offpath_status_t>(message.status < 0 ? message.status : OFFPATH_ERR_INTERNAL);
-  const uint32_t peer = it->second.operation->graph.steps[it->second.step].peer;
-  it->second.operation->begun.insert(peer);
+  Operation& operation = *it->second.operation;
+  const uint32_t peer = operation.graph.steps[it->second.step].peer;
+  operation.begun.insert(peer);
   finish_pull(message.pull_id,
-              Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)));
+              Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)),
+              Cause::refused);
 }
 
 void Engine::State::handle_lost(const Message& message) {

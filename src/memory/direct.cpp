@@ -9,11 +9,11 @@ namespace {
 class DirectMemory : public Memory {
  public:
   base::Status read(void* to, uint64_t address, size_t bytes) const override {
-    memcpy(to, reinterpret_cast<const void*>(address), bytes);
+    memmove(to, reinterpret_cast<const void*>(address), bytes);
     return {};
   }
   base::Status write(uint64_t address, const void* from, size_t bytes) const override {
-    memcpy(reinterpret_cast<void*>(address), from, bytes);
+    memmove(reinterpret_cast<void*>(address), from, bytes);
     return {};
   }
   uint8_t* view(uint64_t address, size_t) const override { return reinterpret_cast<uint8_t*>(address); }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory: a client's memory as a service sees it. Addresses are the client's own. An access either succeeds whole or
-// fails with OFFPATH_ERR_MEMORY_FAULT; it cannot crash the service.
+// fails with OFFPATH_ERR_MEMORY_FAULT (of the target a part may be written then); it cannot crash the service.
 //
-// Adding a kind of access (another mapping, UCX get/put): one file here that implements this interface.
+// Threads: any; workers read each other's clients. Adding a kind of access (another mapping, UCX get/put): one file
+// here that implements this interface.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,14 +13,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace offpath::memory {
+
+// A stretch of bytes, relative to the first byte of an element.
+struct Range {
+  int64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// Non-contiguous elements, one `extent_bytes` after the other; the bytes of one element are its ranges in order.
+struct Layout {
+  uint64_t size_bytes = 0;  // sum of the ranges, > 0
+  int64_t extent_bytes = 0;
+  std::vector<Range> ranges;
+};
 
 class Memory {
  public:
   virtual ~Memory() = default;
   virtual base::Status read(void* to, uint64_t address, size_t bytes) const = 0;
   virtual base::Status write(uint64_t address, const void* from, size_t bytes) const = 0;
+  // The same between a contiguous buffer and stretches of the client's memory (offsets are addresses here), in order.
+  virtual base::Status gather(void* to, std::span<const Range> ranges) const;
+  virtual base::Status scatter(std::span<const Range> ranges, const void* from) const;
   // Where this process can use the client's bytes in place; null when it cannot, then read and write.
   virtual uint8_t* view(uint64_t address, size_t bytes) const;
 };
@@ -27,6 +46,16 @@ class Memory {
 // Cross-memory attach (process_vm_readv/writev): any address of a process of the same user. One copy each way by the
 // kernel, 7 GB/s from 256 KiB on; needs the right to ptrace the process (notes in docs/architecture.md).
 std::unique_ptr<Memory> make_cma(pid_t process);
+
+// A layout made ready for looking up bytes: immutable, shared by all blocks that lie so.
+class LayoutIndex;
+// Any layout is taken; accesses through one that is no layout (size not the sum, or 0) fail with OFFPATH_ERR_ARGUMENT.
+std::shared_ptr<const LayoutIndex> index_layout(const Layout& layout);
+
+// Elements of `layout` from address `base` on, seen as contiguous bytes: address i is byte i of the first element's
+// data and so on. Bytes that would lie outside the address space fail with OFFPATH_ERR_MEMORY_FAULT.
+std::unique_ptr<Memory> make_strided(std::shared_ptr<Memory> memory, uint64_t base,
+                                     std::shared_ptr<const LayoutIndex> layout);
 
 // The caller's own memory: tests, and clients inside the service's process.
 std::unique_ptr<Memory> make_direct();

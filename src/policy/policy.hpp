@@ -11,6 +11,9 @@
 
 #include "base/result.hpp"
 
+#include <offpath/offpath.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,17 +23,48 @@ namespace offpath::policy {
 
 enum class Path : uint8_t { host, dpu };
 
-// Adding a collective: one name here, one row in kCollectives of policy.cpp.
-enum class Collective : uint8_t { ialltoall, ialltoallv };
+// Adding a collective: one name here, one row in kCollectives of collectives.cpp.
+enum class Collective : uint8_t {
+  ibarrier,
+  ibcast,
+  igather,
+  igatherv,
+  iscatter,
+  iscatterv,
+  iallgather,
+  iallgatherv,
+  ialltoall,
+  ialltoallv,
+  ialltoallw,
+  ireduce,
+  iallreduce,
+  ireduce_scatter,
+  ireduce_scatter_block,
+  iscan,
+  iexscan,
+  ineighbor_allgather,
+  ineighbor_allgatherv,
+  ineighbor_alltoall,
+  ineighbor_alltoallv,
+  ineighbor_alltoallw,
+};
 
+inline constexpr size_t kCollectivesCount = size_t(Collective::ineighbor_alltoallw) + 1;
+inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_DISSEMINATION) + 1;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
 struct Row {
   Collective collective;
-  uint64_t from_bytes;  // first size the row is for (bytes per peer)
-  uint64_t to_bytes;    // first size it is no longer for; kUnlimitedBytes: none
-  uint32_t min_nodes;   // nodes the team must at least live on
   Path path;
+  uint32_t min_nodes;   // nodes the team must at least live on
+  uint64_t from_bytes;  // first size the row is for (total bytes per rank, see choose)
+  uint64_t to_bytes;    // first size it is no longer for; kUnlimitedBytes: none
+  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;  // on the DPU
+};
+
+struct Choice {
+  Path path = Path::host;
+  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
 };
 
 class Table {
@@ -40,14 +74,20 @@ class Table {
   // The rows that ship with Offpath, from measurement.
   static Table measured();
 
-  // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ialltoallv:host". A row is
-  //   collective[:from-to][:nodes=N]:host|dpu      collective may be * ; sizes take K, M, G (powers of 1024), inf
+  // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ialltoallv:host": separated by commas or line ends, from
+  // a # to the end of its line is comment. A row is
+  //   collective[:from-to][:nodes=N]:host|dpu[=algorithm]
+  // sizes take K, M, G (powers of 1024), inf; algorithms are those of offpath.h, lower case, that the collective knows.
+  // collective may be * : all for which the row makes sense, so those with a size if it has a range, those that know
+  // the algorithm if it names one.
   // Without a range all sizes, without nodes teams of any number of nodes.
   // On error nothing is changed and the text says what is wrong with which row.
   base::Status apply(std::string_view text);
 
-  // `bytes` is ignored for irregular collectives.
-  Path choose(Collective collective, uint64_t bytes, uint32_t nodes) const;
+  // `bytes`: what all ranks know alike of the size of one rank's part: all it sends or receives, whichever is more
+  // (alltoall: size x block; allgather, reduce_scatter: the whole; bcast, reductions: the vector; gather, scatter: the
+  // root's whole). Ignored for irregular collectives.
+  Choice choose(Collective collective, uint64_t bytes, uint32_t nodes) const;
   // False: nothing is ever offloaded for a team on that many nodes.
   bool offloads(uint32_t nodes) const;
 
@@ -60,7 +100,10 @@ class Table {
 };
 
 const char* collective_name(Collective collective);
-// True for the v and w forms.
+const char* algorithm_name(offpath_algorithm_t algorithm);
+// Whether the collective can be done that way; every one knows DEFAULT.
+bool knows(Collective collective, offpath_algorithm_t algorithm);
+// True where only some ranks know the size: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods.
 bool is_irregular(Collective collective);
 
 }  // namespace offpath::policy

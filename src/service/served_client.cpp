@@ -2,14 +2,15 @@
 #include "service/served_client.hpp"
 
 #include "base/log.hpp"
-#include "ops/collectives/alltoall.hpp"
+#include "service/translation.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 
 namespace offpath::service {
 
 using base::Status;
+using session::Atomic32;
 using session::OpKind;
 using session::Slot;
 using session::SlotState;
@@ -43,9 +44,8 @@ bool ServedClient::take_submission(engine::Engine& engine) {
       }
       view_.finish(*index, OFFPATH_OK, false);
       break;
-    case OpKind::alltoall:
-    case OpKind::alltoallv:
-      status = post_operation(*index, slot);
+    case OpKind::collective:
+      status = begin_collective(*index, slot);
       if (!status.ok()) view_.finish(*index, status.code());
       break;
     default:
@@ -58,69 +58,90 @@ bool ServedClient::take_submission(engine::Engine& engine) {
 }
 
 Status ServedClient::create_team(const Slot& slot) {
-  auto arguments = view_.team_arguments(slot.team);
+  const uint64_t record = slot.team;  // the client may change it
+  auto arguments = view_.team_arguments(record);
   if (!arguments.ok()) return arguments.status();
   engine::TeamSpec spec;
   std::copy_n(arguments->id, spec.id.bytes.size(), spec.id.bytes.begin());
   spec.rank = arguments->rank;
   spec.client = id_;
-  spec.context = slot.team;
+  spec.context = record;
+  std::map<session::ServiceId, uint64_t> nodes;
+  std::vector<uint64_t> node_keys;
   for (uint32_t rank = 0; rank < arguments->size; ++rank) {
     const auto bytes =
         std::span(arguments->addresses).subspan(size_t{rank} * arguments->address_stride, arguments->address_stride);
     auto address = session::MemberAddress::decode(bytes);
     if (!address.ok()) return address.status();
+    node_keys.push_back(nodes.try_emplace(address->service, nodes.size()).first->second);
     spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
   }
   const auto handle = engine_->add_team(std::move(spec));
   if (!handle.ok()) return handle.status();
-  teams_[slot.team] = {handle.value(), arguments->rank, arguments->size, 0};
+  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0};
   return {};
 }
 
-Status ServedClient::post_operation(uint32_t index, const Slot& entry) {
-  Slot& slot = view_.slot(index);
-  const auto team = teams_.find(entry.team);
-  if (team == teams_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown team");
-  auto& [handle, rank, size, next_sequence] = team->second;
-  if (slot.sequence != next_sequence) return Status::error(OFFPATH_ERR_ARGUMENT, "operations are out of order");
-  auto arguments = view_.op_arguments(slot, size);
-  if (!arguments.ok()) return arguments.status();
-  if (view_.bytes_at(slot.progress, size) == nullptr) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "progress bytes lie outside the segment");
-  }
-  const bool copy_own = (arguments->flags & session::kOwnBlockByClient) == 0;
-  engine::Graph graph =
-      arguments->kind == OpKind::alltoall
-          ? ops::expand_alltoall({rank, size, arguments->send, arguments->recv, arguments->block_bytes, copy_own})
-          : ops::expand_alltoallv({rank, arguments->send, arguments->recv, arguments->send_bytes, arguments->recv_bytes,
-                                   arguments->send_displs, arguments->recv_displs, copy_own});
-  slot.pulls_left.store(static_cast<uint32_t>(graph.steps.size()), std::memory_order_relaxed);
-  slot.exports_left.store(static_cast<uint32_t>(graph.exports.size()), std::memory_order_relaxed);
-  // From here on the operation counts as begun, whatever happens to this process.
-  view_.team_record(entry.team)->started.fetch_add(1, std::memory_order_relaxed);
+Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
+  const uint64_t record = slot.team;
+  const auto found = teams_.find(record);
+  if (found == teams_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown team");
+  ServedTeam& team = found->second;
+  const uint64_t sequence = team.next_sequence;
+  if (slot.sequence != sequence) return Status::error(OFFPATH_ERR_ARGUMENT, "operations are out of order");
+  // From here on the operation counts as begun, whatever happens to this process and even if it is refused: the next
+  // one has the next number.
+  ++team.next_sequence;
+  view_.team_record(record)->started.fetch_add(1, std::memory_order_relaxed);
+  auto graph = expand(slot, team.topology);
+  if (!graph.ok()) return graph.status();
+  show_work(slot, graph.value(), team.topology);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  ++next_sequence;
-  engine_->post(handle, arguments->sequence, std::move(graph), index);
+  engine_->post(team.handle, sequence, std::move(graph.value()), index);
   return {};
 }
 
-void ServedClient::mark_progress(uint64_t slot, uint32_t peer, uint8_t bit) {
-  if (uint8_t* byte = view_.bytes_at(view_.slot(static_cast<uint32_t>(slot)).progress + peer, 1)) {
-    *byte = static_cast<uint8_t>(*byte | bit);
-  }
+base::Result<engine::Graph> ServedClient::expand(const Slot& slot, const ops::Topology& topology) const {
+  const auto arguments = view_.collective_arguments(slot);
+  if (!arguments.ok()) return arguments.status();
+  auto collective = translate(arguments.value(), (slot.flags & session::kOwnBlockByClient) == 0);
+  if (!collective.ok()) return collective.status();
+  if (const Status status = ops::check(collective.value(), topology); !status.ok()) return status;
+  collective->algorithm = ops::resolve_algorithm(collective.value(), topology);
+  return ops::expand(std::move(collective.value()), topology);
 }
 
-void ServedClient::on_pulled(uint64_t slot, uint32_t peer, uint64_t bytes, bool local) {
-  view_.slot(static_cast<uint32_t>(slot)).pulls_left.fetch_sub(1, std::memory_order_relaxed);
-  mark_progress(slot, peer, session::kPulled);
+void ServedClient::show_work(Slot& slot, const engine::Graph& graph, const ops::Topology& topology) {
+  slot.steps_left.store(static_cast<uint32_t>(graph.steps.size()), std::memory_order_relaxed);
+  slot.exports_left.store(static_cast<uint32_t>(graph.exports.size()), std::memory_order_relaxed);
+  Atomic32* open = view_.counters_at(slot.open, topology.size());
+  if (open == nullptr) return;
+  std::vector<uint32_t> counts(topology.size(), 0);
+  for (const engine::Step& step : graph.steps) {
+    ++counts[step.kind == engine::StepKind::pull ? step.peer : topology.rank];
+  }
+  for (const engine::Export& block : graph.exports) ++counts[block.peer];
+  for (size_t rank = 0; rank < counts.size(); ++rank) open[rank].store(counts[rank], std::memory_order_relaxed);
+}
+
+void ServedClient::count_down(const Slot& slot, uint32_t peer) {
+  // Looked up each time: the client may have moved it.
+  Atomic32* open = view_.counters_at(slot.open + uint64_t{peer} * sizeof(uint32_t), 1);
+  if (open != nullptr) open->fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServedClient::on_step(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {
+  Slot& slot = view_.slot(static_cast<uint32_t>(index));
+  slot.steps_left.fetch_sub(1, std::memory_order_relaxed);
+  count_down(slot, peer);
   auto& counters = view_.header().counters;
   (local ? counters.local_bytes : counters.pulled_bytes).fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void ServedClient::on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local) {
-  view_.slot(static_cast<uint32_t>(slot)).exports_left.fetch_sub(1, std::memory_order_relaxed);
-  mark_progress(slot, peer, session::kServed);
+void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {
+  Slot& slot = view_.slot(static_cast<uint32_t>(index));
+  slot.exports_left.fetch_sub(1, std::memory_order_relaxed);
+  count_down(slot, peer);
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
+#include "ops/collectives/collective.hpp"
 #include "session/member_address.hpp"
 #include "session/segment_view.hpp"
 
@@ -27,7 +28,7 @@ class ServedClient {
   bool take_submission(engine::Engine& engine);
 
   // From the engine's observer; `slot` is the context given to post().
-  void on_pulled(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
+  void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_finished(uint64_t slot, const base::Status& status);
   void on_member_lost(uint64_t team_record, uint32_t rank);
@@ -35,14 +36,16 @@ class ServedClient {
  private:
   struct ServedTeam {
     engine::TeamHandle handle = 0;
-    uint32_t rank = 0;
-    uint32_t size = 0;
+    ops::Topology topology;
     uint64_t next_sequence = 0;
   };
 
   base::Status create_team(const session::Slot& slot);
-  base::Status post_operation(uint32_t index, const session::Slot& slot);
-  void mark_progress(uint64_t slot, uint32_t peer, uint8_t bit);
+  base::Status begin_collective(uint32_t index, session::Slot& slot);
+  base::Result<engine::Graph> expand(const session::Slot& slot, const ops::Topology& topology) const;
+  // Tells the client how much is left to be done with whom.
+  void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
+  void count_down(const session::Slot& slot, uint32_t peer);
 
   engine::Engine* engine_ = nullptr;
   engine::ClientId id_;

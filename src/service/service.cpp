@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <mutex>
 
 namespace offpath::service {
 
@@ -59,8 +58,7 @@ Status Service::start() {
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
     worker.coalesce = options_.coalesce;
     worker.engine = options_.engine;
-    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint.value()), *this,
-                                                [this](ClientId client) { remove(client); }));
+    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint.value()), *this, [this] { forget_one(); }));
   }
   for (auto& worker : workers_) {
     if (const Status status = worker->start(); !status.ok()) return status;
@@ -172,10 +170,6 @@ void Service::attach(int listening) {
     return;
   }
   const ClientId id = next_client_++;
-  {
-    std::unique_lock lock(clients_mutex_);
-    clients_[id] = memory;
-  }
   reply.flags = options_.shares_cores ? session::kServiceSharesCores : 0;
   reply.workers = options_.workers;
   reply.process = getpid();
@@ -185,11 +179,7 @@ void Service::attach(int listening) {
   worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_), memory);
 }
 
-void Service::remove(ClientId client) {
-  {
-    std::unique_lock lock(clients_mutex_);
-    clients_.erase(client);
-  }
+void Service::forget_one() {
   --client_count_;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
@@ -199,10 +189,9 @@ void Service::send(uint32_t worker, const wire::Message& message) {
   if (worker < workers_.size()) workers_[worker]->send(message);
 }
 
-std::shared_ptr<memory::Memory> Service::memory_of(ClientId client) {
-  std::shared_lock lock(clients_mutex_);
-  const auto it = clients_.find(client);
-  return it == clients_.end() ? nullptr : it->second;
+void Service::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+                    uint64_t bytes) {
+  if (worker < workers_.size()) workers_[worker]->offer(pull_id, std::move(memory), address, bytes);
 }
 
 }  // namespace offpath::service

@@ -10,9 +10,7 @@
 #include "session/link.hpp"
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -43,19 +41,18 @@ class Service : public engine::Neighbours {
 
   // Neighbours
   void send(uint32_t worker, const wire::Message& message) override;
-  std::shared_ptr<memory::Memory> memory_of(engine::ClientId client) override;
+  void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+             uint64_t bytes) override;
 
  private:
   void attach(int listening);
   base::Status admit(int socket, session::AttachReply& reply);
-  void remove(engine::ClientId client);
+  void forget_one();
 
   ServiceOptions options_;
   session::ServiceId id_{};
   std::unique_ptr<fabric::UcxContext> context_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::shared_mutex clients_mutex_;
-  std::map<engine::ClientId, std::shared_ptr<memory::Memory>> clients_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
   base::Fd changed_;  // eventfd: a client has gone

@@ -28,7 +28,7 @@ constexpr uint32_t kRoundsBetweenPolls = 4096;
 using engine::ClientId;
 
 Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
-               std::function<void(ClientId)> on_gone)
+               std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
       address_(fabric_->address()),
@@ -91,6 +91,12 @@ void Worker::send(const wire::Message& message) {
   run([this, message] { engine_->on_neighbour_message(message); });
 }
 
+void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes) {
+  run([this, pull_id, memory = std::move(memory), address, bytes] {
+    engine_->on_neighbour_offer(pull_id, memory, address, bytes);
+  });
+}
+
 void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory) {
   auto shared = std::make_shared<std::unique_ptr<ServedClient>>(std::move(client));  // std::function must be copyable
   run([this, shared, memory] {
@@ -118,14 +124,22 @@ void Worker::loop() {
 }
 
 bool Worker::work() {
-  bool busy = run_tasks();
+  bool busy = take_submissions();
+  busy |= run_tasks();
+  return engine_->progress() || busy;
+}
+
+// Comes before anything that tells of a departure: teams submitted before it must exist to hear of it, and what the
+// departed has submitted still counts, as peers may wait for it.
+bool Worker::take_submissions() {
+  bool any = false;
   ClientId broken = 0;
   for (auto& [id, client] : clients_) {
-    while (client->take_submission(*engine_)) busy = true;
+    while (client->take_submission(*engine_)) any = true;
     if (client->broken()) broken = id;
   }
   if (broken != 0) drop_client(broken, false);
-  return engine_->progress() || busy;
+  return any;
 }
 
 bool Worker::run_tasks() {
@@ -189,7 +203,8 @@ void Worker::read_socket(ClientId id) {
   const ssize_t got = recv(it->second->socket(), &byte, 1, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
-  drop_client(id, got == 1 && byte == session::kDetach);
+  take_submissions();
+  if (clients_.contains(id)) drop_client(id, got == 1 && byte == session::kDetach);
 }
 
 void Worker::drop_client(ClientId id, bool detached) {
@@ -197,20 +212,15 @@ void Worker::drop_client(ClientId id, bool detached) {
                   detached ? "detached" : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
-  // What it submitted before it left still counts: peers may wait for it.
-  if (detached) {
-    while (client->take_submission(*engine_)) {
-    }
-  }
   engine_->remove_client(id);
   if (detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
-  on_gone_(id);
+  on_gone_();
 }
 
-void Worker::on_pulled(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_pulled(operation, peer, bytes, local);
+void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_step(operation, peer, bytes, local);
 }
 
 void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {

@@ -29,7 +29,7 @@ class Worker : public engine::Observer {
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
   Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
-         std::function<void(engine::ClientId)> on_gone);
+         std::function<void()> on_gone);
   ~Worker() override;
 
   std::vector<uint8_t> fabric_address() const { return address_; }
@@ -40,10 +40,11 @@ class Worker : public engine::Observer {
   // From any thread: runs `task` on the worker's thread, soon.
   void run(std::function<void()> task);
   void send(const wire::Message& message);
+  void offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
   void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
 
   // Observer
-  void on_pulled(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
+  void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;
   void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank) override;
@@ -54,6 +55,7 @@ class Worker : public engine::Observer {
   void sleep();
   bool nap();
   void poll_events(int epoll, int timeout_ms);
+  bool take_submissions();
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
@@ -63,7 +65,7 @@ class Worker : public engine::Observer {
   std::unique_ptr<fabric::Fabric> fabric_;
   std::vector<uint8_t> address_;
   std::unique_ptr<engine::Engine> engine_;
-  std::function<void(engine::ClientId)> on_gone_;
+  std::function<void()> on_gone_;
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;

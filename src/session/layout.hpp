@@ -17,7 +17,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;
 
@@ -25,32 +25,65 @@ using Atomic32 = std::atomic<uint32_t>;
 using Atomic64 = std::atomic<uint64_t>;
 static_assert(Atomic32::is_always_lock_free && Atomic64::is_always_lock_free);
 
-enum class OpKind : uint32_t { none = 0, team_create = 1, team_destroy = 2, alltoall = 3, alltoallv = 4 };
+enum class OpKind : uint32_t { none = 0, team_create = 1, team_destroy = 2, collective = 3 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
 // Flags of a slot.
-inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own block alone
+inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own blocks alone
 
 struct alignas(64) Slot {
   Atomic32 state;  // SlotState
   uint32_t kind;   // OpKind
   int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
-  uint64_t team;      // arena offset of the TeamRecord
-  uint64_t sequence;  // of the operation in its team, from 0
-  uint64_t send;      // client addresses
-  uint64_t recv;
-  uint64_t block_bytes;  // alltoall
-  uint64_t arrays;       // alltoallv: arena offset of u64 send_bytes[P], i64 send_displs[P], recv_bytes, recv_displs
-  uint64_t progress;     // arena offset of u8[P]: bits kPulled, kServed
-  Atomic32 pulls_left;   // for a person (offpath_op_describe) and for a successor service
+  uint64_t team;        // arena offset of the TeamRecord
+  uint64_t sequence;    // of the operation in its team, from 0
+  uint64_t record;      // collective: arena offset of the CollectiveRecord and what follows it
+  uint64_t open;        // collective: arena offset of u32[team size]: pulls and exports of that member still open
+  Atomic32 steps_left;  // for a person (offpath_op_describe)
   Atomic32 exports_left;
-  uint64_t reserved[5];
+  uint64_t reserved[8];
 };
 static_assert(sizeof(Slot) == 128);
 
-inline constexpr uint8_t kPulled = 1;  // the block of this member has arrived
-inline constexpr uint8_t kServed = 2;  // this member has what it needs from us
+// A collective's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
+struct CollectiveRecord {
+  uint32_t kind;
+  uint32_t algorithm;
+  uint32_t root;
+  uint32_t op;
+  uint32_t element;
+  uint32_t send_count;     // BlockRecord
+  uint32_t recv_count;     // BlockRecord
+  uint32_t counts_count;   // uint64_t
+  uint32_t layouts_count;  // LayoutRecord
+  uint32_t ranges_count;   // RangeRecord, of all layouts one after the other
+};
+static_assert(sizeof(CollectiveRecord) == 40);
+
+struct BlockRecord {
+  uint32_t peer;
+  uint32_t tag;
+  uint64_t address;  // of the client
+  uint64_t bytes;
+  uint32_t layout;  // 0: contiguous, k: layouts[k - 1]
+  uint32_t reserved;
+};
+static_assert(sizeof(BlockRecord) == 32);
+
+struct LayoutRecord {
+  uint64_t size_bytes;
+  int64_t extent_bytes;
+  uint32_t ranges_count;
+  uint32_t reserved;
+};
+static_assert(sizeof(LayoutRecord) == 24);
+
+struct RangeRecord {
+  int64_t offset;
+  uint64_t bytes;
+};
+static_assert(sizeof(RangeRecord) == 16);
 
 struct TeamRecord {
   uint8_t id[16];

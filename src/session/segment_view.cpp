@@ -3,6 +3,7 @@
 
 #include "session/futex.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
@@ -52,6 +53,11 @@ uint8_t* SegmentView::bytes_at(uint64_t offset, uint64_t count) const {
   return memory_.data() + offset;
 }
 
+Atomic32* SegmentView::counters_at(uint64_t offset, uint64_t count) const {
+  if (offset % alignof(Atomic32) != 0 || count > memory_.bytes() / sizeof(Atomic32)) return nullptr;
+  return reinterpret_cast<Atomic32*>(bytes_at(offset, count * sizeof(Atomic32)));
+}
+
 TeamRecord* SegmentView::team_record(uint64_t offset) const {
   if (offset % alignof(TeamRecord) != 0) return nullptr;
   return reinterpret_cast<TeamRecord*>(bytes_at(offset, sizeof(TeamRecord)));
@@ -65,42 +71,46 @@ Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   out.rank = record->rank;
   out.size = record->size;
   out.address_stride = record->address_stride;
+  uint64_t addresses = record->addresses;
   if (out.rank >= out.size || out.address_stride == 0 || out.address_stride > OFFPATH_ADDRESS_MAX_BYTES ||
-      !copy_array(record->addresses, uint64_t{out.size} * out.address_stride, out.addresses) ||
+      !copy_array(addresses, uint64_t{out.size} * out.address_stride, out.addresses) ||
       bytes_at(record->lost, out.size) == nullptr) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team record has impossible values");
   }
   return out;
 }
 
-Result<OpArguments> SegmentView::op_arguments(const Slot& slot, uint32_t team_size) const {
-  OpArguments out{};
-  out.kind = static_cast<OpKind>(slot.kind);
-  out.flags = slot.flags;
-  out.team = slot.team;
-  out.sequence = slot.sequence;
-  out.send = slot.send;
-  out.recv = slot.recv;
-  out.block_bytes = slot.block_bytes;
-  if (out.kind == OpKind::alltoallv) {
-    const uint64_t step = uint64_t{team_size} * sizeof(uint64_t);
-    const uint64_t arrays = slot.arrays;
-    if (!copy_array(arrays, team_size, out.send_bytes) || !copy_array(arrays + step, team_size, out.send_displs) ||
-        !copy_array(arrays + 2 * step, team_size, out.recv_bytes) ||
-        !copy_array(arrays + 3 * step, team_size, out.recv_displs)) {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments lie outside the segment");
-    }
+Result<CollectiveArguments> SegmentView::collective_arguments(const Slot& slot) const {
+  uint64_t offset = slot.record;
+  const uint8_t* record = bytes_at(offset, sizeof(CollectiveRecord));
+  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "operation record lies outside the segment");
+  CollectiveArguments out{};
+  memcpy(&out.head, record, sizeof(out.head));
+  offset += sizeof(out.head);
+  if (!copy_array(offset, out.head.send_count, out.send) || !copy_array(offset, out.head.recv_count, out.recv) ||
+      !copy_array(offset, out.head.counts_count, out.counts_bytes) ||
+      !copy_array(offset, out.head.layouts_count, out.layouts) ||
+      !copy_array(offset, out.head.ranges_count, out.ranges)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments lie outside the segment");
+  }
+  uint64_t ranges_count = 0;
+  for (const LayoutRecord& layout : out.layouts) ranges_count += layout.ranges_count;
+  const auto is_wild = [&](const BlockRecord& block) { return block.layout > out.layouts.size(); };
+  if (ranges_count != out.ranges.size() || std::any_of(out.send.begin(), out.send.end(), is_wild) ||
+      std::any_of(out.recv.begin(), out.recv.end(), is_wild)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments name layouts or ranges that do not exist");
   }
   return out;
 }
 
 template <typename T>
-bool SegmentView::copy_array(uint64_t offset, uint64_t count, std::vector<T>& out) const {
+bool SegmentView::copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const {
   if (count > memory_.bytes() / sizeof(T)) return false;
   const uint8_t* from = bytes_at(offset, count * sizeof(T));
   if (from == nullptr) return false;
   out.resize(count);
-  memcpy(out.data(), from, count * sizeof(T));
+  if (count > 0) memcpy(out.data(), from, count * sizeof(T));
+  offset += count * sizeof(T);
   return true;
 }
 

@@ -20,17 +20,13 @@ struct TeamArguments {
   std::vector<uint8_t> addresses;
 };
 
-// A slot's arguments copied out of the segment. Arrays are filled for alltoallv only.
-struct OpArguments {
-  OpKind kind;
-  uint32_t flags;
-  uint64_t team;
-  uint64_t sequence;
-  uint64_t send;
-  uint64_t recv;
-  uint64_t block_bytes;
-  std::vector<uint64_t> send_bytes, recv_bytes;
-  std::vector<int64_t> send_displs, recv_displs;
+// A collective's record copied out of the segment. Only its shape is checked; what the values mean is up to ops/.
+struct CollectiveArguments {
+  CollectiveRecord head;
+  std::vector<BlockRecord> send, recv;  // block.layout <= layouts.size()
+  std::vector<uint64_t> counts_bytes;
+  std::vector<LayoutRecord> layouts;
+  std::vector<RangeRecord> ranges;  // exactly as many as the layouts count together
 };
 
 class SegmentView {
@@ -48,9 +44,11 @@ class SegmentView {
   // Null when the offset is not a team record inside the arena.
   TeamRecord* team_record(uint64_t offset) const;
   base::Result<TeamArguments> team_arguments(uint64_t offset) const;
-  base::Result<OpArguments> op_arguments(const Slot& slot, uint32_t team_size) const;
+  base::Result<CollectiveArguments> collective_arguments(const Slot& slot) const;
   // u8[count] inside the arena, or null.
   uint8_t* bytes_at(uint64_t offset, uint64_t count) const;
+  // u32[count] inside the arena, or null. The client reads them at any time.
+  Atomic32* counters_at(uint64_t offset, uint64_t count) const;
 
   // Ends the operation and wakes whoever waits.
   void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
@@ -58,8 +56,9 @@ class SegmentView {
 
  private:
   explicit SegmentView(base::Memfd memory) : memory_(std::move(memory)) {}
+  // Advances `offset` behind the array; false when the array does not lie in the arena.
   template <typename T>
-  bool copy_array(uint64_t offset, uint64_t count, std::vector<T>& out) const;
+  bool copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const;
 
   base::Memfd memory_;
   bool corrupt_ = false;

@@ -17,14 +17,14 @@ bool visit_fields(Kind kind, Codec&& codec) {
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes();
     case Kind::data:
       return codec.pull_id() && codec.bytes() && codec.offset();
-    case Kind::offer:
-      return codec.pull_id() && codec.bytes() && codec.address() && codec.client();
     case Kind::done:
       return codec.team() && codec.route() && codec.tag() && codec.status();
     case Kind::fail:
       return codec.pull_id() && codec.status();
     case Kind::lost:
       return codec.team() && codec.route() && codec.status();
+    case Kind::batch:
+      return true;
   }
   return false;
 }
@@ -41,8 +41,6 @@ struct Fields {
   bool pull_id() { return self().number(self().message.pull_id); }
   bool bytes() { return self().number(self().message.bytes); }
   bool offset() { return self().number(self().message.offset); }
-  bool address() { return self().number(self().message.address); }
-  bool client() { return self().number(self().message.client); }
   bool status() { return self().number(self().message.status); }
 };
 

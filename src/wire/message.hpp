@@ -4,13 +4,16 @@
 //
 // The pull protocol (docs/architecture.md): the receiver of data asks.
 //   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `sequence`"
-//   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs
-//   offer  sender -> receiver   instead of data when both live in one service: read it yourself, it is at `address`
+//   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs. An empty block is one of
+//                               these without payload
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
-//                               could not be read): the buffer is the sender's again
+//                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //   lost   any -> any           member `from` takes no further part in operation `sequence` and later ones
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed
+//   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
+// Messages of two workers may overtake each other: each stands for itself, and a later one is sent because an earlier
+// one was answered, or ends what the earlier one was about.
 #pragma once
 
 #include "base/result.hpp"
@@ -23,7 +26,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 1;
+inline constexpr uint8_t kVersion = 2;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
 
@@ -40,7 +43,7 @@ struct TeamIdHash {
   }
 };
 
-enum class Kind : uint8_t { hello = 1, pull = 2, data = 3, offer = 4, done = 5, fail = 6, lost = 7 };
+enum class Kind : uint8_t { hello = 1, pull = 2, data = 3, done = 4, fail = 5, lost = 6, batch = 7 };
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
@@ -51,11 +54,9 @@ struct Message {
   uint32_t to = 0;        // pull done lost: the member it is for (lost: who is told)
   uint32_t tag = 0;       // pull done: which of from's exports to `to`
   int32_t status = 0;     // done fail lost: offpath_status_t
-  uint64_t pull_id = 0;   // pull data offer fail: chosen at random by the receiver
-  uint64_t bytes = 0;     // pull: most that is accepted; data offer: length of the whole block
+  uint64_t pull_id = 0;   // pull data fail: chosen at random by the receiver
+  uint64_t bytes = 0;     // pull: most that is accepted; data: length of the whole block
   uint64_t offset = 0;    // data: of this chunk in the block
-  uint64_t address = 0;   // offer: in the memory of the sending client
-  uint64_t client = 0;    // offer: the sending client's id in the service
   auto operator<=>(const Message&) const = default;
 };
 

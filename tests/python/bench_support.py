@@ -35,6 +35,8 @@ def stand_in_prefix(folder: Path) -> Path:
     """A prefix with the real programs and a preload library that does nothing: what the drivers do is then the same
     whether offloading pays on this machine or not."""
     (folder / "lib").mkdir(parents=True)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "offpath-policy").symlink_to(paths().policy_program)
     for kind in ("apps", "bench"):
         (folder / kind).symlink_to(getattr(paths(), kind))
     if paths().yield_library.exists():

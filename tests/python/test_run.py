@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import ROOT, offpath
+from conftest import ROOT, assert_one_line_error, offpath
 from offpath import injection, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
@@ -100,6 +100,17 @@ def test_signal_reaches_the_program_once(witness_env, tmp_path):
     child.send_signal(signal.SIGTERM)
     assert child.communicate()[0] == "got\n"
     assert child.returncode == 5
+
+
+def test_a_policy_file_that_is_not_there(witness_env):
+    result = offpath("run", "--policy-file", "/no/such/file", "--", "true", env=witness_env)
+    assert_one_line_error(result, "/no/such/file", "offpath tune", status=2)
+
+
+def test_blocking_calls_reach_the_ranks(witness_env):
+    result = offpath("run", "-q", "--blocking", "bcast, allreduce", "--", "sh", "-c", "echo $OFFPATH_MPI_BLOCKING",
+                     env=witness_env)  # fmt: skip
+    assert result.stdout == "bcast,allreduce\n"
 
 
 def test_summary_says_why():

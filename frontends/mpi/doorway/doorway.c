@@ -13,15 +13,19 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { SLOT_COUNT = 2 * OFFPATH_FUNCTION_COUNT };
+/* In the order of the slots: two for each of these. */
+static const struct {
+  const char* p_name;
+  int function;
+} symbols[] = {
+#define OFFPATH_MPI_FUNCTION(name) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
+#define OFFPATH_MPI_PERSISTENT(name) OFFPATH_MPI_FUNCTION(name) {"PMPIX_" #name, OFFPATH_FUNCTION_##name},
+#include "../functions.def"
+};
+
+enum { SLOT_COUNT = 2 * sizeof(symbols) / sizeof(symbols[0]) };
 
 extern void* offpath_doorway_slots[SLOT_COUNT] __attribute__((visibility("hidden")));
-
-static const char* const function_names[OFFPATH_FUNCTION_COUNT] = {
-#define OFFPATH_MPI_FUNCTION(name) "PMPI_" #name,
-#include "../functions.def"
-#undef OFFPATH_MPI_FUNCTION
-};
 
 static pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int resolved;
@@ -30,8 +34,8 @@ static __thread int resolving __attribute__((tls_model("initial-exec")));
 /* What an intercepted function does in a process that has no MPI, or whose MPI lacks it: MPI_ERR_OTHER or alike. */
 static int no_such_function(void) { return 16; }
 
-static const char* p_name(unsigned long slot) { return function_names[slot / 2]; }
-static const char* mpi_name(unsigned long slot) { return function_names[slot / 2] + 1; }
+static const char* p_name(unsigned long slot) { return symbols[slot / 2].p_name; }
+static const char* mpi_name(unsigned long slot) { return symbols[slot / 2].p_name + 1; }
 
 static int switched_off(void) {
   const char* value = getenv("OFFPATH_ENABLE");
@@ -82,7 +86,7 @@ static void fill_slots(const offpath_loaded_mpi_t* mpi) {
   }
   for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
     void* target = slot % 2 == 0 ? tool_function(mpi, slot) : NULL;
-    if (target == NULL) target = handlers[slot / 2];
+    if (target == NULL) target = handlers[symbols[slot / 2].function];
     if (target == NULL) target = native_function(mpi, slot);
     __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
   }

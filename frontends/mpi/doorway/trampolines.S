@@ -118,6 +118,8 @@ resolve_and_jump:
 offpath_doorway_slots:
 
 #define OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPI_##name ; OFFPATH_ENTRY PMPI_##name ;
+#define OFFPATH_MPI_PERSISTENT(name) \
+  OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPIX_##name ; OFFPATH_ENTRY PMPIX_##name ;
 #include "../functions.def"
 
         .section .note.GNU-stack, "", %progbits

@@ -136,8 +136,9 @@ class Lab:
         chosen = launchers.native_variables(mpi, crowded)
         libraries = []
         if offload:
-            options = injection.OffloadOptions(stats_file=stats_file, share=True)
+            options = injection.measured_run(env, stats_file, share=True)
             chosen |= injection.variables(options, where, {})
+            env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
             chosen |= {
                 "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {self.name} %h-dpu",

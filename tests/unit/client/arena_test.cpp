@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <map>
 #include <random>
+#include <vector>
 
 namespace offpath::client {
 namespace {
@@ -40,6 +42,38 @@ TEST(Arena, ReleasedPiecesAreUsedAgain) {
   EXPECT_EQ(arena.allocate((1 << 19) + 1), whole) << "same size class";
   arena.release(0, 4096);  // nothing was allocated, nothing is released
   EXPECT_EQ(arena.allocate(4096), 0U);
+}
+
+TEST(Arena, KnowsWhatItCouldEverHold) {
+  const Arena arena(kBegin, kEnd);
+  EXPECT_TRUE(arena.could_hold(1));
+  EXPECT_TRUE(arena.could_hold(1 << 20));
+  for (const uint64_t bytes : {(uint64_t{1} << 20) + 1, uint64_t{1} << 40, UINT64_MAX}) {
+    EXPECT_FALSE(arena.could_hold(bytes)) << bytes;
+  }
+}
+
+TEST(Arena, PiecesGivenBackMakeRoomForOtherSizes) {
+  Arena arena(kBegin, kEnd);
+  for (const uint64_t bytes : {uint64_t{64}, uint64_t{1} << 20, uint64_t{5000}, uint64_t{1} << 19, uint64_t{64}}) {
+    std::vector<uint64_t> pieces;
+    for (uint64_t offset = arena.allocate(bytes); offset != 0; offset = arena.allocate(bytes)) pieces.push_back(offset);
+    ASSERT_EQ(pieces.size(), (1U << 20) / std::bit_ceil(bytes)) << bytes;
+    for (const uint64_t offset : pieces) arena.release(offset, bytes);
+  }
+}
+
+TEST(Arena, OnlyNeighboursArePutTogether) {
+  Arena arena(kBegin, kEnd);
+  std::vector<uint64_t> pieces;
+  for (int i = 0; i < 4; ++i) pieces.push_back(arena.allocate(1 << 18));
+  arena.release(pieces[0], 1 << 18);
+  arena.release(pieces[2], 1 << 18);
+  EXPECT_EQ(arena.allocate(1 << 19), 0U);
+  arena.release(pieces[1], 1 << 18);
+  EXPECT_EQ(arena.allocate(1 << 19), pieces[0]);
+  EXPECT_EQ(arena.allocate(1 << 18), pieces[2]);
+  EXPECT_EQ(arena.allocate(1), 0U);
 }
 
 TEST(Arena, LivePiecesNeverOverlap) {

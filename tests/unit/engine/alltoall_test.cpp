@@ -2,6 +2,7 @@
 // Random alltoallv programs on 1 to 64 ranks over loopback, byte-exact against a reference computed from the same
 // counts: several teams, many operations outstanding, members posting in their own time, teams joined late.
 #include "cluster.hpp"
+#include "exchange.hpp"
 
 #include <numeric>
 
@@ -59,8 +60,8 @@ Exchange make_exchange(std::mt19937_64& random, size_t size, uint64_t largest) {
 engine::Graph expand(const Exchange& x, uint32_t member) {
   std::vector<uint64_t> column;
   for (const auto& row : x.counts) column.push_back(row[member]);
-  return ops::expand_alltoallv({member, address_of(x.send[member].data()), address_of(x.recv[member].data()),
-                                x.counts[member], column, x.send_displs[member], x.recv_displs[member], true});
+  return alltoallv_graph({member, address_of(x.send[member].data()), address_of(x.recv[member].data()),
+                          x.counts[member], column, x.send_displs[member], x.recv_displs[member]});
 }
 
 struct RandomTeam {
@@ -75,7 +76,11 @@ void run_random_program(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto ranks = static_cast<uint32_t>(1 + random() % 64);
   const auto nodes = static_cast<uint32_t>(1 + random() % std::min<uint32_t>(ranks, 8));
-  Cluster cluster(nodes, ranks, seed);
+  engine::Config config = Cluster::small_chunks();
+  if (random() % 2 == 0) config.chunk_bytes = 300, config.batched_bytes = random() % 200;  // room for batches
+  std::shared_ptr<memory::Memory> memory = memory::make_direct();
+  if (random() % 2 == 0) memory = std::make_shared<FarMemory>();
+  Cluster cluster(nodes, ranks, seed, config, memory);
   std::vector<RandomTeam> teams(1 + random() % 3);
   size_t todo = 0;
   for (size_t t = 0; t < teams.size(); ++t) {
@@ -111,6 +116,10 @@ void run_random_program(uint64_t seed) {
       for (uint32_t member = 0; member < team.members.size(); ++member) {
         ASSERT_EQ(cluster.outcome(team.members[member], team.id * 100u + k), OFFPATH_OK) << "seed " << seed;
         ASSERT_EQ(team.exchanges[k].recv[member], team.exchanges[k].expected[member]) << "seed " << seed;
+        const engine::Graph graph = expand(team.exchanges[k], member);
+        const Cluster::Told& told = cluster.told(team.members[member], team.id * 100u + k);
+        ASSERT_EQ(told.steps, graph.steps.size()) << "seed " << seed;
+        ASSERT_EQ(told.served, graph.exports.size()) << "seed " << seed;
       }
     }
   }
@@ -135,10 +144,10 @@ Simple post_alltoall(Cluster& cluster, const std::vector<engine::TeamHandle>& te
   for (uint32_t rank = 0; rank < size; ++rank) {
     for (size_t i = 0; i < buffers.send[rank].size(); ++i) buffers.send[rank][i] = static_cast<uint8_t>(rank * 31 + i);
     if (absent.contains(rank)) continue;
-    cluster.engine_of(rank).post(team[rank], sequence,
-                                 ops::expand_alltoall({rank, size, address_of(buffers.send[rank].data()),
-                                                       address_of(buffers.recv[rank].data()), bytes, true}),
-                                 sequence);
+    cluster.engine_of(rank).post(
+        team[rank], sequence,
+        alltoall_graph(rank, size, address_of(buffers.send[rank].data()), address_of(buffers.recv[rank].data()), bytes),
+        sequence);
   }
   return buffers;
 }
@@ -173,11 +182,10 @@ TEST(Alltoall, LateRankDelaysOnlyThoseThatWaitForIt) {
   };
   const std::vector<int64_t> displs{0, 10, 20, 30};
   for (uint32_t rank = 0; rank < 3; ++rank) {
-    cluster.engine_of(rank).post(
-        team[rank], 0,
-        ops::expand_alltoallv({rank, address_of(send[rank].data()), address_of(recv[rank].data()), counts(rank),
-                               counts(rank), displs, displs, true}),
-        0);
+    cluster.engine_of(rank).post(team[rank], 0,
+                                 alltoallv_graph({rank, address_of(send[rank].data()), address_of(recv[rank].data()),
+                                                  counts(rank), counts(rank), displs, displs}),
+                                 0);
   }
   cluster.settle();
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
@@ -199,11 +207,9 @@ TEST(Alltoall, SenderOfTooMuchIsTruncatedAtTheReceiver) {
   const std::vector<int64_t> displs{0, 50};
   const std::vector<uint64_t> fifty{50, 50}, forty{40, 50};
   cluster.engine_of(0).post(
-      team[0], 0,
-      ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), fifty, fifty, displs, displs, true}), 0);
+      team[0], 0, alltoallv_graph({0, address_of(a.data()), address_of(ra.data()), fifty, fifty, displs, displs}), 0);
   cluster.engine_of(1).post(
-      team[1], 0,
-      ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, forty, displs, displs, true}), 0);
+      team[1], 0, alltoallv_graph({1, address_of(b.data()), address_of(rb.data()), fifty, forty, displs, displs}), 0);
   cluster.settle();
   EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_OK);
   EXPECT_EQ(cluster.outcome(1, 0), OFFPATH_ERR_TRUNCATED);
@@ -218,11 +224,9 @@ TEST(Alltoall, SenderOfLessIsAccepted) {
     const std::vector<int64_t> displs{0, 50};
     const std::vector<uint64_t> none{50, 0}, fifty{50, 50};
     cluster.engine_of(0).post(
-        team[0], 0,
-        ops::expand_alltoallv({0, address_of(a.data()), address_of(ra.data()), none, fifty, displs, displs, true}), 0);
+        team[0], 0, alltoallv_graph({0, address_of(a.data()), address_of(ra.data()), none, fifty, displs, displs}), 0);
     cluster.engine_of(1).post(
-        team[1], 0,
-        ops::expand_alltoallv({1, address_of(b.data()), address_of(rb.data()), fifty, fifty, displs, displs, true}), 0);
+        team[1], 0, alltoallv_graph({1, address_of(b.data()), address_of(rb.data()), fifty, fifty, displs, displs}), 0);
     cluster.settle();
     EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_OK);
     EXPECT_EQ(cluster.outcome(1, 0), OFFPATH_OK);

@@ -4,11 +4,11 @@
 
 #include "engine/engine.hpp"
 #include "fabric/loopback/loopback.hpp"
-#include "ops/collectives/alltoall.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -16,14 +16,65 @@
 
 namespace offpath::testing {
 
+// Memory that must be copied out and in, as a real client's, and that has holes.
+class FarMemory : public memory::Memory {
+ public:
+  base::Status read(void* to, uint64_t address, size_t bytes) const override {
+    if (inside_hole(address, bytes)) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "a hole");
+    return direct_->read(to, address, bytes);
+  }
+  base::Status write(uint64_t address, const void* from, size_t bytes) const override {
+    if (inside_hole(address, bytes)) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "a hole");
+    return direct_->write(address, from, bytes);
+  }
+  void tear(const void* begin, size_t bytes) { holes_.emplace_back(reinterpret_cast<uint64_t>(begin), bytes); }
+
+ private:
+  bool inside_hole(uint64_t address, size_t bytes) const {
+    return std::any_of(holes_.begin(), holes_.end(), [&](const auto& hole) {
+      return address < hole.first + hole.second && hole.first < address + bytes;
+    });
+  }
+  std::unique_ptr<memory::Memory> direct_ = memory::make_direct();
+  std::vector<std::pair<uint64_t, size_t>> holes_;
+};
+
+// A fabric that counts what is sent through it.
+class CountingFabric : public fabric::Fabric {
+ public:
+  explicit CountingFabric(std::unique_ptr<fabric::Fabric> fabric) : fabric_(std::move(fabric)) {}
+  void set_receiver(fabric::Receiver* receiver) override { fabric_->set_receiver(receiver); }
+  std::vector<uint8_t> address() const override { return fabric_->address(); }
+  base::Result<fabric::Peer> connect(fabric::Bytes address) override { return fabric_->connect(address); }
+  void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override {
+    sent.push_back(wire::decode(header).value().kind);
+    fabric_->send(peer, header, payload, context);
+  }
+  void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
+    fabric_->fetch(handle, buffer, bytes, context);
+  }
+  void drop(fabric::Announced handle) override { fabric_->drop(handle); }
+  bool progress() override { return fabric_->progress(); }
+  int event_fd() const override { return -1; }
+  bool arm() override { return fabric_->arm(); }
+  void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
+  std::vector<wire::Kind> sent;
+
+ private:
+  std::unique_ptr<fabric::Fabric> fabric_;
+};
+
 class Cluster : public engine::Observer {
  public:
-  struct Outcome {
-    offpath_status_t status;
+  // What the observer was told of an operation.
+  struct Told {
+    uint32_t steps = 0, served = 0;
+    uint64_t step_bytes = 0, served_bytes = 0;
   };
 
-  Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks())
-      : network_(seed), random_(seed), ranks_(ranks) {
+  Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
+          std::shared_ptr<memory::Memory> memory = memory::make_direct())
+      : network_(seed), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
     for (uint32_t i = 0; i < nodes; ++i) nodes_.push_back(std::make_unique<Node>(*this, config));
     for (uint32_t rank = 0; rank < ranks; ++rank) node_of(rank).engine->add_client(rank + 1, memory_);
   }
@@ -58,7 +109,7 @@ class Cluster : public engine::Observer {
   }
 
   engine::Engine& engine_of(uint32_t rank) { return *node_of(rank).engine; }
-  fabric::Fabric& fabric_of(uint32_t rank) { return *node_of(rank).fabric; }
+  CountingFabric& fabric_of(uint32_t rank) { return *node_of(rank).fabric; }
   uint32_t node_index(uint32_t rank) const { return rank % static_cast<uint32_t>(nodes_.size()); }
   void cut_node(uint32_t node) {
     network_.cut(node);
@@ -86,9 +137,18 @@ class Cluster : public engine::Observer {
   std::mt19937_64& random() { return random_; }
   uint32_t ranks() const { return ranks_; }
   size_t in_flight() const { return network_.in_flight(); }
+  const Told& told(uint32_t rank, uint64_t operation) { return told_[{rank + 1, operation}]; }
 
-  void on_pulled(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
-  void on_served(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
+  void on_step(engine::ClientId client, uint64_t operation, uint32_t, uint64_t bytes, bool) override {
+    Told& told = told_[{client, operation}];
+    ++told.steps, told.step_bytes += bytes;
+    EXPECT_FALSE(outcomes_.contains({client, operation})) << "a step after the end";
+  }
+  void on_served(engine::ClientId client, uint64_t operation, uint32_t, uint64_t bytes, bool) override {
+    Told& told = told_[{client, operation}];
+    ++told.served, told.served_bytes += bytes;
+    EXPECT_FALSE(outcomes_.contains({client, operation})) << "served after the end";
+  }
   void on_finished(engine::ClientId client, uint64_t operation, base::Status status) override {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;
     EXPECT_TRUE(first) << "operation finished twice";
@@ -101,21 +161,30 @@ class Cluster : public engine::Observer {
   struct Node : engine::Neighbours {
     Node(Cluster& owner, const engine::Config& config)
         : cluster(owner),
-          fabric(owner.network_.make_endpoint()),
+          fabric(std::make_unique<CountingFabric>(owner.network_.make_endpoint())),
           engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
-    void send(uint32_t, const wire::Message& message) override { mailbox.push_back(message); }
-    std::shared_ptr<memory::Memory> memory_of(engine::ClientId) override { return cluster.memory_; }
+    void send(uint32_t, const wire::Message& message) override {
+      mailbox.emplace_back([this, message] { engine->on_neighbour_message(message); });
+    }
+    void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+               uint64_t bytes) override {
+      EXPECT_EQ(memory == nullptr, bytes == 0);
+      mailbox.emplace_back([=, this] { engine->on_neighbour_offer(pull_id, memory, address, bytes); });
+    }
+    // As a worker: what came, then progress.
     bool step() {
-      if (mailbox.empty() || cluster.random_() % 2 == 0) return engine->progress() || !mailbox.empty();
-      const wire::Message message = mailbox.front();
-      mailbox.pop_front();
-      engine->on_neighbour_message(message);
-      return true;
+      const bool any = !mailbox.empty();
+      if (any && cluster.random_() % 2 != 0) {
+        const auto mail = std::move(mailbox.front());
+        mailbox.pop_front();
+        mail();
+      }
+      return engine->progress() || any;
     }
     Cluster& cluster;
-    std::unique_ptr<fabric::Fabric> fabric;
+    std::unique_ptr<CountingFabric> fabric;
     std::unique_ptr<engine::Engine> engine;
-    std::deque<wire::Message> mailbox;
+    std::deque<std::function<void()>> mailbox;
   };
 
   Node& node_of(uint32_t rank) { return *nodes_[node_index(rank)]; }
@@ -123,9 +192,10 @@ class Cluster : public engine::Observer {
   fabric::LoopbackNetwork network_;
   std::mt19937_64 random_;
   uint32_t ranks_;
-  std::shared_ptr<memory::Memory> memory_ = memory::make_direct();
+  std::shared_ptr<memory::Memory> memory_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::pair<engine::ClientId, uint64_t>, offpath_status_t> outcomes_;
+  std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;
   std::map<engine::ClientId, std::set<std::pair<uint64_t, uint32_t>>> lost_;
   std::set<uint32_t> cut_;
 };

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "cluster.hpp"
+#include "exchange.hpp"
+#include "wire/batch.hpp"
 
 #include <cstring>
 
@@ -44,12 +46,12 @@ class WalledMemory : public memory::Memory {
 
 class Hostile : public ::testing::Test, public engine::Observer, public engine::Neighbours, public fabric::Receiver {
  protected:
-  explicit Hostile(uint64_t seed = 5) : network(seed) {
+  explicit Hostile(uint64_t seed = 5, size_t chunk_bytes = 64) : network(seed) {
     fabric = network.make_endpoint();
     raw = network.make_endpoint();
     raw->set_receiver(this);
     engine::Config config;
-    config.chunk_bytes = 64;
+    config.chunk_bytes = chunk_bytes;
     config.chunks_in_flight = 2;
     config.pool_chunks = 6;
     config.parked_limit = 100;
@@ -71,8 +73,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     return honest->add_team(std::move(spec)).value();
   }
   void post(uint64_t sequence = 0) {
-    honest->post(team, sequence,
-                 ops::expand_alltoall({0, 2, address_of(source.data()), address_of(target.data()), kBlock, true}),
+    honest->post(team, sequence, alltoall_graph(0, 2, address_of(source.data()), address_of(target.data()), kBlock),
                  sequence);
     settle();
   }
@@ -86,6 +87,24 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     uint8_t bytes[wire::kMaxMessageBytes];
     const size_t length = wire::encode(message, bytes);
     raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(payload_bytes), 0);
+  }
+  using Entries = std::vector<std::pair<Message, size_t>>;  // with the length of their payload
+  std::vector<uint8_t> pack(const Entries& entries) {
+    std::vector<uint8_t> out(1 << 16);
+    size_t used = 0;
+    for (const auto& [message, payload_bytes] : entries) {
+      used += wire::encode_entry(message, payload_bytes, std::span(out).subspan(used));
+      std::copy_n(payload.begin(), payload_bytes, out.begin() + static_cast<std::ptrdiff_t>(used));
+      used += payload_bytes;
+    }
+    out.resize(used);
+    return out;
+  }
+  void say_batch(const std::vector<uint8_t>& entries) {
+    Message batch;
+    batch.kind = Kind::batch;
+    uint8_t bytes[wire::kMaxMessageBytes];
+    raw->send(to_honest, fabric::Bytes(bytes, wire::encode(batch, bytes)), entries, 0);
   }
   // What the honest engine asked of us for an operation.
   Message pull_for(uint64_t sequence = 0) {
@@ -114,11 +133,16 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     m.pull_id = 4711;
     return m;
   }
+  // Asks for what the honest engine exports in an operation, and says that it came.
+  void take(uint64_t sequence = 0) {
+    say(about(Kind::pull, sequence, 0, 1));
+    settle();
+    say(about(Kind::done, sequence, 0, 1));
+    settle();
+  }
   void finish_well() {
     say(data(kBlock, 0), 64), say(data(kBlock, 64), 64), say(data(kBlock, 128), 64), say(data(kBlock, 192), 8);
-    Message done = about(Kind::done, 0, 0, 1);
-    say(done);
-    settle();
+    take();
     EXPECT_EQ(outcome[0], OFFPATH_OK);
     for (uint64_t i = 0; i < kBlock; ++i) ASSERT_EQ(target[kBlock + i], 0xBB);
   }
@@ -128,7 +152,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     for (const uint8_t byte : guard) ASSERT_EQ(byte, 0xEE);
   }
 
-  void on_pulled(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
+  void on_step(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
   void on_served(engine::ClientId, uint64_t, uint32_t, uint64_t, bool) override {}
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override {
     EXPECT_TRUE(outcome.emplace(operation, status.code()).second) << "finished twice";
@@ -137,31 +161,34 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   }
   void on_member_lost(engine::ClientId, uint64_t, uint32_t rank) override { lost.insert(rank); }
   void send(uint32_t, const Message& message) override { honest->on_neighbour_message(message); }
-  std::shared_ptr<memory::Memory> memory_of(engine::ClientId client) override {
-    if (client == kVictim) return victim_memory;
-    return client == kClient ? client_memory : nullptr;
+  void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+             uint64_t bytes) override {
+    honest->on_neighbour_offer(pull_id, std::move(memory), address, bytes);
   }
-  void on_message(fabric::Bytes header, fabric::Bytes) override {
+  void on_message(fabric::Bytes header, fabric::Bytes entries) override {
     const auto message = wire::decode(header);
     ASSERT_TRUE(message.ok());
-    heard.push_back(message.value());
+    if (message.value().kind != Kind::batch) return heard.push_back(message.value());
+    while (const auto entry = wire::take_entry(entries)) on_message(entry->header, entry->payload);
+    ASSERT_TRUE(entries.empty());
   }
-  void on_announced(fabric::Bytes header, size_t, fabric::Announced handle) override {
-    heard.push_back(wire::decode(header).value());
-    raw->drop(handle);
+  void on_announced(fabric::Bytes header, size_t bytes, fabric::Announced handle) override {
+    fetched_header.assign(header.begin(), header.end());
+    fetched.resize(bytes);
+    raw->fetch(handle, fetched.data(), bytes, 0);
   }
-  void on_fetched(uint64_t, bool) override {}
+  void on_fetched(uint64_t, bool) override { on_message(fetched_header, fetched); }
   void on_sent(uint64_t, bool) override {}
   void on_peer_lost(fabric::Peer) override {}
 
   std::vector<uint8_t> source = std::vector<uint8_t>(2 * kBlock, 0x11), target = std::vector<uint8_t>(2 * kBlock, 0x22);
   std::vector<uint8_t> guard = std::vector<uint8_t>(4096, 0xEE), payload = std::vector<uint8_t>(1 << 16, 0xBB);
-  std::vector<uint8_t> secret = std::vector<uint8_t>(kBlock, 0x5E);
   std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();
   fabric::LoopbackNetwork network;
   std::unique_ptr<fabric::Fabric> fabric, raw;
   std::vector<Message> heard;
+  std::vector<uint8_t> fetched_header, fetched;
   std::map<uint64_t, offpath_status_t> outcome;
   std::set<uint32_t> lost;
   std::unique_ptr<engine::Engine> honest;
@@ -175,8 +202,9 @@ class Script : public fabric::Fabric {
   void set_receiver(fabric::Receiver*) override {}
   std::vector<uint8_t> address() const override { return {1}; }
   base::Result<fabric::Peer> connect(fabric::Bytes) override { return fabric::Peer{0}; }
-  void send(fabric::Peer, fabric::Bytes header, fabric::Bytes, uint64_t) override {
+  void send(fabric::Peer, fabric::Bytes header, fabric::Bytes payload, uint64_t) override {
     sent.push_back(wire::decode(header).value());
+    while (const auto entry = wire::take_entry(payload)) sent.push_back(wire::decode(entry->header).value());
   }
   void fetch(fabric::Announced, void* buffer, size_t bytes, uint64_t context) override {
     memset(buffer, 0xBB, bytes);

@@ -49,7 +49,7 @@ TEST_F(Hostile, TheTotalMayNotChangeOnTheWay) {
   settle();
   EXPECT_EQ(outcome.count(0), 0U);
   say(data(100, 64), 36);
-  say(about(Kind::done, 0, 0, 1));
+  take();
   expect_untouched();
   EXPECT_EQ(outcome[0], OFFPATH_OK);
 }
@@ -66,7 +66,7 @@ TEST_F(Hostile, RepeatedChunksEndTheOperationOrAreIgnored) {
     EXPECT_TRUE(!outcome.contains(seed) || outcome[seed] != OFFPATH_OK) << "72 bytes never came";
     for (chunk.offset = 64; chunk.offset < kBlock; chunk.offset += 64)
       say(chunk, std::min<uint64_t>(64, kBlock - chunk.offset));
-    say(about(Kind::done, seed, 0, 1));
+    take(seed);
     expect_untouched();
     EXPECT_TRUE(outcome.contains(seed)) << "waits for ever";
   }
@@ -76,9 +76,9 @@ TEST_F(Hostile, UnknownPullIdsAreIgnored) {
   post();
   const uint64_t real = pull_for().pull_id;
   for (const uint64_t id : {uint64_t{0}, uint64_t{1}, real + 1, real ^ (uint64_t{1} << 63), UINT64_MAX}) {
-    for (const Kind kind : {Kind::data, Kind::offer, Kind::fail}) {
+    for (const Kind kind : {Kind::data, Kind::fail}) {
       Message m = data(kBlock, 0);
-      m.kind = kind, m.pull_id = id, m.status = OFFPATH_ERR_PEER_LOST, m.client = kVictim;
+      m.kind = kind, m.pull_id = id, m.status = OFFPATH_ERR_PEER_LOST;
       say(m, kind == Kind::data ? 64 : 0);
     }
   }
@@ -116,13 +116,11 @@ TEST_F(Hostile, MutatedMessagesNeverEscape) {
   for (uint64_t sequence = 0; sequence < 60; ++sequence) {
     post(sequence);
     for (int i = 0; i < 60; ++i) {
-      Message m = about(static_cast<Kind>(1 + random() % 6), random() % 3 == 0 ? random() : sequence, 0, 1);
+      Message m = about(static_cast<Kind>(1 + random() % 7), random() % 3 == 0 ? random() : sequence, 0, 1);
       m.pull_id = pull_for(sequence).pull_id;
       m.tag = random() % 4 == 0 ? static_cast<uint32_t>(random()) : 0;
       m.status = -static_cast<int32_t>(random() % 12);
       m.offset = random() % 300;
-      m.client = random() % 4;
-      m.address = address_of(secret.data());
       if (random() % 3 == 0) m.from = static_cast<uint32_t>(random());
       if (random() % 3 == 0) m.to = static_cast<uint32_t>(random());
       if (random() % 2 == 0) m.bytes = random() % 400;
@@ -142,23 +140,6 @@ TEST_F(Hostile, PayloadWithOtherKindsIsRefused) {
   expect_untouched();
   EXPECT_EQ(honest->refused_count() - before, 5U);
   EXPECT_TRUE(outcome.empty() && lost.empty());
-}
-
-// An OFFER means "copy it yourself from a client of this service". From another node it would name a victim.
-TEST_F(Hostile, OffersFromTheFabricMustNotReadOtherClients) {
-  victim_memory->allow(secret);
-  post();
-  Message offer = data(kBlock, 0);
-  offer.kind = Kind::offer;
-  offer.client = kVictim;
-  offer.address = address_of(secret.data());
-  const uint64_t before = honest->refused_count();
-  say(offer);
-  expect_untouched();
-  EXPECT_EQ(std::count(target.begin(), target.end(), 0x5E), 0) << "the victim's bytes reached another client";
-  EXPECT_EQ(outcome.count(0), 0U);
-  EXPECT_EQ(honest->refused_count() - before, 1U);
-  finish_well();
 }
 
 TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
@@ -190,7 +171,7 @@ TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
     settle();
     fail.status = OFFPATH_ERR_MEMORY_FAULT;  // where the first one was refused
     say(fail);
-    say(about(Kind::done, sequence, 0, 1));
+    take(sequence);
     expect_untouched();  // on_finished checks the status
     EXPECT_TRUE(outcome.contains(sequence));
   }
@@ -241,10 +222,8 @@ TEST_F(Hostile, PullsOfTooLittleEndAnExportOnce) {
     say(m);
   }
   settle();
-  honest->post(
-      team, 0,
-      ops::expand_alltoallv({0, address_of(source.data()), address_of(target.data()), out, in, displs, displs, true}),
-      0);
+  honest->post(team, 0,
+               alltoallv_graph({0, address_of(source.data()), address_of(target.data()), out, in, displs, displs}), 0);
   expect_untouched();
   EXPECT_TRUE(outcome.contains(0));
 }
@@ -269,8 +248,7 @@ TEST_F(Hostile, ChunksFetchedTogetherMayNotExceedTheBlock) {
   const std::vector<uint64_t> none{0, 0}, block{0, kBlock};
   const std::vector<int64_t> displs{0, 0};
   alone.post(handle, 0,
-             ops::expand_alltoallv(
-                 {0, address_of(source.data()), address_of(target.data()), none, block, displs, displs, true}),
+             alltoallv_graph({0, address_of(source.data()), address_of(target.data()), none, block, displs, displs}),
              0);
   Message chunk;
   chunk.kind = Kind::data;
@@ -294,6 +272,25 @@ TEST_F(Hostile, ChunksFetchedTogetherMayNotExceedTheBlock) {
   for (const uint64_t context : std::exchange(script.fetching, {})) alone.on_fetched(context, true);
   expect_untouched();
   EXPECT_TRUE(outcome.contains(0)) << "counts past the end and waits for ever";
+}
+
+TEST_F(Hostile, ADoneThatNobodyCanMeanIsIgnored) {
+  engine::Graph graph;
+  const auto late = graph.pull(1, 3, engine::client_place(address_of(target.data())), kBlock);
+  graph.offer(1, 0, engine::client_place(address_of(target.data())), kBlock, late);
+  honest->post(team, 0, std::move(graph), 0);
+  settle();
+  say(about(Kind::done, 0, 0, 1));  // not asked for
+  say(about(Kind::pull, 0, 0, 1));
+  settle();
+  say(about(Kind::done, 0, 0, 1));  // asked for, but not there yet
+  settle();
+  for (uint64_t at = 0; at < kBlock; at += 50) say(data(kBlock, at), 50);
+  settle();
+  EXPECT_EQ(outcome.count(0), 0U) << "the block was not taken by anybody";
+  say(about(Kind::done, 0, 0, 1));
+  expect_untouched();
+  EXPECT_EQ(outcome[0], OFFPATH_OK);
 }
 
 // Not an attack: a team made after the peer was lost must not wait for it.

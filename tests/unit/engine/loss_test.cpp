@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What operations end with when a service or a process goes away. None may hang, none may end twice.
 #include "cluster.hpp"
+#include "exchange.hpp"
 
 #include <numeric>
 
@@ -12,8 +13,7 @@ class Loss : public ::testing::Test {
   void post(uint32_t rank, uint64_t sequence) {
     cluster.engine_of(rank).post(
         team[rank], sequence,
-        ops::expand_alltoall({rank, 4, address_of(send[rank].data()), address_of(recv[rank].data()), kBytes, true}),
-        sequence);
+        alltoall_graph(rank, 4, address_of(send[rank].data()), address_of(recv[rank].data()), kBytes), sequence);
   }
   static constexpr size_t kBytes = 500;
   Cluster cluster{4, 4, 23};
@@ -62,8 +62,7 @@ TEST_F(Loss, AtAnyMomentNobodyHangs) {
     std::vector<std::vector<uint8_t>> from(6, std::vector<uint8_t>(6 * 150)), to(6, std::vector<uint8_t>(6 * 150));
     for (uint32_t rank = 0; rank < 6; ++rank) {
       c.engine_of(rank).post(
-          t[rank], 0,
-          ops::expand_alltoall({rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150, true}), 0);
+          t[rank], 0, alltoall_graph(rank, 6, address_of(from[rank].data()), address_of(to[rank].data()), 150), 0);
     }
     for (uint64_t i = 0; i < seed; ++i) c.step();
     if (seed % 2 == 0) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <set>
 #include <string>
 
 namespace offpath::policy {
@@ -10,32 +12,120 @@ namespace {
 
 constexpr uint64_t kKiB = 1024;
 
+Path path(const Table& table, Collective collective, uint64_t bytes, uint32_t nodes) {
+  return table.choose(collective, bytes, nodes).path;
+}
+
 TEST(Policy, MeasuredTableLeavesSmallAndInNodeOnTheHost) {
   const Table table = Table::measured();
-  EXPECT_EQ(table.choose(Collective::ialltoall, 256 * kKiB - 1, 2), Path::host);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 256 * kKiB, 2), Path::dpu);
-  EXPECT_EQ(table.choose(Collective::ialltoall, UINT64_MAX, 2), Path::dpu);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 64 * 1024 * kKiB, 1), Path::host);
-  EXPECT_EQ(table.choose(Collective::ialltoallv, 0, 2), Path::dpu);
-  EXPECT_EQ(table.choose(Collective::ialltoallv, 0, 1), Path::host);
+  for (const Collective collective : {Collective::ialltoall, Collective::ibcast, Collective::ireduce_scatter_block}) {
+    EXPECT_EQ(path(table, collective, 512 * kKiB - 1, 2), Path::host);
+    EXPECT_EQ(path(table, collective, 512 * kKiB, 2), Path::dpu);
+    EXPECT_EQ(path(table, collective, UINT64_MAX, 2), Path::dpu);
+    EXPECT_EQ(path(table, collective, 64 * 1024 * kKiB, 1), Path::host);
+  }
+  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 2), Path::dpu);
+  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 1), Path::host);
+  for (const Collective collective : {Collective::ibarrier, Collective::iscan, Collective::iexscan})
+    EXPECT_EQ(path(table, collective, 1 << 30, 64), Path::host);
   EXPECT_FALSE(table.offloads(1));
   EXPECT_TRUE(table.offloads(2));
 }
 
+TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
+  const char* in_order[] = {"ibarrier",
+                            "ibcast",
+                            "igather",
+                            "igatherv",
+                            "iscatter",
+                            "iscatterv",
+                            "iallgather",
+                            "iallgatherv",
+                            "ialltoall",
+                            "ialltoallv",
+                            "ialltoallw",
+                            "ireduce",
+                            "iallreduce",
+                            "ireduce_scatter",
+                            "ireduce_scatter_block",
+                            "iscan",
+                            "iexscan",
+                            "ineighbor_allgather",
+                            "ineighbor_allgatherv",
+                            "ineighbor_alltoall",
+                            "ineighbor_alltoallv",
+                            "ineighbor_alltoallw"};
+  ASSERT_EQ(std::size(in_order), kCollectivesCount);
+  for (size_t i = 0; i < kCollectivesCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    Table table;
+    const std::string name = collective_name(collective);
+    EXPECT_EQ(name, in_order[i]);
+    ASSERT_TRUE(table.apply(name + ":dpu").ok());
+    ASSERT_EQ(table.rows().size(), 1u);
+    EXPECT_EQ(table.rows()[0].collective, collective);
+    EXPECT_TRUE(knows(collective, OFFPATH_ALGORITHM_DEFAULT));
+    // MPI's own rule: what the ranks cannot see alike is irregular.
+    const bool of_ranks = name == "igatherv" || name == "iscatterv" || name == "ialltoallv" || name == "ialltoallw";
+    EXPECT_EQ(is_irregular(collective), of_ranks || name.starts_with("ineighbor_")) << name;
+  }
+}
+
+TEST(Policy, AlgorithmsAreThoseThatOffpathHNames) {
+  EXPECT_STREQ(algorithm_name(OFFPATH_ALGORITHM_SCATTER_ALLGATHER), "scatter_allgather");
+  EXPECT_STREQ(algorithm_name(OFFPATH_ALGORITHM_DISSEMINATION), "dissemination");
+  const struct {
+    offpath_algorithm_t algorithm;
+    std::set<Collective> known;  // of the regular ones
+  } cases[] = {
+      {OFFPATH_ALGORITHM_DIRECT,
+       {Collective::igather, Collective::iscatter, Collective::ialltoall, Collective::iallgather,
+        Collective::iallgatherv}},
+      {OFFPATH_ALGORITHM_RING, {Collective::iallgather, Collective::iallgatherv, Collective::iallreduce}},
+      {OFFPATH_ALGORITHM_CHAIN, {Collective::ibcast, Collective::iscan, Collective::iexscan}},
+      {OFFPATH_ALGORITHM_BINOMIAL, {Collective::ibcast, Collective::ireduce}},
+      {OFFPATH_ALGORITHM_SCATTER_ALLGATHER, {Collective::ibcast}},
+      {OFFPATH_ALGORITHM_DOUBLING, {Collective::iallreduce, Collective::iscan, Collective::iexscan}},
+      {OFFPATH_ALGORITHM_RABENSEIFNER, {Collective::iallreduce, Collective::ireduce}},
+      {OFFPATH_ALGORITHM_PAIRWISE, {Collective::ireduce_scatter, Collective::ireduce_scatter_block}},
+      {OFFPATH_ALGORITHM_DISSEMINATION, {Collective::ibarrier}},
+  };
+  for (const auto& item : cases) {
+    for (size_t i = 0; i < kCollectivesCount; ++i) {
+      const auto collective = static_cast<Collective>(i);
+      const bool expected =
+          is_irregular(collective) ? item.algorithm == OFFPATH_ALGORITHM_DIRECT : item.known.count(collective) == 1;
+      EXPECT_EQ(knows(collective, item.algorithm), expected)
+          << collective_name(collective) << " " << algorithm_name(item.algorithm);
+    }
+  }
+}
+
 TEST(Policy, EmptyTableIsHost) {
   const Table table;
-  EXPECT_EQ(table.choose(Collective::ialltoall, 1 << 30, 16), Path::host);
+  EXPECT_EQ(path(table, Collective::ialltoall, 1 << 30, 16), Path::host);
+  EXPECT_EQ(table.choose(Collective::ialltoall, 1 << 30, 16).algorithm, OFFPATH_ALGORITHM_DEFAULT);
   EXPECT_FALSE(table.offloads(16));
 }
 
 TEST(Policy, LaterRowsWin) {
   Table table = Table::measured();
   ASSERT_TRUE(table.apply("ialltoall:0-inf:dpu, ialltoall:4K-8K:host ,ialltoallv:host").ok());
-  EXPECT_EQ(table.choose(Collective::ialltoall, 0, 1), Path::dpu);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 4096, 1), Path::host);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 8191, 1), Path::host);
-  EXPECT_EQ(table.choose(Collective::ialltoall, 8192, 1), Path::dpu);
-  EXPECT_EQ(table.choose(Collective::ialltoallv, 0, 4), Path::host);
+  EXPECT_EQ(path(table, Collective::ialltoall, 0, 1), Path::dpu);
+  EXPECT_EQ(path(table, Collective::ialltoall, 4096, 1), Path::host);
+  EXPECT_EQ(path(table, Collective::ialltoall, 8191, 1), Path::host);
+  EXPECT_EQ(path(table, Collective::ialltoall, 8192, 1), Path::dpu);
+  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 4), Path::host);
+}
+
+TEST(Policy, TheRowThatDecidesSaysHow) {
+  Table table;
+  ASSERT_TRUE(table.apply("iallreduce:dpu,iallreduce:64K-inf:nodes=2:dpu=ring").ok());
+  EXPECT_EQ(table.choose(Collective::iallreduce, 64 * kKiB, 1).algorithm, OFFPATH_ALGORITHM_DEFAULT);
+  EXPECT_EQ(table.choose(Collective::iallreduce, 64 * kKiB - 1, 2).algorithm, OFFPATH_ALGORITHM_DEFAULT);
+  EXPECT_EQ(table.choose(Collective::iallreduce, 64 * kKiB, 2).algorithm, OFFPATH_ALGORITHM_RING);
+  ASSERT_TRUE(table.apply("iallreduce:1M-inf:dpu=default").ok());
+  EXPECT_EQ(table.choose(Collective::iallreduce, 1024 * kKiB, 2).algorithm, OFFPATH_ALGORITHM_DEFAULT);
 }
 
 TEST(Policy, OverrideMayDropOrSetTheNodes) {
@@ -45,8 +135,8 @@ TEST(Policy, OverrideMayDropOrSetTheNodes) {
   Table strict;
   ASSERT_TRUE(strict.apply("*:nodes=4:dpu").ok());
   EXPECT_FALSE(strict.offloads(3));
-  EXPECT_EQ(strict.choose(Collective::ialltoall, 1, 4), Path::dpu);
-  EXPECT_EQ(strict.choose(Collective::ialltoallv, 1, 4), Path::dpu);
+  EXPECT_EQ(path(strict, Collective::ialltoall, 1, 4), Path::dpu);
+  EXPECT_EQ(path(strict, Collective::ialltoallv, 1, 4), Path::dpu);
 }
 
 TEST(Policy, HiddenRowsDoNotOffload) {
@@ -57,49 +147,6 @@ TEST(Policy, HiddenRowsDoNotOffload) {
   EXPECT_TRUE(table.offloads(2));
   ASSERT_TRUE(table.apply("ialltoall:0-1536K:host").ok());
   EXPECT_TRUE(table.offloads(2)) << "1.5M to 2M is left";
-}
-
-TEST(Policy, BadTextChangesNothingAndNamesTheRow) {
-  Table table = Table::measured();
-  const std::string before = table.print();
-  const struct {
-    const char* text;
-    const char* expected;
-  } cases[] = {
-      {"ialltoal:dpu", "no known collective"},
-      {"ialltoall", "where to run"},
-      {"ialltoall:1M-2M", "where to run"},
-      {"ialltoall:2M-1M:dpu", "empty range"},
-      {"ialltoall:x-1M:dpu", "no number"},
-      {"ialltoall:1-2X:dpu", "no number"},
-      {"ialltoall:-1-5:dpu", "no number"},
-      {"ialltoallv:0-1M:dpu", "no common size"},
-      {"ialltoall:gpu", "neither a range"},
-      {"ialltoall:nodes=x:dpu", "number of nodes"},
-      {"ialltoall:99999999999999999999-inf:dpu", "no number"},
-      {"ialltoall:dpu,bogus:host", "'bogus:host'"},
-  };
-  for (const auto& item : cases) {
-    const auto status = table.apply(item.text);
-    EXPECT_FALSE(status.ok()) << item.text;
-    EXPECT_NE(std::string(status.text()).find(item.expected), std::string::npos) << status.text();
-    EXPECT_EQ(table.print(), before);
-  }
-}
-
-TEST(Policy, PrintsWhatItReads) {
-  Table table = Table::measured();
-  ASSERT_TRUE(table.apply("ialltoall:3-1025:nodes=3:dpu,ialltoall:1G-inf:host").ok());
-  std::string text = table.print();
-  EXPECT_EQ(text,
-            "ialltoall:256K-inf:nodes=2:dpu\nialltoallv:nodes=2:dpu\nialltoall:3-1025:nodes=3:dpu\n"
-            "ialltoall:1G-inf:host\n");
-  for (char& c : text) {
-    if (c == '\n') c = ',';
-  }
-  Table again;
-  ASSERT_TRUE(again.apply(text).ok());
-  EXPECT_EQ(again.print(), table.print());
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 1U);
+  EXPECT_EQ(kVersion, 2U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -25,16 +25,13 @@ TEST(Layout, Constants) {
   EXPECT_EQ(kArenaOffset, 139264U);
   EXPECT_EQ(kMagic, 0x3147504646'4f00ULL);
   EXPECT_EQ(kOwnBlockByClient, 1U);
-  EXPECT_EQ(kPulled, 1);
-  EXPECT_EQ(kServed, 2);
 }
 
 TEST(Layout, Enumerations) {
   EXPECT_EQ(static_cast<int>(OpKind::none), 0);
   EXPECT_EQ(static_cast<int>(OpKind::team_create), 1);
   EXPECT_EQ(static_cast<int>(OpKind::team_destroy), 2);
-  EXPECT_EQ(static_cast<int>(OpKind::alltoall), 3);
-  EXPECT_EQ(static_cast<int>(OpKind::alltoallv), 4);
+  EXPECT_EQ(static_cast<int>(OpKind::collective), 3);
   EXPECT_EQ(static_cast<int>(SlotState::free), 0);
   EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
   EXPECT_EQ(static_cast<int>(SlotState::active), 2);
@@ -73,16 +70,40 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_AT(Slot, flags, 12);
   EXPECT_AT(Slot, team, 16);
   EXPECT_AT(Slot, sequence, 24);
-  EXPECT_AT(Slot, send, 32);
-  EXPECT_AT(Slot, recv, 40);
-  EXPECT_AT(Slot, block_bytes, 48);
-  EXPECT_AT(Slot, arrays, 56);
-  EXPECT_AT(Slot, progress, 64);
-  EXPECT_AT(Slot, pulls_left, 72);
-  EXPECT_AT(Slot, exports_left, 76);
-  EXPECT_AT(Slot, reserved, 80);
+  EXPECT_AT(Slot, record, 32);
+  EXPECT_AT(Slot, open, 40);
+  EXPECT_AT(Slot, steps_left, 48);
+  EXPECT_AT(Slot, exports_left, 52);
+  EXPECT_AT(Slot, reserved, 56);
   EXPECT_EQ(sizeof(Slot), 128U);
   EXPECT_EQ(alignof(Slot), 64U);
+}
+
+TEST(Layout, RecordOfACollective) {
+  EXPECT_AT(CollectiveRecord, kind, 0);
+  EXPECT_AT(CollectiveRecord, algorithm, 4);
+  EXPECT_AT(CollectiveRecord, root, 8);
+  EXPECT_AT(CollectiveRecord, op, 12);
+  EXPECT_AT(CollectiveRecord, element, 16);
+  EXPECT_AT(CollectiveRecord, send_count, 20);
+  EXPECT_AT(CollectiveRecord, recv_count, 24);
+  EXPECT_AT(CollectiveRecord, counts_count, 28);
+  EXPECT_AT(CollectiveRecord, layouts_count, 32);
+  EXPECT_AT(CollectiveRecord, ranges_count, 36);
+  EXPECT_EQ(sizeof(CollectiveRecord), 40U);
+  EXPECT_AT(BlockRecord, peer, 0);
+  EXPECT_AT(BlockRecord, tag, 4);
+  EXPECT_AT(BlockRecord, address, 8);
+  EXPECT_AT(BlockRecord, bytes, 16);
+  EXPECT_AT(BlockRecord, layout, 24);
+  EXPECT_EQ(sizeof(BlockRecord), 32U);
+  EXPECT_AT(LayoutRecord, size_bytes, 0);
+  EXPECT_AT(LayoutRecord, extent_bytes, 8);
+  EXPECT_AT(LayoutRecord, ranges_count, 16);
+  EXPECT_EQ(sizeof(LayoutRecord), 24U);
+  EXPECT_AT(RangeRecord, offset, 0);
+  EXPECT_AT(RangeRecord, bytes, 8);
+  EXPECT_EQ(sizeof(RangeRecord), 16U);
 }
 
 TEST(Layout, RecordOfATeam) {
@@ -123,6 +144,19 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
+  EXPECT_EQ(sizeof(offpath_range_t), 16U);
+  EXPECT_EQ(sizeof(offpath_layout_t), 32U);
+  EXPECT_AT(offpath_layout_t, ranges, 16);
+  EXPECT_EQ(sizeof(offpath_block_t), 32U);
+  EXPECT_AT(offpath_block_t, address, 8);
+  EXPECT_AT(offpath_block_t, layout, 24);
+  EXPECT_EQ(sizeof(offpath_collective_t), 72U);
+  EXPECT_AT(offpath_collective_t, root, 12);
+  EXPECT_AT(offpath_collective_t, element, 20);
+  EXPECT_AT(offpath_collective_t, send, 24);
+  EXPECT_AT(offpath_collective_t, send_count, 40);
+  EXPECT_AT(offpath_collective_t, counts_bytes, 48);
+  EXPECT_AT(offpath_collective_t, layouts_count, 64);
   EXPECT_EQ(sizeof(offpath_session_counters_t), 80U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SegmentView against a segment whose owner lies: whatever is written there, nothing outside it is ever touched.
 #include "session/segment_view.hpp"
+#include "client_segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,29 +11,10 @@
 namespace offpath::session {
 namespace {
 
-class Segment : public ::testing::Test {
+class Segment : public ::testing::Test, public testing::ClientSegment {
  protected:
-  Segment() {
-    SegmentHeader& head = header();
-    head.magic = kMagic;
-    head.version = kVersion;
-    head.slot_count = kSlotCount;
-    head.segment_bytes = kSegmentBytes;
-    head.ring_offset = kRingOffset;
-    head.slots_offset = kSlotsOffset;
-    head.arena_offset = kArenaOffset;
-  }
-  SegmentHeader& header() { return *reinterpret_cast<SegmentHeader*>(memory.data()); }
-  TeamRecord& record() { return *reinterpret_cast<TeamRecord*>(memory.data() + kArenaOffset); }
-  base::Memfd other_mapping() {
-    return std::move(base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes).value());
-  }
+  TeamRecord& record() { return at<TeamRecord>(kArenaOffset); }
   SegmentView view() { return std::move(SegmentView::open(other_mapping()).value()); }
-  void submit(uint32_t index) {
-    const uint32_t position = header().submitted.load();
-    reinterpret_cast<Atomic32*>(memory.data() + kRingOffset)[position % kSlotCount].store(index);
-    header().submitted.store(position + 1);
-  }
   void good_record() {
     TeamRecord& team = record();
     team.rank = 1;
@@ -41,8 +23,6 @@ class Segment : public ::testing::Test {
     team.addresses = kArenaOffset + 4096;
     team.lost = kArenaOffset + 8192;
   }
-
-  base::Memfd memory = std::move(base::Memfd::create("test", kSegmentBytes).value());
 };
 
 TEST_F(Segment, GoodHeaderIsAccepted) { EXPECT_TRUE(SegmentView::open(other_mapping()).ok()); }
@@ -185,30 +165,17 @@ TEST_F(Segment, ImpossibleTeamsAreRefused) {
   refuse([](TeamRecord& t) { t.lost = kSegmentBytes - 3; });
 }
 
-TEST_F(Segment, OperationArraysLieInTheArena) {
+TEST_F(Segment, CountersLieInTheArenaAndAligned) {
   SegmentView v = view();
-  Slot& slot = v.slot(5);
-  slot.kind = static_cast<uint32_t>(OpKind::alltoallv);
-  slot.arrays = kArenaOffset;
-  auto* values = reinterpret_cast<uint64_t*>(memory.data() + kArenaOffset);
-  for (uint64_t i = 0; i < 12; ++i) values[i] = i + 1;
-  const auto good = v.op_arguments(slot, 3);
-  ASSERT_TRUE(good.ok());
-  EXPECT_EQ(good->send_bytes, (std::vector<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(good->send_displs, (std::vector<int64_t>{4, 5, 6}));
-  EXPECT_EQ(good->recv_bytes, (std::vector<uint64_t>{7, 8, 9}));
-  EXPECT_EQ(good->recv_displs, (std::vector<int64_t>{10, 11, 12}));
-  for (const uint64_t bad : {uint64_t{0}, uint64_t{kSegmentBytes - 95}, uint64_t{kSegmentBytes}, UINT64_MAX - 24,
-                             UINT64_MAX - 48, UINT64_MAX - 72}) {
-    slot.arrays = bad;
-    EXPECT_EQ(v.op_arguments(slot, 3).status().code(), OFFPATH_ERR_ARGUMENT) << bad;
+  EXPECT_NE(v.counters_at(kArenaOffset, 0), nullptr);
+  EXPECT_NE(v.counters_at(kSegmentBytes - 12, 3), nullptr);
+  EXPECT_EQ(v.counters_at(kSegmentBytes - 12, 4), nullptr);
+  EXPECT_EQ(v.counters_at(kArenaOffset + 2, 1), nullptr);
+  EXPECT_EQ(v.counters_at(kArenaOffset - 4, 1), nullptr);
+  EXPECT_EQ(v.counters_at(UINT64_MAX - 3, 1), nullptr);
+  for (const uint64_t count : {uint64_t{1} << 62, (uint64_t{1} << 62) + 1, UINT64_MAX, kSegmentBytes / 4}) {
+    EXPECT_EQ(v.counters_at(kArenaOffset, count), nullptr) << count;
   }
-  slot.arrays = kArenaOffset;
-  EXPECT_FALSE(v.op_arguments(slot, 8000000).ok());
-  EXPECT_FALSE(v.op_arguments(slot, UINT32_MAX).ok());
-  slot.kind = static_cast<uint32_t>(OpKind::alltoall);
-  slot.arrays = UINT64_MAX;
-  EXPECT_TRUE(v.op_arguments(slot, 3).ok()) << "alltoall has no arrays";
 }
 
 TEST_F(Segment, FinishCountsAndWakes) {
@@ -242,10 +209,6 @@ TEST_F(Segment, RandomRecordsNeverReachOutside) {
     if (out.ok()) {
       ASSERT_EQ(out->addresses.size(), size_t{out->size} * out->address_stride);
     }
-    Slot& slot = v.slot(static_cast<uint32_t>(random() % kSlotCount));
-    slot.kind = 4;
-    slot.arrays = wild();
-    [[maybe_unused]] const auto arguments = v.op_arguments(slot, static_cast<uint32_t>(random() % 100000));
   }
 }
 

@@ -11,7 +11,7 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull, Kind::data, Kind::offer, Kind::done, Kind::fail, Kind::lost};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull, Kind::data, Kind::done, Kind::fail, Kind::lost, Kind::batch};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -45,8 +45,6 @@ Message full(Kind kind) {
   m.pull_id = 0x5152535455565758;
   m.bytes = 0x0000060708090A0B;
   m.offset = 0x0000050403020100;
-  m.address = 0x7172737475767778;
-  m.client = 0x8182838485868788;
   return m;
 }
 
@@ -56,15 +54,15 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 01 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
+    {Kind::hello, "4f70 02 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
     {Kind::pull,
-     "4f70 01 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
+     "4f70 02 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000"},
-    {Kind::data, "4f70 01 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::offer, "4f70 01 04 5857565554535251 0b0a090807060000 7877767574737271 8887868584838281"},
-    {Kind::done, "4f70 01 05 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 01 06 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 01 07 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::data, "4f70 02 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 02 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 02 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 02 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 02 07"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -78,7 +76,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {20, 56, 28, 36, 44, 16, 40};
+  const size_t lengths[] = {20, 56, 28, 44, 16, 40, 4};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -87,7 +85,7 @@ TEST(Message, GoldenLengths) {
 Message trimmed(const Message& m) {
   const bool team = m.kind == Kind::hello || m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::lost;
   const bool route = team && m.kind != Kind::hello;
-  const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::offer || m.kind == Kind::fail;
+  const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::fail;
   Message out;
   out.kind = m.kind;
   if (team) out.team = m.team;
@@ -97,7 +95,6 @@ Message trimmed(const Message& m) {
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
   if (m.kind == Kind::data) out.offset = m.offset;
-  if (m.kind == Kind::offer) out.address = m.address, out.client = m.client;
   return out;
 }
 
@@ -107,7 +104,7 @@ TEST(Message, RandomOnesSurviveTheRoundTrip) {
     Message m;
     m.kind = kKinds[random() % std::size(kKinds)];
     for (uint8_t& byte : m.team.bytes) byte = static_cast<uint8_t>(random());
-    m.sequence = random(), m.pull_id = random(), m.address = random(), m.client = random();
+    m.sequence = random(), m.pull_id = random();
     m.from = static_cast<uint32_t>(random()), m.to = static_cast<uint32_t>(random());
     m.tag = static_cast<uint32_t>(random());
     m.status = -static_cast<int32_t>(random() % 12);
@@ -148,8 +145,8 @@ TEST(Message, WrongHeadIsRefused) {
     }
   }
   auto newer = bytes_of(full(Kind::hello));
-  newer[2] = 2;
-  EXPECT_NE(std::string(decode(newer).status().text()).find("version 2"), std::string::npos);
+  newer[2] = kVersion + 1;
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version 3"), std::string::npos);
 }
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
@@ -175,7 +172,7 @@ TEST(Message, KindsAreNotMistakenForEachOther) {
 }
 
 TEST(Message, ImpossibleBlocksAreRefused) {
-  for (const Kind kind : {Kind::pull, Kind::data, Kind::offer}) {
+  for (const Kind kind : {Kind::pull, Kind::data}) {
     Message m = full(kind);
     m.offset = 0;
     m.bytes = kMaxBlockBytes;

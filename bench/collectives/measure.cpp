@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "measure.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "clocks.hpp"
+#include "operation.hpp"
+#include "work.hpp"
+
+namespace bench {
+namespace {
+
+Spread spread(std::vector<std::int64_t> times) {
+  std::sort(times.begin(), times.end());
+  const std::size_t half = times.size() / 2;
+  const std::int64_t median = times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2;
+  return {median, times.front(), times.back()};
+}
+
+std::int64_t reduce(std::int64_t value, MPI_Op op, MPI_Comm communicator) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, op, communicator);
+  return value;
+}
+
+// One helper serves all ranks of a node, so the node's first rank alone may report it.
+bool first_of_node(MPI_Comm communicator) {
+  MPI_Comm node;
+  int rank = 0;
+  MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_free(&node);
+  return rank == 0;
+}
+
+class Measurement {
+ public:
+  Measurement(const Options& options, std::size_t index, MPI_Comm communicator)
+      : options_(options),
+        communicator_(communicator),
+        counts_service_(first_of_node(communicator)),
+        operation_(make_operation(options.collective, options.sizes[index], communicator)) {
+    row_.bytes = options.sizes[index];
+    row_.work_iterations = choose_work(index);
+  }
+
+  Row run() {
+    if (options_.verify) verify_each_kind();
+    std::vector<std::int64_t> pure_times, compute_times, total_times;
+    std::int64_t host_cpu = 0, service_cpu = 0;
+    for (int i = -options_.warmup; i < options_.repeats; ++i) {
+      const std::int64_t pure = slowest([&] { communicate(0); });
+      const std::int64_t compute = slowest([&] { work(row_.work_iterations); });
+      MPI_Barrier(communicator_);
+      const std::int64_t host_before = process_cpu_ns(), service_before = service_cpu_ns();
+      const std::int64_t total = slowest([&] { communicate(row_.work_iterations); },
+                                         [&] {
+                                           if (i < 0) return;
+                                           host_cpu += process_cpu_ns() - host_before;
+                                           service_cpu += service_cpu_ns() - service_before;
+                                         });
+      if (i < 0) continue;
+      pure_times.push_back(pure);
+      compute_times.push_back(compute);
+      total_times.push_back(total);
+    }
+    row_.pure = spread(pure_times);
+    row_.compute = spread(compute_times);
+    row_.total = spread(total_times);
+    row_.host_cpu_ns = reduce(host_cpu, MPI_SUM, communicator_) / options_.repeats;
+    row_.service_cpu_ns = reduce(counts_service_ ? service_cpu : 0, MPI_SUM, communicator_) / options_.repeats;
+    return row_;
+  }
+
+ private:
+  void communicate(std::int64_t work_iterations) {
+    MPI_Request request;
+    operation_->start(&request);
+    if (work_iterations > 0) compute(work_iterations, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+
+  // The work in one piece or, as a program that helps its MPI along would do it, in pieces with a test behind each.
+  void compute(std::int64_t iterations, MPI_Request* request) {
+    const int pieces = options_.tests + 1;
+    for (int piece = 0; piece < pieces; ++piece) {
+      work(iterations * (piece + 1) / pieces - iterations * piece / pieces);
+      int done = 0;
+      if (piece + 1 < pieces && *request != MPI_REQUEST_NULL) MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    }
+  }
+
+  // The same on all ranks. after_clock runs before the ranks meet again.
+  std::int64_t slowest(const std::function<void()>& timed, const std::function<void()>& after_clock = {}) {
+    MPI_Barrier(communicator_);
+    const std::int64_t start = now_ns();
+    timed();
+    const std::int64_t took = now_ns() - start;
+    if (after_clock) after_clock();
+    return reduce(took, MPI_MAX, communicator_);
+  }
+
+  std::int64_t choose_work(std::size_t index) {
+    if (!options_.work_iterations.empty()) return options_.work_iterations[index];
+    std::int64_t ns = 0;
+    if (!options_.work_ns.empty()) {
+      ns = options_.work_ns[index];
+    } else {
+      std::vector<std::int64_t> times;
+      for (int i = 0; i < 7; ++i) {
+        const std::int64_t took = slowest([&] { communicate(0); });
+        if (i >= 2) times.push_back(took);
+      }
+      ns = spread(times).median;
+    }
+    // All at once, as in the measurement: the cores may share caches and clock. Then one amount for all ranks.
+    MPI_Barrier(communicator_);
+    int ranks = 1;
+    MPI_Comm_size(communicator_, &ranks);
+    return reduce(calibrate_work(ns), MPI_SUM, communicator_) / ranks;
+  }
+
+  void verify_each_kind() {
+    int round = 1;
+    for (std::int64_t iterations : {std::int64_t(0), row_.work_iterations}) {
+      operation_->prepare(round);
+      MPI_Barrier(communicator_);
+      communicate(iterations);
+      const bool good = operation_->verify(round++);
+      row_.verified = reduce(good, MPI_MIN, communicator_) && row_.verified;
+    }
+  }
+
+  const Options& options_;
+  MPI_Comm communicator_;
+  bool counts_service_;
+  std::unique_ptr<Operation> operation_;
+  Row row_;
+};
+
+}  // namespace
+
+double Row::efficiency() const {
+  return total.median > 0 ? double(std::max(pure.median, compute.median)) / double(total.median) : 0;
+}
+
+Row measure(const Options& options, std::size_t index, MPI_Comm communicator) {
+  return Measurement(options, index, communicator).run();
+}
+
+}  // namespace bench

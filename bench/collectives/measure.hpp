@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The three times of one size, repeated in turns.
+#pragma once
+
+#include <cstdint>
+
+#include <mpi.h>
+
+#include "options.hpp"
+
+namespace bench {
+
+struct Spread {
+  std::int64_t median = 0, min = 0, max = 0;
+};
+
+struct Row {
+  std::int64_t bytes = 0, work_iterations = 0;
+  Spread pure, compute, total;
+  std::int64_t host_cpu_ns = 0;     // for each overlapped collective, all ranks together
+  std::int64_t service_cpu_ns = 0;  // the same, all helper processes together
+  bool verified = true;             // true too when nothing was checked
+
+  double efficiency() const;
+};
+
+// Collective; the row is the same on all ranks. index says which of options.sizes.
+Row measure(const Options& options, std::size_t index, MPI_Comm communicator);
+
+}  // namespace bench

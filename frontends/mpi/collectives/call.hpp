@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective call that the service can do: what it needs to know for that, and for doing it natively after all. A
+// persistent collective has one for all its starts.
+//
+// A collective is a row of table.cpp: its name in the policy, its kind at the service, a describe function, and its
+// native functions. Its handlers (forms.hpp) follow from that.
+#pragma once
+
+#include "collectives/arguments.hpp"
+#include "collectives/side.hpp"
+#include "policy/policy.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace offpath::mpi {
+
+class Team;
+struct Call;
+
+struct Collective {
+  policy::Collective id;
+  offpath_collective_kind_t kind;
+  // Fills the call from its arguments and asks the policy once it knows the size. False: the call is native, because of
+  // what all ranks know alike, or because the arguments are wrong, which the native library then says. Inside. May
+  // throw bad_alloc.
+  bool (*describe)(Call& call, const Team& team);
+  // The native nonblocking function.
+  int (*issue)(const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
+};
+
+struct Call {
+  Call(const Collective& kind, const Arguments& given) : collective(&kind), arguments(given) {}
+
+  const Collective* collective;
+  Arguments arguments;  // lead to what the sides keep
+  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+  offpath_operator_t op = OFFPATH_OP_NONE;
+  offpath_element_t element = OFFPATH_ELEMENT_NONE;
+  std::vector<uint64_t> counts_bytes;
+  // The send side is what lay in the receive buffer, always staged: the operation can be done again although the buffer
+  // was written to.
+  bool in_place = false;
+  Side send;
+  Side recv;
+
+  // Asks the policy. `bytes`: as it wants them. True: the service.
+  bool choose(const Team& team, uint64_t bytes);
+};
+
+// How the collectives that move data are described. describe_gather and the next two serve the v and w forms as well.
+bool describe_barrier(Call& call, const Team& team);
+bool describe_bcast(Call& call, const Team& team);
+bool describe_gather(Call& call, const Team& team);
+bool describe_scatter(Call& call, const Team& team);
+bool describe_allgather(Call& call, const Team& team);
+bool describe_alltoall(Call& call, const Team& team);
+bool describe_neighbor_allgather(Call& call, const Team& team);
+bool describe_neighbor_alltoall(Call& call, const Team& team);
+// And those that combine it.
+bool describe_reduction(Call& call, const Team& team);
+bool describe_reduce(Call& call, const Team& team);
+bool describe_reduce_scatter(Call& call, const Team& team);
+bool describe_reduce_scatter_block(Call& call, const Team& team);
+
+}  // namespace offpath::mpi

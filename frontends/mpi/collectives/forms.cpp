@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "collectives/forms.hpp"
+
+#include "communicators.hpp"
+#include "engine.hpp"
+#include "handlers.hpp"
+#include "job.hpp"
+#include "persistent.hpp"
+#include "submit.hpp"
+#include "waiting.hpp"
+
+#include <exception>
+
+namespace offpath::mpi {
+namespace {
+
+// The team of `comm`, or nullptr: the call is native.
+Team* team_of(MPI_Comm comm) {
+  if (!job.active() || Inside::here()) return nullptr;
+  return engine.find_team(comm);
+}
+
+// nullptr: the call is native.
+std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, const Team& team) {
+  const Inside inside;
+  Call call(collective, arguments);
+  if (collective.describe(call, team)) return std::make_shared<const Call>(std::move(call));
+  engine.count_native(collective.id);
+  return nullptr;
+}
+
+}  // namespace
+
+bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code) {
+  Team* const team = team_of(comm);
+  if (team == nullptr || request == nullptr) return false;
+  const uint64_t begin = now_ns();
+  try {
+    const std::shared_ptr<const Call> call = describe(collective, arguments, *team);
+    if (call == nullptr) return false;
+    // Natively with the caller's own arrays, as they must stay until the operation is done.
+    *code = submit(*team, call, arguments, request);
+  } catch (const std::exception&) {
+    *code = MPI_ERR_NO_MEM;
+  }
+  if (*code != MPI_SUCCESS) raise_error(comm, *code);
+  engine.counters().post_ns.fetch_add(now_ns() - begin, std::memory_order_relaxed);
+  return true;
+}
+
+bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (!job.offloads_blocking(collective.id) || !offload(collective, arguments, comm, &request, code)) return false;
+  if (*code == MPI_SUCCESS) *code = handlers::Wait(&request, MPI_STATUS_IGNORE);
+  return true;
+}
+
+void adopt_persistent(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+  const Team* const parent = team_of(comm);
+  if (parent == nullptr) return;
+  try {
+    std::shared_ptr<const Call> call = describe(collective, arguments, *parent);
+    if (call == nullptr) return;
+    std::unique_ptr<Team> team = make_team(comm, parent->comm_cell(), !engine.broken(*parent));
+    if (team != nullptr) persistents.add(*request, std::move(call), std::move(team));
+  } catch (const std::exception&) {
+    // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.
+    say(job.settings(), LogLevel::error, "out of memory while a persistent collective was made");
+  }
+}
+
+}  // namespace offpath::mpi

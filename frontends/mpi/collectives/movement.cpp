@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives that move data: everything but barrier, broadcast and allgather is an exchange of blocks.
+#include "collectives/call.hpp"
+#include "job.hpp"
+#include "team.hpp"
+#include "types/predefined.hpp"
+
+#include <optional>
+
+namespace offpath::mpi {
+namespace {
+
+using Empty = Side::Empty;
+
+bool is_member(int rank, const Team& team) { return rank >= 0 && rank < team.size(); }
+
+// Data bytes of `elements` of the stated type. Nothing: wrong arguments.
+std::optional<uint64_t> bytes_of(const Stated& stated, int64_t elements, const Team& team) {
+  const TypeRef type = elements < 0 ? nullptr : find_type(stated.type, team.shadow());
+  if (type == nullptr) return std::nullopt;
+  return static_cast<uint64_t>(elements * type->size_bytes);
+}
+
+// Are the arrays there that a v or w form needs?
+bool has_arrays(const Stated& stated, bool irregular) {
+  return !irregular || (stated.counts != nullptr && (stated.displs != nullptr || stated.displs_bytes != nullptr));
+}
+
+// The sum of the counts; negative if one of them is.
+int64_t sum_of(const int* counts, int entries) {
+  int64_t sum = 0;
+  for (int i = 0; i < entries; ++i) {
+    if (counts[i] < 0) return -1;
+    sum += counts[i];
+  }
+  return sum;
+}
+
+// MPI forbids the same memory on both sides. Derived types may begin elsewhere, as may blocks with displacements.
+bool aliased(const Stated& send, const Stated& recv, uint64_t bytes) {
+  return bytes > 0 && send.buffer == recv.buffer && find_predefined(send.type) != nullptr &&
+         find_predefined(recv.type) != nullptr;
+}
+
+// Adds a block for every member but `except`.
+bool add_all(Side* side, const Stated& stated, Empty empty, const Team& team, int except = -1) {
+  for (int rank = 0; rank < team.size(); ++rank) {
+    const uint32_t peer = empty == Empty::leave_out ? static_cast<uint32_t>(rank) : 0;
+    if (rank != except && !side->add(stated, rank, peer, 0, empty, team.shadow())) return false;
+  }
+  return true;
+}
+
+struct Half {
+  Stated& stated;
+  Side& side;
+};
+
+// gather and scatter: `many` blocks at the root, `one` at every member, the root's in place perhaps.
+bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
+  const int root = call.arguments.root;
+  const bool irregular = policy::is_irregular(call.collective->id);
+  const bool at_root = root == team.rank();
+  const bool in_place = one.stated.buffer == MPI_IN_PLACE;
+  if (!is_member(root, team) || (in_place && !at_root)) return false;
+  if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, irregular))) return false;
+  uint64_t bytes = 0;
+  if (!irregular) {
+    const Stated& known = at_root ? many.stated : one.stated;
+    const auto block = bytes_of(known, known.count, team);
+    if (!block) return false;
+    bytes = *block * static_cast<uint64_t>(team.size());
+  }
+  if (!call.choose(team, bytes)) return false;
+  if (at_root) {
+    if (!irregular && aliased(many.stated, one.stated, bytes)) return false;
+    if (!add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
+    many.side.keep(&many.stated, team.size());
+  }
+  if (in_place) return true;
+  if (!one.side.add(one.stated, 0, static_cast<uint32_t>(root), 0, Empty::leave_out, team.shadow())) return false;
+  one.side.keep(&one.stated, 1);
+  return true;
+}
+
+bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
+  const Neighborhood* neighborhood = team.neighborhood();
+  Arguments& a = call.arguments;
+  if (neighborhood == nullptr || a.send.buffer == MPI_IN_PLACE || a.recv.buffer == MPI_IN_PLACE) return false;
+  if (!call.choose(team, 0)) return false;
+  const auto& sources = neighborhood->sources();
+  const auto& destinations = neighborhood->destinations();
+  const bool v_or_w = call.collective->id != policy::Collective::ineighbor_allgather &&
+                      call.collective->id != policy::Collective::ineighbor_alltoall;
+  if (!has_arrays(a.recv, v_or_w && !sources.empty())) return false;
+  if (!has_arrays(a.send, v_or_w && !same_to_all && !destinations.empty())) return false;
+  for (size_t i = 0; i < destinations.size(); ++i) {
+    if (destinations[i].rank == MPI_PROC_NULL) continue;
+    if (!call.send.add(a.send, same_to_all ? 0 : static_cast<int>(i), static_cast<uint32_t>(destinations[i].rank),
+                       destinations[i].nth, Empty::leave_out, team.shadow())) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].rank == MPI_PROC_NULL) continue;
+    if (!call.recv.add(a.recv, static_cast<int>(i), static_cast<uint32_t>(sources[i].rank),
+                       neighborhood->arriving(call.collective->id, sources[i]), Empty::leave_out, team.shadow())) {
+      return false;
+    }
+  }
+  call.send.keep(&a.send, static_cast<int>(destinations.size()));
+  call.recv.keep(&a.recv, static_cast<int>(sources.size()));
+  return true;
+}
+
+}  // namespace
+
+bool Call::choose(const Team& team, uint64_t bytes) {
+  const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
+  algorithm = choice.algorithm;
+  return choice.path == policy::Path::dpu;
+}
+
+bool describe_barrier(Call& call, const Team& team) { return call.choose(team, 0); }
+
+bool describe_bcast(Call& call, const Team& team) {
+  Stated& stated = call.arguments.recv;
+  const int root = call.arguments.root;
+  const auto bytes = bytes_of(stated, stated.count, team);
+  if (!bytes || !is_member(root, team) || stated.buffer == MPI_IN_PLACE) return false;
+  if (!call.choose(team, *bytes)) return false;
+  Side& side = root == team.rank() ? call.send : call.recv;
+  if (!side.add(stated, 0, 0, 0, Empty::keep, team.shadow())) return false;
+  side.keep(&stated, 1);
+  return true;
+}
+
+bool describe_gather(Call& call, const Team& team) {
+  return describe_rooted(call, team, {call.arguments.recv, call.recv}, {call.arguments.send, call.send});
+}
+
+bool describe_scatter(Call& call, const Team& team) {
+  return describe_rooted(call, team, {call.arguments.send, call.send}, {call.arguments.recv, call.recv});
+}
+
+bool describe_allgather(Call& call, const Team& team) {
+  Arguments& a = call.arguments;
+  const bool irregular = call.collective->id == policy::Collective::iallgatherv;
+  const bool in_place = a.send.buffer == MPI_IN_PLACE;
+  if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
+  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : int64_t{a.recv.count} * team.size();
+  const auto bytes = bytes_of(a.recv, elements, team);
+  if (!bytes || !call.choose(team, *bytes)) return false;
+  if (!irregular && !in_place && aliased(a.send, a.recv, *bytes)) return false;
+  const bool added = in_place ? call.send.add(a.recv, team.rank(), 0, 0, Empty::keep, team.shadow())
+                              : call.send.add(a.send, 0, 0, 0, Empty::keep, team.shadow());
+  if (!added || !add_all(&call.recv, a.recv, Empty::keep, team)) return false;
+  if (!in_place) call.send.keep(&a.send, 1);
+  call.recv.keep(&a.recv, team.size());
+  return true;
+}
+
+bool describe_alltoall(Call& call, const Team& team) {
+  Arguments& a = call.arguments;
+  const bool irregular = policy::is_irregular(call.collective->id);
+  call.in_place = a.send.buffer == MPI_IN_PLACE;
+  if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
+  if (!call.in_place && !has_arrays(a.send, irregular)) return false;
+  uint64_t bytes = 0;
+  if (!irregular) {
+    const auto all = bytes_of(a.recv, int64_t{a.recv.count} * team.size(), team);
+    if (!all) return false;
+    bytes = *all;
+  }
+  if (!call.choose(team, bytes)) return false;
+  if (!irregular && aliased(a.send, a.recv, bytes)) return false;
+  if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team)) return false;
+  if (!add_all(&call.recv, a.recv, Empty::leave_out, team)) return false;
+  if (call.in_place)
+    call.send.stage_all();
+  else
+    call.send.keep(&a.send, team.size());
+  call.recv.keep(&a.recv, team.size());
+  return true;
+}
+
+bool describe_neighbor_allgather(Call& call, const Team& team) { return describe_neighbors(call, team, true); }
+
+bool describe_neighbor_alltoall(Call& call, const Team& team) { return describe_neighbors(call, team, false); }
+
+}  // namespace offpath::mpi

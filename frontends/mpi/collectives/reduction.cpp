@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives that combine data. MPI wants operator, datatype and count to be the same on all ranks, so what the
+// service cannot reduce is native on all of them.
+#include "collectives/call.hpp"
+#include "team.hpp"
+
+#include <numeric>
+
+namespace offpath::mpi {
+namespace {
+
+// Names operator and element type; `element_bytes` is the distance between two elements. False: native.
+bool name_reduction(Call& call, const Team& team, uint64_t* element_bytes) {
+  call.op = find_operator(call.arguments.op);
+  const TypeRef type = call.op == OFFPATH_OP_NONE ? nullptr : find_type(call.arguments.recv.type, team.shadow());
+  if (type == nullptr || !type->reduces(call.op)) return false;
+  call.element = type->element;
+  *element_bytes = static_cast<uint64_t>(type->extent_bytes);
+  return true;
+}
+
+// `receives`: this member gets a result.
+bool add_sides(Call& call, uint64_t send_bytes, uint64_t recv_bytes, bool receives) {
+  const void* send = call.arguments.send.buffer;
+  const void* recv = call.arguments.recv.buffer;
+  call.in_place = send == MPI_IN_PLACE;
+  if (call.in_place && !receives) return false;
+  if (receives && (recv == MPI_IN_PLACE || (recv == send && send_bytes > 0))) return false;
+  if (!call.send.add_bytes(call.in_place ? recv : send, send_bytes)) return false;
+  if (call.in_place) call.send.stage_all();
+  return !receives || call.recv.add_bytes(recv, recv_bytes);
+}
+
+}  // namespace
+
+bool describe_reduction(Call& call, const Team& team) {
+  uint64_t element_bytes = 0;
+  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
+  const uint64_t bytes = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
+  return call.choose(team, bytes) && add_sides(call, bytes, bytes, true);
+}
+
+bool describe_reduce(Call& call, const Team& team) {
+  uint64_t element_bytes = 0;
+  const int root = call.arguments.root;
+  if (root < 0 || root >= team.size()) return false;
+  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
+  const uint64_t bytes = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
+  return call.choose(team, bytes) && add_sides(call, bytes, bytes, root == team.rank());
+}
+
+bool describe_reduce_scatter(Call& call, const Team& team) {
+  uint64_t element_bytes = 0;
+  const int* counts = call.arguments.recv.counts;
+  if (counts == nullptr || !name_reduction(call, team, &element_bytes)) return false;
+  for (int rank = 0; rank < team.size(); ++rank) {
+    if (counts[rank] < 0) return false;
+    call.counts_bytes.push_back(static_cast<uint64_t>(counts[rank]) * element_bytes);
+  }
+  const uint64_t bytes = std::accumulate(call.counts_bytes.begin(), call.counts_bytes.end(), uint64_t{0});
+  if (!call.choose(team, bytes)) return false;
+  if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(team.rank())], true)) return false;
+  call.recv.keep(&call.arguments.recv, team.size());
+  return true;
+}
+
+bool describe_reduce_scatter_block(Call& call, const Team& team) {
+  uint64_t element_bytes = 0;
+  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
+  const uint64_t block = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
+  const uint64_t bytes = block * static_cast<uint64_t>(team.size());
+  if (!call.choose(team, bytes)) return false;
+  call.counts_bytes.assign(static_cast<size_t>(team.size()), block);
+  return add_sides(call, bytes, block, true);
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "collectives/side.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+namespace {
+
+// Where block number `index` begins, from the buffer.
+int64_t displacement(const Stated& stated, int index, int64_t extent_bytes) {
+  if (stated.displs_bytes != nullptr) return stated.displs_bytes[index];
+  if (stated.displs == nullptr) return int64_t{stated.count} * index * extent_bytes;
+  return stated.displs[index] * (stated.types == nullptr ? extent_bytes : 1);
+}
+
+template <typename Value>
+void copy_array(std::vector<Value>* copy, const Value** array, int entries) {
+  if (*array == nullptr) return;
+  copy->assign(*array, *array + entries);
+  *array = copy->data();
+}
+
+}  // namespace
+
+int64_t Side::remember(MPI_Datatype type, MPI_Comm comm) {
+  // The usual call has one type, or few in turns.
+  constexpr size_t kLookBack = 8;
+  for (size_t i = given_.size(); i > 0 && given_.size() - i < kLookBack; --i) {
+    if (given_[i - 1] == type) return static_cast<int64_t>(i - 1);
+  }
+  TypeRef found = find_type(type, comm);
+  if (found == nullptr) return -1;
+  HeldType held;
+  if (held.hold(type, std::move(found)) != MPI_SUCCESS) return -1;
+  types_.push_back(std::move(held));
+  given_.push_back(type);
+  return static_cast<int64_t>(types_.size() - 1);
+}
+
+void Side::push(Block block) {
+  bytes_ += block.bytes;
+  if (block.staged) staging_bytes_ += block.bytes;
+  blocks_.push_back(block);
+}
+
+bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Empty empty, MPI_Comm comm) {
+  const int64_t elements = stated.counts == nullptr ? stated.count : stated.counts[index];
+  if (elements < 0) return false;
+  // MPI looks at the type of a block without elements only where all blocks have that type.
+  if (elements == 0 && stated.types != nullptr && empty == Empty::leave_out) return true;
+  const int64_t type_index = remember(stated.types == nullptr ? stated.type : stated.types[index], comm);
+  if (type_index < 0) return false;
+  const DataType& type = *types_[static_cast<size_t>(type_index)];
+  const auto bytes = static_cast<uint64_t>(elements * type.size_bytes);
+  if (bytes == 0 && empty == Empty::leave_out) return true;
+  if (bytes > 0 && stated.buffer == nullptr && type.predefined) return false;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(stated.buffer) +
+                            static_cast<uintptr_t>(displacement(stated, index, type.extent_bytes));
+  const bool staged = type.form == Form::packed && !as_run(type, address, elements);
+  push({peer, tag, static_cast<uint32_t>(type_index), staged, address, elements, bytes});
+  return true;
+}
+
+bool Side::add_bytes(const void* buffer, uint64_t bytes) {
+  if (bytes > 0 && buffer == nullptr) return false;
+  const int64_t type_index = remember(MPI_BYTE, MPI_COMM_NULL);
+  push({0, 0, static_cast<uint32_t>(type_index), false, reinterpret_cast<uintptr_t>(buffer),
+        static_cast<int64_t>(bytes), bytes});
+  return true;
+}
+
+void Side::stage_all() {
+  for (Block& block : blocks_) block.staged = true;
+  staging_bytes_ = bytes_;
+}
+
+void Side::keep(Stated* stated, int entries) {
+  const MPI_Datatype* given = stated->types;
+  copy_array(&counts_, &stated->counts, entries);
+  copy_array(&displs_, &stated->displs, entries);
+  copy_array(&displs_bytes_, &stated->displs_bytes, entries);
+  const auto held = [this](MPI_Datatype type, MPI_Datatype otherwise) {
+    const auto found = std::find(given_.begin(), given_.end(), type);
+    return found == given_.end() ? otherwise : types_[static_cast<size_t>(found - given_.begin())].handle();
+  };
+  stated->type = held(stated->type, stated->type);
+  if (given == nullptr) return;
+  // The type of an empty block may be anything, and gone tomorrow: bytes then.
+  kept_types_.resize(static_cast<size_t>(entries));
+  for (int i = 0; i < entries; ++i) kept_types_[static_cast<size_t>(i)] = held(given[i], MPI_BYTE);
+  stated->types = kept_types_.data();
+}
+
+int Side::pack_into(std::byte* staging, MPI_Comm comm) const {
+  for (const Block& block : blocks_) {
+    if (!block.staged) continue;
+    const int code = pack(types_[block.type], block.address, block.elements, staging, comm);
+    if (code != MPI_SUCCESS) return code;
+    staging += block.bytes;
+  }
+  return MPI_SUCCESS;
+}
+
+int Side::unpack_from(const std::byte* staging, MPI_Comm comm) const {
+  for (const Block& block : blocks_) {
+    if (!block.staged) continue;
+    const int code = unpack(types_[block.type], staging, block.address, block.elements, comm);
+    if (code != MPI_SUCCESS) return code;
+    staging += block.bytes;
+  }
+  return MPI_SUCCESS;
+}
+
+void Side::describe(const std::byte* staging, std::vector<offpath_block_t>* blocks,
+                    std::vector<offpath_layout_t>* layouts) const {
+  std::vector<uint32_t> layout_of(types_.size());
+  blocks->reserve(blocks->size() + blocks_.size());
+  for (const Block& block : blocks_) {
+    const DataType& type = *types_[block.type];
+    offpath_block_t described{block.peer, block.tag, nullptr, block.bytes, 0};
+    if (block.staged) {
+      described.address = staging;
+      staging += block.bytes;
+    } else if (const auto run = as_run(type, block.address, block.elements)) {
+      described.address = reinterpret_cast<const void*>(run->address);
+    } else {
+      if (layout_of[block.type] == 0) {
+        layouts->push_back({static_cast<uint64_t>(type.size_bytes), type.extent_bytes, type.ranges.data(),
+                            static_cast<uint32_t>(type.ranges.size())});
+        layout_of[block.type] = static_cast<uint32_t>(layouts->size());
+      }
+      described.address = reinterpret_cast<const void*>(block.address);
+      described.layout = layout_of[block.type];
+    }
+    blocks->push_back(described);
+  }
+}
+
+}  // namespace offpath::mpi

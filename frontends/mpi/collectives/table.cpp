@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives, a row each, and the handlers that follow from it.
+#include "collectives/forms.hpp"
+#include "handlers.hpp"
+
+namespace offpath::mpi {
+namespace {
+
+using enum policy::Collective;
+
+// Signatures, by what they look like.
+using Nothing = Forms<>;
+using Broadcast = Forms<RecvBuffer, RecvCount, RecvType, Root>;
+using Even = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType>;
+using EvenRooted = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType, Root>;
+using UnevenRecv = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
+using UnevenRecvRooted = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType, Root>;
+using UnevenSendRooted = Forms<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCount, RecvType, Root>;
+using Uneven = Forms<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
+using Typed = Forms<SendBuffer, SendCounts, SendDispls, SendTypes, RecvBuffer, RecvCounts, RecvDispls, RecvTypes>;
+using TypedBytes =
+    Forms<SendBuffer, SendCounts, SendDisplsBytes, SendTypes, RecvBuffer, RecvCounts, RecvDisplsBytes, RecvTypes>;
+using Reduction = Forms<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator>;
+using ReductionRooted = Forms<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator, Root>;
+using ReductionUneven = Forms<SendBuffer, RecvBuffer, RecvCounts, RecvType, Operator>;
+
+template <typename Signature, auto nonblocking>
+int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+  return Signature::call(native.*nonblocking, arguments, comm, request);
+}
+
+}  // namespace
+
+// id in the policy, MPI's nonblocking and persistent functions, kind at the service, description, signature
+#define OFFPATH_ROW(id, nonblocking_name, init_name, kind, describe, signature)                          \
+  static constexpr Collective k_##id{id, kind, &describe, &issue<signature, &Native::nonblocking_name>}; \
+  const decltype(Native::nonblocking_name) handlers::nonblocking_name = &signature::nonblocking<k_##id>; \
+  const decltype(Native::init_name) handlers::init_name = &signature::persistent<k_##id, &Native::init_name>;
+
+OFFPATH_ROW(ibarrier, Ibarrier, Barrier_init, OFFPATH_BARRIER, describe_barrier, Nothing)
+OFFPATH_ROW(ibcast, Ibcast, Bcast_init, OFFPATH_BCAST, describe_bcast, Broadcast)
+OFFPATH_ROW(igather, Igather, Gather_init, OFFPATH_EXCHANGE, describe_gather, EvenRooted)
+OFFPATH_ROW(igatherv, Igatherv, Gatherv_init, OFFPATH_EXCHANGE, describe_gather, UnevenRecvRooted)
+OFFPATH_ROW(iscatter, Iscatter, Scatter_init, OFFPATH_EXCHANGE, describe_scatter, EvenRooted)
+OFFPATH_ROW(iscatterv, Iscatterv, Scatterv_init, OFFPATH_EXCHANGE, describe_scatter, UnevenSendRooted)
+OFFPATH_ROW(iallgather, Iallgather, Allgather_init, OFFPATH_ALLGATHER, describe_allgather, Even)
+OFFPATH_ROW(iallgatherv, Iallgatherv, Allgatherv_init, OFFPATH_ALLGATHER, describe_allgather, UnevenRecv)
+OFFPATH_ROW(ialltoall, Ialltoall, Alltoall_init, OFFPATH_EXCHANGE, describe_alltoall, Even)
+OFFPATH_ROW(ialltoallv, Ialltoallv, Alltoallv_init, OFFPATH_EXCHANGE, describe_alltoall, Uneven)
+OFFPATH_ROW(ialltoallw, Ialltoallw, Alltoallw_init, OFFPATH_EXCHANGE, describe_alltoall, Typed)
+OFFPATH_ROW(ireduce, Ireduce, Reduce_init, OFFPATH_REDUCE, describe_reduce, ReductionRooted)
+OFFPATH_ROW(iallreduce, Iallreduce, Allreduce_init, OFFPATH_ALLREDUCE, describe_reduction, Reduction)
+OFFPATH_ROW(ireduce_scatter, Ireduce_scatter, Reduce_scatter_init, OFFPATH_REDUCE_SCATTER, describe_reduce_scatter,
+            ReductionUneven)
+OFFPATH_ROW(ireduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, OFFPATH_REDUCE_SCATTER,
+            describe_reduce_scatter_block, Reduction)
+OFFPATH_ROW(iscan, Iscan, Scan_init, OFFPATH_SCAN, describe_reduction, Reduction)
+OFFPATH_ROW(iexscan, Iexscan, Exscan_init, OFFPATH_EXSCAN, describe_reduction, Reduction)
+OFFPATH_ROW(ineighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, OFFPATH_EXCHANGE,
+            describe_neighbor_allgather, Even)
+OFFPATH_ROW(ineighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, OFFPATH_EXCHANGE,
+            describe_neighbor_allgather, UnevenRecv)
+OFFPATH_ROW(ineighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, OFFPATH_EXCHANGE,
+            describe_neighbor_alltoall, Even)
+OFFPATH_ROW(ineighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, OFFPATH_EXCHANGE,
+            describe_neighbor_alltoall, Uneven)
+OFFPATH_ROW(ineighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, OFFPATH_EXCHANGE,
+            describe_neighbor_alltoall, TypedBytes)
+
+#undef OFFPATH_ROW
+
+// The blocking forms that OFFPATH_MPI_BLOCKING may name.
+#define OFFPATH_BLOCKING(id, name, signature) \
+  const decltype(Native::name) handlers::name = &signature::blocking<k_##id, &Native::name>;
+
+OFFPATH_BLOCKING(ibcast, Bcast, Broadcast)
+OFFPATH_BLOCKING(iallgather, Allgather, Even)
+OFFPATH_BLOCKING(iallgatherv, Allgatherv, UnevenRecv)
+OFFPATH_BLOCKING(ialltoall, Alltoall, Even)
+OFFPATH_BLOCKING(ialltoallv, Alltoallv, Uneven)
+OFFPATH_BLOCKING(iallreduce, Allreduce, Reduction)
+
+#undef OFFPATH_BLOCKING
+
+}  // namespace offpath::mpi

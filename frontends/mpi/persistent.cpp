@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "persistent.hpp"
+
+#include "engine.hpp"
+#include "handlers.hpp"
+#include "requests.hpp"
+#include "submit.hpp"
+#include "tables.hpp"
+
+#include <exception>
+#include <vector>
+
+namespace offpath::mpi {
+
+Persistents persistents;
+
+int Persistent::start() {
+  int code = MPI_ERR_REQUEST;  // started already
+  if (!active()) {
+    try {
+      code = submit(*team, call, call->arguments, &current);
+    } catch (const std::exception&) {
+      code = MPI_ERR_NO_MEM;
+    }
+  }
+  return code == MPI_SUCCESS ? code : raise_on(*team, code);
+}
+
+void Persistents::add(MPI_Request request, std::shared_ptr<const Call> call, std::unique_ptr<Team> team) {
+  auto made = std::make_unique<Persistent>(Persistent{std::move(call), team.get()});
+  engine.add_team(std::move(team));
+  std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(handle_key(request), std::move(made));
+  count_.store(entries_.size(), std::memory_order_release);
+}
+
+Persistent* Persistents::find(MPI_Request request) const {
+  if (empty()) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto entry = entries_.find(handle_key(request));
+  return entry == entries_.end() ? nullptr : entry->second.get();
+}
+
+void Persistents::remove(MPI_Request request) {
+  std::lock_guard lock(mutex_);
+  entries_.erase(handle_key(request));
+  count_.store(entries_.size(), std::memory_order_release);
+}
+
+void Persistents::clear() {
+  std::lock_guard lock(mutex_);
+  entries_.clear();
+  count_.store(0, std::memory_order_release);
+}
+
+namespace handlers {
+
+int Start(MPI_Request* request) {
+  Persistent* const ours = request == nullptr || Inside::here() ? nullptr : persistents.find(*request);
+  return ours == nullptr ? native.Start(request) : ours->start();
+}
+
+int Startall(int count, MPI_Request requests[]) {
+  std::vector<MPI_Request> others;
+  std::vector<Persistent*> ours;
+  for (int i = 0; i < count && requests != nullptr && !Inside::here(); ++i) {
+    if (Persistent* const found = persistents.find(requests[i]))
+      ours.push_back(found);
+    else
+      others.push_back(requests[i]);
+  }
+  if (ours.empty()) return native.Startall(count, requests);
+  // Handles do not change when their requests are started.
+  int code = others.empty() ? MPI_SUCCESS : native.Startall(static_cast<int>(others.size()), others.data());
+  for (auto next = ours.begin(); next != ours.end() && code == MPI_SUCCESS; ++next) code = (*next)->start();
+  return code;
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "submit.hpp"
+
+#include "engine.hpp"
+#include "native.hpp"
+
+namespace offpath::mpi {
+
+int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,
+           MPI_Request* request) {
+  int code = MPI_SUCCESS;
+  Team::Route route = engine.route(team);
+  if (route == Team::Route::service) {
+    auto operation = std::make_unique<Operation>(call);
+    {
+      const Inside inside;
+      code = operation->prepare(team.shadow());
+    }
+    if (code != MPI_SUCCESS) return code;
+    route = engine.submit(team, std::move(operation), request, &code);
+  }
+  if (route == Team::Route::service) return MPI_SUCCESS;
+  engine.count_native(call->collective->id);
+  if (route == Team::Route::shadow) return call->collective->issue(native_arguments, team.shadow(), request);
+  return code == MPI_SUCCESS ? engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST) : code;
+}
+
+}  // namespace offpath::mpi

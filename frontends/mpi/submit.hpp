@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hands a described call to its team.
+#pragma once
+
+#include "operation.hpp"
+#include "team.hpp"
+
+#include <memory>
+
+namespace offpath::mpi {
+
+// Starts the call once, at the service or, if that was lost, on the shadow communicator with `native_arguments`.
+// *request is the application's, or stands for it. MPI error code; no handler was called. May throw bad_alloc; then
+// nothing was started. Not Inside.
+int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,
+           MPI_Request* request);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "types/flatten.hpp"
+
+#include "native.hpp"
+#include "types/predefined.hpp"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr int kMaxNesting = 64;
+
+struct Envelope {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = MPI_UNDEFINED;
+};
+
+Envelope read_envelope(MPI_Datatype type) {
+  Envelope envelope;
+#if MPI_VERSION >= 4
+  MPI_Count integers = 0, addresses = 0, large_counts = 0, types = 0;
+  const int code = native.Type_get_envelope_c(type, &integers, &addresses, &large_counts, &types, &envelope.combiner);
+  if (code != MPI_SUCCESS || large_counts > 0) return {};
+  envelope.integers = static_cast<int>(integers);
+  envelope.addresses = static_cast<int>(addresses);
+  envelope.types = static_cast<int>(types);
+#else
+  if (native.Type_get_envelope(type, &envelope.integers, &envelope.addresses, &envelope.types, &envelope.combiner) !=
+      MPI_SUCCESS) {
+    return {};
+  }
+#endif
+  return envelope;
+}
+
+// The arguments a type was made with.
+class Contents {
+ public:
+  explicit Contents(MPI_Datatype type) : envelope_(read_envelope(type)) {
+    if (envelope_.combiner == MPI_UNDEFINED || envelope_.combiner == MPI_COMBINER_NAMED) return;
+    integers_.resize(static_cast<size_t>(envelope_.integers) + 1);
+    addresses_.resize(static_cast<size_t>(envelope_.addresses) + 1);
+    types_.resize(static_cast<size_t>(envelope_.types) + 1, MPI_DATATYPE_NULL);
+    if (native.Type_get_contents(type, envelope_.integers, envelope_.addresses, envelope_.types, integers_.data(),
+                                 addresses_.data(), types_.data()) != MPI_SUCCESS) {
+      envelope_ = {};
+    }
+  }
+  ~Contents() {
+    for (int i = 0; i < envelope_.types; ++i) {
+      const int combiner = combiner_of(types_[static_cast<size_t>(i)]);
+      if (combiner != MPI_COMBINER_NAMED && !is_f90(combiner)) native.Type_free(&types_[static_cast<size_t>(i)]);
+    }
+  }
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
+
+  int combiner() const { return envelope_.combiner; }
+  int64_t integer(int64_t i) const { return integers_[static_cast<size_t>(i)]; }
+  int64_t address(int64_t i) const { return addresses_[static_cast<size_t>(i)]; }
+  MPI_Datatype type(int64_t i) const { return types_[static_cast<size_t>(i)]; }
+
+ private:
+  Envelope envelope_;
+  std::vector<int> integers_;
+  std::vector<MPI_Aint> addresses_;
+  std::vector<MPI_Datatype> types_;
+};
+
+bool append(Ranges* to, int64_t offset, int64_t bytes) {
+  if (!to->empty() && to->back().offset_bytes + static_cast<int64_t>(to->back().bytes) == offset) {
+    to->back().bytes += static_cast<uint64_t>(bytes);
+    return true;
+  }
+  if (to->size() >= kMaxRanges) return false;
+  to->push_back({offset, static_cast<uint64_t>(bytes)});
+  return true;
+}
+
+// `count` copies of what `part` covers, the first at offset `at`, each `step` bytes behind the one before.
+bool repeat(const Ranges& part, int64_t count, int64_t step, int64_t at, Ranges* to) {
+  if (part.empty() || count <= 0) return true;
+  if (part.size() == 1 && static_cast<int64_t>(part[0].bytes) == step) {
+    return append(to, at + part[0].offset_bytes, count * step);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    for (const offpath_range_t& range : part) {
+      if (!append(to, at + i * step + range.offset_bytes, static_cast<int64_t>(range.bytes))) return false;
+    }
+  }
+  return true;
+}
+
+// What a constructor repeats: the ranges of one element and the distance to the next.
+struct Part {
+  Ranges ranges;
+  int64_t extent = 0;
+};
+
+bool flatten_into(MPI_Datatype type, int nesting, Ranges* to);
+
+bool read_part(MPI_Datatype type, int nesting, Part* part) {
+  MPI_Aint lower = 0, extent = 0;
+  if (native.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return false;
+  part->extent = extent;
+  return flatten_into(type, nesting + 1, &part->ranges);
+}
+
+// Blocks of `length` elements, one every `stride` bytes.
+bool add_vector(const Part& part, int64_t count, int64_t length, int64_t stride, Ranges* to) {
+  Ranges block;
+  return repeat(part.ranges, length, part.extent, 0, &block) && repeat(block, count, stride, 0, to);
+}
+
+// Block i: `length(i)` elements at offset `at(i)`.
+bool add_indexed(const Part& part, int64_t count, auto&& length, auto&& at, Ranges* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!repeat(part.ranges, length(i), part.extent, at(i), to)) return false;
+  }
+  return true;
+}
+
+// Integers: dimensions n, then n each of sizes, subsizes and starts, then the order.
+bool add_subarray(const Contents& made, const Part& part, Ranges* to) {
+  const int64_t n = made.integer(0);
+  const bool c_order = made.integer(3 * n + 1) == MPI_ORDER_C;
+  Ranges inner = part.ranges;
+  int64_t step = part.extent;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t dimension = c_order ? n - 1 - k : k;
+    const int64_t size = made.integer(1 + dimension);
+    const int64_t subsize = made.integer(1 + n + dimension);
+    const int64_t start = made.integer(1 + 2 * n + dimension);
+    Ranges outer;
+    if (!repeat(inner, subsize, step, start * step, &outer)) return false;
+    inner = std::move(outer);
+    step *= size;
+  }
+  return repeat(inner, 1, 0, 0, to);
+}
+
+bool add_struct(const Contents& made, int nesting, Ranges* to) {
+  const int64_t count = made.integer(0);
+  for (int64_t i = 0; i < count; ++i) {
+    Part part;
+    if (!read_part(made.type(i), nesting, &part)) return false;
+    if (!repeat(part.ranges, made.integer(1 + i), part.extent, made.address(i), to)) return false;
+  }
+  return true;
+}
+
+bool add_predefined(MPI_Datatype type, Ranges* to) {
+  if (const TypeRef known = find_predefined(type)) return repeat(known->ranges, 1, 0, 0, to);
+  MPI_Count size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (native.Type_size_x(type, &size) != MPI_SUCCESS) return false;
+  if (native.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || extent != size || lower != 0) return false;
+  return size == 0 || append(to, 0, size);
+}
+
+bool flatten_into(MPI_Datatype type, int nesting, Ranges* to) {
+  if (nesting > kMaxNesting) return false;
+  const Contents made(type);
+  if (made.combiner() == MPI_COMBINER_NAMED || is_f90(made.combiner())) return add_predefined(type, to);
+  if (made.combiner() == MPI_UNDEFINED) return false;
+  if (made.combiner() == MPI_COMBINER_STRUCT) return add_struct(made, nesting, to);
+  Part part;
+  if (!read_part(made.type(0), nesting, &part)) return false;
+  const int64_t count = made.combiner() == MPI_COMBINER_DUP ? 1 : made.integer(0);
+  const auto same_length = [&](int64_t) { return made.integer(1); };
+  const auto own_length = [&](int64_t i) { return made.integer(1 + i); };
+  const auto at_address = [&](int64_t i) { return made.address(i); };
+  switch (made.combiner()) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED:
+      return repeat(part.ranges, 1, 0, 0, to);
+    case MPI_COMBINER_CONTIGUOUS:
+      return repeat(part.ranges, count, part.extent, 0, to);
+    case MPI_COMBINER_VECTOR:
+      return add_vector(part, count, made.integer(1), made.integer(2) * part.extent, to);
+    case MPI_COMBINER_HVECTOR:
+      return add_vector(part, count, made.integer(1), made.address(0), to);
+    case MPI_COMBINER_INDEXED:
+      return add_indexed(
+          part, count, own_length, [&](int64_t i) { return made.integer(1 + count + i) * part.extent; }, to);
+    case MPI_COMBINER_HINDEXED:
+      return add_indexed(part, count, own_length, at_address, to);
+    case MPI_COMBINER_INDEXED_BLOCK:
+      return add_indexed(
+          part, count, same_length, [&](int64_t i) { return made.integer(2 + i) * part.extent; }, to);
+    case MPI_COMBINER_HINDEXED_BLOCK:
+      return add_indexed(part, count, same_length, at_address, to);
+    case MPI_COMBINER_SUBARRAY:
+      return add_subarray(made, part, to);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::optional<Ranges> flatten(MPI_Datatype type) {
+  Ranges ranges;
+  if (!flatten_into(type, 0, &ranges)) return std::nullopt;
+  return ranges;
+}
+
+int combiner_of(MPI_Datatype type) { return read_envelope(type).combiner; }
+
+bool is_f90(int combiner) {
+  return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a derived datatype to the ranges of memory that its element covers, by taking it apart as MPI's own inquiry
+// functions allow (MPI_Type_get_envelope and MPI_Type_get_contents).
+#pragma once
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <optional>
+#include <vector>
+
+namespace offpath::mpi {
+
+using Ranges = std::vector<offpath_range_t>;
+inline constexpr size_t kMaxRanges = 4096;
+
+// Of one element, in type map order, neighbours joined. Nothing: more than kMaxRanges, or a constructor that is not
+// taken apart (darray, large counts, Fortran's old ones).
+std::optional<Ranges> flatten(MPI_Datatype type);
+
+// How the type was made; MPI_COMBINER_NAMED for predefined ones, MPI_UNDEFINED if it cannot be told.
+int combiner_of(MPI_Datatype type);
+// Predefined, yet without a name: from MPI_Type_create_f90_real and its like. Must not be freed.
+bool is_f90(int combiner);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "types/predefined.hpp"
+
+#include "native.hpp"
+#include "tables.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace offpath::mpi {
+namespace {
+
+struct Row {
+  MPI_Datatype type;
+  Nature nature;
+  offpath_element_t element = OFFPATH_ELEMENT_NONE;
+};
+
+// What is not here (a Fortran type of another size, MPI_LB) is a datatype like any other.
+const Row kRows[] = {
+    {MPI_BYTE, Nature::bytes},
+    {MPI_PACKED, Nature::opaque},
+    {MPI_CHAR, Nature::opaque},  // a character: MPI reduces the signed and unsigned ones only
+    {MPI_WCHAR, Nature::opaque},
+    {MPI_CHARACTER, Nature::opaque},
+    {MPI_SIGNED_CHAR, Nature::integer},
+    {MPI_SHORT, Nature::integer},
+    {MPI_INT, Nature::integer},
+    {MPI_LONG, Nature::integer},
+    {MPI_LONG_LONG, Nature::integer},
+    {MPI_INT8_T, Nature::integer},
+    {MPI_INT16_T, Nature::integer},
+    {MPI_INT32_T, Nature::integer},
+    {MPI_INT64_T, Nature::integer},
+    {MPI_UNSIGNED_CHAR, Nature::natural},
+    {MPI_UNSIGNED_SHORT, Nature::natural},
+    {MPI_UNSIGNED, Nature::natural},
+    {MPI_UNSIGNED_LONG, Nature::natural},
+    {MPI_UNSIGNED_LONG_LONG, Nature::natural},
+    {MPI_UINT8_T, Nature::natural},
+    {MPI_UINT16_T, Nature::natural},
+    {MPI_UINT32_T, Nature::natural},
+    {MPI_UINT64_T, Nature::natural},
+    {MPI_INTEGER, Nature::fortran_integer},
+    {MPI_INTEGER1, Nature::fortran_integer},
+    {MPI_INTEGER2, Nature::fortran_integer},
+    {MPI_INTEGER4, Nature::fortran_integer},
+    {MPI_INTEGER8, Nature::fortran_integer},
+    {MPI_AINT, Nature::fortran_integer},
+    {MPI_OFFSET, Nature::fortran_integer},
+    {MPI_COUNT, Nature::fortran_integer},
+    {MPI_FLOAT, Nature::real},
+    {MPI_DOUBLE, Nature::real},
+    {MPI_LONG_DOUBLE, Nature::real, OFFPATH_ELEMENT_FLONG},
+    {MPI_REAL, Nature::real},
+    {MPI_DOUBLE_PRECISION, Nature::real},
+    {MPI_REAL4, Nature::real},
+    {MPI_REAL8, Nature::real},
+    {MPI_REAL16, Nature::opaque},
+    {MPI_C_FLOAT_COMPLEX, Nature::complex},
+    {MPI_C_DOUBLE_COMPLEX, Nature::complex},
+    {MPI_C_LONG_DOUBLE_COMPLEX, Nature::complex, OFFPATH_ELEMENT_CLONG},
+    {MPI_CXX_FLOAT_COMPLEX, Nature::complex},
+    {MPI_CXX_DOUBLE_COMPLEX, Nature::complex},
+    {MPI_CXX_LONG_DOUBLE_COMPLEX, Nature::complex, OFFPATH_ELEMENT_CLONG},
+    {MPI_COMPLEX, Nature::complex},
+    {MPI_DOUBLE_COMPLEX, Nature::complex},
+    {MPI_COMPLEX8, Nature::complex},
+    {MPI_COMPLEX16, Nature::complex},
+    {MPI_COMPLEX32, Nature::opaque},
+    {MPI_C_BOOL, Nature::logical},
+    {MPI_CXX_BOOL, Nature::logical},
+    {MPI_LOGICAL, Nature::logical},
+#ifdef MPI_LOGICAL1
+    {MPI_LOGICAL1, Nature::logical},
+#endif
+#ifdef MPI_LOGICAL2
+    {MPI_LOGICAL2, Nature::logical},
+#endif
+#ifdef MPI_LOGICAL4
+    {MPI_LOGICAL4, Nature::logical},
+#endif
+#ifdef MPI_LOGICAL8
+    {MPI_LOGICAL8, Nature::logical},
+#endif
+    {MPI_FLOAT_INT, Nature::pair, OFFPATH_ELEMENT_F32_I32},
+    {MPI_DOUBLE_INT, Nature::pair, OFFPATH_ELEMENT_F64_I32},
+    {MPI_LONG_INT, Nature::pair, OFFPATH_ELEMENT_I64_I32},
+    {MPI_2INT, Nature::pair, OFFPATH_ELEMENT_I32_I32},
+    {MPI_SHORT_INT, Nature::pair, OFFPATH_ELEMENT_I16_I32},
+    {MPI_LONG_DOUBLE_INT, Nature::pair, OFFPATH_ELEMENT_FLONG_I32},
+    {MPI_2REAL, Nature::pair, OFFPATH_ELEMENT_F32_F32},
+    {MPI_2DOUBLE_PRECISION, Nature::pair, OFFPATH_ELEMENT_F64_F64},
+    {MPI_2INTEGER, Nature::pair, OFFPATH_ELEMENT_I32_I32},
+};
+
+constexpr uint32_t bits(auto... operators) { return (0u | ... | (1u << operators)); }
+constexpr uint32_t kSumProduct = bits(OFFPATH_OP_SUM, OFFPATH_OP_PROD);
+constexpr uint32_t kArithmetic = kSumProduct | bits(OFFPATH_OP_MIN, OFFPATH_OP_MAX);
+constexpr uint32_t kBitwise = bits(OFFPATH_OP_BAND, OFFPATH_OP_BOR, OFFPATH_OP_BXOR);
+constexpr uint32_t kLogical = bits(OFFPATH_OP_LAND, OFFPATH_OP_LOR, OFFPATH_OP_LXOR);
+
+// MPI 4.0, section 6.9.2.
+uint32_t operators_of(Nature nature) {
+  switch (nature) {
+    case Nature::opaque:
+      return 0;
+    case Nature::bytes:
+      return kBitwise;
+    case Nature::integer:
+    case Nature::natural:
+      return kArithmetic | kBitwise | kLogical;
+    case Nature::fortran_integer:
+      return kArithmetic | kBitwise;
+    case Nature::logical:
+      return kLogical;
+    case Nature::real:
+      return kArithmetic;
+    case Nature::complex:
+      return kSumProduct;
+    case Nature::pair:
+      return bits(OFFPATH_OP_MINLOC, OFFPATH_OP_MAXLOC);
+  }
+  return 0;
+}
+
+offpath_element_t element_of(Nature nature, int64_t size_bytes) {
+  switch (nature) {
+    case Nature::integer:
+    case Nature::fortran_integer:
+      return size_bytes == 1   ? OFFPATH_ELEMENT_I8
+             : size_bytes == 2 ? OFFPATH_ELEMENT_I16
+             : size_bytes == 4 ? OFFPATH_ELEMENT_I32
+             : size_bytes == 8 ? OFFPATH_ELEMENT_I64
+                               : OFFPATH_ELEMENT_NONE;
+    case Nature::bytes:
+    case Nature::natural:
+    case Nature::logical:
+      return size_bytes == 1   ? OFFPATH_ELEMENT_U8
+             : size_bytes == 2 ? OFFPATH_ELEMENT_U16
+             : size_bytes == 4 ? OFFPATH_ELEMENT_U32
+             : size_bytes == 8 ? OFFPATH_ELEMENT_U64
+                               : OFFPATH_ELEMENT_NONE;
+    case Nature::real:
+      return size_bytes == 4 ? OFFPATH_ELEMENT_F32 : size_bytes == 8 ? OFFPATH_ELEMENT_F64 : OFFPATH_ELEMENT_NONE;
+    case Nature::complex:
+      return size_bytes == 8 ? OFFPATH_ELEMENT_C32 : size_bytes == 16 ? OFFPATH_ELEMENT_C64 : OFFPATH_ELEMENT_NONE;
+    case Nature::opaque:
+    case Nature::pair:
+      break;
+  }
+  return OFFPATH_ELEMENT_NONE;
+}
+
+// A pair is a C struct {value, int}, or two of one Fortran type: the second member follows where its alignment allows.
+std::vector<offpath_range_t> pair_ranges(int64_t size_bytes, int64_t extent_bytes) {
+  constexpr int64_t kIndexBytes = sizeof(int);
+  const int64_t value_bytes = size_bytes - kIndexBytes;
+  if (size_bytes == extent_bytes || value_bytes >= kIndexBytes) return {{0, static_cast<uint64_t>(size_bytes)}};
+  return {{0, static_cast<uint64_t>(value_bytes)}, {kIndexBytes, kIndexBytes}};
+}
+
+TypeRef make(const Row& row) {
+  MPI_Count size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (row.type == MPI_DATATYPE_NULL || native.Type_size_x(row.type, &size) != MPI_SUCCESS || size <= 0) return nullptr;
+  if (native.Type_get_extent(row.type, &lower, &extent) != MPI_SUCCESS) return nullptr;
+  auto type = std::make_shared<DataType>();
+  type->predefined = true;
+  type->size_bytes = size;
+  type->extent_bytes = extent;
+  type->form = size == extent ? Form::contiguous : Form::packed;
+  type->ranges = pair_ranges(size, extent);
+  set_reduction(type.get(), row.nature, row.element);
+  return type;
+}
+
+}  // namespace
+
+void set_reduction(DataType* type, Nature nature, offpath_element_t explicit_element) {
+  const bool by_size = explicit_element == OFFPATH_ELEMENT_NONE;
+  type->element = by_size ? element_of(nature, type->size_bytes) : explicit_element;
+  type->operators = type->element == OFFPATH_ELEMENT_NONE ? 0 : operators_of(nature);
+}
+
+TypeRef find_predefined(MPI_Datatype type) {
+  static const std::unordered_map<uintptr_t, TypeRef> table = [] {
+    std::unordered_map<uintptr_t, TypeRef> filled;
+    for (const Row& row : kRows) {
+      if (TypeRef made = make(row)) filled.emplace(handle_key(row.type), std::move(made));
+    }
+    return filled;
+  }();
+  const auto found = table.find(handle_key(type));
+  return found == table.end() ? nullptr : found->second;
+}
+
+offpath_operator_t find_operator(MPI_Op op) {
+  const std::pair<MPI_Op, offpath_operator_t> table[] = {
+      {MPI_SUM, OFFPATH_OP_SUM},   {MPI_PROD, OFFPATH_OP_PROD},     {MPI_MIN, OFFPATH_OP_MIN},
+      {MPI_MAX, OFFPATH_OP_MAX},   {MPI_BAND, OFFPATH_OP_BAND},     {MPI_BOR, OFFPATH_OP_BOR},
+      {MPI_BXOR, OFFPATH_OP_BXOR}, {MPI_LAND, OFFPATH_OP_LAND},     {MPI_LOR, OFFPATH_OP_LOR},
+      {MPI_LXOR, OFFPATH_OP_LXOR}, {MPI_MINLOC, OFFPATH_OP_MINLOC}, {MPI_MAXLOC, OFFPATH_OP_MAXLOC},
+  };
+  const auto* found =
+      std::find_if(std::begin(table), std::end(table), [op](const auto& row) { return row.first == op; });
+  return found == std::end(table) ? OFFPATH_OP_NONE : found->second;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench collectives`: Offpath against the other ways to hide a collective behind computation."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import bench_report, comparison, console, measuring
+from offpath.measuring import COLLECTIVES, Conditions, Peer, Series
+from offpath.mpis import MPICH
+from offpath.paths import paths
+from offpath.sizes import parse_sizes
+
+DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
+PEERS = ("host", "tests", "async", "offpath")
+# Its progress thread has no core of its own: it must not spin on the rank's.
+ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
+
+
+def app_command(
+    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    sizes: Annotated[
+        str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
+    ] = "8,1K,64K,256K,1M,4M",
+    collectives: Annotated[str, typer.Option(help="Which, separated by commas.")] = DEFAULT_COLLECTIVES,
+    peers: Annotated[
+        str, typer.Option(help="What to compare with: host, tests, async. Offpath is always measured.")
+    ] = "host,tests,async",
+    tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+) -> None:
+    """Compare nonblocking collectives without and with Offpath, on the same cores, with what else hides communication.
+
+    The peers: *host*, the same MPI alone; *tests*, the same with MPI_Test called all through the computation; *async*,
+    MPICH with its progress thread. The computation is a fixed amount of work, set in the first launch of the MPI alone
+    to last as long as the pure communication, and the same for all. Offpath's service and the progress thread share
+    the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. Gain is t_total
+    of the best peer / t_total of Offpath.
+
+    Examples:
+
+        offpath bench collectives
+
+        offpath bench collectives --mpi mpich --collectives ibcast,iallreduce --sizes 256K,4M --html result.html
+
+        offpath bench collectives --peers host,tests --policy "*:dpu" --rate 1gbit --json result.json
+    """
+    kinds = comparison.chosen_mpis(mpi)
+    byte_sizes = parse_sizes(sizes)
+    names = measuring.parse_names(collectives, COLLECTIVES, "a collective")
+    chosen = chosen_peers(peers, tests, policy)
+    for option, file in (("--json", json_file), ("--html", html_file)):
+        comparison.writable_file(file, option)
+    paths().require_preload_library()
+    all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
+    about = {
+        "collectives": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen], "tests": tests,
+    } | comparison.policy_meta(policy)  # fmt: skip
+    result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    if not result["rows"]:
+        console.note("nothing was measured.")
+    bench_report.show(result)
+    if json_file:
+        json_file.write_text(json.dumps(result, indent=1) + "\n")
+    if html_file:
+        html_file.write_text(bench_report.page(result))
+    raise typer.Exit(measuring.exit_status(result))
+
+
+def chosen_peers(text: str, tests: int, policy: str | None) -> tuple[Peer, ...]:
+    """The MPI alone, which sets the work, then those in "tests,async", then Offpath."""
+    names = measuring.parse_names(text, PEERS, "a peer")
+    known = (
+        Peer("tests", "MPI_Test", arguments=("--tests", str(tests))),
+        Peer("async", "async", env=ASYNC_ENV, only_mpi=MPICH),
+    )
+    return (measuring.ALONE, *(peer for peer in known if peer.name in names), measuring.offpath_peer(policy))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `offpath bench collectives` shows: a table for each MPI, and a page with a chart for each collective."""
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.table import Table
+
+from offpath import console, report
+from offpath.measuring import TIMES, ms_text
+from offpath.mpis import TITLES
+from offpath.sizes import size_text
+
+PEER_TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
+COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1}
+NUMBERS = ("collective", "size", "peer", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain over host",
+           "host CPU", "service CPU")  # fmt: skip
+ABSENT = "-"
+NAME_WIDTH = 15  # a terminal of 80 columns has no room for the longest name in one line
+
+
+def gain(by_peer: dict[str, dict]) -> float | None:
+    """t_total of the best of the others / t_total of Offpath; None when one of the two is missing."""
+    others = [row["t_total_ns"] for peer, row in by_peer.items() if peer != "offpath"]
+    if "offpath" not in by_peer or not others:
+        return None
+    return min(others) / by_peer["offpath"]["t_total_ns"]
+
+
+def groups(result: dict, kind: str) -> Iterator[tuple[str, int, dict[str, dict]]]:
+    """(collective, size, row by peer) of one MPI, in the order of measurement."""
+    found: dict[tuple[str, int], dict[str, dict]] = {}
+    for row in result["rows"]:
+        if row["mpi"] == kind:
+            found.setdefault((row["collective"], row["bytes"]), {})[row["peer"]] = row
+    for (collective, size), by_peer in found.items():
+        yield collective, size, by_peer
+
+
+def show(result: dict) -> None:
+    for kind in result["meta"]["mpi_versions"]:
+        rows = list(groups(result, kind))
+        peers = [peer for peer in PEER_TITLES if any(peer in by_peer for _, _, by_peer in rows)]
+        if not rows:
+            continue
+        columns = [column for peer in peers for column in (PEER_TITLES[peer], "eff.")]
+        title = f"{TITLES[kind]}: t_total in ms and efficiency"
+        style = {"title_justify": "left", "box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+        table = Table("", *columns, "gain", title=title, **style)
+        for column in table.columns:
+            column.no_wrap = column is not table.columns[0]
+            column.justify = "right" if column.no_wrap else "left"
+        table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
+        last = None
+        for collective, size, by_peer in rows:
+            if collective != last:
+                table.add_section()
+                table.add_row(f"[bold]{collective}[/]")
+            last = collective
+            table.add_row(*_cells(size, peers, by_peer))
+        console.out.print(table)
+    for failure in result["meta"]["failures"]:
+        console.note(f"failed: {failure['mpi']}, {failure['collective']}, {failure['peer']}: {failure['problem']}")
+    for row in result["rows"]:
+        if not row["verified"]:
+            console.fail(f"{row['collective']} of {row['bytes']} bytes, {row['peer']}: WRONG RESULT. Report this.")
+
+
+def _cells(size: int, peers: Sequence[str], by_peer: dict[str, dict]) -> list[str]:
+    cells = [f"  {size_text(size)}"]
+    for peer in peers:
+        row = by_peer.get(peer)
+        cells += [ms_text(row["t_total_ns"]), f"{row['efficiency']:.2f}"] if row else [ABSENT, ABSENT]
+    best = gain(by_peer)
+    return [*cells, f"{best:.2f} x" if best else ABSENT]
+
+
+def page(result: dict) -> str:
+    meta, sections = result["meta"], []
+    for kind in meta["mpi_versions"]:
+        rows = list(groups(result, kind))
+        for name in dict.fromkeys(collective for collective, _, _ in rows):
+            note = "Efficiency: max(t_pure, t_compute) / t_total; in brackets t_total of the best peer / of Offpath."
+            chart = _chart(kind, name, [(size, by_peer) for each, size, by_peer in rows if each == name])
+            sections.append(report.card(f"{name} with {TITLES[kind]} {meta['mpi_versions'][kind]}", chart, note=note))
+        numbers = [_numbers(row) for _, _, by_peer in rows for row in by_peer.values()]
+        heading = f"All numbers with {TITLES[kind]}: median times in ms"
+        sections.append(report.card(heading, report.table(NUMBERS, numbers)))
+    facts = {name: value for name, value in meta.items() if name != "failures"}
+    facts["failed launches"] = [f"{each['mpi']} {each['collective']} {each['peer']}" for each in meta["failures"]]
+    sections.append(report.card("How this was measured", report.facts(facts)))
+    lead = (
+        "The same work and the same cores for all, launched in turns; median of all launches. host: the MPI alone; "
+        "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread."
+    )
+    return report.page("Nonblocking collectives behind computation", lead, sections)
+
+
+def _chart(kind: str, collective: str, rows: Sequence[tuple[int, dict[str, dict]]]) -> str:
+    series = [""] * len(COLOURS)
+    bars = []
+    for size, by_peer in rows:
+        best = gain(by_peer)
+        for index, (peer, row) in enumerate(by_peer.items()):
+            series[COLOURS[peer]] = PEER_TITLES[peer]
+            text = f"{row['efficiency']:.2f}" + (f"  ({best:.2f} x)" if best and peer == "offpath" else "")
+            label = f"{size_text(size)} {PEER_TITLES[peer]}"
+            bars.append(report.Bar(label, [(COLOURS[peer], row["efficiency"])], text, starts_group=index == 0))
+    return report.bars(f"Efficiency of {collective} with {TITLES[kind]}", series, bars, limit=1.0)
+
+
+def _numbers(row: dict) -> list[str]:
+    return [
+        row["collective"],
+        size_text(row["bytes"]),
+        PEER_TITLES[row["peer"]],
+        *(ms_text(row[f"{time}_ns"]) for time in TIMES),
+        f"{ms_text(row['t_total_min_ns'])}-{ms_text(row['t_total_max_ns'])}",
+        f"{row['efficiency']:.3f}",
+        f"{row['speedup']:.2f} x",
+        ms_text(row["host_cpu_ns"]),
+        ms_text(row["service_cpu_ns"]),
+    ]

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath tune`: measure on this machine what offloading gains, and write its policy file."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from offpath import comparison, console, measuring, policy_table, tuning
+from offpath.errors import UserError
+from offpath.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
+from offpath.mpis import TITLES
+from offpath.paths import paths
+from offpath.sizes import parse_sizes, size_text
+from offpath.tuning import Decision
+
+
+def tune_command(
+    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both; with both, both must gain.")] = "both",
+    nodes: Annotated[str, typer.Option(help="Nodes of the labs, one after the other, like 2,4.")] = "2",
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    sizes: Annotated[
+        str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
+    ] = "16K,64K,128K,256K,512K,1M,4M",
+    collectives: Annotated[
+        str | None, typer.Option(help="Which, separated by commas. Default: all whose size the ranks know alike.")
+    ] = None,
+    algorithms: Annotated[
+        bool, typer.Option("--algorithms", help="Also try every algorithm a collective knows.")
+    ] = False,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rows, write no policy file.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write decisions and measurements there.")] = None,
+) -> None:
+    """Find out from which size on offloading pays on this machine, and write that down for `offpath run` and the lab.
+
+    Each collective is measured with computation, on the host and offloaded in turns, as by `offpath bench collectives`.
+    It is offloaded from the smallest size on from which t_total is at least 3 % better at every larger size measured.
+    The rows go to ~/.config/offpath/policy (or OFFPATH_POLICY_FILE), where they come between the measured rows that
+    ship with Offpath and OFFPATH_POLICY. Without root it measures on loopback, inside one node.
+
+    Examples:
+
+        offpath tune --dry-run --collectives ialltoall,iallreduce
+
+        offpath tune --nodes 2,4 --algorithms --json tuning.json
+    """
+    kinds = comparison.chosen_mpis(mpi)
+    node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
+    if len(node_counts) != len(nodes.split(",")):
+        raise UserError(f"'{nodes}' is not a list of numbers of nodes. Give some like 2 or 2,4.")
+    byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
+    table = policy_table.parse()
+    known = {each.name: each for each in table.collectives if each.name in COLLECTIVES and not each.irregular}
+    names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective")
+    file = None if dry_run else _file_to_write()
+    comparison.writable_file(json_file, "--json")
+    paths().require_preload_library()
+
+    decisions: list[Decision] = []
+    results: list[dict] = []
+    for node_count in node_counts:
+        all_series = [
+            Series(kind, name, byte_sizes, _peers(known[name], algorithms)) for name in names for kind in kinds
+        ]
+        conditions = Conditions(node_count, ppn, rate, loopback, runs, repeats)
+        results.append(measuring.compare(kinds, conditions, all_series, {"sizes_bytes": list(byte_sizes)}))
+        on_nodes = results[-1]["meta"]["nodes"]
+        for name in names:
+            series = [each for each in all_series if each.collective == name]
+            # Without launches that offloaded there is nothing to decide by: what ships with Offpath stays.
+            if all(len(each.launches[peer]) == runs for each in series for peer in (ALONE.name, tuning.PREFIX)):
+                decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds))
+        if not results[-1]["meta"]["complete"] or on_nodes != node_count:
+            break  # interrupted; or on loopback, where there is one node only
+    rows = tuning.policy_rows(decisions, table)
+    rows = policy_table.parse([("offpath tune", ",".join(rows))]).texts("offpath tune")
+    _show(decisions)
+    print("\n".join(rows))
+    complete = all(result["meta"]["complete"] for result in results)
+    written = None
+    if file and complete and rows:
+        write_policy(file, rows, [result["meta"] for result in results])
+        written = str(file)
+        console.note(f"written to {file}; offpath run and the lab use it from now on.")
+    elif file:
+        console.note("no policy file was written (not enough was measured to decide by).")
+    if json_file:
+        found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
+        json_file.write_text(json.dumps(found | {"measurements": results}, indent=1) + "\n")
+    raise typer.Exit(max(measuring.exit_status(result) for result in results))
+
+
+def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer, ...]:
+    """The host, the default algorithm and, if wanted and there is a choice, each algorithm by name."""
+    paths_tried = [tuning.PREFIX]
+    if algorithms and len(collective.algorithms) > 1:
+        paths_tried += [f"{tuning.PREFIX}={name}" for name in collective.algorithms]
+    nothing_else = {policy_table.FILE_VARIABLE: policy_table.NO_FILE}
+    return (
+        ALONE,
+        *(
+            Peer(
+                path, path, offload=True, env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
+                must_offload=True,
+            )  # fmt: skip
+            for path in paths_tried
+        ),
+    )
+
+
+def _file_to_write() -> Path:
+    chosen = os.environ.get(policy_table.FILE_VARIABLE)
+    if chosen == policy_table.NO_FILE:
+        raise UserError("OFFPATH_POLICY_FILE=none (nobody would read what is written). Unset it, or give --dry-run.")
+    file = Path(chosen) if chosen else policy_table.default_file()
+    comparison.writable_file(file, policy_table.FILE_VARIABLE)
+    return file
+
+
+def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None:
+    """The rows with what they hold for, in place of what was there before; never half written."""
+    first = metas[0]
+    versions = ", ".join(f"{TITLES[kind]} {version}" for kind, version in first["mpi_versions"].items())
+    places = "; ".join(f"{each['nodes']} x {each['ppn']} ranks, {each['rate'] or each['place']}" for each in metas)
+    lines = [
+        f"# Offpath {first['offpath']} ({first['commit'] or 'no commit'}), offpath tune, {first['date']}",
+        f"# {first['hardware']}: {places}; {first['processor']}, {first['cores_available']} cores; {versions}",
+        f"# median of {first['runs']} launches x {first['repeats']} repeats; offloaded where it is at least "
+        f"{100 * (tuning.GUARD - 1):.0f} % faster from there up",
+        *rows,
+    ]
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.write_text("\n".join(lines) + "\n")
+    temporary.replace(file)
+
+
+def _show(decisions: Sequence[Decision]) -> None:
+    header = ("collective", "nodes", "offloaded from", "how", "gain from there up")
+    table = Table(*header, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for each in decisions:
+        gains = each.gains[each.first :]
+        table.add_row(
+            each.collective,
+            str(each.nodes),
+            size_text(each.sizes[each.first]) if each.offloads else "never",
+            ", ".join(dict.fromkeys(each.best[each.first :])) or "host",
+            f"{min(gains):.2f} - {max(gains):.2f} x" if gains else f"{each.gains[-1]:.2f} x at the largest size",
+        )
+    console.out.print(table)
+
+
+def _decision_json(decision: Decision) -> dict:
+    return {
+        "collective": decision.collective,
+        "nodes": decision.nodes,
+        "from_bytes": decision.sizes[decision.first] if decision.offloads else None,
+        "sizes": [
+            {"bytes": size, "path": path, "gain": gain}
+            for size, path, gain in zip(decision.sizes, decision.best, decision.gains, strict=True)
+        ],
+    }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/collective.hpp"
+
+#include "base/result.hpp"
+#include "client/collective_check.hpp"
+#include "client/collective_record.hpp"
+
+namespace offpath::client {
+
+offpath_status_t post_collective(offpath_team& team, const offpath_collective_t& collective, const char* name,
+                                 std::unique_ptr<uint8_t[]> staging, offpath_op** out) {
+  const offpath_status_t checked = check_collective(collective, team.rank, team.size);
+  if (checked != OFFPATH_OK) return checked;
+  OwnBlocks own = own_blocks(collective, team.rank);
+  if (own.truncated) return OFFPATH_ERR_TRUNCATED;
+  offpath_session& session = *team.session;
+  auto op = std::make_unique<offpath_op>();
+  op->session = &session;
+  op->team = &team;
+  op->kind = session::OpKind::collective;
+  op->name = name != nullptr ? name : kind_name(collective.kind);
+  op->record = build_record(collective, team.size);
+  op->staging = std::move(staging);
+  // On shared cores the caller's memcpy is cheaper than the service's two system calls.
+  const bool shares_cores = (session.service.flags & session::kServiceSharesCores) != 0;
+  if (shares_cores && own.contiguous && !own.copies.empty()) {
+    op->flags |= session::kOwnBlockByClient;
+    op->own_copies = std::move(own.copies);
+  }
+  std::lock_guard lock(session.mutex);
+  return session.post(std::move(op), out);
+}
+
+}  // namespace offpath::client
+
+extern "C" offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collective_t* collective,
+                                               offpath_op_t** out) {
+  if (team == nullptr || collective == nullptr || out == nullptr) return OFFPATH_ERR_ARGUMENT;
+  offpath::base::ErrnoGuard guard;
+  *out = nullptr;
+  if (!team->session->mine()) return OFFPATH_ERR_STATE;
+  return offpath::client::post_collective(*team, *collective, nullptr, nullptr, out);
+}

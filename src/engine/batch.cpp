@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/batch.hpp"
+
+#include "base/log.hpp"
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using wire::Kind;
+using wire::Message;
+
+// The first operation of a team connects it, so that each member notices the death of each other one.
+void Engine::State::say_hello(Team& team) {
+  if (team.said_hello) return;
+  team.said_hello = true;
+  Message hello;
+  hello.kind = Kind::hello;
+  hello.team = team.spec.id;
+  const auto size = static_cast<uint32_t>(team.spec.members.size());
+  for (uint32_t i = 1; i < size; ++i) {
+    const uint32_t rank = (team.spec.rank + i) % size;
+    if (!team.spec.members[rank].local) send(team, rank, hello);
+  }
+}
+
+void Engine::State::send(Team& team, uint32_t rank, const Message& message) {
+  if (team.spec.members[rank].local) return neighbours.send(team.spec.members[rank].worker, message);
+  const fabric::Peer peer = peer_of(team, rank);
+  if (peer == UINT32_MAX || add_entry(peer, message, 0) != nullptr) return;
+  uint8_t bytes[wire::kMaxMessageBytes];
+  const size_t length = wire::encode(message, bytes);
+  fabric.send(peer, fabric::Bytes(bytes, length), {}, 0);
+}
+
+fabric::Peer Engine::State::peer_of(Team& team, uint32_t rank) {
+  int64_t& peer = team.peers[rank];
+  if (peer < 0) {
+    const auto connected = fabric.connect(team.spec.members[rank].address);
+    if (connected.ok()) peer = connected.value();
+    if (!connected.ok()) base::log_write(base::LogLevel::warn, "%s", connected.status().text());
+  }
+  if (peer >= 0 && !lost_peers.contains(static_cast<fabric::Peer>(peer))) return static_cast<fabric::Peer>(peer);
+  if (team.lost[rank] == 0) unreachable.emplace_back(find_team(team.spec.id, team.spec.rank), rank);
+  return UINT32_MAX;
+}
+
+uint8_t* Engine::State::add_entry(fabric::Peer peer, const Message& message, size_t payload_bytes) {
+  if (payload_bytes + wire::kEntryOverheadBytes + wire::kMaxMessageBytes > config.chunk_bytes) return nullptr;
+  if (peer >= outboxes.size()) outboxes.resize(peer + size_t{1});
+  Outbox& box = outboxes[peer];
+  for (;;) {
+    if (box.chunk == nullptr) {
+      box.chunk = take_chunk_to_send();
+      if (box.chunk == nullptr) return nullptr;
+      unsent.push_back(peer);
+    }
+    uint8_t* at = box.chunk->memory.get() + box.used;
+    const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, config.chunk_bytes - box.used});
+    if (head_bytes > 0) {
+      box.last = box.used;
+      box.used += head_bytes + payload_bytes;
+      ++box.entries;
+      return at + head_bytes;
+    }
+    flush(peer);
+  }
+}
+
+void Engine::State::drop_entry(fabric::Peer peer) {
+  outboxes[peer].used = outboxes[peer].last;
+  --outboxes[peer].entries;
+}
+
+void Engine::State::flush(fabric::Peer peer) {
+  const Outbox box = std::exchange(outboxes[peer], {});
+  if (box.chunk == nullptr) return;
+  fabric::Bytes entries(box.chunk->memory.get(), box.used);
+  box.chunk->stream = 0;
+  const auto context = reinterpret_cast<uint64_t>(box.chunk);
+  if (box.entries > 1) {
+    Message batch;
+    batch.kind = Kind::batch;
+    uint8_t header[wire::kMaxMessageBytes];
+    const size_t length = wire::encode(batch, header);
+    return fabric.send(peer, fabric::Bytes(header, length), entries, context);
+  }
+  // One message leaves as what it is.
+  const auto only = wire::take_entry(entries);
+  if (only) fabric.send(peer, only->header, only->payload, context);
+  if (!only || only->payload.empty()) give_back(box.chunk);
+}
+
+bool Engine::State::flush_all() {
+  const bool any = !unsent.empty();
+  for (const fabric::Peer peer : unsent) flush(peer);
+  unsent.clear();
+  return any;
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/random.hpp"
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+
+Status Operation::resolve(const Place& place, Location& out) const {
+  if (place.layout == kClient) {
+    out = {team->memory, place.base + place.offset};
+  } else if (place.layout == kScratch) {
+    if (scratch == nullptr) {
+      return Status::error(OFFPATH_ERR_NO_MEMORY, "the service has no %llu bytes for partial results",
+                           static_cast<unsigned long long>(graph.scratch_bytes));
+    }
+    out = {scratch, place.base + place.offset};
+  } else if (place.layout < layouts.size()) {
+    out = {memory::make_strided(team->memory, place.base, layouts[place.layout]), place.offset};
+  } else {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a block names layout %u of %zu", place.layout, layouts.size());
+  }
+  return {};
+}
+
+void Engine::State::start_step(Operation& operation, uint32_t index) {
+  const Step& step = operation.graph.steps[index];
+  if (step.kind == StepKind::pull) return start_pull(operation, index);
+  if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
+  if (step.bytes == 0) return finish_step(operation, index, {}, 0);
+  LocalWork work{.operation = &operation, .step = index, .bytes = step.bytes};
+  Status status = operation.resolve(step.source, work.source);
+  if (status.ok()) status = operation.resolve(step.target, work.target);
+  if (status.ok() && step.kind == StepKind::reduce) {
+    const kernels::Reduction& reduction = operation.graph.reduction;
+    status = operation.resolve(step.operand, work.operand);
+    if (!kernels::supported(reduction) || step.bytes % kernels::element_bytes(reduction.element) != 0) {
+      status = Status::error(OFFPATH_ERR_ARGUMENT, "operator %d on element type %d, %llu bytes: not a reduction",
+                             reduction.op, reduction.element, static_cast<unsigned long long>(step.bytes));
+    }
+  }
+  if (!status.ok()) return finish_step(operation, index, status, 0);
+  local.push_back(std::move(work));
+}
+
+// A pull is made even where a failed step goes before it, because its peer waits until it was asked; but it takes
+// nothing then.
+void Engine::State::start_pull(Operation& operation, uint32_t index) {
+  const Step& step = operation.graph.steps[index];
+  StepProgress& progress = operation.steps[index];
+  Pull pull{.operation = &operation, .step = index, .limit = step.bytes};
+  if (!progress.failed && step.bytes > 0) {
+    const Status status = operation.resolve(step.target, pull.target);
+    progress.failed = !status.ok();
+    if (!status.ok()) operation.note_failure(status);
+  }
+  if (progress.failed) pull.limit = 0;
+  Message message;
+  message.kind = Kind::pull;
+  message.team = operation.team->spec.id;
+  message.sequence = operation.sequence;
+  message.from = step.peer;
+  message.to = operation.team->spec.rank;
+  message.tag = step.tag;
+  message.bytes = pull.limit;
+  while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
+  pulls.emplace(message.pull_id, std::move(pull));
+  send(*operation.team, step.peer, message);
+}
+
+void Engine::State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
+  const Step& step = operation.graph.steps[index];
+  StepProgress& progress = operation.steps[index];
+  progress.done = true;
+  --operation.steps_left;
+  if (!status.ok()) {
+    operation.note_failure(status);
+    progress.failed = true;
+  }
+  const TeamSpec& team = operation.team->spec;
+  const uint32_t peer = step.kind == StepKind::pull ? step.peer : team.rank;
+  const bool inside = step.kind != StepKind::pull || team.members[peer].local;
+  observer.on_step(team.client, operation.context, peer, status.ok() ? bytes : 0, inside);
+  for (const uint32_t next : step.next) {
+    operation.steps[next].failed |= progress.failed;
+    release_step(operation, next);
+  }
+  for (uint32_t waiting = progress.first_waiting; waiting != kNoStep;) {
+    const uint32_t next = operation.exports[waiting].next_waiting;
+    hand_out(operation, waiting);
+    waiting = next;
+  }
+  end_if_done(operation);
+}
+
+void Engine::State::resolve_export(Operation& operation, uint32_t index, uint64_t bytes) {
+  ExportProgress& progress = operation.exports[index];
+  if (progress.state == ExportState::resolved) return;
+  progress.state = ExportState::resolved;
+  --operation.exports_left;
+  streams.erase(progress.stream);
+  const Export& block = operation.graph.exports[index];
+  const TeamSpec& team = operation.team->spec;
+  observer.on_served(team.client, operation.context, block.peer, bytes, team.members[block.peer].local);
+  for (const uint32_t next : block.next) release_step(operation, next);
+  end_if_done(operation);
+}
+
+void Engine::State::release_step(Operation& operation, uint32_t step) {
+  if (--operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
+}
+
+void Engine::State::end_if_done(Operation& operation) {
+  if (operation.steps_left == 0 && operation.exports_left == 0) end(operation, operation.status);
+}
+
+void Engine::State::end(Operation& operation, const Status& status) {
+  if (operation.over) return;
+  operation.over = true;
+  operation.status = status;
+  ended.push_back(&operation);
+}
+
+void Engine::State::settle() {
+  while (!ready.empty() || !ended.empty()) {
+    if (!ready.empty()) {
+      const auto [operation, step] = ready.front();
+      ready.pop_front();
+      if (!operation->over) start_step(*operation, step);
+    } else {
+      Operation& operation = *ended.front();
+      ended.pop_front();
+      retire(operation);
+    }
+  }
+}
+
+void Engine::State::retire(Operation& operation) {
+  release(operation);
+  const std::shared_ptr<Team> team = operation.team;
+  const uint64_t context = operation.context;
+  const Status status = operation.status;
+  team->operations.erase(operation.sequence);
+  operations.erase(operation.id);
+  if (team->removed && team->operations.empty()) teams.erase({team->spec.id, team->spec.rank});
+  observer.on_finished(team->spec.client, context, status);
+}
+
+void Engine::State::release(const Operation& operation) {
+  if (operation.steps_left > 0) {
+    std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
+    std::erase_if(local, [&](const LocalWork& work) { return work.operation == &operation; });
+  }
+  if (operation.exports_left > 0) {
+    std::erase_if(streams, [&](const auto& entry) { return entry.second.operation == &operation; });
+  }
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/reduce.hpp"
+
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+namespace offpath::kernels {
+namespace {
+
+template <typename T>
+struct Complex {
+  T re, im;
+};
+
+template <typename Value, typename Index>
+struct Pair {
+  Value value;
+  Index index;
+};
+
+// Integers wrap, as the processor does it: in unsigned arithmetic, of int's width at least.
+template <typename T>
+using Wrapping = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
+
+struct Sum {
+  template <typename T>
+  static T apply(T l, T r) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(l) + static_cast<Wrapping<T>>(r));
+    } else {
+      return l + r;
+    }
+  }
+  template <typename T>
+  static Complex<T> apply(Complex<T> l, Complex<T> r) {
+    return {l.re + r.re, l.im + r.im};
+  }
+};
+
+struct Prod {
+  template <typename T>
+  static T apply(T l, T r) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(l) * static_cast<Wrapping<T>>(r));
+    } else {
+      return l * r;
+    }
+  }
+  template <typename T>
+  static Complex<T> apply(Complex<T> l, Complex<T> r) {
+    return {l.re * r.re - l.im * r.im, l.re * r.im + l.im * r.re};
+  }
+};
+
+struct Min {
+  template <typename T>
+  static T apply(T l, T r) {
+    return l < r ? l : r;
+  }
+};
+struct Max {
+  template <typename T>
+  static T apply(T l, T r) {
+    return l > r ? l : r;
+  }
+};
+struct Band {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>(l & r);
+  }
+};
+struct Bor {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>(l | r);
+  }
+};
+struct Bxor {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>(l ^ r);
+  }
+};
+struct Land {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>((l != 0) & (r != 0));
+  }
+};
+struct Lor {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>((l != 0) | (r != 0));
+  }
+};
+struct Lxor {
+  template <typename T>
+  static T apply(T l, T r) {
+    return static_cast<T>((l != 0) != (r != 0));
+  }
+};
+struct Minloc {
+  template <typename V, typename I>
+  static Pair<V, I> apply(Pair<V, I> l, Pair<V, I> r) {
+    const bool left = l.value < r.value || (!(r.value < l.value) && !(r.index < l.index));
+    return left ? l : r;
+  }
+};
+struct Maxloc {
+  template <typename V, typename I>
+  static Pair<V, I> apply(Pair<V, I> l, Pair<V, I> r) {
+    const bool left = l.value > r.value || (!(r.value > l.value) && !(r.index < l.index));
+    return left ? l : r;
+  }
+};
+
+using Kernel = void (*)(const uint8_t* left, const uint8_t* right, uint8_t* result, size_t bytes);
+
+// The result is an operand or apart from both, so no iteration sees what another one has written.
+template <typename Operator, typename T>
+void run(const uint8_t* left, const uint8_t* right, uint8_t* result, size_t bytes) {
+#pragma GCC ivdep
+  for (size_t at = 0; at < bytes; at += sizeof(T)) {
+    T l, r;
+    memcpy(&l, left + at, sizeof(T));
+    memcpy(&r, right + at, sizeof(T));
+    const T combined = Operator::apply(l, r);
+    memcpy(result + at, &combined, sizeof(T));
+  }
+}
+
+constexpr size_t kOperators = OFFPATH_OP_MAXLOC + 1;
+constexpr size_t kElements = OFFPATH_ELEMENT_F64_F64 + 1;
+
+struct Element {
+  size_t bytes = 0;
+  std::array<Kernel, kOperators> kernels{};  // null: not defined
+};
+
+template <typename T>
+constexpr void add_arithmetic(Element& row) {
+  row.kernels[OFFPATH_OP_SUM] = run<Sum, T>;
+  row.kernels[OFFPATH_OP_PROD] = run<Prod, T>;
+}
+
+template <typename T>
+constexpr Element number() {
+  Element row{sizeof(T)};
+  add_arithmetic<T>(row);
+  row.kernels[OFFPATH_OP_MIN] = run<Min, T>;
+  row.kernels[OFFPATH_OP_MAX] = run<Max, T>;
+  if constexpr (std::is_integral_v<T>) {
+    row.kernels[OFFPATH_OP_BAND] = run<Band, T>;
+    row.kernels[OFFPATH_OP_BOR] = run<Bor, T>;
+    row.kernels[OFFPATH_OP_BXOR] = run<Bxor, T>;
+    row.kernels[OFFPATH_OP_LAND] = run<Land, T>;
+    row.kernels[OFFPATH_OP_LOR] = run<Lor, T>;
+    row.kernels[OFFPATH_OP_LXOR] = run<Lxor, T>;
+  }
+  return row;
+}
+
+template <typename T>
+constexpr Element complex() {
+  Element row{sizeof(Complex<T>)};
+  add_arithmetic<Complex<T>>(row);
+  return row;
+}
+
+template <typename Value, typename Index>
+constexpr Element pair() {
+  Element row{sizeof(Pair<Value, Index>)};
+  row.kernels[OFFPATH_OP_MINLOC] = run<Minloc, Pair<Value, Index>>;
+  row.kernels[OFFPATH_OP_MAXLOC] = run<Maxloc, Pair<Value, Index>>;
+  return row;
+}
+
+constexpr std::array<Element, kElements> kTable = [] {
+  std::array<Element, kElements> t{};
+  t[OFFPATH_ELEMENT_I8] = number<int8_t>();
+  t[OFFPATH_ELEMENT_I16] = number<int16_t>();
+  t[OFFPATH_ELEMENT_I32] = number<int32_t>();
+  t[OFFPATH_ELEMENT_I64] = number<int64_t>();
+  t[OFFPATH_ELEMENT_U8] = number<uint8_t>();
+  t[OFFPATH_ELEMENT_U16] = number<uint16_t>();
+  t[OFFPATH_ELEMENT_U32] = number<uint32_t>();
+  t[OFFPATH_ELEMENT_U64] = number<uint64_t>();
+  t[OFFPATH_ELEMENT_F32] = number<float>();
+  t[OFFPATH_ELEMENT_F64] = number<double>();
+  t[OFFPATH_ELEMENT_FLONG] = number<long double>();
+  t[OFFPATH_ELEMENT_C32] = complex<float>();
+  t[OFFPATH_ELEMENT_C64] = complex<double>();
+  t[OFFPATH_ELEMENT_CLONG] = complex<long double>();
+  t[OFFPATH_ELEMENT_F32_I32] = pair<float, int32_t>();
+  t[OFFPATH_ELEMENT_F64_I32] = pair<double, int32_t>();
+  t[OFFPATH_ELEMENT_I64_I32] = pair<int64_t, int32_t>();
+  t[OFFPATH_ELEMENT_I32_I32] = pair<int32_t, int32_t>();
+  t[OFFPATH_ELEMENT_I16_I32] = pair<int16_t, int32_t>();
+  t[OFFPATH_ELEMENT_FLONG_I32] = pair<long double, int32_t>();
+  t[OFFPATH_ELEMENT_F32_F32] = pair<float, float>();
+  t[OFFPATH_ELEMENT_F64_F64] = pair<double, double>();
+  return t;
+}();
+
+// Chunks are cut between elements, so a chunk of any power of two must hold whole ones.
+static_assert([] {
+  for (const Element& element : kTable) {
+    if ((element.bytes & (element.bytes - 1)) != 0) return false;
+  }
+  return true;
+}());
+
+}  // namespace
+
+size_t element_bytes(offpath_element_t element) {
+  const auto index = static_cast<size_t>(static_cast<uint32_t>(element));
+  return index < kElements ? kTable[index].bytes : 0;
+}
+
+bool supported(const Reduction& reduction) {
+  const auto element = static_cast<size_t>(static_cast<uint32_t>(reduction.element));
+  const auto op = static_cast<size_t>(static_cast<uint32_t>(reduction.op));
+  return element < kElements && op < kOperators && kTable[element].kernels[op] != nullptr;
+}
+
+void combine(const Reduction& reduction, const void* left, const void* right, void* result, size_t bytes) {
+  kTable[reduction.element].kernels[reduction.op](static_cast<const uint8_t*>(left), static_cast<const uint8_t*>(right),
+                                                  static_cast<uint8_t*>(result), bytes);
+}
+
+}  // namespace offpath::kernels

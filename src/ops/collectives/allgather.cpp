@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ops/collectives/allgather.hpp"
+
+namespace offpath::ops {
+
+void gather_blocks(const Expansion& expansion, TreeShape shape, bool deep) {
+  const auto& [collective, topology, tuning, graph] = expansion;
+  const Block& own = collective.send.front();
+  uint64_t total = 0;
+  for (const Block& block : collective.recv) total += block.bytes;
+  std::vector<Segments> segments;
+  std::vector<uint32_t> first{0};
+  for (const Block& block : collective.recv) {
+    segments.push_back(cut_to_spread(expansion, block.bytes, total, deep));
+    first.push_back(first.back() + segments.back().count());
+  }
+  // The own block first: only exports. Then from the nearest on, which is the order in which a ring brings them.
+  for (uint32_t i = 0; i < topology.size(); ++i) {
+    const uint32_t owner = (topology.rank + topology.size() - i) % topology.size();
+    const engine::Place place = owner == topology.rank ? own.place : collective.recv[owner].place;
+    spread_block(expansion, shape(topology.node_of[owner], topology.node(), topology.nodes()), segments[owner], owner,
+                 place, first[owner]);
+  }
+  const engine::Place target = collective.recv[topology.rank].place;
+  if (collective.copy_own_blocks && own.bytes > 0 && own.place != target) graph.copy(own.place, target, own.bytes);
+}
+
+}  // namespace offpath::ops

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ops/collectives/collective.hpp"
+
+#include <algorithm>
+
+namespace offpath::ops {
+namespace {
+
+using base::Status;
+
+constexpr auto kRefused = OFFPATH_ERR_ARGUMENT;
+constexpr uint64_t kBlockLimitBytes = uint64_t{1} << 46;  // offpath.h: 64 TiB
+
+using Ull = unsigned long long;  // for printf
+
+// Adds; false where the sum leaves what 64 bits hold.
+bool add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, more, &sum); }
+
+Status check_layouts(const std::vector<engine::Layout>& layouts) {
+  for (const engine::Layout& layout : layouts) {
+    uint64_t sum = 0;
+    for (const memory::Range& range : layout.ranges) {
+      if (!add(sum, range.bytes))
+        return Status::error(kRefused, "the ranges of a layout are longer than memory. Check their lengths");
+    }
+    if (layout.size_bytes == 0 || sum != layout.size_bytes) {
+      return Status::error(
+          kRefused, "a layout of %llu bytes has ranges of %llu bytes (they must agree and not be empty). Check both",
+          static_cast<Ull>(layout.size_bytes), static_cast<Ull>(sum));
+    }
+  }
+  return {};
+}
+
+Status check_blocks(const std::vector<Block>& blocks, const Collective& collective, const Topology& topology) {
+  uint64_t sum = 0;
+  for (const Block& block : blocks) {
+    const bool contiguous = block.place.layout == engine::kClient;
+    uint64_t end = block.place.offset;
+    if (!contiguous && block.place.layout >= collective.layouts.size()) {
+      return Status::error(kRefused, "a block names a layout that was not given. Name one of the %zu layouts",
+                           collective.layouts.size());
+    }
+    if (block.bytes >= kBlockLimitBytes || !add(sum, block.bytes)) {
+      return Status::error(kRefused, "a block of %llu bytes is too long (the limit is 64 TiB). Split it",
+                           static_cast<Ull>(block.bytes));
+    }
+    if (!add(end, block.bytes) || (contiguous && !add(end, block.place.base))) {
+      return Status::error(kRefused, "a block ends beyond the last address. Check its address and length");
+    }
+    if (block.peer >= topology.size()) {
+      return Status::error(kRefused, "a block is for member %u of a team of %u. Name one of its members", block.peer,
+                           topology.size());
+    }
+  }
+  return {};
+}
+
+Status check_counts(const Collective& collective, size_t send, size_t recv) {
+  if (collective.send.size() == send && collective.recv.size() == recv) return {};
+  return Status::error(kRefused,
+                       "%zu send and %zu receive blocks (this collective takes %zu and %zu here). Pass as many",
+                       collective.send.size(), collective.recv.size(), send, recv);
+}
+
+std::vector<const Block*> by_peer_and_tag(const std::vector<Block>& blocks) {
+  std::vector<const Block*> sorted;
+  for (const Block& block : blocks) sorted.push_back(&block);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Block* a, const Block* b) { return std::pair(a->peer, a->tag) < std::pair(b->peer, b->tag); });
+  return sorted;
+}
+
+Status check_tags(const std::vector<const Block*>& sorted) {
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), [](const Block* a, const Block* b) {
+    return a->peer == b->peer && a->tag == b->tag;
+  });
+  if (twice == sorted.end()) return {};
+  return Status::error(kRefused, "two blocks for member %u have the tag %u (nothing tells them apart). Number them",
+                       (*twice)->peer, (*twice)->tag);
+}
+
+Status check_exchange(const Collective& collective, uint32_t rank) {
+  const auto send = by_peer_and_tag(collective.send);
+  const auto recv = by_peer_and_tag(collective.recv);
+  if (const Status status = check_tags(send); !status.ok()) return status;
+  if (const Status status = check_tags(recv); !status.ok()) return status;
+  // Both ends of own blocks are known here; the engine finds out about all others.
+  const auto before = [](const Block* a, const Block* b) {
+    return std::pair(a->peer, a->tag) < std::pair(b->peer, b->tag);
+  };
+  for (const Block* from : send) {
+    if (from->peer != rank || from->bytes == 0) continue;
+    const auto to = std::lower_bound(recv.begin(), recv.end(), from, before);
+    if (to == recv.end() || (*to)->peer != rank || (*to)->tag != from->tag || (*to)->bytes < from->bytes) {
+      return Status::error(kRefused, "own block %u of %llu bytes has no receive block that takes it. Pass one",
+                           from->tag, static_cast<Ull>(from->bytes));
+    }
+  }
+  return {};
+}
+
+// Equal lengths where both sides exist.
+Status check_equal(const Block& send, const Block& recv) {
+  if (send.bytes == recv.bytes) return {};
+  return Status::error(kRefused,
+                       "the send block has %llu bytes and its receive block %llu (they must agree). Pass equal lengths",
+                       static_cast<Ull>(send.bytes), static_cast<Ull>(recv.bytes));
+}
+
+Status check_reduction(const Collective& collective) {
+  const kernels::Reduction& reduction = collective.reduction;
+  if (!kernels::supported(reduction)) {
+    return Status::error(kRefused, "operator %d is not defined on element type %d. See offpath.h",
+                         static_cast<int>(reduction.op), static_cast<int>(reduction.element));
+  }
+  const uint64_t element = kernels::element_bytes(reduction.element);
+  const auto is_whole = [&](uint64_t bytes) { return bytes % element == 0; };
+  const auto fits = [&](const Block& block) { return block.place.layout == engine::kClient && is_whole(block.bytes); };
+  if (std::all_of(collective.send.begin(), collective.send.end(), fits) &&
+      std::all_of(collective.recv.begin(), collective.recv.end(), fits) &&
+      std::all_of(collective.counts_bytes.begin(), collective.counts_bytes.end(), is_whole)) {
+    return {};
+  }
+  return Status::error(kRefused,
+                       "a block to reduce is not made of whole elements of %llu bytes, one after the other. Pack it",
+                       static_cast<Ull>(element));
+}
+
+Status check_reduce_scatter(const Collective& collective, const Topology& topology) {
+  if (const Status status = check_counts(collective, 1, 1); !status.ok()) return status;
+  if (collective.counts_bytes.size() != topology.size()) {
+    return Status::error(kRefused, "%zu counts for a team of %u. Pass one per member", collective.counts_bytes.size(),
+                         topology.size());
+  }
+  uint64_t sum = 0;
+  for (const uint64_t count : collective.counts_bytes) {
+    if (!add(sum, count)) return Status::error(kRefused, "the counts add up to more than memory. Check them");
+  }
+  if (sum != collective.send.front().bytes || collective.counts_bytes[topology.rank] != collective.recv.front().bytes) {
+    return Status::error(kRefused,
+                         "the counts add up to %llu bytes, the send block has %llu (counts must describe both blocks). "
+                         "Check them",
+                         static_cast<Ull>(sum), static_cast<Ull>(collective.send.front().bytes));
+  }
+  return {};
+}
+
+Status check_kind(const Collective& collective, const Topology& topology) {
+  const bool has_root = collective.kind == OFFPATH_BCAST || collective.kind == OFFPATH_REDUCE;
+  if (has_root && collective.root >= topology.size()) {
+    return Status::error(kRefused, "the root is member %u of a team of %u. Name one of its members", collective.root,
+                         topology.size());
+  }
+  const bool is_root = collective.root == topology.rank;
+  Status status;
+  switch (collective.kind) {
+    case OFFPATH_EXCHANGE:
+      return check_exchange(collective, topology.rank);
+    case OFFPATH_BARRIER:
+      return check_counts(collective, 0, 0);
+    case OFFPATH_BCAST:
+      return is_root ? check_counts(collective, 1, 0) : check_counts(collective, 0, 1);
+    case OFFPATH_ALLGATHER:
+      status = check_counts(collective, 1, topology.size());
+      return status.ok() ? check_equal(collective.send.front(), collective.recv[topology.rank]) : status;
+    case OFFPATH_REDUCE:
+      status = check_counts(collective, 1, is_root ? 1 : 0);
+      return status.ok() && is_root ? check_equal(collective.send.front(), collective.recv.front()) : status;
+    case OFFPATH_ALLREDUCE:
+    case OFFPATH_SCAN:
+    case OFFPATH_EXSCAN:
+      status = check_counts(collective, 1, 1);
+      return status.ok() ? check_equal(collective.send.front(), collective.recv.front()) : status;
+    case OFFPATH_REDUCE_SCATTER:
+      return check_reduce_scatter(collective, topology);
+  }
+  return Status::error(kRefused, "collective kind %d is not known. See offpath.h", static_cast<int>(collective.kind));
+}
+
+}  // namespace
+
+Status check(const Collective& collective, const Topology& topology) {
+  Status status = check_layouts(collective.layouts);
+  if (status.ok()) status = check_blocks(collective.send, collective, topology);
+  if (status.ok()) status = check_blocks(collective.recv, collective, topology);
+  if (status.ok()) status = check_kind(collective, topology);
+  const bool reduces = collective.kind >= OFFPATH_REDUCE && collective.kind <= OFFPATH_EXSCAN;
+  if (status.ok() && reduces) status = check_reduction(collective);
+  return status;
+}
+
+}  // namespace offpath::ops

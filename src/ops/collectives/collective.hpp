@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives: from what one member asked for to the graph of steps its worker runs. Pure functions: every member of
+// the team computes its own graph from its own arguments, and the graphs fit together because all agree on kind,
+// algorithm, sizes and topology.
+//
+// Adding an algorithm: one file with one expand_<kind>_<algorithm> function, one line in expansions.hpp and one row in
+// expand.cpp. Start from allgather_direct.cpp, the shortest one that knows about nodes.
+#pragma once
+
+#include "base/result.hpp"
+#include "engine/graph.hpp"
+
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace offpath::ops {
+
+// Who lives where. Equal on all members of a team but for `rank`.
+struct Topology {
+  uint32_t rank = 0;                           // this member
+  std::vector<uint32_t> node_of;               // by rank; nodes are numbered in the order of their first rank
+  std::vector<std::vector<uint32_t>> members;  // by node: its ranks, ascending; the first is the node's leader
+
+  // `node_keys`: by rank, equal for members of one node.
+  static Topology make(uint32_t rank, const std::vector<uint64_t>& node_keys);
+
+  uint32_t size() const { return static_cast<uint32_t>(node_of.size()); }
+  uint32_t nodes() const { return static_cast<uint32_t>(members.size()); }
+  uint32_t node() const { return node_of[rank]; }
+  const std::vector<uint32_t>& neighbours() const { return members[node()]; }  // of the own node, this member included
+  uint32_t leader(uint32_t node) const { return members[node].front(); }
+  bool leads() const { return leader(node()) == rank; }
+};
+
+struct Block {
+  uint32_t peer = 0;
+  uint32_t tag = 0;
+  engine::Place place;
+  uint64_t bytes = 0;
+};
+
+// As offpath_collective_t, after translation: see there for what each kind wants.
+struct Collective {
+  offpath_collective_kind_t kind = OFFPATH_EXCHANGE;
+  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+  uint32_t root = 0;
+  kernels::Reduction reduction;
+  std::vector<Block> send, recv;
+  std::vector<uint64_t> counts_bytes;
+  std::vector<engine::Layout> layouts;
+  bool copy_own_blocks = true;  // false: the client does it (exchange and allgather)
+};
+
+// Whether the arguments make sense for that team: the client may be broken or hostile. OFFPATH_ERR_ARGUMENT and why.
+base::Status check(const Collective& collective, const Topology& topology);
+
+// What DEFAULT, or an algorithm the kind does not know, stands for. Precondition: check() passed. Goes by the bytes of
+// the larger side, which all members know alike.
+offpath_algorithm_t resolve_algorithm(const Collective& collective, const Topology& topology);
+
+// How long vectors are cut, equal on all members. The defaults are for use; tests make everything small.
+struct Tuning {
+  uint64_t segment_bytes = uint64_t{112} << 10;  // two chunks; a multiple of 64
+  uint32_t segments_max = 4096;                  // of one vector: longer vectors get longer segments
+  uint32_t window = 4;                           // segments of one source under way at a time, at least 2
+  uint64_t scratch_bytes = uint64_t{8} << 20;    // shrinks the window, down to 2, where there are many sources
+};
+
+// Precondition: check() passed. Consumes the layouts.
+engine::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning = {});
+
+}  // namespace offpath::ops

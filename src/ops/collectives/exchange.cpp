@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exchange: every block straight to where it belongs. Peers are asked in the order rank + 1, rank + 2, ..., so that not
+// all members ask the same one first. Source: pairwise exchange as in Thakur, Rabenseifner, Gropp (IJHPCA 2005), with
+// the receiver asking.
+#include "ops/collectives/expansions.hpp"
+
+#include <tuple>
+
+namespace offpath::ops {
+namespace {
+
+// The blocks that move something, own ones first.
+std::vector<Block> by_distance(const std::vector<Block>& blocks, const Topology& topology) {
+  std::vector<Block> sorted;
+  std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(sorted), [](const Block& b) { return b.bytes > 0; });
+  const auto distance = [&](const Block& b) { return (b.peer + topology.size() - topology.rank) % topology.size(); };
+  std::sort(sorted.begin(), sorted.end(), [&](const Block& a, const Block& b) {
+    return std::tuple(distance(a), a.tag) < std::tuple(distance(b), b.tag);
+  });
+  return sorted;
+}
+
+}  // namespace
+
+void expand_exchange(const Expansion& expansion) {
+  engine::Graph& graph = expansion.graph;
+  const uint32_t rank = expansion.topology.rank;
+  const std::vector<Block> send = by_distance(expansion.collective.send, expansion.topology);
+  const std::vector<Block> recv = by_distance(expansion.collective.recv, expansion.topology);
+  for (const Block& to : recv) {
+    if (to.peer != rank) graph.pull(to.peer, to.tag, to.place, to.bytes);
+  }
+  auto to = recv.begin();
+  for (const Block& from : send) {
+    if (from.peer != rank) {
+      graph.offer(from.peer, from.tag, from.place, from.bytes);
+    } else if (expansion.collective.copy_own_blocks) {
+      while (to->tag != from.tag) ++to;  // check() has seen that there is one
+      graph.copy(from.place, to->place, from.bytes);
+    }
+  }
+}
+
+}  // namespace offpath::ops

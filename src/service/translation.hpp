@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what a client wrote into its session segment to what ops/ expands. Pure.
+#pragma once
+
+#include "ops/collectives/collective.hpp"
+#include "session/segment_view.hpp"
+
+namespace offpath::service {
+
+// Errors: OFFPATH_ERR_ARGUMENT for values that are no enumerators. Whether the values make sense together is up to
+// ops::check().
+base::Result<ops::Collective> translate(const session::CollectiveArguments& arguments, bool copy_own_blocks);
+
+}  // namespace offpath::service

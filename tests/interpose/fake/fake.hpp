@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A client library without a service, for tests of the MPI front end on one machine: each rank reads from its peers'
+// memory what it needs, from within offpath_op_test. It is slow on purpose and can lose its "service" at an exact
+// operation, which makes every path of the front end's recovery reachable without timing.
+//
+//   OFFPATH_FAKE_DELAY=N     tests before an operation starts to move (default 3)
+//   OFFPATH_FAKE_DEPTH=N     operations a team may have under way before posting is refused (default and at most 16)
+//   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b
+//   were
+//                            begun; several, with commas between
+//   OFFPATH_FAKE_NO_ATTACH=r world rank r cannot attach
+//
+// Ranks meet on a board, a file in memory that all members of a team map.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fake {
+
+constexpr uint32_t kMaxMembers = 64;
+constexpr uint32_t kRing = 16;
+
+// What a member offers in one operation.
+struct Slot {
+  std::atomic<uint64_t> offer;  // address of an Offer in the member's memory
+  std::atomic<uint64_t> read_by;
+};
+
+struct Member {
+  std::atomic<int> pid;
+  std::atomic<uint64_t> visible;  // operations the peers may read
+  std::atomic<uint64_t> started;
+  std::atomic<int> lost;
+  Slot ring[kRing];
+};
+
+struct Board {
+  Member members[kMaxMembers];
+};
+
+long number_from(const char* name, long fallback);
+
+}  // namespace fake
+
+struct offpath_session {
+  std::mutex mutex;
+  std::vector<offpath_team*> teams;
+  std::atomic<bool> lost{false};
+  std::atomic<uint32_t> events{0};
+  uint64_t posted = 0;
+  uint64_t completed = 0;
+  uint64_t failed = 0;
+  bool will_lose = false;
+  uint64_t lose_after = 0;
+  uint64_t lose_begun = 0;
+  std::string prefix;
+};
+
+struct offpath_team {
+  offpath_session* session = nullptr;
+  fake::Board* board = nullptr;
+  uint32_t rank = 0;
+  uint32_t size = 0;
+  uint64_t posted = 0;
+  std::vector<bool> in_use = std::vector<bool>(fake::kRing);
+  std::string path;
+
+  fake::Member& own() const { return board->members[rank]; }
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Persistent collectives by one name: Open MPI 4 calls them MPIX_. */
+#ifndef OFFPATH_TESTS_PERSISTENT_NAMES_H
+#define OFFPATH_TESTS_PERSISTENT_NAMES_H
+
+#include <mpi.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#define INIT_OF(name) MPIX_##name##_init
+#else
+#define INIT_OF(name) MPI_##name##_init
+#endif
+
+#endif

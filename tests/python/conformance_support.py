@@ -1,0 +1,89 @@
+"""Shared by the tests of conformance: programs run natively and offloaded, and what both printed compared."""
+
+import functools
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+from offpath.lab import Lab
+from offpath.launch import local_mpirun
+from offpath.paths import paths
+from offpath.processes import Completed
+
+MPIS = ("openmpi", "mpich")
+FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
+LIMIT_S = 3600 if FULL else 240  # for a hang, never reached otherwise
+# Open MPI's SUM of 8-bit types is wrong with its AVX code, with and without us.
+NATIVE = {"OMPI_MCA_op": "^avx"}
+EVERYTHING = {"OFFPATH_POLICY": "*:0-inf:dpu"}
+
+MOVEMENT = (
+    "ibcast igather igatherv iscatter iscatterv iallgather iallgatherv ialltoall ialltoallv ialltoallw "
+    "ineighbor_allgather ineighbor_allgatherv ineighbor_alltoall ineighbor_alltoallv ineighbor_alltoallw"
+).split()
+REDUCTIONS = "ireduce iallreduce ireduce_scatter ireduce_scatter_block iscan iexscan".split()
+COLLECTIVES = frozenset(["ibarrier", *MOVEMENT, *REDUCTIONS])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the offloaded side runs: on this machine's one node, or in a lab."""
+
+    ranks: int
+    lab: Lab | None = None
+    ranks_per_node: int = 1
+
+    def run(self, mpi: str, argv: Sequence[str], env: Mapping[str, str]) -> Completed:
+        if self.lab is None:
+            return local_mpirun(mpi, self.ranks, argv, offload=True, env=env, timeout=LIMIT_S)
+        return self.lab.mpirun(mpi, self.ranks_per_node, argv, offload=True, env=env, timeout=LIMIT_S)
+
+
+def program(name: str, mpi: str) -> str:
+    path = paths().prefix / "tests" / "conformance" / mpi / name
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    return str(path)
+
+
+@functools.cache
+def native(mpi: str, ranks: int, argv: tuple[str, ...]) -> str:
+    """What the program prints without Offpath; a program that fails so has nothing to tell about Offpath."""
+    result = local_mpirun(mpi, ranks, argv, env=NATIVE, timeout=LIMIT_S)
+    assert result.returncode == 0, f"natively: {result.stdout[-2000:]}{result.stderr[-2000:]}"
+    return result.stdout
+
+
+def offloaded_counts(ranks: Sequence[Mapping]) -> Counter:
+    """How many calls of each collective were offloaded, over all ranks."""
+    counts: Counter = Counter()
+    for rank in ranks:
+        for name, entry in rank["collectives"].items():
+            counts[name] += entry["offloaded_count"]
+    return counts
+
+
+def assert_same_lines(expected: str, got: str, how: str) -> None:
+    expected_lines, got_lines = expected.splitlines(), got.splitlines()
+    different = [pair for pair in zip(expected_lines, got_lines, strict=False) if pair[0] != pair[1]]
+    shown = "\n".join(f"  natively  {one}\n  offloaded {other}" for one, other in different[:10])
+    assert not different, f"{len(different)} lines differ; repeat with: {how}\n{shown}"
+    assert len(expected_lines) == len(got_lines), f"{len(got_lines)} lines of {len(expected_lines)}: {how}"
+
+
+def assert_conforms(place: Place, mpi: str, argv: Sequence[str], env: Mapping[str, str], names: frozenset) -> None:
+    """The program prints the same offloaded, and all of `names` were in fact offloaded."""
+    expected = native(mpi, place.ranks, tuple(argv))
+    result = place.run(mpi, argv, NATIVE | EVERYTHING | env)
+    how = f"{mpi}, {place.ranks} ranks, {' '.join(f'{name}={value}' for name, value in env.items())} {' '.join(argv)}"
+    assert_same_lines(expected, result.stdout, how)
+    assert result.returncode == 0, f"{how}\n{result.stderr[-3000:]}"
+    assert len(result.stats) == place.ranks, result.stderr[-3000:]
+    assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+    counts = offloaded_counts(result.stats)
+    missing = sorted(name for name in names if counts[name] == 0)
+    assert not missing, f"never offloaded: {missing}; {how}"
+
+

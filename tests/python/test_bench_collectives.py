@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench collectives`: with recorded launches what it makes of them, and small real runs of its own."""
+
+import json
+
+import pytest
+from bench_support import assert_self_contained, program, stand_in_prefix
+from conftest import assert_one_line_error, offpath, requires_root
+from offpath import bench_collectives, bench_report, measuring, mpis
+from offpath.measuring import ALONE, Series
+from offpath.processes import Completed
+
+
+def launch_rows(sizes, total_ns, work, verified=True):
+    rows = []
+    for size in sizes:
+        times = {"t_pure": 100, "t_compute": 110, "t_total": total_ns}
+        row = {"bytes": size, "ranks": 2, "work_iterations": work, "verified": verified, "host_cpu_ns": 1,
+               "service_cpu_ns": 2}  # fmt: skip
+        for name, value in times.items():
+            row |= {f"{name}_ns": value, f"{name}_min_ns": value - 1, f"{name}_max_ns": value + 1}
+        rows.append(row)
+    return rows
+
+
+class RecordedPlace:
+    """Launches end as `script` says: a t_total, "dies" (without results), "late" (after them), or an exception."""
+
+    meta = {"place": "recorded", "nodes": 2, "ppn": 1, "rate": None, "rate_bits_per_s": None, "hardware": "none"}
+
+    def __init__(self, script):
+        self.script = list(script)
+        self.argvs = []
+
+    def run(self, mpi, argv, offload, env):
+        self.argvs.append(list(argv))
+        step = self.script.pop(0)
+        if isinstance(step, type):
+            raise step
+        if step != "dies":
+            sizes = [int(size) for size in argv[argv.index("--sizes") + 1].split(",")]
+            given = "--work-iterations" in argv
+            work = int(argv[argv.index("--work-iterations") + 1].split(",")[0]) if given else 1000 + len(self.argvs)
+            with open(argv[argv.index("--json") + 1], "w") as file:
+                json.dump({"rows": launch_rows(sizes, 200 if step == "late" else step, work)}, file)
+        return Completed(list(argv), 139 if step in ("dies", "late") else 0, "", "")
+
+
+@pytest.fixture(autouse=True)
+def built(tmp_path, monkeypatch):
+    """What is started here is never run, but must exist."""
+    for mpi in ("openmpi", "mpich"):
+        (tmp_path / "bench" / mpi).mkdir(parents=True)
+        (tmp_path / "bench" / mpi / "collectives").touch()
+    monkeypatch.setenv("OFFPATH_PREFIX", str(tmp_path))
+
+
+PEERS = bench_collectives.chosen_peers("tests,async", 8, "*:dpu")
+
+
+def measured(script, sizes=(64, 128), runs=1, mpi="mpich", collectives=("ibcast",)):
+    where = RecordedPlace(script)
+    series = [Series(mpi, name, sizes, PEERS) for name in collectives]
+    complete = measuring.measure(where, series, runs, 3)
+    failures = [failure for each in series for failure in each.failures]
+    meta = {"mpi_versions": {mpi: "1"}, "complete": complete, "failures": failures}
+    return where, {"meta": meta, "rows": measuring.rows(series)}
+
+
+def test_peers_take_turns_and_do_the_same_work():
+    where, result = measured([200, 180, 160, 120, 220, 180, 170, 130], runs=2)
+    assert [argv[argv.index("--tests") + 1] for argv in where.argvs if "--tests" in argv] == ["8", "8"]
+    assert "--work-iterations" not in where.argvs[0]
+    assert all(argv[argv.index("--work-iterations") + 1] == "1001,1001" for argv in where.argvs[1:])
+    assert [(row["bytes"], row["peer"]) for row in result["rows"]] == [
+        (size, peer) for size in (64, 128) for peer in ("host", "tests", "async", "offpath")
+    ]
+    by_peer = {row["peer"]: row for row in result["rows"][:4]}
+    assert by_peer["host"]["t_total_ns"] == 210 and by_peer["offpath"]["t_total_ns"] == 125
+    assert (by_peer["host"]["t_total_min_ns"], by_peer["host"]["t_total_max_ns"]) == (199, 221)
+    assert by_peer["offpath"]["efficiency"] == 110 / 125
+    assert by_peer["offpath"]["speedup"] == 210 / 125
+    assert by_peer["offpath"]["mode"] == "dpu" and by_peer["tests"]["mode"] == "host"
+    assert bench_report.gain(by_peer) == 165 / 125  # against the best of the others
+    assert measuring.exit_status(result) == 0
+
+
+def test_async_progress_is_of_mpich_only():
+    _, result = measured([200, 180, 120], mpi="openmpi")
+    assert {row["peer"] for row in result["rows"]} == {"host", "tests", "offpath"}
+
+
+def test_a_launch_that_dies_after_its_results_counts_and_one_without_is_reported(capsys):
+    _, result = measured([200, 180, "late", 120, 200, 180, "dies", 120], runs=2)
+    assert {row["peer"]: row["runs"] for row in result["rows"]} == {"host": 2, "tests": 2, "async": 1, "offpath": 2}
+    assert [(each["peer"], "failed" in each["problem"]) for each in result["meta"]["failures"]] == [("async", True)]
+    assert measuring.exit_status(result) == 1
+    bench_report.show(result)
+    said = capsys.readouterr()
+    assert "Its results count" in said.err and "failed: mpich, ibcast, async" in said.err
+
+
+def test_without_the_mpi_alone_nothing_is_compared():
+    where, result = measured(["dies", "dies"], runs=2)
+    assert len(where.argvs) == 2 and result["rows"] == []
+    assert len(result["meta"]["failures"]) == 2 * len(PEERS)
+
+
+def test_ctrl_c_keeps_what_was_measured(capsys):
+    script = [200, 180, 160, 120, 300, KeyboardInterrupt]
+    _, result = measured(script, collectives=("ibcast", "iallreduce", "ialltoall"))
+    assert result["meta"]["complete"] is False and measuring.exit_status(result) == 130
+    assert [(row["collective"], row["peer"]) for row in result["rows"] if row["bytes"] == 64] == [
+        ("ibcast", "host"), ("ibcast", "tests"), ("ibcast", "async"), ("ibcast", "offpath"), ("iallreduce", "host"),
+    ]  # fmt: skip
+    bench_report.show(result)
+    said = capsys.readouterr()
+    assert "interrupted after 5 of 12 launches" in said.err
+    assert "ibcast" in said.out and "iallreduce" in said.out and "ialltoall" not in said.out
+    assert "1.33 x" in said.out
+    assert_self_contained(bench_report.page(result))
+
+
+def test_table_fits_a_terminal(capsys):
+    _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))
+    bench_report.show(result)
+    lines = capsys.readouterr().out.splitlines()
+    assert any("4 MiB" in line and "1.33 x" in line for line in lines)
+    assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)
+
+
+def test_a_wrong_result_is_said_aloud(capsys):
+    series = Series("mpich", "ibcast", (64,), (ALONE,))
+    series.launches["host"].append(launch_rows((64,), 100, 1, verified=False))
+    meta = {"mpi_versions": {"mpich": "1"}, "complete": True, "failures": []}
+    result = {"meta": meta, "rows": measuring.rows([series])}
+    bench_report.show(result)
+    assert "WRONG RESULT" in capsys.readouterr().err
+    assert measuring.exit_status(result) == 1
+
+
+def test_estimate_grows_with_what_there_is_to_do():
+    def estimate(sizes, runs, rate):
+        return measuring.estimate_s([Series(mpis.MPICH, "ibcast", sizes, PEERS)], runs, 10, rate)
+
+    assert estimate((1 << 20,), 2, 250e6) == 2 * estimate((1 << 20,), 1, 250e6)
+    assert estimate((4 << 20,), 1, 250e6) > estimate((1 << 20,), 1, 250e6) > estimate((1 << 20,), 1, 1e9)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    program("bench", "mpich", "collectives")
+    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("bench") / "prefix"))}
+
+
+TINY = ["--collectives", "ibcast,ireduce_scatter_block", "--sizes", "8,4K", "--runs", "1", "--repeats", "1"]
+
+
+def check_result(result, kinds):
+    expected = [
+        (kind, collective, size, peer)
+        for kind in kinds
+        for collective in ("ibcast", "ireduce_scatter_block")
+        for size in (8, 4096)
+        for peer in ("host", "tests", *(["async"] if kind == "mpich" else []), "offpath")
+    ]
+    found = [(row["mpi"], row["collective"], row["bytes"], row["peer"]) for row in result["rows"]]
+    died = {failure["peer"] for failure in result["meta"]["failures"]}
+    assert died <= {"async"}, result["meta"]["failures"]
+    assert found == [each for each in expected if each in found or each[3] not in died]
+    assert all(row["verified"] and row["runs"] == 1 for row in result["rows"])
+    for key in ("hardware", "cores", "rate", "mpi_versions", "seed", "commit", "nodes", "ppn", "date", "policy_file",
+                "collectives", "peers", "tests", "complete"):  # fmt: skip
+        assert key in result["meta"], key
+
+
+@requires_root
+def test_command_in_a_lab(prefix, tmp_path):
+    file, page = tmp_path / "a.json", tmp_path / "a.html"
+    result = offpath(
+        "bench", "collectives", "--rate", "1gbit", *TINY, "--json", str(file), "--html", str(page), env=prefix
+    )
+    written = json.loads(file.read_text())
+    assert result.returncode == (1 if written["meta"]["failures"] else 0), result.stderr
+    check_result(written, ["openmpi", "mpich"])
+    assert written["meta"]["place"] == "lab" and written["meta"]["rate"] == "1gbit"
+    assert "14 launches, about" in result.stderr
+    assert_self_contained(page.read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--mpi", "lam"], "lam"),
+        (["--sizes", "2G"], "2G"),
+        (["--collectives", "ibarrier"], "ibarrier"),
+        (["--peers", "host,ucc"], "ucc"),
+        (["--rate", "quick"], "quick"),
+        (["--html", "/proc/nowhere/a.html"], "/proc/nowhere"),
+    ],
+)
+def test_refuses_bad_arguments(prefix, arguments, word):
+    assert_one_line_error(offpath("bench", "collectives", *arguments, env=prefix), word, status=2)

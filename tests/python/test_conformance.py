@@ -1,0 +1,118 @@
+"""A program gives the same results under Offpath as without: tests/conformance, line by line.
+
+OFFPATH_TEST_FULL=1 walks the whole matrix and adds calls of over 2 GiB. OFFPATH_TEST_SEED=N repeats a random program.
+"""
+
+import os
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+from conformance_support import (
+    COLLECTIVES,
+    EVERYTHING,
+    FULL,
+    MPIS,
+    NATIVE,
+    Place,
+    assert_conforms,
+    offloaded_counts,
+    program,
+)
+from offpath.lab import Lab
+
+# Primes, see matrix.c; the larger the fewer cases.
+EVERY = {"nonblocking": 1 if FULL else 101, "persistent": 3 if FULL else 211, "blocking": 3 if FULL else 211}
+STEPS = 5000 if FULL else 400
+SEED = int(os.environ.get("OFFPATH_TEST_SEED", int.from_bytes(os.urandom(4), "little")))
+# The blocking forms that can be offloaded, by the name of the operation behind them.
+BLOCKING = frozenset(["ibcast", "iallgather", "iallgatherv", "ialltoall", "ialltoallv", "iallreduce"])
+# MPICH's own persistent forms of these cannot be started twice, so they are not run (skips.c).
+NOT_PERSISTENT = {"openmpi": frozenset(), "mpich": frozenset(["igather", "iscatter", "iallgather"])}
+BINDINGS = ("mpifh", "mpi", "f08")
+HUGE_BYTES = 10 << 30
+
+PLACES = {"one_node": (1, 4), "2x2": (2, 2), "3x1": (3, 1), "4x1": (4, 1)}  # nodes, ranks of each
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def place(request):
+    nodes, ranks_per_node = PLACES[request.param]
+    if nodes == 1:
+        yield Place(ranks_per_node)
+        return
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    with Lab(nodes=nodes, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        yield Place(nodes * ranks_per_node, lab, ranks_per_node)
+
+
+def only(place, *nodes):
+    if (1 if place.lab is None else place.lab.plan.node_count) not in nodes and not FULL:
+        pytest.skip("elsewhere, or with OFFPATH_TEST_FULL=1")
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_nonblocking(place, mpi):
+    argv = [program("conformance", mpi), "--every", str(EVERY["nonblocking"])]
+    assert_conforms(place, mpi, argv, {}, COLLECTIVES)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_persistent(place, mpi):
+    only(place, 1, 2)
+    argv = [program("conformance", mpi), "--form", "persistent", "--every", str(EVERY["persistent"])]
+    assert_conforms(place, mpi, argv, {}, COLLECTIVES - NOT_PERSISTENT[mpi])
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_blocking(place, mpi):
+    only(place, 2)
+    argv = [program("conformance", mpi), "--form", "blocking", "--every", str(EVERY["blocking"])]
+    assert_conforms(place, mpi, argv, {"OFFPATH_MPI_BLOCKING": "all"}, BLOCKING)
+
+
+@pytest.mark.parametrize("form", ("nonblocking", "persistent"))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_random_programs(place, mpi, form):
+    print(f"OFFPATH_TEST_SEED={SEED}")
+    argv = [program("conformance", mpi), "--random", "--form", form, "--steps", str(STEPS), "--seed", str(SEED)]
+    assert_conforms(place, mpi, argv, {}, frozenset())
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_several_threads(place, mpi):
+    only(place, 1, 2)
+    argv = [program("conformance", mpi), "--threads", "3", "--seed", str(SEED)]
+    assert_conforms(place, mpi, argv, {}, frozenset())
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+@pytest.mark.parametrize("mpi", MPIS)
+def test_fortran(place, mpi, binding):
+    only(place, 3)
+    expected = COLLECTIVES - {f"ineighbor_{name}" for name in ("allgatherv", "alltoallv", "alltoallw")}
+    assert_conforms(place, mpi, [program(f"fortran_{binding}", mpi)], {}, frozenset(expected))
+
+
+def available_bytes() -> int:
+    return 1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text()).group(1))
+
+
+@pytest.mark.skipif(not FULL, reason="OFFPATH_TEST_FULL=1 runs it")
+@pytest.mark.skipif(available_bytes() < HUGE_BYTES, reason="needs 10 GiB of free memory")
+@pytest.mark.parametrize("nodes", (1, 2))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_over_2_gib(mpi, nodes):
+    """Compared with what the program itself expects: twice as much memory is not at hand."""
+    argv = [program("conformance", mpi), "--huge"]
+    env = NATIVE | EVERYTHING
+    if nodes == 1:
+        result = Place(2).run(mpi, argv, env)
+    else:
+        with Lab(nodes=2, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+            result = Place(2, lab).run(mpi, argv, env)
+    assert result.returncode == 0, result.stdout + result.stderr
+    counts = offloaded_counts(result.stats)
+    assert all(counts[name] > 0 for name in ("ibcast", "ialltoall", "iallreduce")), counts

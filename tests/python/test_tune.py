@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath tune`: decisions from recorded rows, the file it writes, and a real run on a library that does nothing."""
+
+import json
+
+import pytest
+from bench_support import program, stand_in_prefix
+from conftest import assert_one_line_error, offpath
+from offpath import policy_table, tune_command, tuning
+from offpath.paths import paths
+from offpath.policy_table import Table
+
+SIZES = (1024, 4096, 16384, 65536)
+
+
+def rows(gains, mpi="mpich", collective="ialltoall", sizes=SIZES):
+    """{path: gain by size}, as measured rows."""
+    return [
+        {"mpi": mpi, "collective": collective, "bytes": size, "peer": path, "speedup": gain, "verified": True}
+        for path, each in ({"host": [1.0] * len(sizes)} | gains).items()
+        for size, gain in zip(sizes, each, strict=True)
+    ]
+
+
+def decide(gains, nodes=2, collective="ialltoall"):
+    return tuning.decide(rows(gains, collective=collective), collective, nodes, ["mpich"])
+
+
+@pytest.mark.parametrize(
+    ("gains", "first"),
+    [
+        ([0.5, 0.9, 1.2, 1.7], 2),
+        ([1.1, 1.1, 1.1, 1.1], 0),
+        ([0.5, 0.6, 0.7, 0.8], 4),
+        ([1.5, 1.5, 0.9, 1.7], 3),  # what a lucky size below a lost one gains is not believed
+        ([0.9, 1.029, 1.031, 1.03], 2),  # the guard
+        ([2.0, 2.0, 2.0, 1.02], 4),
+    ],
+)
+def test_offloads_from_where_every_larger_size_wins(gains, first):
+    decision = decide({"dpu": gains})
+    assert decision.first == first and decision.offloads == (first < 4)
+    expected = ["ialltoall:nodes=2:host"]
+    assert decision.rows() == expected + ([f"ialltoall:{SIZES[first]}-inf:nodes=2:dpu"] if first < 4 else [])
+
+
+def test_all_mpis_must_gain():
+    measured = rows({"dpu": [0.9, 1.2, 1.3, 1.4]}) + rows({"dpu": [0.9, 0.9, 1.1, 1.4]}, mpi="openmpi")
+    decision = tuning.decide(measured, "ialltoall", 2, ["openmpi", "mpich"])
+    assert decision.first == 2 and decision.gains == (0.9, 0.9, 1.1, 1.4)
+
+
+def test_missing_and_wrong_results_do_not_win():
+    measured = rows({"dpu": [1.5, 1.5, 1.5, 1.5]})
+    measured[-2]["verified"] = False
+    assert tuning.decide(measured, "ialltoall", 2, ["mpich"]).first == 3
+    assert tuning.decide(measured[:-1], "ialltoall", 2, ["mpich"]).first == 4
+    assert tuning.decide(rows({"dpu": [2.0] * 4}), "ialltoall", 2, ["openmpi", "mpich"]).first == 4
+
+
+def test_an_algorithm_must_be_clearly_better_than_the_default():
+    gains = {"dpu": [1.1, 1.1, 1.1, 1.1], "dpu=ring": [1.12, 1.3, 1.3, 0.5], "dpu=doubling": [1.0, 1.0, 1.0, 1.5]}
+    decision = decide(gains, collective="iallreduce")
+    assert decision.rows() == [
+        "iallreduce:nodes=2:host",
+        "iallreduce:1024-4096:nodes=2:dpu",
+        "iallreduce:4096-65536:nodes=2:dpu=ring",
+        "iallreduce:65536-inf:nodes=2:dpu=doubling",
+    ]
+
+
+def test_an_algorithm_may_win_where_the_default_loses():
+    decision = decide({"dpu": [0.5, 0.9, 0.9, 0.9], "dpu=ring": [0.5, 0.9, 1.1, 1.2]}, collective="iallgather")
+    assert decision.rows()[1:] == ["iallgather:16384-inf:nodes=2:dpu=ring"]
+
+
+ROW = {"text": "ialltoall:512K-inf:nodes=2:dpu", "source": "measured", "collective": "ialltoall", "nodes": 2}
+SHIPPED = Table([ROW], [])
+
+
+def test_more_nodes_come_later_and_one_node_says_nothing_of_several():
+    wins, loses = {"dpu": [1.5] * 4}, {"dpu": [0.5] * 4}
+    assert tuning.policy_rows([decide(loses, nodes=4), decide(wins)], SHIPPED) == [
+        "ialltoall:nodes=2:host",
+        "ialltoall:1024-inf:nodes=2:dpu",
+        "ialltoall:nodes=4:host",
+    ]
+    assert tuning.policy_rows([decide(wins, nodes=1)], SHIPPED) == [
+        "ialltoall:host",
+        "ialltoall:1024-inf:dpu",
+        "ialltoall:nodes=2:host",
+        "ialltoall:512K-inf:nodes=2:dpu",
+    ]
+
+
+META = {
+    "offpath": "0", "commit": None, "date": "today", "hardware": "emulated", "nodes": 2, "ppn": 1, "rate": "1gbit",
+    "place": "lab", "processor": "one", "cores_available": 2, "mpi_versions": {"mpich": "4"}, "runs": 3, "repeats": 10,
+}  # fmt: skip
+
+
+def test_the_file_is_a_policy_and_says_what_it_is_for(tmp_path):
+    if not paths().policy_program.exists():
+        pytest.skip(f"{paths().policy_program} is not built")
+    file = tmp_path / "policy"
+    file.write_text("old")
+    tune_command.write_policy(file, decide({"dpu": [0.9, 0.9, 1.5, 1.5]}).rows(), [META])
+    text = file.read_text()
+    assert "# emulated: 2 x 1 ranks, 1gbit; one, 2 cores; MPICH 4" in text
+    assert policy_table.parse([("file", text)]).texts("file") == [
+        "ialltoall:0-inf:nodes=2:host", "ialltoall:16K-inf:nodes=2:dpu",
+    ]  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["policy"]
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    program("bench", "mpich", "collectives")
+    return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("tune") / "prefix"))}
+
+
+def test_where_nothing_is_offloaded_nothing_is_decided(prefix, tmp_path):
+    file, policy = tmp_path / "a.json", tmp_path / "new" / "policy"
+    result = offpath(
+        "tune", "--loopback", "--mpi", "mpich", "--collectives", "ibcast", "--sizes", "64,1K", "--runs", "1",
+        "--repeats", "1", "--algorithms", "--json", str(file), env=prefix | {"OFFPATH_POLICY_FILE": str(policy)},
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert "nothing was offloaded" in result.stderr and "no policy file was written" in result.stderr
+    assert not policy.exists()
+    written = json.loads(file.read_text())
+    assert written["policy"] == [] and written["file"] is None and written["decisions"] == []
+    failed = [failure["peer"] for failure in written["measurements"][0]["meta"]["failures"]]
+    assert failed == ["dpu", "dpu=chain", "dpu=binomial", "dpu=scatter_allgather"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "word"),
+    [
+        (["--collectives", "ialltoallv"], {}, "ialltoallv"),
+        (["--nodes", "2,x"], {}, "2,x"),
+        (["--nodes", "0"], {}, "'0'"),
+        (["--sizes", "1T"], {}, "1T"),
+        ([], {"OFFPATH_POLICY_FILE": "none"}, "--dry-run"),
+        ([], {"OFFPATH_POLICY_FILE": "/proc/nowhere/policy"}, "/proc/nowhere"),
+    ],
+)
+def test_refuses_bad_arguments(prefix, arguments, env, word):
+    assert_one_line_error(offpath("tune", *arguments, env=prefix | env), word, status=2)
