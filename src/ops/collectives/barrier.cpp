@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kArrive = 0;
 constexpr uint32_t kRelease = 1;
 constexpr uint32_t kFirstRound = 2;
-const engine::Place kNowhere;
+constexpr engine::Place kNowhere;
 
 // A step that is done when both are. An export waits for one step only.
 uint32_t join(engine::Graph& graph, uint32_t first, uint32_t second) {

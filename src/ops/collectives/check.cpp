@@ -65,6 +65,7 @@ Status check_counts(const Collective& collective, size_t send, size_t recv) {
 
 std::vector<const Block*> by_peer_and_tag(const std::vector<Block>& blocks) {
   std::vector<const Block*> sorted;
+  sorted.reserve(blocks.size());
   for (const Block& block : blocks) sorted.push_back(&block);
   std::sort(sorted.begin(), sorted.end(),
             [](const Block* a, const Block* b) { return std::pair(a->peer, a->tag) < std::pair(b->peer, b->tag); });

@@ -1,17 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a program sees when a service is lost: argument "idle" or "busy". With errors returned, every operation ends, as
- * right data or as an error of a class of Offpath's own with a text that names it, and the program goes on.
+ * What a program sees when a service is lost: arguments "idle" or "busy", and what it is doing (see kinds). With errors
+ * returned, every operation ends, as right data or as an error of a class of Offpath's own with a text that names it,
+ * and the program goes on.
  *
  * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
  * with a client that loses its service by itself neither is set. */
 #include "check.h"
+#include "persistent_names.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 enum { OPS = 8 };
 
-static void let_the_driver_kill(int rank) {
+static const char* const kinds[] = {"alltoall", "in_place", "allreduce", "bcast", "neighbor", "persistent"};
+enum { ALLTOALL, IN_PLACE, ALLREDUCE, BCAST, NEIGHBOR, PERSISTENT };
+
+static int kind, rank, size, count, *send[OPS], *recv[OPS];
+static MPI_Comm comm;
+static MPI_Request requests[OPS];
+
+static int post(int k) {
+  const int all = count * size;
+  switch (kind) {
+    case IN_PLACE:
+      return MPI_Ialltoall(MPI_IN_PLACE, count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+    case ALLREDUCE:
+      return MPI_Iallreduce(MPI_IN_PLACE, recv[k], all, MPI_INT, MPI_BXOR, comm, &requests[k]);
+    case BCAST:
+      return MPI_Ibcast(recv[k], all, MPI_INT, k % size, comm, &requests[k]);
+    case NEIGHBOR:
+      return MPI_Ineighbor_alltoall(send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+    case PERSISTENT:
+      return MPI_Start(&requests[k]);
+    default:
+      return MPI_Ialltoall(send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+  }
+}
+
+static int expected(int k, int i, int id) {
+  const int block = i / count, at = i % count;
+  int bits = 0;
+  switch (kind) {
+    case ALLREDUCE:
+    case PERSISTENT:
+      for (int r = 0; r < size; ++r) bits ^= value_of(r, block, at, id);
+      return bits;
+    case BCAST:
+      return value_of(k % size, block, at, id);
+    case NEIGHBOR: /* the block for the other side, of the rank on this side; nothing else */
+      return block < 2 ? value_of((rank + size + (block == 0 ? -1 : 1)) % size, 1 - block, at, id) : -1;
+    default:
+      return value_of(block, rank, at, id);
+  }
+}
+
+static void let_the_driver_kill(void) {
   const char *ready = getenv("LOST_READY"), *go = getenv("LOST_GO");
   if (ready == NULL || go == NULL) return;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -21,33 +65,34 @@ static void let_the_driver_kill(int rank) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank, size, ok = 1, failed = 0, right_count = 0;
+  int ok = 1, failed = 0, right_count = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int busy = argc > 1 && strcmp(argv[1], "busy") == 0;
-  const int in_place = argc > 2 && strcmp(argv[2], "inplace") == 0;
-  const int count = busy ? 1 << 20 : 1000;
-  MPI_Comm comm;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  while (argc > 2 && strcmp(argv[2], kinds[kind]) != 0) ++kind;
+  count = busy ? 1 << 20 : 1000;
+  const int ring = 1;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &ring, 0, &comm);
   MPI_Comm_set_name(comm, "transposer");
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  int *send[OPS], *recv[OPS];
-  MPI_Request requests[OPS];
   for (int k = 0; k < OPS; ++k) {
     send[k] = malloc(sizeof(int) * (size_t)count * (size_t)size);
     recv[k] = malloc(sizeof(int) * (size_t)count * (size_t)size);
+    if (kind == PERSISTENT)
+      INIT_OF(Allreduce)(send[k], recv[k], count * size, MPI_INT, MPI_BXOR, comm, MPI_INFO_NULL, &requests[k]);
   }
   for (int round = 0; round < 3; ++round) {
     for (int k = 0; k < OPS; ++k)
-      for (int i = 0; i < count * size; ++i)
-        (in_place ? recv : send)[k][i] = value_of(rank, i / count, i % count, 10 * round + k);
-    if (round == 1 && !busy) let_the_driver_kill(rank);
+      for (int i = 0; i < count * size; ++i) {
+        send[k][i] = value_of(rank, i / count, i % count, 10 * round + k);
+        recv[k][i] = kind == NEIGHBOR ? -1 : send[k][i];
+      }
+    if (round == 1 && !busy) let_the_driver_kill();
     for (int k = 0; k < OPS; ++k) {
-      int code =
-          MPI_Ialltoall(in_place ? MPI_IN_PLACE : send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
+      const int code = post(k);
       if (code != MPI_SUCCESS) fprintf(stderr, "rank %d: the call itself failed\n", rank), ok = 0;
     }
-    if (round == 1 && busy) let_the_driver_kill(rank);
+    if (round == 1 && busy) let_the_driver_kill();
     for (int k = 0; k < OPS; ++k) {
       MPI_Status status;
       int code = MPI_SUCCESS;
@@ -59,11 +104,11 @@ int main(int argc, char** argv) {
         MPI_Error_class(code, &class);
         if (code != MPI_SUCCESS && class == MPI_ERR_IN_STATUS) code = status.MPI_ERROR;
       }
-      ok &= requests[k] == MPI_REQUEST_NULL;
+      ok &= (requests[k] == MPI_REQUEST_NULL) != (kind == PERSISTENT);
       if (code == MPI_SUCCESS) {
         ++right_count;
         for (int i = 0; i < count * size; ++i)
-          if (recv[k][i] != value_of(i / count, rank, i % count, 10 * round + k)) {
+          if (recv[k][i] != expected(k, i, 10 * round + k)) {
             fprintf(stderr, "rank %d: round %d operation %d has wrong data\n", rank, round, k);
             ok = 0;
             break;
@@ -88,6 +133,7 @@ int main(int argc, char** argv) {
   int sums[2] = {failed, right_count}, totals[2];
   MPI_Allreduce(sums, totals, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) printf("failed %d, right %d of %d\n", totals[0], totals[1], 3 * OPS * size);
+  for (int k = 0; kind == PERSISTENT && k < OPS; ++k) MPI_Request_free(&requests[k]);
   MPI_Comm_free(&comm);
   report("after the loss", ok);
   return finish();

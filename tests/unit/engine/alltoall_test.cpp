@@ -128,9 +128,9 @@ void run_random_program(uint64_t seed) {
 
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
 TEST_P(RandomPrograms, MatchTheReference) {
-  for (uint64_t i = 0; i < 25; ++i) run_random_program(GetParam() * 1000 + i);
+  for (uint64_t i = 0; i < 5; ++i) run_random_program(GetParam() * 1000 + i);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range<uint64_t>(1, 5));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, ::testing::Range<uint64_t>(1, 21));
 
 // Posts one alltoall of `bytes` per peer on a team of everybody; returns the buffers.
 struct Simple {

@@ -160,7 +160,10 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     EXPECT_GE(status.code(), OFFPATH_ERR_INTERNAL) << "a status nobody knows";
   }
   void on_member_lost(engine::ClientId, uint64_t, uint32_t rank) override { lost.insert(rank); }
-  void send(uint32_t, const Message& message) override { honest->on_neighbour_message(message); }
+  void send(uint32_t, const Message& message) override {
+    heard.push_back(message);
+    honest->on_neighbour_message(message);
+  }
   void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
              uint64_t bytes) override {
     honest->on_neighbour_offer(pull_id, std::move(memory), address, bytes);

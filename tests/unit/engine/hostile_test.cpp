@@ -293,6 +293,29 @@ TEST_F(Hostile, ADoneThatNobodyCanMeanIsIgnored) {
   EXPECT_EQ(outcome[0], OFFPATH_OK);
 }
 
+// A neighbour that offers its block and takes the offer back while it is being copied.
+TEST_F(Hostile, AnOfferTakenBackIsNotCopiedOn) {
+  engine::TeamSpec spec;
+  spec.id.bytes[0] = 3;
+  spec.client = kClient;
+  spec.members = {{true, 0, {}}, {true, 0, {}}};
+  team = honest->add_team(std::move(spec)).value();
+  engine::Graph graph;
+  graph.pull(1, 0, engine::client_place(address_of(target.data())), kBlock);
+  honest->post(team, 0, std::move(graph), 0);
+  Message fail;
+  fail.kind = Kind::fail;
+  fail.pull_id = pull_for().pull_id;
+  fail.status = OFFPATH_ERR_STATE;
+  honest->on_neighbour_offer(fail.pull_id, client_memory, address_of(source.data()), kBlock);
+  honest->progress();
+  EXPECT_EQ(client_memory->writes, 1);
+  honest->on_neighbour_message(fail);
+  EXPECT_EQ(outcome[0], OFFPATH_ERR_STATE);
+  expect_untouched();
+  EXPECT_EQ(client_memory->writes, 1);
+}
+
 // Not an attack: a team made after the peer was lost must not wait for it.
 TEST_F(Hostile, ATeamMadeAfterItsMemberWasLostDoesNotHang) {
   post();

@@ -28,10 +28,14 @@ void run_random_sequence(uint64_t seed) {
   const auto team = cluster.make_team({0}, 1);
 
   Graph graph;
-  const offpath_element_t elements[] = {OFFPATH_ELEMENT_I8, OFFPATH_ELEMENT_U16, OFFPATH_ELEMENT_I32,
-                                        OFFPATH_ELEMENT_U64, OFFPATH_ELEMENT_I32_I32};
+  const offpath_element_t elements[] = {OFFPATH_ELEMENT_I8,  OFFPATH_ELEMENT_U16,     OFFPATH_ELEMENT_I32,
+                                        OFFPATH_ELEMENT_U64, OFFPATH_ELEMENT_I32_I32, OFFPATH_ELEMENT_F32};
   graph.reduction.element = elements[random() % std::size(elements)];
   graph.reduction.op = graph.reduction.element == OFFPATH_ELEMENT_I32_I32 ? OFFPATH_OP_MINLOC : OFFPATH_OP_SUM;
+  // With values that compare neither way the minimum shows the order of its operands.
+  const bool ordered = graph.reduction.element == OFFPATH_ELEMENT_F32;
+  if (ordered) graph.reduction.op = OFFPATH_OP_MIN;
+  constexpr uint32_t kFloats[] = {0x7FC00001, 0x7FC00002, 0x00000000, 0x80000000, 0x3F800000};
   const size_t bytes = 16 * (random() % 40);
 
   constexpr size_t kBlocks = 6;
@@ -44,6 +48,7 @@ void run_random_sequence(uint64_t seed) {
   };
   for (size_t i = 0; i < kBlocks; ++i) {
     for (uint8_t& byte : model[i]) byte = static_cast<uint8_t>(random() % 4);
+    for (size_t k = 0; ordered && k < bytes; k += 4) memcpy(&model[i][k], &kFloats[random() % std::size(kFloats)], 4);
     switch (random() % 3) {
       case 0:
         client[i] = model[i];
