@@ -6,7 +6,7 @@
 
 namespace offpath::mpi {
 
-inline constexpr size_t kMaxPolicyText = 2048;
+inline constexpr size_t kMaxPolicyText = 16384;
 
 struct Job::Opening {
   uint8_t token[OFFPATH_TOKEN_BYTES];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Persistent collectives that are offloaded. The application holds the native library's persistent request, which is
 // never started; each start makes a request that stands for it, and the waiting functions (requests.hpp) exchange one
-// for the other around the native call. An inactive one is exchanged for MPI_REQUEST_NULL, which means the same to them:
-// MPICH waits for ever for a persistent collective that was never started.
+// for the other around the native call. An inactive one is exchanged for MPI_REQUEST_NULL, which means the same to
+// them: MPICH waits for ever for a persistent collective that was never started.
 //
 // Threads: any; MPI forbids two threads to use one request at a time.
 #pragma once

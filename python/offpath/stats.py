@@ -48,7 +48,7 @@ def summary(ranks: list[dict]) -> str:
     text += f" ({TITLES.get(mpi, mpi)}): " if mpi else ": "
     text += f"{_many(offloaded, 'operation')} offloaded"
     if offloaded:
-        text += f" ({_bytes(_sum(ranks, 'offloaded_bytes'))})"
+        text += f" ({'; '.join([_bytes(_sum(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
     text += f", {native} on the host"
     reasons = Counter(str(rank["reason"]) for rank in ranks if rank.get("reason"))
     if reasons:
@@ -58,6 +58,25 @@ def summary(ranks: list[dict]) -> str:
     if failed:
         text += f"; {failed} FAILED"
     return text + "."
+
+
+def by_collective(ranks: list[dict]) -> dict[str, Counter]:
+    """Per collective, under its nonblocking name, the sums of offloaded_count and native_count."""
+    sums: dict[str, Counter] = {}
+    for rank in ranks:
+        for name, counts in rank.get("collectives", {}).items():
+            sums.setdefault(name, Counter()).update(counts)
+    return sums
+
+
+def _most_offloaded(ranks: list[dict]) -> list[str]:
+    """ "12 ialltoall, 4 iallreduce" as the only element; none if nothing is known of it."""
+    counts = Counter({name: sums["offloaded_count"] for name, sums in by_collective(ranks).items()})
+    named = [f"{count} {name}" for name, count in counts.most_common(3) if count]
+    if not named:
+        return []
+    more = sum(1 for count in counts.values() if count) > len(named)
+    return [", ".join(named) + (", ..." if more else "")]
 
 
 def _sum(ranks: list[dict], name: str) -> int:

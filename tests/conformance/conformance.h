@@ -163,6 +163,7 @@ enum Operation {
 };
 static inline bool is_neighbor(enum Operation op) { return op >= kNeighbor_allgather && op <= kNeighbor_alltoallw; }
 static inline bool is_reduction(enum Operation op) { return op >= kReduce; }
+static inline bool is_typed(enum Operation op) { return op == kAlltoallw || op == kNeighbor_alltoallw; }
 static inline bool is_rooted(enum Operation op) { return (op >= kBcast && op <= kScatterv) || op == kReduce; }
 static inline bool may_be_in_place(enum Operation op) { return (op >= kGather && op <= kAlltoallw) || op >= kReduce; }
 

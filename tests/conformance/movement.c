@@ -14,8 +14,6 @@ static bool is_varying(enum Operation op) {
          op == kNeighbor_allgatherv || op == kNeighbor_alltoallv || op == kNeighbor_alltoallw;
 }
 
-static bool is_typed(enum Operation op) { return op == kAlltoallw || op == kNeighbor_alltoallw; }
-
 static int units_of(const Case* c, Data data) {
   if (!is_varying(c->op) || !data.any) return c->units;
   const int weight =

@@ -38,24 +38,39 @@ bool starts_may_differ(void) {
 #endif
 }
 
-const char* case_skip_reason(const Case* c) {
-  if (is_reduction(c->op) && strcmp(c->reduction->type.name, "REAL16") == 0)
-    return "both libraries combine REAL*16 as long double";
+static bool starts_with(const char* text, const char* start) { return strncmp(text, start, strlen(start)) == 0; }
+
+static const char* reduction_skip_reason(const Case* c) {
+  if (strcmp(c->reduction->type.name, "REAL16") == 0) return "both libraries combine REAL*16 as long double";
 #ifdef OPEN_MPI
   const bool order = strcmp(c->reduction->op_name, "min") == 0 || strcmp(c->reduction->op_name, "max") == 0;
-  if (is_reduction(c->op) && order && strcmp(c->reduction->type.name, "OFFSET") == 0)
-    return "MPI_OFFSET is compared as unsigned";
+  if (order && strcmp(c->reduction->type.name, "OFFSET") == 0) return "MPI_OFFSET is compared as unsigned";
 #else
+  const MPI_Aint bytes = c->units * c->reduction->type.bytes;
+  if (c->op == kReduce_scatter && c->in_place && bytes > 80000) return "aborts: a copy within the buffer overlaps";
+  if (c->op == kReduce && c->form == kBlocking && c->in_place && bytes > 2000) return "segmentation fault";
+#endif
+  return NULL;
+}
+
+const char* case_skip_reason(const Case* c) {
+  if (is_reduction(c->op)) return reduction_skip_reason(c);
+  const char *send = c->pair.send->name, *recv = c->pair.recv->name;
+#ifdef OPEN_MPI
+  const bool scattered = is_typed(c->op) || starts_with(send, "byte_i") || starts_with(recv, "byte_i");
+  if (starts_with(recv, "byte") && scattered && c->units * case_unit_bytes(c) > 40000)
+    return "a long message of a type with ranges of single bytes never arrives";
+  if (c->op == kAlltoallv && c->in_place && starts_with(recv, "long"))
+    return "some bytes of a type with long ranges are wrong";
+#else
+  (void)send;
   if (c->op == kAlltoallw && c->in_place) return "writes outside of the buffer";
   if (c->op == kNeighbor_alltoallw && strcmp(c->comm->name, "dist_graph") == 0)
     return "blocks arrive in the wrong place when a rank has more destinations than sources";
-  if (!is_reduction(c->op) && strncmp(c->pair.recv->name, "record", 6) == 0 && c->units > 500)
+  if (starts_with(recv, "record") && c->units > 200)
     return "a struct with gaps is unpacked wrongly when its message comes in pieces";
   if (c->form == kPersistent && (c->op == kGather || c->op == kScatter || c->op == kAllgather))
     return "only the first start works";
-  const MPI_Aint bytes = is_reduction(c->op) ? c->units * c->reduction->type.bytes : 0;
-  if (c->op == kReduce_scatter && c->in_place && bytes > 80000) return "aborts: a copy within the buffer overlaps";
-  if (c->op == kReduce && c->form == kBlocking && c->in_place && bytes > 2000) return "segmentation fault";
 #endif
   return NULL;
 }

@@ -7,165 +7,16 @@ Exit status: 0 right, 1 wrong (the reason is printed), 77 skipped.
 """
 
 import argparse
-import contextlib
 import glob
-import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
-SECONDS = 100
-# Open MPI of Debian 12 sums 8-bit types wrongly in vectors.
-OPENMPI_CURES = ["--mca", "op", "^avx"]
-
-
-class Wrong(Exception):
-    pass
-
-
-def check(condition, text):
-    if not condition:
-        raise Wrong(text)
-
-
-class Run:
-    """What a program did."""
-
-    def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
-
-    def warnings(self):
-        return [line for line in self.err.splitlines() if line.startswith("offpath ")]
-
-    def __str__(self):
-        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
-
-
-def end_group(process):
-    """Ends everything the process started: launchers leave their ranks behind when killed alone."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-class Setting:
-    def __init__(self, options):
-        self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
-        self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
-        os.chmod(self.folder, 0o700)
-        place = "tests/interpose/fake" if options.kind == "fake" else "lib"
-        self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
-
-    def program(self, name):
-        path = os.path.join(self.build, "tests/interpose", self.mpi, name)
-        if not os.path.exists(path):
-            print(f"{path} was not built")
-            sys.exit(77)
-        return path
-
-    def environment(self, changes):
-        base = {k: v for k, v in os.environ.items() if not k.startswith("OFFPATH_") and k != "LD_PRELOAD"}
-        base.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
-        return base, changes
-
-    def launch(self, command, ranks, changes, preload):
-        base, changes = self.environment(changes)
-        if preload:
-            changes["LD_PRELOAD"] = preload
-        if self.mpi == "none":
-            arguments = ["env", *[f"{k}={v}" for k, v in changes.items()], *command]
-        elif self.mpi == "openmpi":
-            arguments = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
-                         "--mca", "orte_abort_on_non_zero_status", "0", *OPENMPI_CURES, "-np", str(ranks)]
-            for name, value in changes.items():
-                arguments += ["-x", f"{name}={value}"]
-            arguments += command
-        else:
-            arguments = ["mpirun.mpich", "-np", str(ranks)]
-            for name, value in changes.items():
-                arguments += ["-genv", name, value]
-            arguments += command
-        out = open(f"{self.folder}/out", "w")
-        err = open(f"{self.folder}/err", "w")
-        with out, err:
-            return subprocess.Popen(arguments, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
-                                    start_new_session=True, cwd=self.folder)
-
-    def collect(self, process, seconds=SECONDS):
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            end_group(process)
-            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}")
-        return self.texts(process.returncode)
-
-    def texts(self, status):
-        with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
-            return Run(status, out.read(), err.read())
-
-    def run(self, command, ranks=4, preload=None, **changes):
-        process = self.launch(command, ranks, changes, preload)
-        try:
-            return self.collect(process)
-        finally:
-            end_group(process)
-
-    def native(self, name, *arguments, ranks=4, **changes):
-        return self.run([self.program(name), *arguments], ranks, None, **changes)
-
-    def offloaded(self, name, *arguments, ranks=4, **changes):
-        return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
-
-    def service_pids(self):
-        """The services of this test, known by its own runtime folder in their environment."""
-        found = []
-        for path in glob.glob("/proc/[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                with open(path, "rb") as file:
-                    if f"OFFPATH_RUNTIME_DIR={self.folder}".encode() not in file.read():
-                        continue
-                pid = path.split("/")[2]
-                with open(f"/proc/{pid}/comm") as file:
-                    if file.read().strip() == "offpathd":
-                        found.append(int(pid))
-        return found
-
-    def close(self):
-        for pid in self.service_pids():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def same(native, other):
-    check(native.out == other.out and native.status == other.status,
-          f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}")
-
-
-def statistics(path):
-    with open(path) as file:
-        return [json.loads(line) for line in file]
-
-
-def compare(setting, name, *arguments, ranks=4, all_native=False, **changes):
-    native = setting.native(name, *arguments, ranks=ranks)
-    check(native.status == 0, f"the native run failed: {native}")
-    stats = f"{setting.folder}/stats.json"
-    other = setting.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
-    same(native, other)
-    check(not other.warnings(), f"unexpected messages: {other}")
-    for line in statistics(stats):
-        check(all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
-              f"nothing was offloaded: {line}")
-        check(line["completed_count"] == line["offloaded_count"], f"not all completed: {line}")
-    return other
+import losses
+from setting import FORCED, Setting, Wrong, check, compare, same, statistics
 
 
 def exchange(s):
@@ -372,81 +223,6 @@ def refused_attach(s):
     check(len(other.warnings()) == 1 and "rank 2" in other.err, str(other))
 
 
-def lost(s, lose, *arguments, failed=None):
-    other = s.offloaded("lost", *(arguments or ("idle",)), OFFPATH_FAKE_LOSE=lose)
-    check(other.status == 0 and "after the loss: ok" in other.out, str(other))
-    check("unexpected tag" not in other.err, f"words were left over: {other}")
-    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", other.out)
-    check(failed is None or int(counts[1]) == failed, str(other))
-
-
-def lost_idle(s):
-    if s.kind == "real":
-        kill_service(s, "idle", failed=0)
-        return
-    # The service dies with the ninth operation, of which it has begun none since the eighth: nothing is lost.
-    lost(s, "1:9:8", failed=0)
-    lost(s, "0:16:8", failed=0)
-    lost(s, "0:9:8,1:9:8,2:9:8,3:9:8", failed=0)
-
-
-def lost_begun(s):
-    # Two operations were begun, the rest can be done again.
-    lost(s, "1:12:10", "idle")
-    lost(s, "3:16:16", "idle")
-
-
-def lost_twice(s):
-    lost(s, "0:12:10,1:13:11")
-    lost(s, "0:12:8,3:16:12")
-
-
-def lost_in_place(s):
-    lost(s, "1:9:8", "idle", "in_place", failed=0)
-    lost(s, "0:12:10,1:13:11", "idle", "in_place")
-
-
-def lost_kinds(s):
-    for kind in ("allreduce", "bcast", "neighbor"):
-        lost(s, "1:9:8", "idle", kind, failed=0)
-        lost(s, "2:12:10", "idle", kind)
-
-
-def lost_persistent(s):
-    # Each has a team of its own, and starts the second of three operations.
-    lost(s, "1:2:1", "idle", "persistent", failed=0)
-    lost(s, "0:2:2", "idle", "persistent")
-
-
-def kill_service(s, mode, failed=None):
-    ready, go = f"{s.folder}/ready", f"{s.folder}/go"
-    changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1"}
-    process = s.launch([s.program("lost"), mode], 4, changes, s.library)
-    try:
-        deadline = time.monotonic() + 60
-        while not os.path.exists(ready):
-            check(time.monotonic() < deadline and process.poll() is None, f"not ready: {s.texts(process.poll())}")
-            time.sleep(0.002)
-        pids = s.service_pids()
-        check(len(pids) == 1, f"expected one service, found {pids}")
-        os.kill(pids[0], signal.SIGKILL)
-        while pids[0] in s.service_pids():
-            time.sleep(0.002)
-        with open(go, "w"):
-            pass
-        result = s.collect(process)
-    finally:
-        end_group(process)
-    check(result.status == 0 and "after the loss: ok" in result.out, str(result))
-    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)
-    check(failed is None or int(counts[1]) == failed, str(result))
-    check(len(result.warnings()) == 1, f"not exactly one warning: {result}")
-
-
-def lost_busy(s):
-    kill_service(s, "busy")
-
-
 def without_mpi(s):
     for command in (["ls", "/"], [sys.executable, "-c", "print(sum(range(10)))"], ["sh", "-c", "exit 7"]):
         native = s.run(command, 1)
@@ -483,9 +259,8 @@ CASES = {
     "statistics": report_statistics,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                neighbors, types, persistent, no_service, switched_off, no_backend, one_process,
-                               no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, lost_idle,
-                               lost_begun, lost_twice, lost_in_place, lost_kinds, lost_persistent, lost_busy, symbols,
-                               without_mpi)},
+                               no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
+                               without_mpi, *losses.CASES)},
 }
 
 

@@ -19,7 +19,7 @@ static const struct {
   int function;
 } symbols[] = {
 #define OFFPATH_MPI_FUNCTION(name) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
-#define OFFPATH_MPI_PERSISTENT(name) OFFPATH_MPI_FUNCTION(name) {"PMPIX_" #name, OFFPATH_FUNCTION_##name},
+#define OFFPATH_MPI_PERSISTENT(name) OFFPATH_MPI_FUNCTION(name){"PMPIX_" #name, OFFPATH_FUNCTION_##name},
 #include "../functions.def"
 };
 

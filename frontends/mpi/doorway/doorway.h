@@ -2,7 +2,8 @@
  *
  * The doorway: exports MPI_X and PMPI_X for every X of functions.def, and MPIX_X and PMPIX_X for the persistent
  * collectives, as a jump through a table (trampolines.S). All entries first point to the resolver, which the first call
- * of any of them runs, on whichever thread and however early. It has no constructor: a program that never calls MPI is not touched.
+ * of any of them runs, on whichever thread and however early. It has no constructor: a program that never calls MPI is
+ * not touched.
  *
  *   MPI_X   another preloaded tool's MPI_X where there is one behind us, else as PMPI_X
  *   PMPI_X  the back end's handler, or the native function when Offpath is off

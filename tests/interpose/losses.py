@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases in which a service is lost: at an exact operation of the fake client, or killed for real."""
+
+import os
+import re
+import signal
+import time
+
+from setting import FORCED, check, end_group
+
+
+def lost(s, lose, *arguments, failed=None):
+    other = s.offloaded("lost", *(arguments or ("idle",)), OFFPATH_FAKE_LOSE=lose)
+    check(other.status == 0 and "after the loss: ok" in other.out, str(other))
+    check("unexpected tag" not in other.err, f"words were left over: {other}")
+    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", other.out)
+    check(failed is None or int(counts[1]) == failed, str(other))
+
+
+def lost_idle(s):
+    if s.kind == "real":
+        kill_service(s, "idle", failed=0)
+        return
+    # The service dies with the ninth operation, of which it has begun none since the eighth: nothing is lost.
+    lost(s, "1:9:8", failed=0)
+    lost(s, "0:16:8", failed=0)
+    lost(s, "0:9:8,1:9:8,2:9:8,3:9:8", failed=0)
+
+
+def lost_begun(s):
+    # Two operations were begun, the rest can be done again.
+    lost(s, "1:12:10", "idle")
+    lost(s, "3:16:16", "idle")
+
+
+def lost_twice(s):
+    lost(s, "0:12:10,1:13:11")
+    lost(s, "0:12:8,3:16:12")
+
+
+def lost_in_place(s):
+    lost(s, "1:9:8", "idle", "in_place", failed=0)
+    lost(s, "0:12:10,1:13:11", "idle", "in_place")
+
+
+def lost_kinds(s):
+    for kind in ("allreduce", "bcast", "neighbor"):
+        lost(s, "1:9:8", "idle", kind, failed=0)
+        lost(s, "2:12:10", "idle", kind)
+
+
+def lost_persistent(s):
+    # Each has a team of its own, and starts the second of three operations.
+    lost(s, "1:2:1", "idle", "persistent", failed=0)
+    lost(s, "0:2:2", "idle", "persistent")
+
+
+def kill_service(s, mode, failed=None):
+    ready, go = f"{s.folder}/ready", f"{s.folder}/go"
+    changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1"}
+    process = s.launch([s.program("lost"), mode], 4, changes, s.library)
+    try:
+        deadline = time.monotonic() + 60
+        while not os.path.exists(ready):
+            check(time.monotonic() < deadline and process.poll() is None, f"not ready: {s.texts(process.poll())}")
+            time.sleep(0.002)
+        pids = s.service_pids()
+        check(len(pids) == 1, f"expected one service, found {pids}")
+        os.kill(pids[0], signal.SIGKILL)
+        while pids[0] in s.service_pids():
+            time.sleep(0.002)
+        with open(go, "w"):
+            pass
+        result = s.collect(process)
+    finally:
+        end_group(process)
+    check(result.status == 0 and "after the loss: ok" in result.out, str(result))
+    counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)
+    check(failed is None or int(counts[1]) == failed, str(result))
+    check(len(result.warnings()) == 1, f"not exactly one warning: {result}")
+
+
+def lost_busy(s):
+    kill_service(s, "busy")
+
+
+CASES = (lost_idle, lost_begun, lost_twice, lost_in_place, lost_kinds, lost_persistent, lost_busy)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the interposition tests run an MPI program, natively and under the preload, and compare what it did."""
+
+import contextlib
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
+SECONDS = 100
+# Open MPI of Debian 12 sums 8-bit types wrongly in vectors.
+OPENMPI_CURES = ["--mca", "op", "^avx"]
+
+
+class Wrong(Exception):
+    pass
+
+
+def check(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+class Run:
+    """What a program did."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def warnings(self):
+        return [line for line in self.err.splitlines() if line.startswith("offpath ")]
+
+    def __str__(self):
+        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def end_group(process):
+    """Ends everything the process started: launchers leave their ranks behind when killed alone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+class Setting:
+    def __init__(self, options):
+        self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
+        self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
+        os.chmod(self.folder, 0o700)
+        place = "tests/interpose/fake" if options.kind == "fake" else "lib"
+        self.library = os.path.join(self.build, place, "liboffpath_mpi.so")
+
+    def program(self, name):
+        path = os.path.join(self.build, "tests/interpose", self.mpi, name)
+        if not os.path.exists(path):
+            print(f"{path} was not built")
+            sys.exit(77)
+        return path
+
+    def environment(self, changes):
+        base = {k: v for k, v in os.environ.items() if not k.startswith("OFFPATH_") and k != "LD_PRELOAD"}
+        base.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
+        return base, changes
+
+    def launch(self, command, ranks, changes, preload):
+        base, changes = self.environment(changes)
+        if preload:
+            changes["LD_PRELOAD"] = preload
+        if self.mpi == "none":
+            arguments = ["env", *[f"{k}={v}" for k, v in changes.items()], *command]
+        elif self.mpi == "openmpi":
+            arguments = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+                         "--mca", "orte_abort_on_non_zero_status", "0", *OPENMPI_CURES, "-np", str(ranks)]
+            for name, value in changes.items():
+                arguments += ["-x", f"{name}={value}"]
+            arguments += command
+        else:
+            arguments = ["mpirun.mpich", "-np", str(ranks)]
+            for name, value in changes.items():
+                arguments += ["-genv", name, value]
+            arguments += command
+        out = open(f"{self.folder}/out", "w")
+        err = open(f"{self.folder}/err", "w")
+        with out, err:
+            return subprocess.Popen(arguments, stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
+                                    start_new_session=True, cwd=self.folder)
+
+    def collect(self, process, seconds=SECONDS):
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}")
+        return self.texts(process.returncode)
+
+    def texts(self, status):
+        with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
+            return Run(status, out.read(), err.read())
+
+    def run(self, command, ranks=4, preload=None, **changes):
+        process = self.launch(command, ranks, changes, preload)
+        try:
+            return self.collect(process)
+        finally:
+            end_group(process)
+
+    def native(self, name, *arguments, ranks=4, **changes):
+        return self.run([self.program(name), *arguments], ranks, None, **changes)
+
+    def offloaded(self, name, *arguments, ranks=4, **changes):
+        return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
+
+    def service_pids(self):
+        """The services of this test, known by its own runtime folder in their environment."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                with open(path, "rb") as file:
+                    if f"OFFPATH_RUNTIME_DIR={self.folder}".encode() not in file.read():
+                        continue
+                pid = path.split("/")[2]
+                with open(f"/proc/{pid}/comm") as file:
+                    if file.read().strip() == "offpathd":
+                        found.append(int(pid))
+        return found
+
+    def close(self):
+        for pid in self.service_pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def same(native, other):
+    check(native.out == other.out and native.status == other.status,
+          f"the preloaded run differs\n=== native: {native}\n=== preloaded: {other}")
+
+
+def statistics(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def compare(setting, name, *arguments, ranks=4, all_native=False, **changes):
+    native = setting.native(name, *arguments, ranks=ranks)
+    check(native.status == 0, f"the native run failed: {native}")
+    stats = f"{setting.folder}/stats.json"
+    other = setting.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    same(native, other)
+    check(not other.warnings(), f"unexpected messages: {other}")
+    for line in statistics(stats):
+        check(all_native or (line["enabled"] and line["offloaded_count"] > 0 and line["failed_count"] == 0),
+              f"nothing was offloaded: {line}")
+        check(line["completed_count"] == line["offloaded_count"], f"not all completed: {line}")
+    return other
