@@ -95,7 +95,7 @@ class Engine : public fabric::Receiver {
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
   // happened; if not, nothing will before the next message or call.
   bool progress();
-  // Whether at least this much of some block is still to be sent or received over the fabric.
+  // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
   // Bytes of blocks sent and received over the fabric so far.
   uint64_t moved_bytes() const;

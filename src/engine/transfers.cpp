@@ -33,13 +33,14 @@ void Engine::State::give_back(Chunk* chunk) {
 uint64_t Engine::moved_bytes() const { return state_->moved_bytes; }
 
 bool Engine::expects(uint64_t bytes) const {
-  for (const auto& [id, stream] : state_->streams) {
-    if (stream.bytes - stream.offset >= bytes) return true;
-  }
+  uint64_t out = 0;
+  for (const auto& [id, stream] : state_->streams) out += stream.bytes - stream.offset;
+  if (out >= bytes) return true;
+  uint64_t in = 0;
   for (const auto& [id, pull] : state_->pulls) {
-    if (pull.total != UINT64_MAX && pull.total - pull.placed >= bytes) return true;
+    if (pull.total != UINT64_MAX) in += pull.total - pull.placed;
   }
-  return false;
+  return in >= bytes;
 }
 
 // ---- sending --------------------------------------------------------------------------------------------------

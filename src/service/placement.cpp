@@ -3,12 +3,40 @@
 
 #include <hwloc.h>
 
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <mutex>
 
 namespace offpath::service {
 
 using base::Status;
+
+namespace {
+// As the kernel's header has it, which may not be included together with <sched.h>.
+struct SchedulerAttributes {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime_ns;
+  uint64_t deadline_ns;
+  uint64_t period_ns;
+};
+constexpr uint64_t kShortSliceNs = 100000;  // the least that the kernel grants
+}  // namespace
+
+void ask_for_short_slices() {
+  SchedulerAttributes attributes{};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) return;
+  attributes.size = sizeof(attributes);
+  attributes.runtime_ns = kShortSliceNs;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
 
 Status bind_this_thread(const std::string& cores) {
   if (cores.empty()) return {};

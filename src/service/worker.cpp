@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
-constexpr uint64_t kLongBlockBytes = 256 << 10;
-constexpr uint64_t kWorthwhileBytes = 128 << 10;
+constexpr uint64_t kLongTransferBytes = 512 << 10;
+constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
@@ -61,6 +61,7 @@ base::Status Worker::start() {
   thread_ = std::thread([this, &bound] {
     const base::Status status = bind_this_thread(options_.cores);
     const bool go = status.ok();
+    ask_for_short_slices();
     bound.set_value(status);
     if (go) loop();
   });
@@ -166,7 +167,7 @@ void Worker::sleep() {
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as
 // long as it takes for a worthwhile amount to come at the present rate. False: not now, wait for the next event.
 bool Worker::nap() {
-  if (options_.coalesce.count() == 0 || !engine_->expects(kLongBlockBytes)) return false;
+  if (options_.coalesce.count() == 0 || !engine_->expects(kLongTransferBytes)) return false;
   const uint64_t moved = engine_->moved_bytes() - std::exchange(moved_before_nap_, engine_->moved_bytes());
   if (moved < kWorthwhileBytes / 2) nap_ = std::min(nap_ * 2, options_.coalesce);
   if (moved > kWorthwhileBytes * 2) nap_ /= 2;

@@ -21,7 +21,7 @@ class Worker : public engine::Observer {
   struct Options {
     std::string cores;
     std::chrono::nanoseconds spin{0};
-    // While long blocks are under way the fabric is looked at when some 128 KiB have come, at least this often; 0: at
+    // While much is under way the fabric is looked at when some 256 KiB have come, at least this often; 0: at
     // every event.
     std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
