@@ -207,9 +207,9 @@ typedef enum offpath_collective_kind {
   OFFPATH_SCAN = 8,           /* 1 send block, 1 receive block */
   OFFPATH_EXSCAN = 9          /* the same; member 0's receive block is not touched */
 } offpath_collective_kind_t;
-/* Reductions: blocks contiguous; members are combined in rank order up to associativity and the bracketing depends on
- * team, algorithm and size alone, so results are the same run to run and on all members. The receive block may be the
- * send block (for REDUCE_SCATTER: may begin there). */
+/* Reductions: blocks contiguous. All operators commute; in which order and bracketing members are combined depends on
+ * team, algorithm, root and size alone, so results are the same run to run and, where all get one, on all members. The
+ * receive block may be the send block (for REDUCE_SCATTER: may begin there). */
 
 /* How; all members name the same. DEFAULT lets the library choose by kind, size and nodes. What a kind does not know
  * counts as DEFAULT. */
