@@ -109,6 +109,21 @@ def neighbors(s):
         os.unlink(f"{s.folder}/stats.json")
 
 
+def pairs(s):
+    policy = {"OFFPATH_POLICY": "*:4K-inf:dpu"}
+    for ranks in (2, 3, 4):
+        compare(s, "pairs", ranks=ranks, **policy)
+        lines = statistics(f"{s.folder}/stats.json")
+        check(any(line["collectives"]["ialltoallv"]["native_count"] > 0 for line in lines), "no rank had short ones only")
+        os.unlink(f"{s.folder}/stats.json")
+    compare(s, "pairs", OFFPATH_FAKE_DEPTH="2", **policy)
+    other = s.offloaded("pairs", "persistent", **policy)
+    check(other.status == 0 and "persistent: ok" in other.out, str(other))
+    # Which edge meets which, where all go natively.
+    for ranks in (2, 4):
+        compare(s, "neighbors", ranks=ranks, all_native=True, OFFPATH_POLICY="*:64-inf:dpu")
+
+
 def types(s):
     compare(s, "types", ranks=3)
     calls(statistics(f"{s.folder}/stats.json"))
@@ -258,7 +273,7 @@ CASES = {
     "dlopen_global": lambda s: dlopen(s, "global"),
     "statistics": report_statistics,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
-                               neighbors, types, persistent, no_service, switched_off, no_backend, one_process,
+                               neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
                                without_mpi, *losses.CASES)},
 }

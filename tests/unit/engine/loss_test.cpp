@@ -83,24 +83,13 @@ TEST_F(Loss, NobodyWaitsForASurvivorThatMayNotBeginAnyMore) {
   for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
   cluster.settle();
   engine::Graph graph;
-  graph.exports.push_back({1, 0, {engine::Place::user(0, address_of(send[0].data()))}, kBytes});
+  graph.offer(1, 0, engine::client_place(address_of(send[0].data())), kBytes);
   cluster.engine_of(0).post(team[0], 1, std::move(graph), 1);
   cluster.settle();
   EXPECT_FALSE(cluster.outcome(0, 1).has_value());
   cluster.cut_node(3);
   cluster.settle();
   EXPECT_EQ(cluster.outcome(0, 1), OFFPATH_ERR_NOT_STARTED);
-}
-
-TEST_F(Loss, SequencesMayHaveGaps) {
-  post(0, 2), post(1, 5);  // each waits for the others, who skip neither
-  post(2, 2), post(3, 2), post(1, 7), post(2, 7);
-  cluster.settle();
-  EXPECT_FALSE(cluster.outcome(0, 2).has_value());
-  cluster.cut_node(3);
-  cluster.settle();
-  for (const auto& [rank, sequence] : {std::pair{0U, 2U}, {1U, 5U}, {1U, 7U}, {2U, 2U}, {2U, 7U}})
-    EXPECT_TRUE(cluster.outcome(rank, sequence).has_value()) << rank << " " << sequence;
 }
 
 TEST_F(Loss, OfAProcessFailsItsPeersAndLaterOperations) {
