@@ -96,7 +96,7 @@ class Team {
   bool own_lost_ = false;
   std::deque<Operation*> operations_;  // unfinished ones, in order of sequence
   uint64_t next_sequence_ = 0;
-  uint64_t ended_through_ = 0;    // one more than the highest sequence that ended at the service by itself
+  uint64_t ended_through_ = 0;     // one more than the highest sequence that ended at the service by itself
   uint64_t service_sequence_ = 0;  // of the next operation, as the service's team counts
   uint32_t shares_ = 0;            // operations that have not ended at the service
   uint32_t rounds_ = 0;

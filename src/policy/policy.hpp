@@ -58,9 +58,9 @@ inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 struct Row {
   Collective collective;
   Path path;
-  uint32_t min_nodes;   // nodes the team must at least live on
-  uint64_t from_bytes;  // first size the row is for (see choose)
-  uint64_t to_bytes;    // first size it is no longer for; kUnlimitedBytes: none
+  uint32_t min_nodes;                                         // nodes the team must at least live on
+  uint64_t from_bytes;                                        // first size the row is for (see choose)
+  uint64_t to_bytes;                                          // first size it is no longer for; kUnlimitedBytes: none
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;  // on the DPU
 };
 

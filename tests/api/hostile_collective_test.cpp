@@ -30,8 +30,8 @@ TEST(HostileClient, SequencesOutOfOrder) {
     uint32_t index = 1;
     // Gaps are allowed, steps back are not, nor numbers that the services use otherwise.
     constexpr uint64_t kLast = kMaxSequence - 1;
-    for (const uint64_t sequence : {uint64_t{0}, uint64_t{7}, uint64_t{0}, uint64_t{7}, uint64_t{3}, UINT64_MAX, kLast + 1,
-                                    kLast, kLast, kLast + 1, UINT64_MAX - 1, uint64_t{0}, uint64_t{8}}) {
+    for (const uint64_t sequence : {uint64_t{0}, uint64_t{7}, uint64_t{0}, uint64_t{7}, uint64_t{3}, UINT64_MAX,
+                                    kLast + 1, kLast, kLast, kLast + 1, UINT64_MAX - 1, uint64_t{0}, uint64_t{8}}) {
       segment.slot(index).sequence = sequence;
       write_record(segment, index, good_exchange());
       post_slot(segment, index, OpKind::collective, socket);

@@ -110,15 +110,18 @@ def neighbors(s):
 
 
 def pairs(s):
-    policy = {"OFFPATH_POLICY": "*:4K-inf:dpu"}
-    for ranks in (2, 3, 4):
-        compare(s, "pairs", ranks=ranks, **policy)
-        lines = statistics(f"{s.folder}/stats.json")
-        check(any(line["collectives"]["ialltoallv"]["native_count"] > 0 for line in lines), "no rank had short ones only")
-        os.unlink(f"{s.folder}/stats.json")
-    compare(s, "pairs", OFFPATH_FAKE_DEPTH="2", **policy)
-    other = s.offloaded("pairs", "persistent", **policy)
-    check(other.status == 0 and "persistent: ok" in other.out, str(other))
+    # Not compared: Open MPI 4's own in-place Ialltoallv is wrong with several under way.
+    stats = f"{s.folder}/stats.json"
+    for ranks, depth in ((2, "16"), (3, "16"), (4, "16"), (4, "2")):
+        other = s.offloaded("pairs", "persistent", ranks=ranks, OFFPATH_FAKE_DEPTH=depth,
+                            OFFPATH_POLICY="*:4K-inf:dpu", OFFPATH_STATS_FILE=stats)
+        check(other.status == 0 and "persistent: ok" in other.out and not other.warnings(), str(other))
+        lines = statistics(stats)
+        calls_of = [line["collectives"]["ialltoallv"] for line in lines]
+        check(all(each["offloaded_count"] > 0 for each in calls_of), f"not offloaded: {calls_of}")
+        check(ranks == 2 or any(each["native_count"] > 0 for each in calls_of), f"all had long blocks: {calls_of}")
+        check(all(line["completed_count"] == line["offloaded_count"] for line in lines), f"not all completed: {lines}")
+        os.unlink(stats)
     # Which edge meets which, where all go natively.
     for ranks in (2, 4):
         compare(s, "neighbors", ranks=ranks, all_native=True, OFFPATH_POLICY="*:64-inf:dpu")

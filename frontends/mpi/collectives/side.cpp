@@ -161,8 +161,8 @@ void Side::send(Share share, const std::byte* staging, int tag, MPI_Comm comm, N
     const auto peer = static_cast<int>(block.peer);
     requests->start([&](MPI_Request* request) {
       if (stages_all_) return send_bytes(staged, block.elements, type->size_bytes, peer, tag, comm, request);
-      return native.Isend(reinterpret_cast<const void*>(block.address), static_cast<int>(block.elements),
-                          type.handle(), peer, tag, comm, request);
+      return native.Isend(reinterpret_cast<const void*>(block.address), static_cast<int>(block.elements), type.handle(),
+                          peer, tag, comm, request);
     });
   }
 }

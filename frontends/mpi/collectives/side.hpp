@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side (send or receive) of an offloaded call: blocks of user memory, as the service gets them, or, for an irregular
-// collective, its share of them; the other share goes natively, as a message per block. What the service cannot work on
-// in place (short ranges) goes through staging memory, one part of it per block.
+// One side (send or receive) of an offloaded call: blocks of user memory, as the service gets them, or, for an
+// irregular collective, its share of them; the other share goes natively, as a message per block. What the service
+// cannot work on in place (short ranges) goes through staging memory, one part of it per block.
 //
 // Threads: built by one thread, constant afterwards.
 #pragma once

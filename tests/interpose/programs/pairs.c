@@ -55,7 +55,8 @@ static int right(const Exchange* e) {
       int expected = -1;
       if (gets && i % step == 0 && at < e->counts[b]) expected = value_of(peer, rank, at, e->id);
       if (e->recv[b * STRIDE + i] != expected) {
-        fprintf(stderr, "rank %d, kind %d, operation %d: block %d from %d is wrong at %d\n", rank, e->kind, e->id, b, peer, i);
+        fprintf(stderr, "rank %d, kind %d, operation %d: block %d from %d is wrong at %d\n", rank, e->kind, e->id, b,
+                peer, i);
         return 0;
       }
     }
@@ -65,7 +66,8 @@ static int right(const Exchange* e) {
 
 static void describe(Exchange* e, int kind, int id) {
   e->kind = kind, e->id = id, e->blocks = kind == NEIGHBORS ? 2 * size : size;
-  e->send = malloc(sizeof(int) * STRIDE * (size_t)e->blocks), e->recv = malloc(sizeof(int) * STRIDE * (size_t)e->blocks);
+  e->send = malloc(sizeof(int) * STRIDE * (size_t)e->blocks),
+  e->recv = malloc(sizeof(int) * STRIDE * (size_t)e->blocks);
   for (int b = 0; b < e->blocks; ++b) { /* a neighbourhood has two edges between any two */
     e->peers[b] = b % size, e->counts[b] = amount(rank, b % size, id), e->displs[b] = b * STRIDE;
     if (kind == ALLTOALLW) e->displs[b] *= (int)sizeof(int);
@@ -89,13 +91,16 @@ static void post(Exchange* e) {
       MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, e->recv, e->counts, e->displs, MPI_INT, comm, r);
       break;
     case GATHERV:
-      MPI_Igatherv(e->send + root * STRIDE, e->counts[root], MPI_INT, e->recv, e->counts, e->displs, MPI_INT, root, comm, r);
+      MPI_Igatherv(e->send + root * STRIDE, e->counts[root], MPI_INT, e->recv, e->counts, e->displs, MPI_INT, root,
+                   comm, r);
       break;
     case SCATTERV:
-      MPI_Iscatterv(e->send, e->counts, e->displs, MPI_INT, e->recv + root * STRIDE, e->counts[root], MPI_INT, root, comm, r);
+      MPI_Iscatterv(e->send, e->counts, e->displs, MPI_INT, e->recv + root * STRIDE, e->counts[root], MPI_INT, root,
+                    comm, r);
       break;
     default:
-      MPI_Ineighbor_alltoallw(e->send, e->counts, e->addresses, e->types, e->recv, e->counts, e->addresses, e->types, graph, r);
+      MPI_Ineighbor_alltoallw(e->send, e->counts, e->addresses, e->types, e->recv, e->counts, e->addresses, e->types,
+                              graph, r);
   }
 }
 
@@ -151,11 +156,13 @@ static int persistent(void) {
   for (int k = 0; k < MANY; ++k) {
     describe(&e[k], k % 2 == 0 ? ALLTOALLV : ALLTOALLW, k + 1);
     if (k % 2 == 0)
-      INIT_OF(Alltoallv)(e[k].send, e[k].counts, e[k].displs, MPI_INT, e[k].recv, e[k].counts, e[k].displs, MPI_INT, comm,
-                         MPI_INFO_NULL, &requests[k]);
+      INIT_OF(Alltoallv)
+      (e[k].send, e[k].counts, e[k].displs, MPI_INT, e[k].recv, e[k].counts, e[k].displs, MPI_INT, comm, MPI_INFO_NULL,
+       &requests[k]);
     else
-      INIT_OF(Alltoallw)(e[k].send, e[k].counts, e[k].displs, e[k].types, e[k].recv, e[k].counts, e[k].displs, e[k].types,
-                         comm, MPI_INFO_NULL, &requests[k]);
+      INIT_OF(Alltoallw)
+      (e[k].send, e[k].counts, e[k].displs, e[k].types, e[k].recv, e[k].counts, e[k].displs, e[k].types, comm,
+       MPI_INFO_NULL, &requests[k]);
   }
   for (int round = 0; round < 10; ++round) {
     for (int k = 0; k < MANY; ++k) fill(&e[k]);
@@ -187,8 +194,8 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   int neighbors[MAX], weights[MAX];
   for (int b = 0; b < 2 * size; ++b) neighbors[b] = b % size, weights[b] = 1;
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * size, neighbors, weights, 2 * size, neighbors, weights, MPI_INFO_NULL,
-                                 0, &graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * size, neighbors, weights, 2 * size, neighbors, weights,
+                                 MPI_INFO_NULL, 0, &graph);
   for (int kind = 0; kind < KINDS; ++kind) report(names[kind], one_by_one(kind));
   for (int round = 0; round < 4; ++round) report("many at once", many(round));
   if (argc > 1) { /* what MPI does not allow, or not every library can */
