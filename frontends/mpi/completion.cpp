@@ -14,6 +14,13 @@ namespace {
 // Nothing of ours anywhere: two loads, then the native function.
 bool nothing_to_do() { return (!engine.needs_attention() && persistents.empty()) || Inside::here(); }
 
+void pause(Waiter& waiter, const OwnRequests& own) {
+  if (own.any_at_service())
+    waiter.pause();
+  else
+    waiter.poll();
+}
+
 void wait_for(const OwnRequests& own, Beside beside) {
   if (own.all_finished()) return;
   const WaitTimer timer;
@@ -21,7 +28,7 @@ void wait_for(const OwnRequests& own, Beside beside) {
   for (;;) {
     engine.progress();
     if (own.all_finished()) return;
-    waiter.pause();
+    pause(waiter, own);
   }
 }
 
@@ -100,7 +107,7 @@ int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
     if (code != MPI_SUCCESS || done != 0) {
       return report_one(code, code == MPI_SUCCESS && *index != MPI_UNDEFINED ? own.failed_at(*index) : nullptr, status);
     }
-    waiter.pause();
+    pause(waiter, own);
     engine.progress();
   }
 }
@@ -115,7 +122,7 @@ int Waitsome(int count, MPI_Request requests[], int* out_count, int indices[], M
   for (;;) {
     const int code = own.settle(native.Testsome(count, own.natives(), out_count, indices, statuses));
     if (code != MPI_SUCCESS || *out_count != 0) return report_some(code, own, out_count, indices, statuses);
-    waiter.pause();
+    pause(waiter, own);
     engine.progress();
   }
 }

@@ -2,13 +2,11 @@
 #include "cut.hpp"
 
 #include "native.hpp"
+#include "tags.hpp"
 
 #include <algorithm>
 
 namespace offpath::mpi {
-namespace {
-constexpr int kWordTag = 1;
-}  // namespace
 
 void Cut::combine(const Word& word) {
   combined_.begun = std::max(combined_.begun, word.begun);

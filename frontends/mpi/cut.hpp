@@ -3,9 +3,9 @@
 //
 // Every rank says one word to every other, once it knows of the loss (from its service, or from another's word): how
 // many of its operations must not be done again, because its service is the lost one and had begun them, or because
-// they were completed. The words are sent once and never changed, so all ranks decide from the same ones: the cut is
-// the largest number said. Operations below it that are not done are errors; those from the cut on are issued natively
-// by all ranks, also where a living service still finishes one after the word was said.
+// they ended there. The words are sent once and never changed, so all ranks decide from the same ones: the cut is the
+// largest number said. Operations below it that are not done are errors; those from the cut on are issued natively by
+// all ranks that have a part in them, also where a living service still finishes one after the word was said.
 // A rank that waits for the words longer than the configured time gives up and says so: all ranks then fail what is
 // left. Words are small eager messages on the shadow communicator: saying one never waits for anybody.
 //

@@ -33,16 +33,16 @@ void Engine::release(Operation& operation) {
   delete &operation;
 }
 
-Team::Route Engine::route(Team& team) {
+Team::Route Engine::route(Team& team, const Call& call) {
   std::lock_guard lock(mutex_);
-  return team.route();
+  return team.route(call);
 }
 
 Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_Request* request, int* code) {
   const Inside inside;
   std::lock_guard lock(mutex_);
-  const Team::Route route = team.route();
-  if (route != Team::Route::service) return route;
+  const Team::Route route = team.route(*prepared->call);
+  if (route != Team::Route::team) return route;
   active_.reserve(active_.size() + 1);
   Operation& operation = *prepared;
   *code = native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
@@ -68,23 +68,27 @@ void Engine::count_native(policy::Collective collective) {
   counters_.collectives[static_cast<size_t>(collective)].native_count.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Engine::finish(Operation& operation, int error) {
-  bool written = false;
+void Engine::end(Operation& operation, int error) {
   if (operation.op != nullptr) {
-    // The ranks gave up on it, but a service may still write: staging memory must outlive us.
-    written = offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS;
+    // The ranks may have given up on it while a service still writes: staging memory must outlive us.
+    if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) operation.abandon_staging();
     offpath_op_free(operation.op);
     operation.op = nullptr;
     --posted_count_;
   }
-  operation.release(written);
-  operation.state = OperationState::finished;
+  operation.state = OperationState::ended;
   operation.error = error;
+  operation.natively.store(true, std::memory_order_release);
 }
 
 void Engine::complete(Operation& operation) {
-  auto& counter = operation.error == MPI_SUCCESS ? counters_.completed_count : counters_.failed_count;
-  counter.fetch_add(1, std::memory_order_relaxed);
+  if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
+  if (operation.call->uses_service()) {
+    auto& counter = operation.error == MPI_SUCCESS ? counters_.completed_count : counters_.failed_count;
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  operation.state = OperationState::finished;
+  operation.release();
   if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
   operation.finished.store(true, std::memory_order_release);
   native.Grequest_complete(operation.request);

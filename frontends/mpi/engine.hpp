@@ -41,10 +41,10 @@ class Engine {
   bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
 
   // Hands an operation to its team and gives the application its request. Where the team says otherwise nothing is
-  // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason.
+  // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
   Team::Route submit(Team& team, std::unique_ptr<Operation> operation, MPI_Request* request, int* code);
   // As submit would answer now; to spare the preparation.
-  Team::Route route(Team& team);
+  Team::Route route(Team& team, const Call& call);
 
   // Moves everything on; also native communication. Never waits.
   void progress();
@@ -77,11 +77,12 @@ class Engine {
   // The communicators that have a team, for their attributes to be removed.
   std::vector<MPI_Comm> communicators();
 
-  // For Team, under the lock.
-  void finish(Operation& operation, int error);
+  // For Team, under the lock. end: its share at the service; complete: all of it.
+  void end(Operation& operation, int error);
   void complete(Operation& operation);
   void count_posted(const Operation& operation);
   void count_native(policy::Collective collective);
+  // At the service.
   uint64_t posted_count() const { return posted_count_; }
   Errors& errors() { return errors_; }
   EngineCounters& counters() { return counters_; }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.hpp"
 
+#include "tags.hpp"
+
 namespace offpath::mpi {
 
 int Operation::prepare(MPI_Comm comm) {
+  natives.reserve(call->pairwise ? call->send.blocks() + call->recv.blocks() : 1);
   if (call->send.staged() && !send_staging.take(call->send.staging_bytes())) return MPI_ERR_NO_MEM;
   if (call->recv.staged() && !recv_staging.take(call->recv.staging_bytes())) return MPI_ERR_NO_MEM;
   return call->send.pack_into(send_staging.get(), comm);
@@ -33,19 +36,31 @@ offpath_status_t Operation::post(offpath_team_t* handle) {
 
 int Operation::deliver(MPI_Comm comm) { return call->recv.unpack_from(recv_staging.get(), comm); }
 
+void Operation::exchange(Share share, MPI_Comm comm) {
+  const int tag = block_tag(sequence, share);
+  call->recv.receive(share, tag, comm, &natives);
+  call->send.send(share, send_staging.get(), tag, comm, &natives);
+}
+
 int Operation::reissue(MPI_Comm comm) {
+  if (call->pairwise) {
+    exchange(Share::service, comm);
+    return MPI_SUCCESS;
+  }
   if (call->in_place) {
     const int code = call->send.unpack_from(send_staging.get(), comm);
     if (code != MPI_SUCCESS) return code;
   }
-  return call->collective->issue(call->arguments, comm, &native_request);
+  natives.start([&](MPI_Request* made) { return call->collective->issue(call->arguments, comm, made); });
+  return MPI_SUCCESS;
 }
 
-void Operation::release(bool written) {
-  if (written) {
-    send_staging.abandon();
-    recv_staging.abandon();
-  }
+void Operation::abandon_staging() {
+  send_staging.abandon();
+  recv_staging.abandon();
+}
+
+void Operation::release() {
   send_staging.give_back();
   recv_staging.give_back();
   call.reset();

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One offloaded collective of this rank, from the call (or the start of a persistent one) to the end of its MPI
-// request.
+// request. It has a share at the service, unless it is pairwise and has no block for it here, and native requests: the
+// messages of its other blocks from the beginning, and what had to be issued again after a loss. It ends with the last.
 //
-// States (of the team's side; only under the engine's lock):
+// States (of the service's share; only under the engine's lock):
 //   queued     not handed to the service yet (no slot free, or the team is agreeing on a cut)
 //   posted     at the service
 //   unfinished came back from a lost service; what becomes of it depends on the cut
 //   reissue    waits for its turn to be issued natively
-//   reissued   issued natively on the shadow communicator
+//   ended      nothing is at the service, or will be; native requests may be under way
 //   finished   terminal; `finished` and `error` may be read without the lock
 // Two owners: the team until finished, the MPI request until its free callback. The last one deletes.
 #pragma once
 
 #include "collectives/call.hpp"
+#include "native_requests.hpp"
 #include "staging.hpp"
 
 #include <mpi.h>
@@ -26,22 +28,25 @@ namespace offpath::mpi {
 
 class Team;
 
-enum class OperationState : uint8_t { queued, posted, unfinished, reissue, reissued, finished };
+enum class OperationState : uint8_t { queued, posted, unfinished, reissue, ended, finished };
 
 struct Operation {
   explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)) {}
 
-  // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors.
+  // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors. May throw bad_alloc.
   int prepare(MPI_Comm comm);
+  // Starts the messages of the host share. Once it has its sequence.
+  void start_messages(MPI_Comm comm) { exchange(Share::host, comm); }
   // Hands it to the service. May throw bad_alloc.
   offpath_status_t post(offpath_team_t* handle);
   // Puts what arrived where it belongs. MPI error code.
   int deliver(MPI_Comm comm);
-  // Issues it natively. MPI error code.
+  // Issues the service's share natively. MPI error code.
   int reissue(MPI_Comm comm);
+  // Leaves staging memory to the service, which may still use it.
+  void abandon_staging();
   // Lets go of what only an unfinished operation needs, `call` too; then no native call is needed to delete it.
-  // `written`: somebody may still write to its memory.
-  void release(bool written);
+  void release();
 
   std::shared_ptr<const Call> call;
   Staging send_staging;
@@ -52,12 +57,16 @@ struct Operation {
   OperationState state = OperationState::queued;
   offpath_status_t status = OFFPATH_IN_PROGRESS;
   offpath_op_t* op = nullptr;
-  MPI_Request native_request = MPI_REQUEST_NULL;
+  NativeRequests natives;
 
   MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it
+  std::atomic<bool> natively{false};       // it has ended at the service: only native progress is left
   std::atomic<bool> finished{false};
   int error = MPI_SUCCESS;  // valid once finished
   std::atomic<int> owners{2};
+
+ private:
+  void exchange(Share share, MPI_Comm comm);
 };
 
 }  // namespace offpath::mpi

@@ -44,6 +44,11 @@ bool OwnRequests::all_finished() const {
                      [](const Entry& entry) { return entry.operation->finished.load(std::memory_order_acquire); });
 }
 
+bool OwnRequests::any_at_service() const {
+  return std::any_of(own_.begin(), own_.end(),
+                     [](const Entry& entry) { return !entry.operation->natively.load(std::memory_order_acquire); });
+}
+
 const Operation* OwnRequests::failed_at(int index) const {
   const auto entry =
       std::lower_bound(own_.begin(), own_.end(), index, [](const Entry& e, int wanted) { return e.index < wanted; });

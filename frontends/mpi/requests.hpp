@@ -27,6 +27,8 @@ class OwnRequests {
 
   bool empty() const { return own_.empty(); }
   bool all_finished() const;
+  // Whether one of them has not ended at the service.
+  bool any_at_service() const;
   bool only_ours(int count) const { return static_cast<size_t>(count) == own_.size(); }
 
   // The operation at `index` if it failed, else nullptr.

@@ -9,8 +9,8 @@ namespace offpath::mpi {
 int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,
            MPI_Request* request) {
   int code = MPI_SUCCESS;
-  Team::Route route = engine.route(team);
-  if (route == Team::Route::service) {
+  Team::Route route = engine.route(team, *call);
+  if (route == Team::Route::team) {
     auto operation = std::make_unique<Operation>(call);
     {
       const Inside inside;
@@ -19,8 +19,8 @@ int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments&
     if (code != MPI_SUCCESS) return code;
     route = engine.submit(team, std::move(operation), request, &code);
   }
-  if (route == Team::Route::service) return MPI_SUCCESS;
-  engine.count_native(call->collective->id);
+  if (route != Team::Route::team || !call->uses_service()) engine.count_native(call->collective->id);
+  if (route == Team::Route::team) return MPI_SUCCESS;
   if (route == Team::Route::shadow) return call->collective->issue(native_arguments, team.shadow(), request);
   return code == MPI_SUCCESS ? engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST) : code;
 }

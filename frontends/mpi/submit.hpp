@@ -9,7 +9,8 @@
 
 namespace offpath::mpi {
 
-// Starts the call once, at the service or, if that was lost, on the shadow communicator with `native_arguments`.
+// Starts the call once, as its team's operation or, if a service was lost, on the shadow communicator with
+// `native_arguments`.
 // *request is the application's, or stands for it. MPI error code; no handler was called. May throw bad_alloc; then
 // nothing was started. Not Inside.
 int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,

@@ -12,6 +12,8 @@ namespace {
 
 // How often the service may refuse an operation for want of memory while nothing is under way that could free some.
 constexpr uint32_t kMaxRefusedPosts = 10000;
+// Of how many rounds one looks for words where nothing is at the service, and messages of operations need all speed.
+constexpr uint32_t kRoundsPerLook = 16;
 
 bool lost_status(offpath_status_t status) {
   return status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST;
@@ -35,30 +37,44 @@ Team::~Team() {
   if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
 }
 
-Team::Route Team::route() const {
-  if (phase_ == Phase::dead) return Route::error;
-  if (phase_ != Phase::settled) return Route::service;
-  // Collectives on one communicator must be issued in the same order everywhere: wait behind what is not issued yet.
-  for (const Operation* operation : operations_) {
-    if (operation->state != OperationState::reissued) return Route::service;
-  }
-  return Route::shadow;
+Team::Route Team::route(const Call& call) {
+  // The messages of what goes pairwise are started whatever becomes of the service: the other ends wait for them.
+  if (call.pairwise || phase_ == Phase::offloading || phase_ == Phase::cutting) return Route::team;
+  // What is below the cut other ranks have given up.
+  const bool below_cut = phase_ == Phase::settled && next_sequence_ < cut_.cut();
+  if (below_cut || (phase_ == Phase::settled && !nothing_holds_up())) return Route::team;
+  ++next_sequence_;
+  return phase_ == Phase::dead ? Route::error : Route::shadow;
+}
+
+bool Team::holds_up(const Operation& operation) const {
+  if (operation.state >= OperationState::ended) return false;
+  if (phase_ == Phase::offloading) return operation.state != OperationState::posted;
+  // Operations below the cut are never issued natively.
+  return phase_ != Phase::settled || operation.sequence >= cut_.cut();
+}
+
+bool Team::nothing_holds_up() const {
+  return std::none_of(operations_.begin(), operations_.end(), [this](const auto* each) { return holds_up(*each); });
 }
 
 void Team::add(Operation* operation) {
+  may_issue_ = nothing_holds_up();
   operations_.push_back(operation);  // may throw; nothing has happened yet
   operation->team = this;
   operation->sequence = next_sequence_++;
-  bool first_unposted = phase_ == Phase::offloading;
-  for (size_t i = 0; first_unposted && i + 1 < operations_.size(); ++i) {
-    first_unposted = operations_[i]->state != OperationState::queued;
-  }
-  if (first_unposted) try_post(*operation);
+  operation->start_messages(shadow_);
+  if (!operation->call->uses_service()) return engine.end(*operation, MPI_SUCCESS);
+  ++shares_;
+  step(*operation);
 }
 
 void Team::try_post(Operation& operation) {
+  offpath_team_skip(handle_, operation.sequence - service_sequence_);
+  service_sequence_ = operation.sequence;
   const offpath_status_t status = operation.post(handle_);
   if (status == OFFPATH_OK) {
+    ++service_sequence_;
     operation.state = OperationState::posted;
     refused_posts_ = 0;
     engine.count_posted(operation);
@@ -71,7 +87,12 @@ void Team::try_post(Operation& operation) {
     begin_cut();
     return;
   }
-  engine.finish(operation, engine.errors().code_for(status));
+  end(operation, engine.errors().code_for(status));
+}
+
+void Team::end(Operation& operation, int error) {
+  --shares_;
+  engine.end(operation, error);
 }
 
 void Team::begin_cut() {
@@ -79,7 +100,7 @@ void Team::begin_cut() {
   phase_ = Phase::cutting;
   own_lost_ = offpath_session_alive(job.session()) == 0;
   Word word;
-  word.begun = completed_through_;
+  word.begun = ended_through_;
   if (own_lost_) {
     word.begun = std::max(word.begun, offpath_team_started(handle_));
     job.report_lost_service();
@@ -98,17 +119,18 @@ void Team::respond() {
 
 void Team::advance() {
   // Listening also keeps native progress going for everybody else's sake.
-  const bool heard = cut_.listen();
+  const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
+  const bool heard = looks && cut_.listen();
   if (phase_ == Phase::offloading && (heard || offpath_team_broken(handle_) != 0)) begin_cut();
   if (phase_ == Phase::cutting) {
-    if (cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
+    if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
     if (cut_.decided()) phase_ = Phase::settled;
   }
   if (cut_.given_up()) phase_ = Phase::dead;
   may_issue_ = true;
   for (Operation* operation : operations_) step(*operation);
   for (auto next = operations_.begin(); next != operations_.end();) {
-    if ((*next)->state != OperationState::finished) {
+    if ((*next)->state != OperationState::ended || !(*next)->natives.done()) {
       ++next;
       continue;
     }
@@ -132,13 +154,8 @@ void Team::step(Operation& operation) {
     case OperationState::unfinished:
       step_unfinished(operation);
       break;
-    case OperationState::reissued: {
-      int done = 0;
-      const int code = native.Test(&operation.native_request, &done, MPI_STATUS_IGNORE);
-      if (code != MPI_SUCCESS || done != 0) engine.finish(operation, code);
-      break;
-    }
     case OperationState::reissue:
+    case OperationState::ended:
     case OperationState::finished:
       break;
   }
@@ -146,18 +163,10 @@ void Team::step(Operation& operation) {
     if (phase_ == Phase::dead) {
       fail_lost(operation, Failure::no_agreement);
     } else if (may_issue_) {
-      const int code = operation.reissue(shadow_);
-      if (code == MPI_SUCCESS)
-        operation.state = OperationState::reissued;
-      else
-        engine.finish(operation, code);
+      end(operation, operation.reissue(shadow_));
     }
   }
-  const bool issued = operation.state == OperationState::reissued || operation.state == OperationState::finished;
-  const bool at_service = phase_ == Phase::offloading && operation.state == OperationState::posted;
-  // Operations below the cut are never issued natively and hold nobody up.
-  const bool below_cut = phase_ == Phase::settled && operation.sequence < cut_.cut();
-  if (!issued && !at_service && !below_cut) may_issue_ = false;
+  if (holds_up(operation)) may_issue_ = false;
 }
 
 void Team::step_posted(Operation& operation) {
@@ -175,7 +184,8 @@ void Team::step_posted(Operation& operation) {
     begin_cut();
     step_unfinished(operation);
   } else if (status != OFFPATH_IN_PROGRESS) {
-    engine.finish(operation, engine.errors().code_for(status));
+    ended_through_ = std::max(ended_through_, operation.sequence + 1);
+    end(operation, engine.errors().code_for(status));
   } else if (phase_ == Phase::dead) {
     fail_lost(operation, Failure::no_agreement);
   }
@@ -183,8 +193,8 @@ void Team::step_posted(Operation& operation) {
 
 void Team::finish_done(Operation& operation) {
   const int code = operation.deliver(shadow_);
-  completed_through_ = std::max(completed_through_, operation.sequence + 1);
-  engine.finish(operation, code);
+  ended_through_ = std::max(ended_through_, operation.sequence + 1);
+  end(operation, code);
 }
 
 void Team::step_unfinished(Operation& operation) {
@@ -212,7 +222,7 @@ void Team::fail_lost(Operation& operation, Failure failure) {
   int length = 0;
   if (const MPI_Comm named = comm(); named != MPI_COMM_NULL) native.Comm_get_name(named, name, &length);
   const char* collective = policy::collective_name(operation.call->collective->id);
-  engine.finish(operation, engine.errors().lost(failure, collective, operation.sequence, name));
+  end(operation, engine.errors().lost(failure, collective, operation.sequence, name));
 }
 
 }  // namespace offpath::mpi

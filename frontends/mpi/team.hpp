@@ -31,8 +31,8 @@ using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 class Team {
  public:
   enum class Phase : uint8_t { offloading, cutting, settled, dead };
-  // Where a new operation goes.
-  enum class Route : uint8_t { service, shadow, error };
+  // Where a new operation goes: to add(), or natively to the shadow communicator.
+  enum class Route : uint8_t { team, shadow, error };
 
   Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
        std::unique_ptr<Neighborhood> neighborhood);
@@ -55,8 +55,9 @@ class Team {
   // No new operations will come; any thread.
   void close() { closed_.store(true, std::memory_order_release); }
 
-  Route route() const;
-  // Takes a new operation: hands it to the service, or queues it.
+  // Asked for each new operation. What does not go to add() has its number now.
+  Route route(const Call& call);
+  // Takes a new operation: starts its messages, and hands its other share to the service or queues it.
   void add(Operation* operation);
   // Moves everything on as far as it goes without waiting.
   void advance();
@@ -76,6 +77,10 @@ class Team {
   void step_unfinished(Operation& operation);
   void finish_done(Operation& operation);
   void begin_cut();
+  // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
+  bool holds_up(const Operation& operation) const;
+  bool nothing_holds_up() const;
+  void end(Operation& operation, int error);
   void fail_lost(Operation& operation, Failure failure);
 
   CommCell comm_;
@@ -91,9 +96,12 @@ class Team {
   bool own_lost_ = false;
   std::deque<Operation*> operations_;  // unfinished ones, in order of sequence
   uint64_t next_sequence_ = 0;
-  uint64_t completed_through_ = 0;  // one more than the highest sequence that ended well
+  uint64_t ended_through_ = 0;     // one more than the highest sequence that ended at the service by itself
+  uint64_t service_sequence_ = 0;  // of the next operation, as the service's team counts
+  uint32_t shares_ = 0;            // operations that have not ended at the service
+  uint32_t rounds_ = 0;
   uint32_t refused_posts_ = 0;
-  bool may_issue_ = true;  // during a round: nothing before this operation still has to be issued
+  bool may_issue_ = true;  // during a round: nothing before this operation holds it up
 };
 
 }  // namespace offpath::mpi

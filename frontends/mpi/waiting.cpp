@@ -5,6 +5,8 @@
 #include "engine.hpp"
 #include "job.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <ctime>
 
@@ -15,6 +17,7 @@ constexpr uint64_t kFirstSleepNs = 100'000;
 constexpr uint64_t kMaxSleepNs = 1'000'000;
 constexpr uint64_t kMaxSleepBesideNativeNs = 500'000;
 constexpr uint32_t kSpins = 200;  // of about 50 ns: longer than a wake-up saves nothing
+constexpr uint32_t kPolls = 100;  // then others of this core are let in between
 
 void cpu_relax() {
 #if defined(__x86_64__)
@@ -36,6 +39,7 @@ Waiter::Waiter(Beside beside)
     : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
       sleep_ns_(kFirstSleepNs),
       spins_left_(job.spare_cores() ? kSpins : 0),
+      polls_left_(kPolls),
       seen_events_(offpath_session_events(job.session())) {}
 
 void Waiter::pause() {
@@ -55,6 +59,15 @@ void Waiter::pause() {
   sleep_ns_ = status == OFFPATH_OK ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
   // Read before the next round, so that what ends during it cuts the next sleep short.
   seen_events_ = offpath_session_events(job.session());
+}
+
+void Waiter::poll() {
+  if (polls_left_ == 0) {
+    sched_yield();
+    return;
+  }
+  --polls_left_;
+  cpu_relax();
 }
 
 WaitTimer::WaitTimer() : begin_ns_(now_ns()) {}

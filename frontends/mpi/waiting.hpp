@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a thread waits for offloaded operations: rounds of Engine::progress with pauses in between. A pause is a short
 // spin where the service has cores of its own, then a sleep that an ending operation interrupts. The sleep is bounded,
-// because native communication of this rank (a peer's rendezvous) moves only in the rounds.
+// because native communication of this rank (a peer's rendezvous) moves only in the rounds. While nothing waited for is
+// at the service there is no sleep: rounds follow each other as they do in a native wait.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,14 @@ class Waiter {
   explicit Waiter(Beside beside = Beside::native_requests);
   // Between a round of progress that found nothing and the next.
   void pause();
+  // The same while nothing waited for is at the service.
+  void poll();
 
  private:
   uint64_t max_sleep_ns_;
   uint64_t sleep_ns_;
   uint32_t spins_left_;
+  uint32_t polls_left_;
   uint32_t seen_events_;
 };
 

@@ -12,8 +12,9 @@
  * Threads    Functions on different sessions may run at the same time. Functions on one session, its teams and its
  *            operations are thread safe too (one short lock); an op must not be freed while another thread uses it.
  * Death      If the service dies, operations it had begun fail with OFFPATH_ERR_SERVICE_LOST, all others with
- *            OFFPATH_ERR_NOT_STARTED; user memory is never touched again. If a peer's service or process dies,
- *            operations that still need it fail the same way (OFFPATH_ERR_PEER_LOST / OFFPATH_ERR_NOT_STARTED).
+ *            OFFPATH_ERR_NOT_STARTED; user memory is never touched again. If a peer's service dies, the operations
+ *            of its teams fail the same way (OFFPATH_ERR_PEER_LOST / OFFPATH_ERR_NOT_STARTED); if a peer's process
+ *            dies, those that still need it (OFFPATH_ERR_PEER_LOST).
  * Guest      No function aborts, exits, throws, prints, installs a signal handler or changes errno.
  * Fork       A forked child must not use the parent's session; every call there returns OFFPATH_ERR_STATE.
  * Units      Byte counts end in _bytes, times in _ns.
@@ -157,14 +158,20 @@ int offpath_team_broken(const offpath_team_t* team);
 /* Marks in lost[0..size) the members whose service or process is known to be lost (1) or not (0). */
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost);
 
-/* Number of operations of this member on this team that the service has begun (they are begun in the order of
- * posting). Exact once the service is lost: operation number k (from 0) was begun iff k < started. */
+/* One more than the number of the last operation of this member on this team that the service has begun; 0: none.
+ * They are begun in the order of posting. Exact once the service is lost: operation number k (from 0, skipped ones
+ * count) was begun iff it was posted and k < started. */
 uint64_t offpath_team_started(const offpath_team_t* team);
+
+/* This member has no part in the next `count` operations of the team: their numbers pass, and nothing goes to the
+ * service. Only exchanges may be skipped, and only where no other member names a block from or to this one.
+ * Blocking never; no call into the system. Has no effect in a forked child. */
+void offpath_team_skip(offpath_team_t* team, uint64_t count);
 
 /* ---- operations ---------------------------------------------------------------------------------------------- */
 
-/* All members post the same operations on a team in the same order. Buffers belong to the operation until it is
- * done. No copy of user data is made here and nothing blocks: about a microsecond.
+/* All members post the same operations on a team in the same order, or skip them (offpath_team_skip). Buffers belong to
+ * the operation until it is done. No copy of user data is made here and nothing blocks: about a microsecond.
  * Common returns of the posting calls:
  *   OFFPATH_OK · OFFPATH_ERR_ARGUMENT · OFFPATH_ERR_NO_MEMORY (nothing was posted) · OFFPATH_ERR_NOT_STARTED (own
  *   service is lost or the team broken; nothing was posted). The op is freed by offpath_op_free. */

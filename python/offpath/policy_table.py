@@ -34,7 +34,7 @@ DEFAULT_ALGORITHMS = {
 @dataclass(frozen=True)
 class Collective:
     name: str
-    irregular: bool  # its rows have no range
+    irregular: bool  # its rows mean bytes of one block between two ranks
     algorithms: tuple[str, ...]  # it knows, but for "default"
 
     @property

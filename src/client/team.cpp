@@ -127,4 +127,10 @@ uint64_t offpath_team_started(const offpath_team_t* team) {
   return team->session->team_record(*team).started.load(std::memory_order_acquire);
 }
 
+void offpath_team_skip(offpath_team_t* team, uint64_t count) {
+  if (!team->session->mine()) return;
+  std::lock_guard lock(team->session->mutex);
+  team->next_sequence += count;
+}
+
 }  // extern "C"

@@ -10,9 +10,9 @@
 // Fairness: progress() gives each stream one chunk, and local work a chunk's worth in turn.
 // Batching: what is said to other services leaves at the end of progress(), several small messages to one worker as
 // one. Whoever calls anything else here calls progress() before it sleeps.
-// Loss: when a member's service is lost, unfinished operations that still need that member end with
-// OFFPATH_ERR_NOT_STARTED if nothing for them ever came from it, else with OFFPATH_ERR_PEER_LOST; members that wait
-// for us in that operation are told. When a member's process is lost the status is always OFFPATH_ERR_PEER_LOST.
+// Loss: when a member's service is lost, all unfinished operations of the team end, with OFFPATH_ERR_NOT_STARTED if
+// nothing for them ever came from it, else with OFFPATH_ERR_PEER_LOST; members that wait for us in that operation are
+// told. When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
 #pragma once
 
 #include "engine/graph.hpp"
@@ -89,7 +89,7 @@ class Engine : public fabric::Receiver {
   base::Result<TeamHandle> add_team(TeamSpec spec);
   // The handle becomes invalid; unfinished operations go on and keep the team alive.
   void remove_team(TeamHandle team);
-  // Operations of a team are posted with sequence 0, 1, 2, ...
+  // Operations of a team are posted with ascending sequences; a member leaves out those that it has no part in.
   void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context);
 
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything

@@ -39,7 +39,9 @@ void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
   team.broken = true;
   team.dead |= process;
   for (const auto& [sequence, operation] : team.operations) {
-    if (needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
+    // After a service is lost no member begins another operation of the team, so what waits for one of the others may
+    // wait for something that never comes.
+    if (!process || needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
 }
 

@@ -57,7 +57,6 @@ base::Status bad_row(std::string_view row, const char* why, const char* advice) 
 
 struct ParsedRow {
   Row row{Collective::ialltoall, Path::host, 1, 0, kUnlimitedBytes};
-  bool has_range = false;
   bool has_path = false;
 };
 
@@ -112,7 +111,6 @@ base::Status parse_option(std::string_view text, std::string_view option, Parsed
   if (*from_bytes >= *to_bytes) return bad_row(text, "has an empty range", "Write the smaller size first");
   parsed.row.from_bytes = *from_bytes;
   parsed.row.to_bytes = *to_bytes;
-  parsed.has_range = true;
   return {};
 }
 
@@ -129,17 +127,12 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const auto collective = static_cast<Collective>(i);
     if (name != "*" && name != collective_name(collective)) continue;
     known = true;
-    const bool sizeless = is_irregular(collective) && parsed.has_range;
     const bool incapable = !knows(collective, parsed.row.algorithm);
-    if (name != "*" && sizeless) {
-      return bad_row(text, "has a range, but the ranks have no common size there and would decide differently",
-                     "Leave the range out");
-    }
     if (name != "*" && incapable) {
       return bad_row(text, "names an algorithm that this collective does not know",
                      ("Known: " + algorithm_names(collective)).c_str());
     }
-    if (sizeless || incapable) continue;
+    if (incapable) continue;
     parsed.row.collective = collective;
     out.push_back(parsed.row);
   }
@@ -160,7 +153,7 @@ base::Status Table::apply(std::string_view text) {
       if (auto status = parse_row(row, added); !status.ok()) return status;
     }
   }
-  rows_.insert(rows_.end(), added.begin(), added.end());
+  for (const Row& row : added) append(row);
   return {};
 }
 

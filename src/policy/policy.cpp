@@ -9,30 +9,31 @@ namespace {
 constexpr uint64_t kKiB = 1024;
 
 constexpr Row from(Collective collective, uint64_t bytes) { return {collective, Path::dpu, 2, bytes, kUnlimitedBytes}; }
-constexpr Row always(Collective collective) { return from(collective, 0); }
+// Of one block.
+constexpr Row pairs(Collective collective) { return from(collective, 256 * kKiB); }
 
 // Up to there the socket buffers hide the transfer by themselves. Inside one node it is a memory copy, and what an
 // ibarrier or a scan takes is mostly waiting for others (docs/performance.md).
 constexpr Row kMeasured[] = {
     from(Collective::ibcast, 512 * kKiB),
     from(Collective::igather, 512 * kKiB),
-    always(Collective::igatherv),
+    pairs(Collective::igatherv),
     from(Collective::iscatter, 512 * kKiB),
-    always(Collective::iscatterv),
+    pairs(Collective::iscatterv),
     from(Collective::iallgather, 512 * kKiB),
     from(Collective::iallgatherv, 512 * kKiB),
     from(Collective::ialltoall, 512 * kKiB),
-    always(Collective::ialltoallv),
-    always(Collective::ialltoallw),
+    pairs(Collective::ialltoallv),
+    pairs(Collective::ialltoallw),
     from(Collective::ireduce, 512 * kKiB),
     from(Collective::iallreduce, 512 * kKiB),
     from(Collective::ireduce_scatter, 512 * kKiB),
     from(Collective::ireduce_scatter_block, 512 * kKiB),
-    always(Collective::ineighbor_allgather),
-    always(Collective::ineighbor_allgatherv),
-    always(Collective::ineighbor_alltoall),
-    always(Collective::ineighbor_alltoallv),
-    always(Collective::ineighbor_alltoallw),
+    pairs(Collective::ineighbor_allgather),
+    pairs(Collective::ineighbor_allgatherv),
+    pairs(Collective::ineighbor_alltoall),
+    pairs(Collective::ineighbor_alltoallv),
+    pairs(Collective::ineighbor_alltoallw),
 };
 
 std::string format_size(uint64_t bytes) {
@@ -50,39 +51,47 @@ std::string format_size(uint64_t bytes) {
 
 Table Table::measured() {
   Table table;
-  table.rows_.assign(std::begin(kMeasured), std::end(kMeasured));
+  for (const Row& row : kMeasured) table.append(row);
   return table;
 }
 
 Choice Table::choose(Collective collective, uint64_t bytes, uint32_t nodes) const {
-  for (auto row = rows_.rbegin(); row != rows_.rend(); ++row) {
-    if (row->collective != collective || nodes < row->min_nodes) continue;
-    if (!is_irregular(collective)) {
-      if (bytes < row->from_bytes) continue;
-      if (row->to_bytes != kUnlimitedBytes && bytes >= row->to_bytes) continue;
-    }
+  const std::vector<Row>& rows = by_collective_[static_cast<size_t>(collective)];
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (nodes < row->min_nodes || bytes < row->from_bytes) continue;
+    if (row->to_bytes != kUnlimitedBytes && bytes >= row->to_bytes) continue;
     return {row->path, row->algorithm};
   }
   return {};
 }
 
-bool Table::offloads(uint32_t nodes) const {
-  // A later host row may hide a dpu row; asking at the first size of every row is exact, as answers change only there.
-  for (const Row& row : rows_) {
-    for (const Row& edge : rows_) {
-      if (choose(row.collective, edge.from_bytes, nodes).path == Path::dpu) return true;
-      if (edge.to_bytes == kUnlimitedBytes) continue;
-      if (choose(row.collective, edge.to_bytes, nodes).path == Path::dpu) return true;
-    }
+bool Table::offloads(Collective collective, uint32_t nodes) const {
+  // A later host row may hide a dpu row; asking at the ends of every row is exact, as answers change only there.
+  for (const Row& row : by_collective_[static_cast<size_t>(collective)]) {
+    if (choose(collective, row.from_bytes, nodes).path == Path::dpu) return true;
+    if (row.to_bytes == kUnlimitedBytes) continue;
+    if (choose(collective, row.to_bytes, nodes).path == Path::dpu) return true;
   }
   return false;
+}
+
+bool Table::offloads(uint32_t nodes) const {
+  for (size_t i = 0; i < kCollectivesCount; ++i) {
+    if (offloads(static_cast<Collective>(i), nodes)) return true;
+  }
+  return false;
+}
+
+void Table::append(const Row& row) {
+  rows_.push_back(row);
+  by_collective_[static_cast<size_t>(row.collective)].push_back(row);
 }
 
 std::string Table::print() const {
   std::string text;
   for (const Row& row : rows_) {
     text += collective_name(row.collective);
-    if (!is_irregular(row.collective)) text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
+    text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
     if (row.min_nodes > 1) text += ":nodes=" + std::to_string(row.min_nodes);
     text += row.path == Path::dpu ? ":dpu" : ":host";
     if (row.algorithm != OFFPATH_ALGORITHM_DEFAULT) text += std::string("=") + algorithm_name(row.algorithm);

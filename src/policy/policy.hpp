@@ -3,8 +3,9 @@
 //
 // Rows are looked at from the last to the first and the first that matches wins, so an override is simply appended.
 // What no row matches stays on the host. The table is a value without hidden state: the same text gives the same
-// answers everywhere, which is what makes all ranks of a team decide alike. Irregular collectives (v and w forms)
-// have no size that all ranks see alike; they are decided per team and their rows carry no range.
+// answers everywhere, which is what makes all ranks of a team decide alike. Irregular collectives (v and w forms,
+// neighbourhoods) have no size that all ranks see alike, but both ends of a block know its size: their rows mean the
+// bytes of one block, and each block goes its own way.
 //
 // Threads: const member functions from any thread; apply() by one thread while nobody else reads.
 #pragma once
@@ -13,6 +14,7 @@
 
 #include <offpath/offpath.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -56,9 +58,9 @@ inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 struct Row {
   Collective collective;
   Path path;
-  uint32_t min_nodes;   // nodes the team must at least live on
-  uint64_t from_bytes;  // first size the row is for (total bytes per rank, see choose)
-  uint64_t to_bytes;    // first size it is no longer for; kUnlimitedBytes: none
+  uint32_t min_nodes;                                         // nodes the team must at least live on
+  uint64_t from_bytes;                                        // first size the row is for (see choose)
+  uint64_t to_bytes;                                          // first size it is no longer for; kUnlimitedBytes: none
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;  // on the DPU
 };
 
@@ -74,21 +76,21 @@ class Table {
   // The rows that ship with Offpath, from measurement.
   static Table measured();
 
-  // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ialltoallv:host": separated by commas or line ends, from
+  // Appends the rows of a text such as "ialltoall:512K-inf:dpu,ibcast:host": separated by commas or line ends, from
   // a # to the end of its line is comment. A row is
   //   collective[:from-to][:nodes=N]:host|dpu[=algorithm]
   // sizes take K, M, G (powers of 1024), inf; algorithms are those of offpath.h, lower case, that the collective knows.
-  // collective may be * : all for which the row makes sense, so those with a size if it has a range, those that know
-  // the algorithm if it names one.
+  // collective may be * : all, or those that know the algorithm if the row names one.
   // Without a range all sizes, without nodes teams of any number of nodes.
   // On error nothing is changed and the text says what is wrong with which row.
   base::Status apply(std::string_view text);
 
   // `bytes`: what all ranks know alike of the size of one rank's part: all it sends or receives, whichever is more
   // (alltoall: size x block; allgather, reduce_scatter: the whole; bcast, reductions: the vector; gather, scatter: the
-  // root's whole). Ignored for irregular collectives.
+  // root's whole). Irregular collectives: the bytes of one block between two ranks.
   Choice choose(Collective collective, uint64_t bytes, uint32_t nodes) const;
-  // False: nothing is ever offloaded for a team on that many nodes.
+  // False: the collective, or nothing, is ever offloaded for a team on that many nodes, whatever the size.
+  bool offloads(Collective collective, uint32_t nodes) const;
   bool offloads(uint32_t nodes) const;
 
   const std::vector<Row>& rows() const { return rows_; }
@@ -96,14 +98,17 @@ class Table {
   std::string print() const;
 
  private:
+  void append(const Row& row);
+
   std::vector<Row> rows_;
+  std::array<std::vector<Row>, kCollectivesCount> by_collective_;  // the same: choose() is asked for every block
 };
 
 const char* collective_name(Collective collective);
 const char* algorithm_name(offpath_algorithm_t algorithm);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
-// True where only some ranks know the size: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods.
+// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods.
 bool is_irregular(Collective collective);
 
 }  // namespace offpath::policy

@@ -87,12 +87,13 @@ Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
   const auto found = teams_.find(record);
   if (found == teams_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown team");
   ServedTeam& team = found->second;
-  const uint64_t sequence = team.next_sequence;
-  if (slot.sequence != sequence) return Status::error(OFFPATH_ERR_ARGUMENT, "operations are out of order");
+  const uint64_t sequence = slot.sequence;  // the client may change it
+  if (sequence < team.next_sequence || sequence >= session::kMaxSequence)
+    return Status::error(OFFPATH_ERR_ARGUMENT, "operations are out of order");
   // From here on the operation counts as begun, whatever happens to this process and even if it is refused: the next
-  // one has the next number.
-  ++team.next_sequence;
-  view_.team_record(record)->started.fetch_add(1, std::memory_order_relaxed);
+  // one has a higher number.
+  team.next_sequence = sequence + 1;
+  view_.team_record(record)->started.store(sequence + 1, std::memory_order_relaxed);
   auto graph = expand(slot, team.topology);
   if (!graph.ok()) return graph.status();
   show_work(slot, graph.value(), team.topology);

@@ -28,6 +28,9 @@ static_assert(Atomic32::is_always_lock_free && Atomic64::is_always_lock_free);
 enum class OpKind : uint32_t { none = 0, team_create = 1, team_destroy = 2, collective = 3 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
+// A sequence is less; the services have other uses for the numbers from there on.
+inline constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
+
 // Flags of a slot.
 inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own blocks alone
 
@@ -37,7 +40,7 @@ struct alignas(64) Slot {
   int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
   uint64_t team;        // arena offset of the TeamRecord
-  uint64_t sequence;    // of the operation in its team, from 0
+  uint64_t sequence;    // of the operation in its team: ascending, with gaps where the client has no part
   uint64_t record;      // collective: arena offset of the CollectiveRecord and what follows it
   uint64_t open;        // collective: arena offset of u32[team size]: pulls and exports of that member still open
   Atomic32 steps_left;  // for a person (offpath_op_describe)
@@ -91,7 +94,7 @@ struct TeamRecord {
   uint32_t size;
   uint32_t address_stride;
   Atomic32 broken;
-  Atomic64 started;    // operations begun by the service
+  Atomic64 started;    // one more than the last sequence begun by the service
   uint64_t addresses;  // arena offset, size x address_stride bytes
   uint64_t lost;       // arena offset of u8[size], set by the service
 };

@@ -28,13 +28,18 @@ TEST(HostileClient, SequencesOutOfOrder) {
   run_liar([](const Segment& segment, const AttachReply& reply, int socket) {
     make_team(segment, reply, socket, 2);
     uint32_t index = 1;
-    for (const uint64_t sequence : {uint64_t{0}, uint64_t{0}, uint64_t{7}, uint64_t{3}, UINT64_MAX, uint64_t{0}}) {
+    // Gaps are allowed, steps back are not, nor numbers that the services use otherwise.
+    constexpr uint64_t kLast = kMaxSequence - 1;
+    for (const uint64_t sequence : {uint64_t{0}, uint64_t{7}, uint64_t{0}, uint64_t{7}, uint64_t{3}, UINT64_MAX,
+                                    kLast + 1, kLast, kLast, kLast + 1, UINT64_MAX - 1, uint64_t{0}, uint64_t{8}}) {
       segment.slot(index).sequence = sequence;
       write_record(segment, index, good_exchange());
       post_slot(segment, index, OpKind::collective, socket);
-      if (index > 1) REQUIRE(segment.slot(index).status == OFFPATH_ERR_ARGUMENT);
+      const bool right = index == 1 || index == 2 || index == 8;
+      REQUIRE((segment.slot(index).status == OFFPATH_ERR_ARGUMENT) != right);
       ++index;
     }
+    REQUIRE(segment.at<TeamRecord>(kArenaOffset).started.load() == kMaxSequence);
   });
 }
 

@@ -76,6 +76,43 @@ TEST(Team, CountsWhatWasBegun) {
   });
 }
 
+// "This member has no part in the next `count` operations: their numbers pass."
+TEST(Team, MembersSkipWhatTheyHaveNoPartIn) {
+  for (const uint32_t nodes : {1U, 3U}) {
+    Job(3, nodes).run([](Process& p) {
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      constexpr uint64_t kRounds = 40;
+      // Operation k is between members k % 3 and the next; every tenth is everybody's, and tens of others pass unused.
+      for (uint64_t k = 0; k < kRounds; ++k) {
+        const uint32_t first = static_cast<uint32_t>(k % 3), second = (first + 1) % 3;
+        const bool together = k % 10 == 9;
+        if (!together && p.rank != first && p.rank != second) {
+          offpath_team_skip(team, 1);
+          continue;
+        }
+        uint64_t send[3], recv[3] = {7, 7, 7}, bytes[3];
+        const int64_t displs[3] = {0, 8, 16};
+        for (uint32_t peer = 0; peer < 3; ++peer) {
+          send[peer] = 1000 * k + 10 * p.rank + peer;
+          const bool meets = peer != p.rank && (together || peer == first || peer == second);
+          bytes[peer] = meets ? 8 : 0;
+        }
+        offpath_op_t* op = nullptr;
+        REQUIRE_STATUS(offpath_alltoallv(team, send, bytes, displs, recv, bytes, displs, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        offpath_op_free(op);
+        REQUIRE(offpath_team_started(team) == k + 1 || k > 9);
+        for (uint32_t peer = 0; peer < 3; ++peer)
+          REQUIRE(recv[peer] == (bytes[peer] == 0 ? 7 : 1000 * k + 10 * peer + p.rank));
+        if (together) offpath_team_skip(team, 10);
+      }
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
 TEST(Team, OfOneMember) {
   Job(1).run([](Process& p) {
     offpath_session_t* session = nullptr;

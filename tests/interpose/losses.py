@@ -10,7 +10,8 @@ from setting import FORCED, check, end_group
 
 
 def lost(s, lose, *arguments, failed=None):
-    other = s.offloaded("lost", *(arguments or ("idle",)), OFFPATH_FAKE_LOSE=lose)
+    changes = {"OFFPATH_POLICY": "*:dpu,ialltoallv:0-2K:host"} if "pairs" in arguments else {}
+    other = s.offloaded("lost", *(arguments or ("idle",)), OFFPATH_FAKE_LOSE=lose, **changes)
     check(other.status == 0 and "after the loss: ok" in other.out, str(other))
     check("unexpected tag" not in other.err, f"words were left over: {other}")
     counts = re.search(r"failed (\d+), right (\d+) of (\d+)", other.out)
@@ -49,6 +50,14 @@ def lost_kinds(s):
         lost(s, "2:12:10", "idle", kind)
 
 
+def lost_pairs(s):
+    # Two ranks exchange long blocks in each operation, and all of them short ones; nine operations a round.
+    lost(s, "0:10:9,1:10:9,2:10:9,3:10:9", "idle", "pairs", failed=0)
+    # A pair that keeps its services may end an operation, and with it all before it that others have not.
+    for ranks_lost in ("1:10:9", "0:10:9,1:10:9", "1:12:11", "0:12:10,1:13:11", "2:16:14"):
+        lost(s, ranks_lost, "idle", "pairs")
+
+
 def lost_persistent(s):
     # Each has a team of its own, and starts the second of three operations.
     lost(s, "1:2:1", "idle", "persistent", failed=0)
@@ -84,4 +93,4 @@ def lost_busy(s):
     kill_service(s, "busy")
 
 
-CASES = (lost_idle, lost_begun, lost_twice, lost_in_place, lost_kinds, lost_persistent, lost_busy)
+CASES = (lost_idle, lost_begun, lost_twice, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_busy)

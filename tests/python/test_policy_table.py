@@ -33,7 +33,7 @@ def file(tmp_path):
 def test_rows_know_where_they_come_from(file):
     table = policy_table.parse([(str(file), FILE), ("OFFPATH_POLICY", "ibcast:64K-1M:dpu=chain")])
     assert table.texts(str(file)) == ["ialltoall:0-inf:nodes=2:host", "ialltoall:1M-inf:nodes=2:dpu"]
-    assert "ialltoallv:nodes=2:dpu" in table.texts("measured")
+    assert "ialltoallv:256K-inf:nodes=2:dpu" in table.texts("measured")
     assert table.rows[-1] == {
         "text": "ibcast:64K-1M:dpu=chain", "source": "OFFPATH_POLICY", "collective": "ibcast", "from_bytes": 65536,
         "to_bytes": 1 << 20, "nodes": 1, "path": "dpu", "algorithm": "chain",

@@ -32,10 +32,17 @@ struct Collective {
   int (*issue)(const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
 };
 
+// How often a call is carried out: a persistent one many times.
+enum class Use : uint8_t { once, many };
+
 struct Call {
-  Call(const Collective& kind, const Arguments& given) : collective(&kind), arguments(given) {}
+  Call(const Collective& kind, const Arguments& given, Use how_often)
+      : collective(&kind), use(how_often), pairwise(policy::is_irregular(kind.id)), arguments(given) {}
 
   const Collective* collective;
+  Use use;
+  // Irregular: an exchange of blocks, of which each goes its own way, by its size (docs/design/0005-pairwise.md).
+  bool pairwise;
   Arguments arguments;  // lead to what the sides keep
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
   offpath_operator_t op = OFFPATH_OP_NONE;
@@ -47,8 +54,16 @@ struct Call {
   Side send;
   Side recv;
 
-  // Asks the policy. `bytes`: as it wants them. True: the service.
+  // Asks the policy. `bytes`: as it wants them; pairwise: whether any block could go to the service, whatever its size.
+  // True: the service.
   bool choose(const Team& team, uint64_t bytes);
+  // Pairwise, with all blocks added: asks the policy for each.
+  void divide(const Team& team);
+  // Makes `side` independent of what the caller states where that is still needed when the caller has it back.
+  // `stated`: what a native call would be given of it, if any. False: it failed.
+  bool keep(Side& side, Stated* stated, int entries);
+  // Whether this rank has a part in it at the service.
+  bool uses_service() const { return !pairwise || send.uses_service() || recv.uses_service(); }
 };
 
 // How the collectives that move data are described. describe_gather and the next two serve the v and w forms as well.

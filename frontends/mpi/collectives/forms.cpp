@@ -21,9 +21,10 @@ Team* team_of(MPI_Comm comm) {
 }
 
 // nullptr: the call is native.
-std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, const Team& team) {
+std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, Use use,
+                                     const Team& team) {
   const Inside inside;
-  Call call(collective, arguments);
+  Call call(collective, arguments, use);
   if (collective.describe(call, team)) return std::make_shared<const Call>(std::move(call));
   engine.count_native(collective.id);
   return nullptr;
@@ -36,7 +37,7 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
   if (team == nullptr || request == nullptr) return false;
   const uint64_t begin = now_ns();
   try {
-    const std::shared_ptr<const Call> call = describe(collective, arguments, *team);
+    const std::shared_ptr<const Call> call = describe(collective, arguments, Use::once, *team);
     if (call == nullptr) return false;
     // Natively with the caller's own arrays, as they must stay until the operation is done.
     *code = submit(*team, call, arguments, request);
@@ -59,7 +60,7 @@ void adopt_persistent(const Collective& collective, const Arguments& arguments, 
   const Team* const parent = team_of(comm);
   if (parent == nullptr) return;
   try {
-    std::shared_ptr<const Call> call = describe(collective, arguments, *parent);
+    std::shared_ptr<const Call> call = describe(collective, arguments, Use::many, *parent);
     if (call == nullptr) return;
     std::unique_ptr<Team> team = make_team(comm, parent->comm_cell(), !engine.broken(*parent));
     if (team != nullptr) persistents.add(*request, std::move(call), std::move(team));

@@ -59,13 +59,12 @@ struct Half {
 // gather and scatter: `many` blocks at the root, `one` at every member, the root's in place perhaps.
 bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
   const int root = call.arguments.root;
-  const bool irregular = policy::is_irregular(call.collective->id);
   const bool at_root = root == team.rank();
   const bool in_place = one.stated.buffer == MPI_IN_PLACE;
   if (!is_member(root, team) || (in_place && !at_root)) return false;
-  if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, irregular))) return false;
+  if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, call.pairwise))) return false;
   uint64_t bytes = 0;
-  if (!irregular) {
+  if (!call.pairwise) {
     const Stated& known = at_root ? many.stated : one.stated;
     const auto block = bytes_of(known, known.count, team);
     if (!block) return false;
@@ -73,14 +72,14 @@ bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
   }
   if (!call.choose(team, bytes)) return false;
   if (at_root) {
-    if (!irregular && aliased(many.stated, one.stated, bytes)) return false;
+    if (!call.pairwise && aliased(many.stated, one.stated, bytes)) return false;
     if (!add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
-    many.side.keep(&many.stated, team.size());
   }
-  if (in_place) return true;
-  if (!one.side.add(one.stated, 0, static_cast<uint32_t>(root), 0, Empty::leave_out, team.shadow())) return false;
-  one.side.keep(&one.stated, 1);
-  return true;
+  const auto peer = static_cast<uint32_t>(root);
+  if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, team.shadow())) return false;
+  call.divide(team);
+  if (at_root && !call.keep(many.side, &many.stated, team.size())) return false;
+  return in_place || call.keep(one.side, &one.stated, 1);
 }
 
 bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
@@ -108,17 +107,39 @@ bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
       return false;
     }
   }
-  call.send.keep(&a.send, static_cast<int>(destinations.size()));
-  call.recv.keep(&a.recv, static_cast<int>(sources.size()));
-  return true;
+  call.divide(team);
+  return call.keep(call.send, &a.send, static_cast<int>(destinations.size())) &&
+         call.keep(call.recv, &a.recv, static_cast<int>(sources.size()));
 }
 
 }  // namespace
 
 bool Call::choose(const Team& team, uint64_t bytes) {
+  if (pairwise) return job.policy().offloads(collective->id, team.nodes());
   const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
   algorithm = choice.algorithm;
   return choice.path == policy::Path::dpu;
+}
+
+void Call::divide(const Team& team) {
+  if (!pairwise) return;
+  const auto share_of = [&](uint64_t bytes) {
+    const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
+    if (choice.path == policy::Path::host) return Share::host;
+    algorithm = choice.algorithm;
+    return Share::service;
+  };
+  send.divide(share_of);
+  recv.divide(share_of);
+}
+
+bool Call::keep(Side& side, Stated* stated, int entries) {
+  // Messages are started before the caller has anything back.
+  if (use == Use::once && !uses_service()) return true;
+  if (side.hold() != MPI_SUCCESS) return false;
+  // What goes pairwise is never given to a native collective.
+  if (!pairwise && stated != nullptr) side.keep(stated, entries);
+  return true;
 }
 
 bool describe_barrier(Call& call, const Team& team) { return call.choose(team, 0); }
@@ -130,9 +151,7 @@ bool describe_bcast(Call& call, const Team& team) {
   if (!bytes || !is_member(root, team) || stated.buffer == MPI_IN_PLACE) return false;
   if (!call.choose(team, *bytes)) return false;
   Side& side = root == team.rank() ? call.send : call.recv;
-  if (!side.add(stated, 0, 0, 0, Empty::keep, team.shadow())) return false;
-  side.keep(&stated, 1);
-  return true;
+  return side.add(stated, 0, 0, 0, Empty::keep, team.shadow()) && call.keep(side, &stated, 1);
 }
 
 bool describe_gather(Call& call, const Team& team) {
@@ -155,33 +174,30 @@ bool describe_allgather(Call& call, const Team& team) {
   const bool added = in_place ? call.send.add(a.recv, team.rank(), 0, 0, Empty::keep, team.shadow())
                               : call.send.add(a.send, 0, 0, 0, Empty::keep, team.shadow());
   if (!added || !add_all(&call.recv, a.recv, Empty::keep, team)) return false;
-  if (!in_place) call.send.keep(&a.send, 1);
-  call.recv.keep(&a.recv, team.size());
-  return true;
+  return call.keep(call.send, in_place ? nullptr : &a.send, 1) && call.keep(call.recv, &a.recv, team.size());
 }
 
 bool describe_alltoall(Call& call, const Team& team) {
   Arguments& a = call.arguments;
-  const bool irregular = policy::is_irregular(call.collective->id);
   call.in_place = a.send.buffer == MPI_IN_PLACE;
-  if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
-  if (!call.in_place && !has_arrays(a.send, irregular)) return false;
+  if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, call.pairwise)) return false;
+  if (!call.in_place && !has_arrays(a.send, call.pairwise)) return false;
   uint64_t bytes = 0;
-  if (!irregular) {
+  if (!call.pairwise) {
     const auto all = bytes_of(a.recv, int64_t{a.recv.count} * team.size(), team);
     if (!all) return false;
     bytes = *all;
   }
   if (!call.choose(team, bytes)) return false;
-  if (!irregular && aliased(a.send, a.recv, bytes)) return false;
-  if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team)) return false;
-  if (!add_all(&call.recv, a.recv, Empty::leave_out, team)) return false;
-  if (call.in_place)
-    call.send.stage_all();
-  else
-    call.send.keep(&a.send, team.size());
-  call.recv.keep(&a.recv, team.size());
-  return true;
+  if (!call.pairwise && aliased(a.send, a.recv, bytes)) return false;
+  // In place the own block lies where it belongs.
+  const int except = call.in_place ? team.rank() : -1;
+  if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team, except)) return false;
+  if (!add_all(&call.recv, a.recv, Empty::leave_out, team, except)) return false;
+  call.divide(team);
+  if (call.in_place) call.send.stage_all();
+  return call.keep(call.send, call.in_place ? nullptr : &a.send, team.size()) &&
+         call.keep(call.recv, &a.recv, team.size());
 }
 
 bool describe_neighbor_allgather(Call& call, const Team& team) { return describe_neighbors(call, team, true); }

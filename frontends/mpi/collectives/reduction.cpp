@@ -60,8 +60,7 @@ bool describe_reduce_scatter(Call& call, const Team& team) {
   const uint64_t bytes = std::accumulate(call.counts_bytes.begin(), call.counts_bytes.end(), uint64_t{0});
   if (!call.choose(team, bytes)) return false;
   if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(team.rank())], true)) return false;
-  call.recv.keep(&call.arguments.recv, team.size());
-  return true;
+  return call.keep(call.recv, &call.arguments.recv, team.size());
 }
 
 bool describe_reduce_scatter_block(Call& call, const Team& team) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collectives/side.hpp"
 
+#include "native.hpp"
+
 #include <algorithm>
+#include <climits>
 
 namespace offpath::mpi {
 namespace {
@@ -20,6 +23,19 @@ void copy_array(std::vector<Value>* copy, const Value** array, int entries) {
   *array = copy->data();
 }
 
+// Sends elements from memory in which they lie as bytes, one after the other. MPI error code.
+int send_bytes(const std::byte* from, int64_t elements, int64_t size_bytes, int peer, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  if (size_bytes > INT_MAX) return MPI_ERR_COUNT;
+  MPI_Datatype element = MPI_DATATYPE_NULL;
+  int code = native.Type_contiguous(static_cast<int>(size_bytes), MPI_BYTE, &element);
+  if (code != MPI_SUCCESS) return code;
+  code = native.Type_commit(&element);
+  if (code == MPI_SUCCESS) code = native.Isend(from, static_cast<int>(elements), element, peer, tag, comm, request);
+  native.Type_free(&element);
+  return code;
+}
+
 }  // namespace
 
 int64_t Side::remember(MPI_Datatype type, MPI_Comm comm) {
@@ -30,17 +46,32 @@ int64_t Side::remember(MPI_Datatype type, MPI_Comm comm) {
   }
   TypeRef found = find_type(type, comm);
   if (found == nullptr) return -1;
-  HeldType held;
-  if (held.hold(type, std::move(found)) != MPI_SUCCESS) return -1;
-  types_.push_back(std::move(held));
+  types_.emplace_back(type, std::move(found));
   given_.push_back(type);
   return static_cast<int64_t>(types_.size() - 1);
 }
 
 void Side::push(Block block) {
+  ++served_blocks_;
   bytes_ += block.bytes;
   if (block.staged) staging_bytes_ += block.bytes;
   blocks_.push_back(block);
+}
+
+void Side::assign(Block* block, Share share) {
+  if (share == Share::service) return;
+  block->share = share;
+  --served_blocks_;
+  bytes_ -= block->bytes;
+  // The native library knows how to work on any type.
+  if (block->staged) staging_bytes_ -= block->bytes;
+  block->staged = false;
+}
+
+void Side::put_in_order() {
+  // By tag, for the messages between two ranks, which meet in the order in which they are started.
+  const auto by_tag = [](const Block& one, const Block& other) { return one.tag < other.tag; };
+  if (!std::is_sorted(blocks_.begin(), blocks_.end(), by_tag)) std::stable_sort(blocks_.begin(), blocks_.end(), by_tag);
 }
 
 bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Empty empty, MPI_Comm comm) {
@@ -57,21 +88,31 @@ bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Emp
   const uintptr_t address = reinterpret_cast<uintptr_t>(stated.buffer) +
                             static_cast<uintptr_t>(displacement(stated, index, type.extent_bytes));
   const bool staged = type.form == Form::packed && !as_run(type, address, elements);
-  push({peer, tag, static_cast<uint32_t>(type_index), staged, address, elements, bytes});
+  push({peer, tag, static_cast<uint32_t>(type_index), staged, Share::service, address, elements, bytes});
   return true;
 }
 
 bool Side::add_bytes(const void* buffer, uint64_t bytes) {
   if (bytes > 0 && buffer == nullptr) return false;
   const int64_t type_index = remember(MPI_BYTE, MPI_COMM_NULL);
-  push({0, 0, static_cast<uint32_t>(type_index), false, reinterpret_cast<uintptr_t>(buffer),
+  push({0, 0, static_cast<uint32_t>(type_index), false, Share::service, reinterpret_cast<uintptr_t>(buffer),
         static_cast<int64_t>(bytes), bytes});
   return true;
 }
 
 void Side::stage_all() {
-  for (Block& block : blocks_) block.staged = true;
-  staging_bytes_ = bytes_;
+  stages_all_ = true;
+  staging_bytes_ = 0;
+  for (Block& block : blocks_) {
+    block.staged = true;
+    staging_bytes_ += block.bytes;
+  }
+}
+
+int Side::hold() {
+  int code = MPI_SUCCESS;
+  for (auto type = types_.begin(); type != types_.end() && code == MPI_SUCCESS; ++type) code = type->hold();
+  return code;
 }
 
 void Side::keep(Stated* stated, int entries) {
@@ -111,16 +152,43 @@ int Side::unpack_from(const std::byte* staging, MPI_Comm comm) const {
   return MPI_SUCCESS;
 }
 
+void Side::send(Share share, const std::byte* staging, int tag, MPI_Comm comm, NativeRequests* requests) const {
+  for (const Block& block : blocks_) {
+    const std::byte* const staged = staging;
+    if (block.staged) staging += block.bytes;
+    if (block.share != share) continue;
+    const HeldType& type = types_[block.type];
+    const auto peer = static_cast<int>(block.peer);
+    requests->start([&](MPI_Request* request) {
+      if (stages_all_) return send_bytes(staged, block.elements, type->size_bytes, peer, tag, comm, request);
+      return native.Isend(reinterpret_cast<const void*>(block.address), static_cast<int>(block.elements), type.handle(),
+                          peer, tag, comm, request);
+    });
+  }
+}
+
+void Side::receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests) const {
+  for (const Block& block : blocks_) {
+    if (block.share != share) continue;
+    requests->start([&](MPI_Request* request) {
+      return native.Irecv(reinterpret_cast<void*>(block.address), static_cast<int>(block.elements),
+                          types_[block.type].handle(), static_cast<int>(block.peer), tag, comm, request);
+    });
+  }
+}
+
 void Side::describe(const std::byte* staging, std::vector<offpath_block_t>* blocks,
                     std::vector<offpath_layout_t>* layouts) const {
   std::vector<uint32_t> layout_of(types_.size());
-  blocks->reserve(blocks->size() + blocks_.size());
+  blocks->reserve(blocks->size() + served_blocks_);
   for (const Block& block : blocks_) {
+    const std::byte* const staged = staging;
+    if (block.staged) staging += block.bytes;
+    if (block.share != Share::service) continue;
     const DataType& type = *types_[block.type];
     offpath_block_t described{block.peer, block.tag, nullptr, block.bytes, 0};
     if (block.staged) {
-      described.address = staging;
-      staging += block.bytes;
+      described.address = staged;
     } else if (const auto run = as_run(type, block.address, block.elements)) {
       described.address = reinterpret_cast<const void*>(run->address);
     } else {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One side (send or receive) of an offloaded call: blocks of user memory, as the service gets them. What the service
+// One side (send or receive) of an offloaded call: blocks of user memory, as the service gets them, or, for an
+// irregular collective, its share of them; the other share goes natively, as a message per block. What the service
 // cannot work on in place (short ranges) goes through staging memory, one part of it per block.
 //
 // Threads: built by one thread, constant afterwards.
 #pragma once
 
 #include "collectives/arguments.hpp"
+#include "native_requests.hpp"
 #include "types/datatype.hpp"
 
 #include <mpi.h>
@@ -16,6 +18,9 @@
 
 namespace offpath::mpi {
 
+// How a block gets to the other side.
+enum class Share : uint8_t { service, host };
+
 class Side {
  public:
   // Adds block number `index` of what the caller states. Blocks without data are left out where `peer` names whom they
@@ -24,18 +29,34 @@ class Side {
   bool add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Empty empty, MPI_Comm comm);
   // Adds a block of plain bytes. False: there is no buffer.
   bool add_bytes(const void* buffer, uint64_t bytes);
+  // Gives each block the share that share_of(its bytes) says. Both ends of a block must say the same.
+  template <typename ShareOf>
+  void divide(ShareOf&& share_of) {
+    for (Block& block : blocks_) assign(&block, share_of(block.bytes));
+    put_in_order();
+  }
   // Every block through staging memory: what lies in the buffer now is kept.
   void stage_all();
-  // Copies the arrays (`entries` each) and holds the datatypes that `stated` leads to, and lets it lead to these.
+  // Holds the datatypes of the blocks. MPI error code.
+  int hold();
+  // After hold(): copies the arrays (`entries` each) that `stated` leads to, and lets it lead to these and to the types
+  // held.
   void keep(Stated* stated, int entries);
 
+  // Of the service's share.
   uint64_t bytes() const { return bytes_; }
+  bool uses_service() const { return served_blocks_ > 0; }
+  size_t blocks() const { return blocks_.size(); }
   uint64_t staging_bytes() const { return staging_bytes_; }
   bool staged() const { return staging_bytes_ > 0; }
   // MPI error codes; `comm` returns errors.
   int pack_into(std::byte* staging, MPI_Comm comm) const;
   int unpack_from(const std::byte* staging, MPI_Comm comm) const;
-  // Appends the blocks, and the layouts they refer to. The layouts' ranges stay here.
+  // Starts a message for each block of that share: to its peer, from staging memory where the block is staged; or from
+  // its peer, into the user's memory. `comm` returns errors.
+  void send(Share share, const std::byte* staging, int tag, MPI_Comm comm, NativeRequests* requests) const;
+  void receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests) const;
+  // Appends the blocks of the service's share, and the layouts they refer to. The layouts' ranges stay here.
   void describe(const std::byte* staging, std::vector<offpath_block_t>* blocks,
                 std::vector<offpath_layout_t>* layouts) const;
 
@@ -45,6 +66,7 @@ class Side {
     uint32_t tag;
     uint32_t type;  // index into types_
     bool staged;
+    Share share;
     uintptr_t address;  // of the first element
     int64_t elements;
     uint64_t bytes;
@@ -52,12 +74,16 @@ class Side {
   // Index of the type in types_, or a negative number.
   int64_t remember(MPI_Datatype type, MPI_Comm comm);
   void push(Block block);
+  void assign(Block* block, Share share);
+  void put_in_order();
 
   std::vector<HeldType> types_;
   std::vector<MPI_Datatype> given_;  // the caller's handles of types_
   std::vector<Block> blocks_;
+  size_t served_blocks_ = 0;
   uint64_t bytes_ = 0;
   uint64_t staging_bytes_ = 0;
+  bool stages_all_ = false;
   std::vector<int> counts_;
   std::vector<int> displs_;
   std::vector<MPI_Aint> displs_bytes_;

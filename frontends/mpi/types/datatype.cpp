@@ -56,13 +56,13 @@ TypeRef examine(MPI_Datatype given) {
 
 }  // namespace
 
-int HeldType::hold(MPI_Datatype handle, TypeRef type) {
-  handle_ = handle;
-  type_ = std::move(type);
+int HeldType::hold() {
   if (type_->predefined) return MPI_SUCCESS;
   // Not MPI_Type_dup: that would run the application's attribute callbacks.
-  const int code = native.Type_contiguous(1, handle, &handle_);
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  const int code = native.Type_contiguous(1, handle_, &copy);
   if (code != MPI_SUCCESS) return code;
+  handle_ = copy;
   owned_ = true;
   return native.Type_commit(&handle_);
 }

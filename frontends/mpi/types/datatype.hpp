@@ -58,16 +58,17 @@ struct Run {
 };
 std::optional<Run> as_run(const DataType& type, uintptr_t address, int64_t elements);
 
-// A datatype that stays usable after the application has freed its own handle. Move only.
+// A datatype of the application, usable as long as the application's handle is, or, once held, until this goes. Move
+// only.
 class HeldType {
  public:
-  HeldType() = default;
+  HeldType(MPI_Datatype handle, TypeRef type) : type_(std::move(type)), handle_(handle) {}
   HeldType(HeldType&& other) noexcept
       : type_(std::move(other.type_)), handle_(other.handle_), owned_(std::exchange(other.owned_, false)) {}
   HeldType& operator=(HeldType&&) = delete;
   ~HeldType();
-  // MPI error code.
-  int hold(MPI_Datatype handle, TypeRef type);
+  // Once. MPI error code.
+  int hold();
 
   const DataType& operator*() const { return *type_; }
   const DataType* operator->() const { return type_.get(); }
@@ -75,7 +76,7 @@ class HeldType {
 
  private:
   TypeRef type_;
-  MPI_Datatype handle_ = MPI_DATATYPE_NULL;
+  MPI_Datatype handle_;
   bool owned_ = false;
 };
 

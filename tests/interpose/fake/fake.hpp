@@ -28,13 +28,14 @@ constexpr uint32_t kRing = 16;
 
 // What a member offers in one operation.
 struct Slot {
-  std::atomic<uint64_t> offer;  // address of an Offer in the member's memory
+  std::atomic<uint64_t> number;  // of the operation
+  std::atomic<uint64_t> offer;   // address of an Offer in the member's memory
   std::atomic<uint64_t> read_by;
 };
 
 struct Member {
   std::atomic<int> pid;
-  std::atomic<uint64_t> visible;  // operations the peers may read
+  std::atomic<uint64_t> visible;  // one more than the last operation the peers may read
   std::atomic<uint64_t> started;
   std::atomic<int> lost;
   Slot ring[kRing];
@@ -67,7 +68,7 @@ struct offpath_team {
   fake::Board* board = nullptr;
   uint32_t rank = 0;
   uint32_t size = 0;
-  uint64_t posted = 0;
+  uint64_t posted = 0;  // or skipped
   std::vector<bool> in_use = std::vector<bool>(fake::kRing);
   std::string path;
 

@@ -138,4 +138,9 @@ uint64_t offpath_team_started(const offpath_team_t* team) {
   return team->own().lost != 0 ? team->own().started.load() : team->posted;
 }
 
+void offpath_team_skip(offpath_team_t* team, uint64_t count) {
+  std::lock_guard lock(team->session->mutex);
+  team->posted += count;
+}
+
 }  // extern "C"

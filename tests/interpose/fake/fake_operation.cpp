@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of the fake client. Whatever the collective, each member reads every other member's offer once and takes
 // what it needs from it; reductions are done by every member for itself when all have been read. An operation ends when
-// all have read its own offer.
+// all have read its own offer. In an exchange only those that blocks are from read, and only those they are for are
+// waited for, as others may have skipped it.
 #include "fake.hpp"
 #include "kernels/reduce.hpp"
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <set>
 
 namespace {
 
@@ -90,7 +92,8 @@ struct offpath_op {
   std::vector<std::vector<offpath_range_t>> ranges;
   std::vector<uint64_t> counts;
   Offer offer{};
-  std::vector<bool> done_with;       // members whose offer was read
+  std::vector<bool> done_with;       // members whose offer was read, or need not be
+  uint64_t readers = 0;              // members that read the own offer
   std::vector<Bytes> contributions;  // reductions: by member
 };
 
@@ -111,7 +114,14 @@ std::unique_ptr<offpath_op> copy(const offpath_collective_t& what, offpath_team*
     op->layouts.push_back(what.layouts[i]);
     op->layouts.back().ranges = op->ranges.back().data();
   }
-  op->done_with.resize(team->size);
+  const bool exchanges = what.kind == OFFPATH_EXCHANGE;
+  std::set<uint32_t> readers;
+  for (const offpath_block_t& block : op->send) readers.insert(block.peer);
+  op->readers = exchanges ? readers.size() : team->size;
+  op->done_with.assign(team->size, exchanges);
+  for (const offpath_block_t& block : op->recv) {
+    if (exchanges) op->done_with[block.peer] = false;
+  }
   op->contributions.resize(team->size);
   op->offer = {reinterpret_cast<uint64_t>(op->send.data()), op->send.size(),
                reinterpret_cast<uint64_t>(op->layouts.data())};
@@ -150,6 +160,7 @@ offpath_status_t read_offer(offpath_op* op, uint32_t peer) {
   fake::Member& other = op->team->board->members[peer];
   fake::Slot& slot = other.ring[op->number % fake::kRing];
   const int pid = other.pid;
+  if (slot.number != op->number) return OFFPATH_ERR_INTERNAL;  // skipped there
   Offer offer{};
   std::vector<offpath_block_t> blocks;
   if (!read_remote(pid, slot.offer, &offer, sizeof(offer)) ||
@@ -228,12 +239,13 @@ offpath_status_t test(offpath_op* op) {
     if (other.lost != 0) return end(op, op->number < other.started ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED);
     if (status != OFFPATH_OK) return end(op, status);
   }
-  if (!all_read) return OFFPATH_IN_PROGRESS;
-  if (own.ring[op->number % fake::kRing].read_by.load() == team->size) {
+  if (all_read && own.ring[op->number % fake::kRing].read_by.load() == op->readers) {
     return end(op, reduces(op->what.kind) ? combine(*op) : OFFPATH_OK);
   }
+  // No operation of a broken team goes on: others may not post their part any more.
   for (uint32_t peer = 0; peer < team->size; ++peer) {
-    if (team->board->members[peer].lost != 0) return end(op, OFFPATH_ERR_PEER_LOST);
+    const fake::Member& other = team->board->members[peer];
+    if (other.lost != 0) return end(op, op->number < other.started ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED);
   }
   return OFFPATH_IN_PROGRESS;
 }
@@ -250,6 +262,7 @@ offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collecti
   if (under_way >= depth || team->in_use[team->posted % fake::kRing]) return OFFPATH_ERR_NO_MEMORY;
   std::unique_ptr<offpath_op> op = copy(*what, team);
   fake::Slot& slot = team->own().ring[op->number % fake::kRing];
+  slot.number = op->number;
   slot.offer = reinterpret_cast<uint64_t>(&op->offer);
   slot.read_by = 0;
   team->in_use[op->number % fake::kRing] = true;

@@ -13,15 +13,23 @@
 
 enum { OPS = 8 };
 
-static const char* const kinds[] = {"alltoall", "in_place", "allreduce", "bcast", "neighbor", "persistent"};
-enum { ALLTOALL, IN_PLACE, ALLREDUCE, BCAST, NEIGHBOR, PERSISTENT };
+static const char* const kinds[] = {"alltoall", "in_place", "allreduce", "bcast", "neighbor", "persistent", "pairs"};
+enum { ALLTOALL, IN_PLACE, ALLREDUCE, BCAST, NEIGHBOR, PERSISTENT, PAIRS };
 
 static int kind, rank, size, count, *send[OPS], *recv[OPS];
 static MPI_Comm comm;
 static MPI_Request requests[OPS];
 
+/* Pairs: long blocks between one rank and the next, short ones between all others. */
+static int amount(int k, int from, int to) {
+  const int first = k % size, second = (k + 1) % size;
+  return (from == first && to == second) || (from == second && to == first) ? count : count / 10;
+}
+
 static int post(int k) {
   const int all = count * size;
+  static int counts[OPS][16], displs[16];
+  for (int r = 0; r < size; ++r) counts[k][r] = amount(k, rank, r), displs[r] = r * count;
   switch (kind) {
     case IN_PLACE:
       return MPI_Ialltoall(MPI_IN_PLACE, count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
@@ -33,6 +41,9 @@ static int post(int k) {
       return MPI_Ineighbor_alltoall(send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
     case PERSISTENT:
       return MPI_Start(&requests[k]);
+    case PAIRS:
+      return MPI_Ialltoallv(send[k], counts[k], displs, MPI_INT, recv[k], counts[k], displs, MPI_INT, comm,
+                            &requests[k]);
     default:
       return MPI_Ialltoall(send[k], count, MPI_INT, recv[k], count, MPI_INT, comm, &requests[k]);
   }
@@ -50,6 +61,8 @@ static int expected(int k, int i, int id) {
       return value_of(k % size, block, at, id);
     case NEIGHBOR: /* the block for the other side, of the rank on this side; nothing else */
       return block < 2 ? value_of((rank + size + (block == 0 ? -1 : 1)) % size, 1 - block, at, id) : -1;
+    case PAIRS:
+      return at < amount(k, block, rank) ? value_of(block, rank, at, id) : -1;
     default:
       return value_of(block, rank, at, id);
   }
@@ -85,7 +98,7 @@ int main(int argc, char** argv) {
     for (int k = 0; k < OPS; ++k)
       for (int i = 0; i < count * size; ++i) {
         send[k][i] = value_of(rank, i / count, i % count, 10 * round + k);
-        recv[k][i] = kind == NEIGHBOR ? -1 : send[k][i];
+        recv[k][i] = kind == NEIGHBOR || kind == PAIRS ? -1 : send[k][i];
       }
     if (round == 1 && !busy) let_the_driver_kill();
     for (int k = 0; k < OPS; ++k) {
@@ -127,6 +140,11 @@ int main(int argc, char** argv) {
         }
         ok &= busy || round > 0;
       }
+    }
+    if (kind == PAIRS) { /* who has short blocks only may be here already, and must answer the others */
+      MPI_Request barrier;
+      MPI_Ibarrier(comm, &barrier);
+      MPI_Wait(&barrier, MPI_STATUS_IGNORE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -24,8 +24,11 @@ TEST(Policy, MeasuredTableLeavesSmallAndInNodeOnTheHost) {
     EXPECT_EQ(path(table, collective, UINT64_MAX, 2), Path::dpu);
     EXPECT_EQ(path(table, collective, 64 * 1024 * kKiB, 1), Path::host);
   }
-  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 2), Path::dpu);
-  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 1), Path::host);
+  for (const Collective collective : {Collective::ialltoallv, Collective::igatherv, Collective::ineighbor_allgather}) {
+    EXPECT_EQ(path(table, collective, 256 * kKiB - 1, 2), Path::host) << "bytes of one block";
+    EXPECT_EQ(path(table, collective, 256 * kKiB, 2), Path::dpu);
+    EXPECT_EQ(path(table, collective, UINT64_MAX, 1), Path::host);
+  }
   for (const Collective collective : {Collective::ibarrier, Collective::iscan, Collective::iexscan})
     EXPECT_EQ(path(table, collective, 1 << 30, 64), Path::host);
   EXPECT_FALSE(table.offloads(1));
@@ -65,7 +68,7 @@ TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
     ASSERT_EQ(table.rows().size(), 1u);
     EXPECT_EQ(table.rows()[0].collective, collective);
     EXPECT_TRUE(knows(collective, OFFPATH_ALGORITHM_DEFAULT));
-    // MPI's own rule: what the ranks cannot see alike is irregular.
+    // MPI's own rule: what no size is known of to all ranks is irregular.
     const bool of_ranks = name == "igatherv" || name == "iscatterv" || name == "ialltoallv" || name == "ialltoallw";
     EXPECT_EQ(is_irregular(collective), of_ranks || name.starts_with("ineighbor_")) << name;
   }
@@ -115,7 +118,7 @@ TEST(Policy, LaterRowsWin) {
   EXPECT_EQ(path(table, Collective::ialltoall, 4096, 1), Path::host);
   EXPECT_EQ(path(table, Collective::ialltoall, 8191, 1), Path::host);
   EXPECT_EQ(path(table, Collective::ialltoall, 8192, 1), Path::dpu);
-  EXPECT_EQ(path(table, Collective::ialltoallv, 0, 4), Path::host);
+  EXPECT_EQ(path(table, Collective::ialltoallv, UINT64_MAX, 4), Path::host);
 }
 
 TEST(Policy, TheRowThatDecidesSaysHow) {
@@ -147,6 +150,13 @@ TEST(Policy, HiddenRowsDoNotOffload) {
   EXPECT_TRUE(table.offloads(2));
   ASSERT_TRUE(table.apply("ialltoall:0-1536K:host").ok());
   EXPECT_TRUE(table.offloads(2)) << "1.5M to 2M is left";
+  EXPECT_TRUE(table.offloads(Collective::ialltoall, 2));
+  EXPECT_FALSE(table.offloads(Collective::ialltoallv, 2));
+  ASSERT_TRUE(table.apply("ialltoallv:4K-8K:nodes=3:dpu").ok());
+  EXPECT_FALSE(table.offloads(Collective::ialltoallv, 2));
+  EXPECT_TRUE(table.offloads(Collective::ialltoallv, 3));
+  ASSERT_TRUE(table.apply("ialltoallv:2K-6K:host,ialltoallv:6K-8K:host").ok());
+  EXPECT_FALSE(table.offloads(Collective::ialltoallv, 3)) << "nothing is left";
 }
 
 }  // namespace
