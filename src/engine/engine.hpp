@@ -67,6 +67,45 @@ class Neighbours {
                      uint64_t bytes) = 0;
 };
 
+// ---- requests: what one member asks of another's service ----
+//
+// A request carries an opaque body to the service of the target member, which answers it without the target's process.
+// An answer may need data in either direction: then both sides have a graph, and the two graphs are an operation of
+// two members under the request's own key; they pull from each other like those of a collective. Requests of one
+// member to one target reach the responder in the order of posting; answers come in any order.
+
+using RequestId = uint64_t;  // unique in an engine, never used again
+
+struct Request {
+  uint32_t target = 0;        // member; may be local, may be the own one
+  std::vector<uint8_t> body;  // at most kMaxRequestBytes
+  Graph graph;                // the member's own part; empty: the answer is all
+  Place reply;                // where an answer's payload goes (graph.layouts may describe it)
+  uint64_t reply_bytes = 0;   // exactly so many, or the answer is a failure
+};
+inline constexpr size_t kMaxRequestBytes = 4 << 10;
+
+// An answer to a request. Graph: the engine runs it and then answers with its status. Later: answer() will be called.
+struct Answer {
+  enum class Kind : uint8_t { reply, graph, later };
+  Kind kind = Kind::reply;
+  base::Status status;           // reply
+  std::vector<uint8_t> payload;  // reply; at most kMaxRequestBytes
+  Graph graph;                   // graph; works on the target's memory
+};
+
+// What answers requests for the members served here. Called inside the engine; must not call it back, but for answer().
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  // `team`: the context of the target's team. `memory`: the target's. `body` came from another service and may hold
+  // anything; it is gone after the call.
+  virtual Answer on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
+                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) = 0;
+  // The graph that on_request or answer() gave for it has ended; may call answer() for others.
+  virtual void on_answered(ClientId client, uint64_t team, RequestId request, const base::Status& status) = 0;
+};
+
 struct Config {
   size_t chunk_bytes = 56 << 10;            // one segment of UCX over TCP: nothing to assemble; at least 64
   uint32_t chunks_in_flight = 16;           // per stream
@@ -91,6 +130,14 @@ class Engine : public fabric::Receiver {
   void remove_team(TeamHandle team);
   // Operations of a team are posted with sequence 0, 1, 2, ...
   void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context);
+
+  // Posts a request; Observer::on_finished tells when graph and answer are both done. Not in the sequence of post().
+  // A refused or malformed answer is the operation's failure. Loss of the target: OFFPATH_ERR_PEER_LOST.
+  void post_request(TeamHandle team, Request request, uint64_t context);
+  // Who answers; before the first request can come. Without one all are refused with OFFPATH_ERR_RANGE.
+  void set_responder(Responder* responder);
+  // Answers a request that was put off, with a reply or a graph. Unknown ids (requester lost) are ignored.
+  void answer(RequestId request, Answer answer);
 
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
   // happened; if not, nothing will before the next message or call.
