@@ -185,8 +185,8 @@ void Service::forget_one() {
   [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
 }
 
-void Service::send(uint32_t worker, const wire::Message& message) {
-  if (worker < workers_.size()) workers_[worker]->send(message);
+void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) {
+  if (worker < workers_.size()) workers_[worker]->send(message, payload);
 }
 
 void Service::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,

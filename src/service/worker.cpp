@@ -23,6 +23,7 @@ constexpr uint64_t kWorthwhileBytes = 128 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
+thread_local const Worker* t_here = nullptr;  // whose thread this is
 }  // namespace
 
 using engine::ClientId;
@@ -83,12 +84,15 @@ void Worker::run(std::function<void()> task) {
     tasks_.push_back(std::move(task));
   }
   const uint64_t one = 1;
-  if (first) [[maybe_unused]]
+  // The own thread looks for tasks before it sleeps.
+  if (first && t_here != this) [[maybe_unused]]
     const ssize_t written = write(alarm_.get(), &one, sizeof(one));
 }
 
-void Worker::send(const wire::Message& message) {
-  run([this, message] { engine_->on_neighbour_message(message); });
+void Worker::send(const wire::Message& message, fabric::Bytes payload) {
+  run([this, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
+    engine_->on_neighbour_message(message, body);
+  });
 }
 
 void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes) {
@@ -109,6 +113,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
 }
 
 void Worker::loop() {
+  t_here = this;
   auto last_busy = std::chrono::steady_clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
@@ -142,6 +147,11 @@ bool Worker::take_submissions() {
   return any;
 }
 
+bool Worker::has_tasks() {
+  std::lock_guard lock(tasks_mutex_);
+  return !tasks_.empty();
+}
+
 bool Worker::run_tasks() {
   std::vector<std::function<void()>> tasks;
   {
@@ -154,7 +164,7 @@ bool Worker::run_tasks() {
 
 // Announce, look again, then sleep: whoever submits after the look rings the doorbell.
 void Worker::sleep() {
-  bool pending = false;
+  bool pending = has_tasks();
   for (auto& [id, client] : clients_) {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
