@@ -176,7 +176,8 @@ void Service::attach(int listening) {
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
-  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_), memory);
+  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_, memory),
+                     memory);
 }
 
 void Service::forget_one() {

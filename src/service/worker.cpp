@@ -34,10 +34,13 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
       fabric_(std::move(fabric)),
       address_(fabric_->address()),
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
+      target_(
+          [this](engine::RequestId request, engine::Answer answer) { engine_->answer(request, std::move(answer)); }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  engine_->set_responder(&target_);
   watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
   if (fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
@@ -140,7 +143,7 @@ bool Worker::take_submissions() {
   bool any = false;
   ClientId broken = 0;
   for (auto& [id, client] : clients_) {
-    while (client->take_submission(*engine_)) any = true;
+    while (client->take_submission(*engine_, target_)) any = true;
     if (client->broken()) broken = id;
   }
   if (broken != 0) drop_client(broken, false);
@@ -223,6 +226,7 @@ void Worker::drop_client(ClientId id, bool detached) {
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
   engine_->remove_client(id);
+  target_.remove_client(id);
   if (detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
@@ -242,6 +246,7 @@ void Worker::on_finished(ClientId client, uint64_t operation, base::Status statu
 }
 
 void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank) {
+  target_.lose_member(client, team, rank);
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank);
 }
 

@@ -66,6 +66,7 @@ class Worker : public engine::Observer {
   std::unique_ptr<fabric::Fabric> fabric_;
   std::vector<uint8_t> address_;
   std::unique_ptr<engine::Engine> engine_;
+  ops::onesided::Target target_;
   std::function<void()> on_gone_;
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
