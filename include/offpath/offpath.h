@@ -47,7 +47,8 @@ typedef enum offpath_status {
                                      by other means if all members do */
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
-  OFFPATH_ERR_INTERNAL = -11      /* a broken invariant; the session has latched itself off */
+  OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
+  OFFPATH_ERR_RANGE = -12         /* the bytes lie outside what the target's window exposes, or there is no such window */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -246,7 +247,9 @@ typedef enum offpath_operator {
   OFFPATH_OP_LOR = 9,
   OFFPATH_OP_LXOR = 10,
   OFFPATH_OP_MINLOC = 11, /* pairs only */
-  OFFPATH_OP_MAXLOC = 12
+  OFFPATH_OP_MAXLOC = 12,
+  OFFPATH_OP_REPLACE = 13, /* one-sided only: the new value */
+  OFFPATH_OP_NO_OP = 14    /* one-sided only: the old value stays; get_accumulate with it is an atomic get */
 } offpath_operator_t;
 
 /* Element types by representation, in the layout of the C compiler. */
@@ -336,6 +339,96 @@ void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity);
 
 /* Frees a finished operation; an unfinished one is freed when it finishes. NULL is allowed. */
 void offpath_op_free(offpath_op_t* op);
+
+/* ---- windows and one-sided operations ------------------------------------------------------------------------- */
+
+/* A window opens memory of every member of a team to the others. One-sided operations read and write it: the origin's
+ * service asks the target's service, which does it; the target's process takes no part and need not enter any call.
+ *
+ * Counters   Per window and member two 64-bit counters: issued, operations posted here, and completed, the largest k
+ *            such that the first k of them are done. completed <= issued always. Done means remotely complete: what
+ *            was put or accumulated is in the target's memory.
+ * Order      Operations may take effect in any order, except that accumulates (kinds ACCUMULATE to
+ *            COMPARE_AND_SWAP) of one origin to one target take effect in the order of posting.
+ * Atomicity  Accumulates on a member's part of a window are atomic with each other, element by element, whoever posts
+ *            them: the target's service does all of them. They are not atomic with the target's own loads and stores. */
+typedef struct offpath_window offpath_window_t;
+
+#define OFFPATH_WINDOW_DYNAMIC 1u /* no memory but what is attached; offsets are addresses of the target */
+
+typedef struct offpath_window_params {
+  uint32_t struct_bytes; /* sizeof(offpath_window_params_t) */
+  uint32_t flags;        /* 0 or OFFPATH_WINDOW_DYNAMIC */
+  uint64_t id;           /* same on all members; no other window of the team has it as long as this one lives */
+  void* base;            /* this member's part; NULL if bytes is 0 */
+  uint64_t bytes;
+} offpath_window_params_t;
+
+/* Opens this member's part. Before anybody uses the window the caller makes sure (a barrier) that all have done so.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT · OFFPATH_ERR_NO_MEMORY · OFFPATH_ERR_SERVICE_LOST
+ * Ownership freed by offpath_window_destroy, before its team. Blocking until the service knows it. */
+offpath_status_t offpath_window_create(offpath_team_t* team, const offpath_window_params_t* params,
+                                       offpath_window_t** window, offpath_error_t* error);
+
+/* Closes this member's part; NULL is allowed. Operations of others that come later fail with OFFPATH_ERR_RANGE, own
+ * ones in progress go on. Blocking until the service has let go of the memory. */
+void offpath_window_destroy(offpath_window_t* window);
+
+/* Opens and closes further memory of this member; attach fails with OFFPATH_ERR_ARGUMENT where it overlaps what is
+ * attached, detach where nothing is attached at that address. Blocking as create and destroy. */
+offpath_status_t offpath_window_attach(offpath_window_t* window, void* base, uint64_t bytes);
+offpath_status_t offpath_window_detach(offpath_window_t* window, void* base);
+
+typedef enum offpath_remote_kind {
+  OFFPATH_PUT = 1,              /* send -> target */
+  OFFPATH_GET = 2,              /* target -> result */
+  OFFPATH_ACCUMULATE = 3,       /* target = target op send, element by element */
+  OFFPATH_GET_ACCUMULATE = 4,   /* the same, and what was in the target before -> result. One element: fetch and op */
+  OFFPATH_COMPARE_AND_SWAP = 5, /* one element: send holds the new value and behind it the one to compare with, byte by
+                                   byte; the old value -> result */
+  OFFPATH_LOCK_SHARED = 6,      /* no data. Done when this member holds the target's part. Locks are granted in the */
+  OFFPATH_LOCK_EXCLUSIVE = 7,   /* order in which they reach the target's service; that of a lost member ends */
+  OFFPATH_UNLOCK = 8
+} offpath_remote_kind_t;
+
+typedef struct offpath_remote_params {
+  uint32_t struct_bytes; /* sizeof(offpath_remote_t) */
+  offpath_remote_kind_t kind;
+  uint32_t target;           /* member, may be this one */
+  offpath_operator_t op;     /* accumulates: any but NONE; REPLACE and NO_OP included */
+  offpath_element_t element; /* accumulates, compare and swap */
+  uint32_t target_layout;    /* 0: contiguous; k: layouts[k - 1] */
+  uint64_t target_offset;    /* of the first element, in bytes from the target's base (dynamic: its address) */
+  uint64_t target_bytes;     /* data bytes at the target */
+  offpath_block_t send;      /* of target_bytes, COMPARE_AND_SWAP: contiguous, of twice that (peer and tag 0); where the
+                                kind does not send: all 0; with NO_OP it is not looked at */
+  offpath_block_t result;    /* of target_bytes; where the kind does not fetch: all 0 */
+  const offpath_layout_t* layouts;
+  uint32_t layouts_count;
+} offpath_remote_t;
+
+/* The most ranges that the target's layout of one operation may have. */
+#define OFFPATH_REMOTE_RANGES_MAX 128
+
+/* Posts a one-sided operation. Contiguous send blocks of up to OFFPATH_REMOTE_INLINE_BYTES are copied and the caller's
+ * again on return; other memory belongs to the operation until it is done.
+ * Params    op: NULL if flush is all that is needed.
+ * Returns   the common ones; an operation that is refused at the target fails with OFFPATH_ERR_RANGE. On a broken team
+ *           only operations on lost members are refused (OFFPATH_ERR_NOT_STARTED): locks of the living can be given
+ *           back. */
+#define OFFPATH_REMOTE_INLINE_BYTES 256
+offpath_status_t offpath_remote(offpath_window_t* window, const offpath_remote_t* remote, offpath_op_t** op);
+
+/* The counters. Never block; loads. */
+uint64_t offpath_window_issued(const offpath_window_t* window);
+uint64_t offpath_window_completed(const offpath_window_t* window);
+
+/* Have all operations issued before this call completed?
+ * Returns   OFFPATH_IN_PROGRESS · OFFPATH_OK · the first failure since flush last returned one ·
+ *           OFFPATH_ERR_SERVICE_LOST, each time, where the lost service had not completed some. Never blocks. */
+offpath_status_t offpath_window_flush_test(offpath_window_t* window);
+/* The same, asleep until they have or timeout_ns passed (UINT64_MAX: no limit). */
+offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout_ns);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The target's side of one-sided operations: which memory of its clients is open to whom, and what is done with it.
+//
+// Accumulates on one member's part of a window go through its lane, one after the other: short ones are done at once
+// when the lane is free, long ones hold it until their graph has ended. So they are atomic with each other and those of
+// one origin stay in order. Locks are queued in the order of arrival.
+// Out-of-window access never touches memory, whatever a request says: every byte of the target's place (layout
+// included) lies in one region of the window, or the answer is OFFPATH_ERR_RANGE.
+//
+// Threads: one worker's.
+#pragma once
+
+#include "ops/onesided/locks.hpp"
+#include "ops/onesided/regions.hpp"
+
+#include <deque>
+#include <unordered_map>
+
+namespace offpath::ops::onesided {
+
+class Target : public engine::Responder {
+ public:
+  // Answers a request that was put off: Engine::answer.
+  using Answerer = std::function<void(engine::RequestId, engine::Answer)>;
+  explicit Target(Answerer answer) : answer_(std::move(answer)) {}
+
+  // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
+  // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
+  // more. Not after remove_client().
+  base::Status open(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes,
+                    bool dynamic);
+  base::Status close(engine::ClientId client, uint64_t team, uint64_t window, Released released);
+  base::Status attach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
+  base::Status detach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
+  void remove_client(engine::ClientId client);
+  // Locks that `rank` holds or waits for in that team end.
+  void lose_member(engine::ClientId client, uint64_t team, uint32_t rank);
+
+  engine::Answer on_request(engine::ClientId client, uint64_t team, uint32_t from, engine::RequestId request,
+                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override;
+  void on_answered(engine::ClientId client, uint64_t team, engine::RequestId request,
+                   const base::Status& status) override;
+
+ private:
+  struct Key {
+    engine::ClientId client;
+    uint64_t team;
+    uint64_t window;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  // One that was not refused.
+  struct Asked {
+    engine::RequestId request;
+    uint32_t from;
+    Wanted wanted;
+    std::shared_ptr<memory::Memory> memory;
+  };
+  struct Window {
+    uint64_t base = 0;  // that offsets count from
+    bool dynamic = false;
+    Regions regions;
+    Locks locks;
+    bool lane_busy = false;     // a graph accumulates
+    std::deque<Asked> waiting;  // accumulates, until the lane is free
+  };
+  // A graph under way.
+  struct Working {
+    engine::ClientId client;
+    std::shared_ptr<Window> window;
+    std::shared_ptr<Region> region;
+    bool in_lane;
+  };
+  using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
+
+  Window* find_dynamic(const Key& key);
+  engine::Answer lock(Window& window, uint32_t from, engine::RequestId request, offpath_remote_kind_t kind);
+  engine::Answer begin(engine::ClientId client, const std::shared_ptr<Window>& window, const Asked& asked);
+  void use_lane(engine::ClientId client, const std::shared_ptr<Window>& window);
+  void grant_locks(Window& window);
+
+  Answerer answer_;
+  Windows windows_;
+  std::unordered_map<engine::RequestId, Working> working_;
+};
+
+}  // namespace offpath::ops::onesided
