@@ -18,8 +18,11 @@ namespace {
 constexpr int kBadArguments = 2, kFailed = 1;
 
 nlohmann::ordered_json to_json(const Row& row, const Options& options) {
-  nlohmann::ordered_json json = {
-      {"bytes", row.bytes}, {"messages", row.messages}, {"target", name(row.target)}, {"ranks", rma::ranks()}};
+  nlohmann::ordered_json json = {{"bytes", row.bytes},
+                                 {"messages", row.messages},
+                                 {"target", name(row.target)},
+                                 {"interface", rma::interface()},
+                                 {"ranks", rma::ranks()}};
   const std::pair<const char*, const Spread&> times[] = {
       {"t_pure", row.pure}, {"t_compute", row.compute}, {"t_total", row.total}};
   for (const auto& [time, spread] : times) {
@@ -77,7 +80,6 @@ int run(int argc, char** argv) {
 
   const std::int64_t piece_iterations = choose_piece(options);
   nlohmann::ordered_json json = {{"library", rma::library()},
-                                 {"interface", rma::interface()},
                                  {"operation", options.operation},
                                  {"piece_iterations", piece_iterations},
                                  {"rows", nlohmann::ordered_json::array()}};
