@@ -101,10 +101,10 @@ class Measurement {
 
   // As a program that computes would do it: the library hears of this rank between two pieces of work only.
   void serve() {
-    while (!operation_.was_told()) {
+    do {
       pieces_.push_back(timed([&] { work(piece_iterations_); }));
       rma::progress();
-    }
+    } while (!operation_.was_told());
   }
 
   std::int64_t choose_work() {

@@ -68,24 +68,20 @@ static void place_operation(Operation* operation, Random* random) {
 
 static enum Call random_update(Random* random) { return (enum Call)(kAccumulate + random_below(random, 3)); }
 
-/* One origin alone: one put, or gets, or accumulates of one operator, which keep their order; a flush lies between
- * rounds. */
+/* One origin alone: a put, a compare-and-swap, gets, or accumulates of one operator, which keep their order; a flush
+ * lies between rounds. */
 static void add_private(Episode* episode, Random* random, int window, int origin, int target, int region) {
   const Element* element = element_at(region);
-  const int way = random_below(random, 4), count = way == 0 ? 1 : 1 + random_below(random, kMaxPerRegion);
   const enum Operator operator= random_operator(random, element, false);
+  enum Call call = (enum Call)random_below(random, kCalls);
+  if (call == kCompareAndSwap && !element->integer) call = kPut;
+  const bool alone = call == kPut || call == kCompareAndSwap, accumulates = !alone && call != kGet;
+  const int count = alone ? 1 : 1 + random_below(random, kMaxPerRegion);
   for (int i = 0; i < count; ++i) {
     Operation* operation = add_operation(episode, random, window, origin, target, region);
-    if (way == 0) {
-      operation->call = kPut;
-    } else if (way == 1) {
-      operation->call = kGet;
-    } else if (way == 2 && element->integer) {
-      operation->call = kCompareAndSwap;
-    } else {
-      operation->call = random_update(random);
-      operation->operator= operation->call != kAccumulate && random_below(random, 3) == 0 ? kNoOp : operator;
-    }
+    operation->call = accumulates ? random_update(random) : call;
+    const bool reads = operation->call >= kGetAccumulate && random_below(random, 3) == 0;
+    operation->operator= reads ? kNoOp : operator;
     place_operation(operation, random);
   }
 }
