@@ -54,7 +54,8 @@ def show(result: dict) -> None:
     for library, rows in libraries(result).items():
         columns = [column for peer in PEERS for column in (PEER_TITLES[peer], "total", "eff.")]
         title = f"{library}: t_pure and t_total in us, efficiency, gain in t_pure"
-        table = Table("", *columns, "gain", title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        style = {"title_justify": "left", "box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+        table = Table("", *columns, "gain", title=title, **style)
         for column in table.columns:
             column.no_wrap, column.justify = True, "right"
         table.columns[0].justify = "left"
@@ -94,8 +95,8 @@ def page(result: dict) -> str:
     facts["failed launches"] = [f"{each['mpi']} {each['operation']} {each['peer']}" for each in meta["failures"]]
     sections.append(report.card("How this was measured", report.facts(facts)))
     lead = (
-        "The same work and the same cores for both, launched in turns; median of all launches. An idle target waits in a "
-        "barrier, a computing one calls its library between pieces of 10 ms only. piece: how long such a piece took."
+        "The same work and the same cores for both, launched in turns; median of all launches. An idle target waits in "
+        "a barrier, a computing one calls its library between pieces of 10 ms only. piece: how long such a piece took."
     )
     return report.page("One-sided operations", lead, sections)
 

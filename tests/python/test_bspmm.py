@@ -52,8 +52,8 @@ def test_units_of_any_size_make_the_same_product(unit, tmp_path):
 def test_a_wrong_update_is_found_out(library, tmp_path):
     """As far as it can be provoked from outside: an accumulate, or a put, that moves nothing."""
     nothing = {
-        "mpich": "#include <mpi.h>\nint MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m,"
-        " MPI_Datatype u, MPI_Op p, MPI_Win w) { return 0; }\n",
+        "mpich": "#include <mpi.h>\nint MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d,"
+        " int m, MPI_Datatype u, MPI_Op p, MPI_Win w) { return 0; }\n",
         "shmem": "void shmem_double_put_nbi(double* d, const double* s, unsigned long n, int pe) {}\n",
     }
     preload = tmp_path / "broken.so"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One-sided operations: a random program against its own model, natively and offloaded; both print the same lines.
 
-The lines do not depend on the MPI, and natively MPICH gets all of them right. Open MPI 4.1 does not: osc/pt2pt hangs in
-locks of single targets, and both components get derived types wrong. It natively runs what it gets right; offloaded runs
+The lines do not depend on the MPI, and natively MPICH gets all of them right. Open MPI 4.1 does not: osc/pt2pt hangs
+in locks of single targets, and both components get derived types wrong. It natively runs what it gets right; offloaded runs
 are compared with MPICH's lines whichever MPI they use.
 """
 
@@ -60,7 +60,8 @@ def test_a_wrong_library_is_found_out(tmp_path):
     """Accumulates that overwrite."""
     source = """
 #include <mpi.h>
-int MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_Datatype u, MPI_Op p, MPI_Win w) {
+int MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_Datatype u, MPI_Op p,
+                   MPI_Win w) {
   return PMPI_Put(o, n, t, r, d, m, u, w);
 }
 """
