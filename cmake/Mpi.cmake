@@ -32,3 +32,23 @@ function(offpath_mpi_program kind name)
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${kind}/${mpi})
   endforeach()
 endfunction()
+
+# OpenSHMEM comes with Open MPI, which can be built without it.
+find_program(OFFPATH_OSHCC oshcc)
+if(OFFPATH_OSHCC)
+  add_library(shmem_openmpi INTERFACE)
+  target_link_libraries(shmem_openmpi INTERFACE oshmem mpi_openmpi)
+endif()
+
+# offpath_shmem_program(<kind> <name> <sources>... [LINK ...]): <build>/<kind>/openmpi/<name>, installed beside the MPI
+# programs; nothing where there is no OpenSHMEM.
+function(offpath_shmem_program kind name)
+  if(NOT TARGET shmem_openmpi)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE offpath_flags shmem_openmpi ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${kind}/openmpi)
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/offpath/${kind}/openmpi)
+endfunction()

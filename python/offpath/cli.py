@@ -27,6 +27,12 @@ def _bench_collectives() -> Callable:
     return app_command
 
 
+def _bench_onesided() -> Callable:
+    from offpath.bench_onesided import app_command
+
+    return app_command
+
+
 def _tune() -> Callable:
     from offpath.tune_command import tune_command
 
@@ -60,7 +66,7 @@ class RootGroup(LazyGroup):
 
 
 class BenchGroup(LazyGroup):
-    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives}
+    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided}
 
 
 app = typer.Typer(

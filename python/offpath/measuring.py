@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of the program bench/collectives, in turns over the peers of a comparison, and what they come to.
+"""Launches of a program of bench/, in turns over the peers of a comparison, and what they come to.
 
 All peers do the same work: its amount is set in the first launch of the MPI alone. A launch that fails is counted and
 left out; Ctrl-C ends the measurement, and what was measured until then is kept.
@@ -17,8 +17,7 @@ from offpath.comparison import DPU, HOST, Place
 from offpath.errors import UserError
 from offpath.paths import paths
 
-PROGRAM = "collectives"
-# What the program measures; barriers have no size.
+# What the program collectives measures; barriers have no size.
 COLLECTIVES = (
     "ialltoall", "ialltoallv", "iallgather", "iallgatherv", "igather", "iscatter", "ibcast", "ireduce", "iallreduce",
     "ireduce_scatter", "ireduce_scatter_block", "iscan", "iexscan",
@@ -61,14 +60,31 @@ class Conditions:
     repeats: int  # in each launch
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program of bench/: how it is told what to measure, and what of its rows is kept."""
+
+    name: str
+    noun: str  # the program's option and the rows' field that name what is measured
+    labels: tuple[str, ...] = ("bytes", "ranks")  # alike in every launch
+    medians: tuple[str, ...] = ("host_cpu_ns", "service_cpu_ns")
+    carried: tuple[str, ...] = ()  # of the first output: given to all launches after it
+    rows_per_size: int = 1
+
+
+COLLECTIVE_PROGRAM = Program("collectives", "collective")
+
+
 @dataclass
 class Series:
-    """One collective with one MPI: every size in every launch, the peers in turns, the MPI alone first."""
+    """One collective or operation with one MPI: every size in every launch, the peers in turns, the MPI alone first."""
 
     mpi: str
-    collective: str
-    sizes: tuple[int, ...]  # bytes: all that a rank sends or receives, whichever is more
+    name: str
+    sizes: tuple[int, ...]  # bytes, as the program understands them
     peers: tuple[Peer, ...]
+    program: Program = COLLECTIVE_PROGRAM
+    carried: dict[str, object] = field(default_factory=dict)
     launches: dict[str, list[list[dict]]] = field(default_factory=dict)  # by peer: each launch's rows, by size
     failures: list[dict] = field(default_factory=list)
 
@@ -92,7 +108,7 @@ def estimate_s(all_series: Sequence[Series], runs: int, repeats: int, rate_bits_
     seconds = 0.0
     for series in all_series:
         # A repeat is t_pure, t_compute and t_total: each about the time on the wire, the last up to twice.
-        wire_s = sum(8 * size / rate for size in series.sizes)
+        wire_s = series.program.rows_per_size * sum(8 * size / rate for size in series.sizes)
         seconds += runs * len(series.peers) * (START_S + (repeats + WARMUP) * 4 * wire_s)
     return seconds
 
@@ -137,7 +153,7 @@ def measure(where: Place, all_series: Sequence[Series], runs: int, repeats: int)
             for series in all_series:
                 for run in range(runs):
                     for peer in series.peers:
-                        title = f"{mpis.TITLES[series.mpi]}, {series.collective}, {peer.title}, run {run + 1} of {runs}"
+                        title = f"{mpis.TITLES[series.mpi]}, {series.name}, {peer.title}, run {run + 1} of {runs}"
                         progress.update(task, description=title)
                         launch(where, series, peer, repeats)
                         progress.advance(task)
@@ -157,11 +173,13 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
         _fail(series, peer, "not launched: no launch of the MPI alone has said how much work to do.")
         return
     argv = [
-        str(paths().bench_program(PROGRAM, series.mpi)), "--collective", series.collective, "--sizes",
+        str(paths().bench_program(series.program.name, series.mpi)), f"--{series.program.noun}", series.name, "--sizes",
         ",".join(map(str, series.sizes)), "--repeats", str(repeats), "--verify", *peer.arguments,
     ]  # fmt: skip
     if alone:
         argv += ["--work-iterations", ",".join(str(row["work_iterations"]) for row in alone[0])]
+        for name, value in series.carried.items():
+            argv += [f"--{name.replace('_', '-')}", str(value)]
     result = comparison.launch_for_json(where, series.mpi, argv, peer.offload, peer.env)
     if result.output is None:
         _fail(series, peer, result.problem)
@@ -174,19 +192,20 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
     if result.problem:
         console.note(f"{result.problem} Its results count: they were written before.")
     series.launches[peer.name].append(result.output["rows"])
+    series.carried = series.carried or {name: result.output[name] for name in series.program.carried}
 
 
 def _fail(series: Series, peer: Peer, problem: str) -> None:
     if not any(failure["peer"] == peer.name for failure in series.failures):
-        console.note(f"{series.collective}, {peer.title}: {problem}")
-    series.failures.append({"mpi": series.mpi, "collective": series.collective, "peer": peer.name, "problem": problem})
+        console.note(f"{series.name}, {peer.title}: {problem}")
+    series.failures.append({"mpi": series.mpi, series.program.noun: series.name, "peer": peer.name, "problem": problem})
 
 
 def rows(all_series: Sequence[Series]) -> list[dict]:
-    """One row for each series, size and peer that delivered."""
+    """One for each row of each series and peer that delivered."""
     result = []
     for series in all_series:
-        for index in range(len(series.sizes)):
+        for index in range(len(series.sizes) * series.program.rows_per_size):
             host_total = None
             for peer in series.peers:
                 samples = [each[index] for each in series.launches[peer.name]]
@@ -201,11 +220,11 @@ def _row(series: Series, peer: Peer, samples: list[dict]) -> dict:
     def median(name: str) -> float:
         return statistics.median(sample[name] for sample in samples)
 
-    row = {"mpi": series.mpi, "collective": series.collective, "peer": peer.name, "mode": DPU if peer.offload else HOST}
-    row |= {name: samples[0][name] for name in ("bytes", "ranks")}
+    row = {"mpi": series.mpi, series.program.noun: series.name, "peer": peer.name, "mode": DPU if peer.offload else HOST}
+    row |= {name: samples[0][name] for name in series.program.labels}
     row |= {f"{time}_ns": round(median(f"{time}_ns")) for time in TIMES}
     row["efficiency"] = max(row["t_pure_ns"], row["t_compute_ns"]) / row["t_total_ns"]
-    row |= {name: round(median(name)) for name in ("host_cpu_ns", "service_cpu_ns")}
+    row |= {name: round(median(name)) for name in series.program.medians}
     row["runs"] = len(samples)
     for time in TIMES:
         row[f"{time}_min_ns"] = min(sample[f"{time}_min_ns"] for sample in samples)

@@ -75,7 +75,7 @@ def tune_command(
         results.append(measuring.compare(kinds, conditions, all_series, {"sizes_bytes": list(byte_sizes)}))
         on_nodes = results[-1]["meta"]["nodes"]
         for name in names:
-            series = [each for each in all_series if each.collective == name]
+            series = [each for each in all_series if each.name == name]
             # Without launches that offloaded there is nothing to decide by: what ships with Offpath stays.
             if all(len(each.launches[peer]) == runs for each in series for peer in (ALONE.name, tuning.PREFIX)):
                 decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds))

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Block-sparse matrix multiplication by one-sided operations: get tiles, multiply them, update the result.
+#include <cstdio>
+#include <string>
+
+#include "check.hpp"
+#include "job.hpp"
+#include "kernel.hpp"
+#include "options.hpp"
+#include "pattern.hpp"
+#include "report.hpp"
+#include "store.hpp"
+
+namespace bspmm {
+namespace {
+
+constexpr int kBadArguments = 2, kFailed = 1;
+
+// Seconds from the common start to the end of the last rank.
+double timed_run(const Work& work, Variant variant, Computation computation, Store& store, Profile& profile) {
+  store.reset();
+  const double start = seconds_now();
+  run(work, variant, computation, store, profile);
+  job::barrier();
+  return job::maximum(seconds_now() - start);
+}
+
+Outcome measure(const Options& options) {
+  const Pattern pattern(options.tiles);
+  const Work work = make_work(pattern, options.tile, options.unit);
+  Store store(pattern, options.tile, options.seed);
+
+  Outcome outcome{job::ranks(), work.products.size(), work.units.size(), 0, 0, {}, {}};
+  Profile profile, warmup, alone;
+  timed_run(work, options.variant, Computation::yes, store, warmup);
+  for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    outcome.communication += timed_run(work, options.variant, Computation::no, store, alone) / options.repeats;
+    outcome.total += timed_run(work, options.variant, Computation::yes, store, profile) / options.repeats;
+  }
+  for (int row = 0; row < kRows; ++row) {
+    const double seconds = profile.seconds(Row(row)) / options.repeats;
+    outcome.rows[row] = {job::sum(seconds) / job::ranks(), job::maximum(seconds)};
+  }
+  if (options.check) outcome.error = largest_error(pattern, options.tile, options.seed, store);
+  job::barrier();
+  return outcome;
+}
+
+int run_program(int argc, char** argv) {
+  const bool speaks = job::rank() == 0;
+  Options options;
+  std::string problem = parse_options(argc, argv, options);
+  if (problem.empty() && options.help) {
+    if (speaks) std::fputs(usage(), stdout);
+    return 0;
+  }
+  if (!problem.empty()) {
+    if (speaks) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
+    return kBadArguments;
+  }
+  const Outcome outcome = measure(options);
+  if (speaks) {
+    print_report(options, outcome);
+    if (!options.json.empty()) problem = write_json(options, outcome);
+    if (!problem.empty()) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
+  }
+  return outcome.good() && problem.empty() ? 0 : kFailed;
+}
+
+}  // namespace
+}  // namespace bspmm
+
+int main(int argc, char** argv) {
+  bspmm::job::start(&argc, &argv);
+  const int status = bspmm::run_program(argc, argv);
+  bspmm::job::stop();
+  return status;
+}

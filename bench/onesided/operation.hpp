@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one-sided operations that are measured: messages of one kind from an origin to its target, completed by one
+// flush.
+//
+// The lower half of the ranks are origins, each with a target of its own in the upper half.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rma.hpp"
+
+namespace bench {
+
+class Operation {
+ public:
+  enum class Kind { put, get, fetch_and_op };
+
+  // Collective. messages of bytes each, to places of their own; fetch_and_op: of 8 bytes, all to one place.
+  Operation(Kind kind, std::int64_t bytes, int messages);
+
+  bool is_origin() const { return rma::rank() < rma::ranks() / 2; }
+
+  // Origins: issues everything; completes everything.
+  void start();
+  void finish() { memory_.flush(partner_); }
+
+  // On both sides: writes new contents and spoils those to be overwritten; a barrier must follow.
+  void prepare(int round);
+  // Behind a barrier: what that round has moved arrived here, as often as it should.
+  bool verify(int round);
+
+  // Origins: tells the target that there is nothing to wait for any more. Targets: whether it was told.
+  void tell_target();
+  bool was_told();
+
+ private:
+  std::int64_t flag_offset() const { return std::int64_t(data_.size()); }
+  void fill(char* data, int rank, int round) const;
+  std::int64_t counter() const;
+
+  Kind kind_;
+  std::int64_t bytes_;
+  int messages_;
+  std::int64_t addend_ = 0;
+  std::vector<char> data_;  // the origin's side
+  rma::Memory memory_;      // the target's, and behind it the flag
+  int partner_;
+  std::vector<std::int64_t> fetched_;
+};
+
+struct NamedOperation {
+  const char* name;
+  Operation::Kind kind;
+  bool is_rate;  // many messages before a flush, else one
+};
+
+// put, get, fetch_and_op, put_rate.
+const std::vector<NamedOperation>& operations();
+
+}  // namespace bench

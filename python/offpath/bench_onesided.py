@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench onesided`: Offpath against the MPI or OpenSHMEM alone, with targets that wait and that compute."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import comparison, console, measuring, onesided_report
+from offpath.errors import UserError
+from offpath.measuring import Conditions, Peer, Program, Series
+from offpath.mpis import OPENMPI
+from offpath.paths import paths
+from offpath.sizes import parse_sizes
+
+# What the program onesided measures; those of one word have a size of their own.
+OPERATIONS = ("put", "get", "fetch_and_op", "put_rate")
+OF_A_WORD = ("fetch_and_op", "put_rate")
+WORD_BYTES = 8
+TARGETS = ("idle", "computing")
+PROGRAM = Program(
+    "onesided",
+    "operation",
+    labels=("bytes", "messages", "target", "interface", "ranks"),
+    medians=("target_piece_ns", "host_cpu_ns", "service_cpu_ns"),
+    carried=("piece_iterations",),
+    rows_per_size=len(TARGETS),
+)
+SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem")
+# On both sides: without RDMA, Open MPI 4.1's other component aborts and gives wrong results; and its OpenSHMEM dies in
+# shmem_finalize where it has patched the program's memory functions.
+NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
+
+
+def app_command(
+    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    shmem: Annotated[bool, typer.Option("--shmem", help="Measure OpenSHMEM (of Open MPI) too.")] = False,
+    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    sizes: Annotated[str, typer.Option(help="Bytes of a put or get.")] = "8,1K,64K,256K,1M,4M",
+    operations: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(OPERATIONS),
+    runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+) -> None:
+    """Compare one-sided operations without and with Offpath, on the same cores.
+
+    The lower half of the ranks are origins, each with a target in the upper half. An *idle* target waits in a barrier,
+    a *computing* one computes for 10 ms at a time and calls its library only in between. t_pure is the operation and its
+    flush, t_total the operation, a fixed amount of work, and the flush; the work is set in the first launch without
+    Offpath to last as long as t_pure there, and the same for both. put_rate is 64 puts before a flush. Offpath's
+    services share the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything.
+
+    Examples:
+
+        offpath bench onesided
+
+        offpath bench onesided --mpi mpich --operations get --sizes 64K,4M --rate 1gbit --html result.html
+    """
+    kinds = comparison.chosen_mpis(mpi)
+    byte_sizes = parse_sizes(sizes)
+    names = measuring.parse_names(operations, OPERATIONS, "an operation")
+    for option, file in (("--json", json_file), ("--html", html_file)):
+        comparison.writable_file(file, option)
+    if nodes * ppn % 2:
+        raise UserError(f"{nodes * ppn} ranks are not usable (every origin needs a target). Change --nodes or --ppn.")
+    paths().require_preload_library()
+    all_series = chosen_series(kinds, shmem, names, byte_sizes, policy)
+    about = {
+        "operations": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen_peers(policy)],
+        "shmem": shmem,
+    } | comparison.policy_meta(policy)  # fmt: skip
+    result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    if not result["rows"]:
+        console.note("nothing was measured.")
+    onesided_report.show(result)
+    if json_file:
+        json_file.write_text(json.dumps(result, indent=1) + "\n")
+    if html_file:
+        html_file.write_text(onesided_report.page(result))
+    raise typer.Exit(measuring.exit_status(result))
+
+
+def chosen_peers(policy: str | None) -> tuple[Peer, ...]:
+    offloaded = measuring.offpath_peer(policy)
+    return replace(measuring.ALONE, env=NATIVE), replace(offloaded, env=NATIVE | offloaded.env)
+
+
+def chosen_series(kinds: list[str], shmem: bool, names: list[str], sizes: tuple[int, ...], policy: str | None) -> list:
+    programs = [(kind, PROGRAM) for kind in kinds] + ([(OPENMPI, SHMEM_PROGRAM)] if shmem else [])
+    return [
+        Series(kind, name, (WORD_BYTES,) if name in OF_A_WORD else sizes, chosen_peers(policy), program)
+        for kind, program in programs
+        for name in names
+    ]
