@@ -43,6 +43,8 @@ class Engine {
   // Hands an operation to its team and gives the application its request. Where the team says otherwise nothing is
   // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason.
   Team::Route submit(Team& team, std::unique_ptr<Operation> operation, MPI_Request* request, int* code);
+  // Takes an operation without a team and gives the application its request. MPI error code. May throw bad_alloc.
+  int submit(std::unique_ptr<Loose> operation, MPI_Request* request);
   // As submit would answer now; to spare the preparation.
   Team::Route route(Team& team);
 
@@ -58,9 +60,9 @@ class Engine {
   bool drained();
 
   // The operation behind a request of ours, or nullptr. Lives as long as the request; hold() for longer.
-  Operation* find(MPI_Request request) const { return requests_.find(request); }
-  static void hold(Operation& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
-  static void release(Operation& operation);
+  Requested* find(MPI_Request request) const { return requests_.find(request); }
+  static void hold(Requested& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Requested& operation);
 
   // Teams. These take ownership; they may throw bad_alloc, then the team is destroyed. adopt: it is the communicator's.
   void adopt(std::unique_ptr<Team> team);
@@ -79,7 +81,7 @@ class Engine {
 
   // For Team, under the lock.
   void finish(Operation& operation, int error);
-  void complete(Operation& operation);
+  void complete(Requested& operation);
   void count_posted(const Operation& operation);
   void count_native(policy::Collective collective);
   uint64_t posted_count() const { return posted_count_; }
@@ -87,6 +89,7 @@ class Engine {
   EngineCounters& counters() { return counters_; }
 
  private:
+  int begin(Requested& operation);
   static int query_callback(void* operation, MPI_Status* status);
   static int free_callback(void* operation);
   static int cancel_callback(void* operation, int complete);
@@ -96,7 +99,8 @@ class Engine {
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Team>> teams_;
   std::vector<Team*> active_;  // teams with operations
-  HandleTable<MPI_Request, Operation> requests_;
+  std::vector<Loose*> loose_;
+  HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Team> teams_by_comm_;
   Errors errors_;
   EngineCounters counters_;

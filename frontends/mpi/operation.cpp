@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.hpp"
 
+#include "requests.hpp"
+
 namespace offpath::mpi {
+
+int Operation::raise(int code) const { return raise_on(*team, code); }
 
 int Operation::prepare(MPI_Comm comm) {
   if (call->send.staged() && !send_staging.take(call->send.staging_bytes())) return MPI_ERR_NO_MEM;

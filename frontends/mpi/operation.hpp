@@ -9,16 +9,16 @@
 //   reissue    waits for its turn to be issued natively
 //   reissued   issued natively on the shadow communicator
 //   finished   terminal; `finished` and `error` may be read without the lock
-// Two owners: the team until finished, the MPI request until its free callback. The last one deletes.
+// The team owns it until finished, and its request does (requested.hpp).
 #pragma once
 
 #include "collectives/call.hpp"
+#include "requested.hpp"
 #include "staging.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -28,9 +28,10 @@ class Team;
 
 enum class OperationState : uint8_t { queued, posted, unfinished, reissue, reissued, finished };
 
-struct Operation {
+struct Operation : Requested {
   explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)) {}
 
+  int raise(int code) const override;
   // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors.
   int prepare(MPI_Comm comm);
   // Hands it to the service. May throw bad_alloc.
@@ -53,11 +54,6 @@ struct Operation {
   offpath_status_t status = OFFPATH_IN_PROGRESS;
   offpath_op_t* op = nullptr;
   MPI_Request native_request = MPI_REQUEST_NULL;
-
-  MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it
-  std::atomic<bool> finished{false};
-  int error = MPI_SUCCESS;  // valid once finished
-  std::atomic<int> owners{2};
 };
 
 }  // namespace offpath::mpi
