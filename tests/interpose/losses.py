@@ -56,7 +56,7 @@ def lost_persistent(s):
 
 
 def kill_service(s, mode, failed=None, program="lost"):
-    ready, go = f"{s.folder}/ready", f"{s.folder}/go"
+    ready, go = f"{s.folder}/ready-{mode}", f"{s.folder}/go-{mode}"
     changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1"}
     process = s.launch([s.program(program), mode], 4, changes, s.library)
     try:

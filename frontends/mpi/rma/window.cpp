@@ -141,11 +141,16 @@ int Window::end_flush(offpath_status_t status) {
 }
 
 int Window::flush() {
+  const uint64_t through = offpath_window_issued(data_);
   offpath_status_t status = offpath_window_flush_test(data_);
   if (status == OFFPATH_IN_PROGRESS) {
-    wait_until("flush", [&] { return (status = offpath_window_flush_test(data_)) != OFFPATH_IN_PROGRESS; });
+    wait_until("flush", [&] {
+      status = offpath_window_flush_test(data_);
+      return status != OFFPATH_IN_PROGRESS || offpath_window_completed(data_) >= through;
+    });
   }
-  return end_flush(status);
+  // Then only what other threads posted meanwhile is under way.
+  return end_flush(status == OFFPATH_IN_PROGRESS ? OFFPATH_OK : status);
 }
 
 void Window::finish_requests() {

@@ -52,8 +52,9 @@ int main(int argc, char** argv) {
   MPI_Win_create_errhandler(handler, &errors);
   MPI_Win_set_errhandler(win, errors);
   const int next = (rank + 1) % size;
-  if (strcmp(way, "request") == 0) look(MPI_Win_lock_all(0, win));
-  for (int round = 0; round < ROUNDS; ++round) {
+  int rounds = ROUNDS; /* without its epoch there is nothing to ask for */
+  if (strcmp(way, "request") == 0 && MPI_Win_lock_all(0, win) != MPI_SUCCESS) ++failed, rounds = 0;
+  for (int round = 0; round < rounds; ++round) {
     if (round == ROUNDS / 2) let_the_driver_kill();
     if (strcmp(way, "fence") == 0) {
       look(MPI_Win_fence(0, win));
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
     }
   }
   if (strcmp(way, "fence") == 0) look(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-  if (strcmp(way, "request") == 0) look(MPI_Win_unlock_all(win));
+  if (strcmp(way, "request") == 0 && rounds > 0) look(MPI_Win_unlock_all(win));
   report("after the loss", foreign == 0 && handler_calls >= failed);
   int lost = failed > 0, any = 0;
   MPI_Allreduce(&lost, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
