@@ -6,6 +6,7 @@
 #include "handlers.hpp"
 #include "job.hpp"
 #include "native.hpp"
+#include "rma/windows.hpp"
 
 #include <cstring>
 #include <exception>
@@ -53,12 +54,6 @@ std::vector<int> world_ranks(MPI_Group group, int size) {
     if (rank == MPI_UNDEFINED || rank < 0) return {};
   }
   return world;
-}
-
-bool worth_a_team(const std::vector<int>& members) {
-  std::unordered_set<uint32_t> nodes;
-  for (const int rank : members) nodes.insert(job.node_of(rank));
-  return !members.empty() && job.policy().offloads(static_cast<uint32_t>(nodes.size()));
 }
 
 offpath_team_t* create_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
@@ -117,37 +112,51 @@ int forget_communicator(MPI_Comm comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able) {
+std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   const Inside inside;
   const ErrorsReturn errors_return(comm);
-  able = able && offpath_session_alive(job.session()) != 0 && engine.team_count() < kMaxTeams;
-  if (!all_agree(comm, able)) return nullptr;
-  int rank = 0;
-  int size = 0;
-  native.Comm_rank(comm, &rank);
-  native.Comm_size(comm, &size);
+  able = able && offpath_session_alive(job.session()) != 0 && engine.team_count() + windows.count() < kMaxTeams;
+  if (!all_agree(comm, able)) return std::nullopt;
+  Assembly made;
+  native.Comm_rank(comm, &made.rank);
+  native.Comm_size(comm, &made.size);
   const Group group(comm);
-  std::unique_ptr<Neighborhood> neighborhood = Neighborhood::read(comm);
-  MPI_Comm shadow = make_shadow(comm, group.get(), neighborhood.get());
-  offpath_team_t* handle = create_team(comm, rank, world_ranks(group.get(), size));
-  if (!all_agree(comm, shadow != MPI_COMM_NULL && handle != nullptr)) {
-    offpath_team_destroy(handle);
-    if (shadow != MPI_COMM_NULL) native.Comm_free(&shadow);
-    return nullptr;
+  made.neighborhood = Neighborhood::read(comm);
+  made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
+  made.handle = create_team(comm, made.rank, world_ranks(group.get(), made.size));
+  if (!all_agree(comm, made.shadow != MPI_COMM_NULL && made.handle != nullptr)) {
+    offpath_team_destroy(made.handle);
+    if (made.shadow != MPI_COMM_NULL) native.Comm_free(&made.shadow);
+    return std::nullopt;
   }
-  return std::make_unique<Team>(std::move(cell), shadow, handle, rank, size, std::move(neighborhood));
+  return made;
+}
+
+std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able) {
+  std::optional<Assembly> made = assemble(comm, able);
+  if (!made) return nullptr;
+  return std::make_unique<Team>(std::move(cell), made->shadow, made->handle, made->rank, made->size,
+                                std::move(made->neighborhood));
+}
+
+uint32_t count_nodes(MPI_Comm comm) {
+  const Inside inside;
+  int inter = 0;
+  int size = 0;
+  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return 0;
+  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return 0;
+  const Group group(comm);
+  std::unordered_set<uint32_t> nodes;
+  for (const int rank : world_ranks(group.get(), size)) nodes.insert(job.node_of(rank));
+  return static_cast<uint32_t>(nodes.size());
 }
 
 void adopt_communicator(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
   const Inside inside;
-  int inter = 0;
-  int size = 0;
-  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return;
-  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return;
   try {
-    const Group group(comm);
-    if (!worth_a_team(world_ranks(group.get(), size))) return;
+    const uint32_t nodes = count_nodes(comm);
+    if (nodes == 0 || !job.policy().offloads(nodes)) return;
     const bool able = native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
     std::unique_ptr<Team> team = make_team(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able);
     if (team == nullptr) return;

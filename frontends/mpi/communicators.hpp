@@ -6,13 +6,33 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace offpath::mpi {
 
 // Makes a team for a new communicator, if anything could ever be offloaded on it and all its ranks are able to.
 // Collective over `comm`; the answer is the same on all its ranks. Not Inside.
 void adopt_communicator(MPI_Comm comm);
+
+// What a team consists of: the service's, and a communicator of the same ranks for what goes natively behind the
+// application's back.
+struct Assembly {
+  MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
+  offpath_team_t* handle = nullptr;
+  int rank = 0;
+  int size = 0;
+  std::unique_ptr<Neighborhood> neighborhood;
+};
+
+// Nothing: a rank is not `able`, or it failed on one; the answer is the same on all ranks. Collective over `comm`. May
+// throw bad_alloc.
+std::optional<Assembly> assemble(MPI_Comm comm, bool able);
+
+// Nodes that the ranks of `comm` live on; 0: nothing is ever offloaded there (one rank, an intercommunicator, ranks of
+// another world). The same on all its ranks.
+uint32_t count_nodes(MPI_Comm comm);
 
 // A team for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
 // all get none. Collective over `comm`. May throw bad_alloc.

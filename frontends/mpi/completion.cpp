@@ -37,33 +37,33 @@ void set_error(MPI_Status* status, int code) {
 }
 
 // For the functions that complete one request.
-int report_one(int code, const Operation* failed, MPI_Status* status) {
+int report_one(int code, const Requested* failed, MPI_Status* status) {
   if (code != MPI_SUCCESS || failed == nullptr) return code;
   set_error(status, failed->error);
-  return raise_on(*failed->team, failed->error);
+  return failed->raise(failed->error);
 }
 
 // For the functions that complete several: statuses say which of them failed.
 int report_all(int code, const OwnRequests& own, int count, MPI_Status* statuses) {
-  const Operation* first = own.any_failed();
+  const Requested* first = own.any_failed();
   if (code != MPI_SUCCESS || first == nullptr) return code;
   for (int index = 0; statuses != MPI_STATUSES_IGNORE && index < count; ++index) {
-    const Operation* failed = own.failed_at(index);
+    const Requested* failed = own.failed_at(index);
     statuses[index].MPI_ERROR = failed == nullptr ? MPI_SUCCESS : failed->error;
   }
-  return raise_on(*first->team, MPI_ERR_IN_STATUS);
+  return first->raise(MPI_ERR_IN_STATUS);
 }
 
 int report_some(int code, const OwnRequests& own, const int* out_count, const int* indices, MPI_Status* statuses) {
   if (code != MPI_SUCCESS || *out_count == MPI_UNDEFINED) return code;
-  const Operation* first = nullptr;
+  const Requested* first = nullptr;
   for (int i = 0; i < *out_count && first == nullptr; ++i) first = own.failed_at(indices[i]);
   if (first == nullptr) return code;
   for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < *out_count; ++i) {
-    const Operation* failed = own.failed_at(indices[i]);
+    const Requested* failed = own.failed_at(indices[i]);
     statuses[i].MPI_ERROR = failed == nullptr ? MPI_SUCCESS : failed->error;
   }
-  return raise_on(*first->team, MPI_ERR_IN_STATUS);
+  return first->raise(MPI_ERR_IN_STATUS);
 }
 
 Beside beside_of(const OwnRequests& own, int count) {

@@ -19,7 +19,7 @@ int Engine::query_callback(void*, MPI_Status* status) {
 }
 
 int Engine::free_callback(void* argument) {
-  auto& operation = *static_cast<Operation*>(argument);
+  auto& operation = *static_cast<Requested*>(argument);
   engine.requests_.erase(operation.request);
   release(operation);
   return MPI_SUCCESS;
@@ -27,10 +27,30 @@ int Engine::free_callback(void* argument) {
 
 int Engine::cancel_callback(void*, int) { return MPI_SUCCESS; }
 
-void Engine::release(Operation& operation) {
+void Engine::release(Requested& operation) {
   if (operation.owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (operation.error != MPI_SUCCESS) engine.attention_.fetch_sub(1, std::memory_order_relaxed);
   delete &operation;
+}
+
+int Engine::begin(Requested& operation) {
+  const int code =
+      native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
+  if (code != MPI_SUCCESS) return code;
+  attention_.fetch_add(1, std::memory_order_relaxed);
+  requests_.insert(operation.request, &operation);
+  return MPI_SUCCESS;
+}
+
+int Engine::submit(std::unique_ptr<Loose> prepared, MPI_Request* request) {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  loose_.reserve(loose_.size() + 1);
+  const int code = begin(*prepared);
+  if (code != MPI_SUCCESS) return code;
+  *request = prepared->request;
+  loose_.push_back(prepared.release());  // now owned by its request and the list
+  return MPI_SUCCESS;
 }
 
 Team::Route Engine::route(Team& team, const Call& call) {
@@ -45,11 +65,9 @@ Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_
   if (route != Team::Route::team) return route;
   active_.reserve(active_.size() + 1);
   Operation& operation = *prepared;
-  *code = native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
+  *code = begin(operation);
   if (*code != MPI_SUCCESS) return Team::Route::error;
   prepared.release();  // now owned by its request and its team
-  attention_.fetch_add(1, std::memory_order_relaxed);
-  requests_.insert(operation.request, &operation);
   const bool was_idle = team.idle();
   team.add(&operation);
   if (was_idle) active_.push_back(&team);
@@ -89,6 +107,10 @@ void Engine::complete(Operation& operation) {
   }
   operation.state = OperationState::finished;
   operation.release();
+  finish(operation);
+}
+
+void Engine::finish(Requested& operation) {
   if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
   operation.finished.store(true, std::memory_order_release);
   native.Grequest_complete(operation.request);
@@ -101,6 +123,11 @@ void Engine::progress() {
   if (!lock.owns_lock()) return;
   for (Team* team : active_) team->advance();
   std::erase_if(active_, [](const Team* team) { return team->idle(); });
+  std::erase_if(loose_, [this](Loose* operation) {
+    const bool ended = operation->advance();
+    if (ended) finish(*operation);
+    return ended;
+  });
 }
 
 void Engine::progress_all(AtEnd task) {
@@ -122,7 +149,7 @@ bool Engine::settled() {
 
 bool Engine::drained() {
   std::lock_guard lock(mutex_);
-  return active_.empty();
+  return active_.empty() && loose_.empty();
 }
 
 void Engine::adopt(std::unique_ptr<Team> team) {

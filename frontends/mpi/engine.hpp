@@ -43,6 +43,8 @@ class Engine {
   // Hands an operation to its team and gives the application its request. Where the team says otherwise nothing is
   // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
   Team::Route submit(Team& team, std::unique_ptr<Operation> operation, MPI_Request* request, int* code);
+  // Takes an operation without a team and gives the application its request. MPI error code. May throw bad_alloc.
+  int submit(std::unique_ptr<Loose> operation, MPI_Request* request);
   // As submit would answer now; to spare the preparation.
   Team::Route route(Team& team, const Call& call);
 
@@ -58,9 +60,9 @@ class Engine {
   bool drained();
 
   // The operation behind a request of ours, or nullptr. Lives as long as the request; hold() for longer.
-  Operation* find(MPI_Request request) const { return requests_.find(request); }
-  static void hold(Operation& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
-  static void release(Operation& operation);
+  Requested* find(MPI_Request request) const { return requests_.find(request); }
+  static void hold(Requested& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Requested& operation);
 
   // Teams. These take ownership; they may throw bad_alloc, then the team is destroyed. adopt: it is the communicator's.
   void adopt(std::unique_ptr<Team> team);
@@ -88,6 +90,8 @@ class Engine {
   EngineCounters& counters() { return counters_; }
 
  private:
+  void finish(Requested& operation);
+  int begin(Requested& operation);
   static int query_callback(void* operation, MPI_Status* status);
   static int free_callback(void* operation);
   static int cancel_callback(void* operation, int complete);
@@ -97,7 +101,8 @@ class Engine {
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Team>> teams_;
   std::vector<Team*> active_;  // teams with operations
-  HandleTable<MPI_Request, Operation> requests_;
+  std::vector<Loose*> loose_;
+  HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Team> teams_by_comm_;
   Errors errors_;
   EngineCounters counters_;

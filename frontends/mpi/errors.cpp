@@ -50,6 +50,8 @@ int Errors::code_for(offpath_status_t status) const {
       return MPI_ERR_BUFFER;
     case OFFPATH_ERR_NO_MEMORY:
       return MPI_ERR_NO_MEM;
+    case OFFPATH_ERR_RANGE:
+      return MPI_ERR_RMA_RANGE;
     case OFFPATH_ERR_ARGUMENT:
       return MPI_ERR_ARG;
     case OFFPATH_ERR_SERVICE_LOST:

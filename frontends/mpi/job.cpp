@@ -9,6 +9,7 @@
 #include "native.hpp"
 #include "node.hpp"
 #include "persistent.hpp"
+#include "rma/windows.hpp"
 #include "types/datatype.hpp"
 #include "waiting.hpp"
 
@@ -249,6 +250,7 @@ void Job::stop() {
     drain();
     const Inside inside;
     for (const MPI_Comm comm : engine.communicators()) native.Comm_delete_attr(comm, keyval_);
+    windows.clear();
     persistents.clear();
     engine.clear();
     active_.store(false, std::memory_order_release);

@@ -19,6 +19,7 @@ bool Native::load(void* library) {
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #define OFFPATH_MPI_PERSISTENT(name) \
   if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
+#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(complete = find(name, "PMPI_" #name) && complete;)
 #include "functions.def"
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "natives.def"

@@ -13,12 +13,18 @@
 #else
 #define OFFPATH_MPI_PERSISTENT_NAME(name) MPI_##name
 #endif
+#if MPI_VERSION >= 4
+#define OFFPATH_MPI_IF_LARGE(...) __VA_ARGS__
+#else
+#define OFFPATH_MPI_IF_LARGE(...)
+#endif
 
 namespace offpath::mpi {
 
 struct Native {
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #define OFFPATH_MPI_PERSISTENT(name) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
+#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(decltype(&MPI_##name) name;)
 #include "functions.def"
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "natives.def"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.hpp"
 
+#include "requests.hpp"
 #include "tags.hpp"
 
 namespace offpath::mpi {
+
+int Operation::raise(int code) const { return raise_on(*team, code); }
 
 int Operation::prepare(MPI_Comm comm) {
   natives.reserve(call->pairwise ? call->send.blocks() + call->recv.blocks() : 1);

@@ -10,17 +10,17 @@
 //   reissue    waits for its turn to be issued natively
 //   ended      nothing is at the service, or will be; native requests may be under way
 //   finished   terminal; `finished` and `error` may be read without the lock
-// Two owners: the team until finished, the MPI request until its free callback. The last one deletes.
+// The team owns it until finished, and its request does (requested.hpp).
 #pragma once
 
 #include "collectives/call.hpp"
 #include "native_requests.hpp"
+#include "requested.hpp"
 #include "staging.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -30,9 +30,10 @@ class Team;
 
 enum class OperationState : uint8_t { queued, posted, unfinished, reissue, ended, finished };
 
-struct Operation {
+struct Operation : Requested {
   explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)) {}
 
+  int raise(int code) const override;
   // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors. May throw bad_alloc.
   int prepare(MPI_Comm comm);
   // Starts the messages of the host share. Once it has its sequence.
@@ -58,12 +59,6 @@ struct Operation {
   offpath_status_t status = OFFPATH_IN_PROGRESS;
   offpath_op_t* op = nullptr;
   NativeRequests natives;
-
-  MPI_Request request = MPI_REQUEST_NULL;  // the application's handle, or what stands for it
-  std::atomic<bool> natively{false};       // it has ended at the service: only native progress is left
-  std::atomic<bool> finished{false};
-  int error = MPI_SUCCESS;  // valid once finished
-  std::atomic<int> owners{2};
 
  private:
   void exchange(Share share, MPI_Comm comm);

@@ -15,7 +15,7 @@ OwnRequests::OwnRequests(int count, MPI_Request* requests) : requests_(requests)
       request = exchanged_[static_cast<size_t>(index)] = persistent->current;
       standing_.push_back({index, persistent});
     }
-    Operation* operation = request == MPI_REQUEST_NULL ? nullptr : engine.find(request);
+    Requested* operation = request == MPI_REQUEST_NULL ? nullptr : engine.find(request);
     if (operation == nullptr) continue;
     own_.push_back({index, operation});
     Engine::hold(*operation);
@@ -49,18 +49,18 @@ bool OwnRequests::any_at_service() const {
                      [](const Entry& entry) { return !entry.operation->natively.load(std::memory_order_acquire); });
 }
 
-const Operation* OwnRequests::failed_at(int index) const {
+const Requested* OwnRequests::failed_at(int index) const {
   const auto entry =
       std::lower_bound(own_.begin(), own_.end(), index, [](const Entry& e, int wanted) { return e.index < wanted; });
   if (entry == own_.end() || entry->index != index) return nullptr;
-  const Operation* operation = entry->operation;
+  const Requested* operation = entry->operation;
   const bool failed = operation->finished.load(std::memory_order_acquire) && operation->error != MPI_SUCCESS;
   return failed ? operation : nullptr;
 }
 
-const Operation* OwnRequests::any_failed() const {
+const Requested* OwnRequests::any_failed() const {
   for (const Entry& entry : own_) {
-    if (const Operation* operation = failed_at(entry.index)) return operation;
+    if (const Requested* operation = failed_at(entry.index)) return operation;
   }
   return nullptr;
 }

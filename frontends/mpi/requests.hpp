@@ -32,14 +32,14 @@ class OwnRequests {
   bool only_ours(int count) const { return static_cast<size_t>(count) == own_.size(); }
 
   // The operation at `index` if it failed, else nullptr.
-  const Operation* failed_at(int index) const;
+  const Requested* failed_at(int index) const;
   // First failed operation, or nullptr.
-  const Operation* any_failed() const;
+  const Requested* any_failed() const;
 
  private:
   struct Entry {
     int index;
-    Operation* operation;
+    Requested* operation;
   };
   struct Standing {
     int index;

@@ -2,6 +2,7 @@
 // The line of OFFPATH_STATS_FILE.
 #include "engine.hpp"
 #include "job.hpp"
+#include "rma/windows.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -51,6 +52,14 @@ std::string collectives_object(const EngineCounters& counters, uint64_t* offload
   return "{" + text + "}";
 }
 
+std::string windows_object() {
+  const WindowTotals& totals = windows.totals();
+  return "{\"offloaded_count\":" + std::to_string(totals.offloaded_count.load()) +
+         ",\"native_count\":" + std::to_string(totals.native_count.load()) +
+         ",\"operations_count\":" + std::to_string(totals.operations_count.load()) +
+         ",\"operations_bytes\":" + std::to_string(totals.operations_bytes.load()) + "}";
+}
+
 }  // namespace
 
 uint64_t Job::service_cpu_ns() const { return active() ? read_counters(session_).service_cpu_ns : 0; }
@@ -76,7 +85,7 @@ void Job::write_statistics() const {
                            ",\"node\":" + json_text(host_.data()) + ",\"mpi\":\"" + kMpiName +
                            "\",\"enabled\":" + (reason_.empty() ? "true" : "false") +
                            ",\"reason\":" + json_text(reason_) + "," + numbers + ",\"collectives\":" + collectives +
-                           "}\n";
+                           ",\"windows\":" + windows_object() + "}\n";
   const int fd = open(settings_.stats_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) {
     say(settings_, LogLevel::warn, "cannot write OFFPATH_STATS_FILE='%s'. Give a file in a writable folder",

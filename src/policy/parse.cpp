@@ -9,10 +9,10 @@
 namespace offpath::policy {
 namespace {
 
-// An error text has no room for all 22.
+// An error text has no room for all 23.
 constexpr const char* kKnownCollectives =
     "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
-    "ireduce_scatter[_block], i[ex]scan, ineighbor_..., *";
+    "ireduce_scatter[_block], i[ex]scan, ineighbor_..., window, *";
 constexpr const char* kKnownAlgorithms =
     "Known: default, direct, ring, chain, binomial, scatter_allgather, doubling, rabenseifner, pairwise, dissemination";
 
@@ -57,6 +57,7 @@ base::Status bad_row(std::string_view row, const char* why, const char* advice) 
 
 struct ParsedRow {
   Row row{Collective::ialltoall, Path::host, 1, 0, kUnlimitedBytes};
+  bool has_range = false;
   bool has_path = false;
 };
 
@@ -111,6 +112,7 @@ base::Status parse_option(std::string_view text, std::string_view option, Parsed
   if (*from_bytes >= *to_bytes) return bad_row(text, "has an empty range", "Write the smaller size first");
   parsed.row.from_bytes = *from_bytes;
   parsed.row.to_bytes = *to_bytes;
+  parsed.has_range = true;
   return {};
 }
 
@@ -127,12 +129,16 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const auto collective = static_cast<Collective>(i);
     if (name != "*" && name != collective_name(collective)) continue;
     known = true;
+    const bool sizeless = collective == Collective::window && parsed.has_range;
+    if (name != "*" && sizeless) {
+      return bad_row(text, "has a range, but a window has no size that could be looked up in it", "Leave the range out");
+    }
     const bool incapable = !knows(collective, parsed.row.algorithm);
     if (name != "*" && incapable) {
       return bad_row(text, "names an algorithm that this collective does not know",
                      ("Known: " + algorithm_names(collective)).c_str());
     }
-    if (incapable) continue;
+    if (sizeless || incapable) continue;
     parsed.row.collective = collective;
     out.push_back(parsed.row);
   }

@@ -34,6 +34,7 @@ constexpr Row kMeasured[] = {
     pairs(Collective::ineighbor_alltoall),
     pairs(Collective::ineighbor_alltoallv),
     pairs(Collective::ineighbor_alltoallw),
+    from(Collective::window, 0),
 };
 
 std::string format_size(uint64_t bytes) {

@@ -16,6 +16,7 @@ import sys
 import time
 
 import losses
+import onesided
 from setting import FORCED, Setting, Wrong, check, compare, same, statistics
 
 
@@ -214,7 +215,7 @@ def report_statistics(s):
     lines = statistics(stats)
     keys = {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count", "offloaded_bytes",
             "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
-            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "collectives"}
+            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "collectives", "windows"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
         check(set(line) == keys, f"keys differ: {set(line) ^ keys}")
@@ -278,7 +279,7 @@ CASES = {
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
-                               without_mpi, *losses.CASES)},
+                               without_mpi, *losses.CASES, *onesided.CASES)},
 }
 
 

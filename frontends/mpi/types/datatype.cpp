@@ -10,6 +10,7 @@ namespace {
 
 // Below that a copy through staging memory costs less than the service's work per range.
 constexpr uint64_t kMinRangeBytes = 512;
+constexpr size_t kMaxKeptRanges = 4096;
 constexpr int64_t kMaxPackBytes = int64_t{1} << 30;  // MPI_Pack counts in int
 
 int keyval = MPI_KEYVAL_INVALID;
@@ -28,7 +29,8 @@ Form form_of(const DataType& type, const Ranges& ranges) {
   if (ranges.empty()) return Form::contiguous;
   if (ranges.size() == 1 && static_cast<int64_t>(ranges[0].bytes) == type.extent_bytes) return Form::contiguous;
   const bool long_ranges = static_cast<uint64_t>(type.size_bytes) >= kMinRangeBytes * ranges.size();
-  return long_ranges || type.size_bytes > kMaxPackBytes ? Form::layout : Form::packed;
+  const bool few = ranges.size() <= kMaxKeptRanges;
+  return few && (long_ranges || type.size_bytes > kMaxPackBytes) ? Form::layout : Form::packed;
 }
 
 Nature nature_of_f90(int combiner) {
@@ -47,10 +49,11 @@ TypeRef examine(MPI_Datatype given) {
   const int combiner = combiner_of(given);
   type->predefined = combiner == MPI_COMBINER_NAMED || is_f90(combiner);
   if (is_f90(combiner)) set_reduction(type.get(), nature_of_f90(combiner));
+  if (!type->predefined) type->basic = basic_type(given);
   std::optional<Ranges> ranges = flatten(given);
   if (!ranges) return type;
   type->form = form_of(*type, *ranges);
-  if (type->form != Form::packed || ranges->size() == 1) type->ranges = std::move(*ranges);
+  if (ranges->size() <= kMaxKeptRanges) type->ranges = std::move(*ranges);
   return type;
 }
 

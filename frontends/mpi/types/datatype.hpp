@@ -32,9 +32,10 @@ struct DataType {
   Form form = Form::packed;
   int64_t size_bytes = 0;               // data bytes of one element
   int64_t extent_bytes = 0;             // from one element to the next
-  std::vector<offpath_range_t> ranges;  // of one element; empty where packed, unless it is one range
+  std::vector<offpath_range_t> ranges;  // of one element; empty where they are too many or cannot be told
   offpath_element_t element = OFFPATH_ELEMENT_NONE;
   uint32_t operators = 0;  // those that MPI allows for it: bit 1 << offpath_operator_t
+  std::shared_ptr<const DataType> basic;  // derived types: the predefined one of which all of it consists, or nullptr
 
   bool reduces(offpath_operator_t op) const { return (operators >> op & 1) != 0; }
 };

@@ -57,6 +57,7 @@ class Contents {
   Contents& operator=(const Contents&) = delete;
 
   int combiner() const { return envelope_.combiner; }
+  int64_t types() const { return envelope_.types; }
   int64_t integer(int64_t i) const { return integers_[static_cast<size_t>(i)]; }
   int64_t address(int64_t i) const { return addresses_[static_cast<size_t>(i)]; }
   MPI_Datatype type(int64_t i) const { return types_[static_cast<size_t>(i)]; }
@@ -198,7 +199,27 @@ bool flatten_into(MPI_Datatype type, int nesting, Ranges* to) {
   }
 }
 
+bool find_basic(MPI_Datatype type, int nesting, TypeRef* basic) {
+  if (nesting > kMaxNesting) return false;
+  const Contents made(type);
+  if (made.combiner() == MPI_COMBINER_NAMED) {
+    const TypeRef known = find_predefined(type);
+    if (known == nullptr || (*basic != nullptr && *basic != known)) return false;
+    *basic = known;
+    return true;
+  }
+  for (int64_t i = 0; i < made.types(); ++i) {
+    if (!find_basic(made.type(i), nesting + 1, basic)) return false;
+  }
+  return made.types() > 0;
+}
+
 }  // namespace
+
+TypeRef basic_type(MPI_Datatype type) {
+  TypeRef basic;
+  return find_basic(type, 0, &basic) ? basic : nullptr;
+}
 
 std::optional<Ranges> flatten(MPI_Datatype type) {
   Ranges ranges;

@@ -3,6 +3,8 @@
 // functions allow (MPI_Type_get_envelope and MPI_Type_get_contents).
 #pragma once
 
+#include "types/datatype.hpp"
+
 #include <mpi.h>
 #include <offpath/offpath.h>
 
@@ -12,11 +14,14 @@
 namespace offpath::mpi {
 
 using Ranges = std::vector<offpath_range_t>;
-inline constexpr size_t kMaxRanges = 4096;
+inline constexpr size_t kMaxRanges = 1 << 20;
 
 // Of one element, in type map order, neighbours joined. Nothing: more than kMaxRanges, or a constructor that is not
 // taken apart (darray, large counts, Fortran's old ones).
 std::optional<Ranges> flatten(MPI_Datatype type);
+
+// The predefined type of which all of the type consists; nullptr: of several, or it cannot be told.
+TypeRef basic_type(MPI_Datatype type);
 
 // How the type was made; MPI_COMBINER_NAMED for predefined ones, MPI_UNDEFINED if it cannot be told.
 int combiner_of(MPI_Datatype type);

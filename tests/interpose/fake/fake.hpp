@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -46,6 +47,18 @@ struct Board {
 };
 
 long number_from(const char* name, long fallback);
+
+// "r:p" in the environment: whether r is this world rank, and p.
+struct Loss {
+  bool mine = false;
+  long after = 0;
+};
+Loss loss_from(const char* name);
+
+// A one-sided operation (fake_window.cpp), and an op that stands for it.
+struct Remote;
+offpath_op* op_of(offpath_team* team, std::shared_ptr<Remote> remote);
+offpath_status_t test(Remote& remote);
 
 }  // namespace fake
 

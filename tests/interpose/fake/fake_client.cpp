@@ -25,6 +25,17 @@ long world_rank() {
   return rank >= 0 ? rank : number_from("PMI_RANK", 0);
 }
 
+}  // namespace
+
+Loss loss_from(const char* name) {
+  long who = 0, after = 0;
+  const char* text = getenv(name);
+  if (text == nullptr || sscanf(text, "%ld:%ld", &who, &after) != 2) return {};
+  return {who == world_rank(), after};
+}
+
+namespace {
+
 std::string hex(const uint8_t* bytes, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {

@@ -82,6 +82,7 @@ bool read_block(int pid, const Offer& offer, const offpath_block_t& block, Bytes
 }  // namespace
 
 struct offpath_op {
+  std::shared_ptr<fake::Remote> remote;  // if it is one-sided; then the rest is not used but for the team
   offpath_team* team = nullptr;
   uint64_t number = 0;
   long tests = 0;
@@ -215,6 +216,7 @@ offpath_status_t combine(const offpath_op& op) {
 }
 
 offpath_status_t test(offpath_op* op) {
+  if (op->remote != nullptr) return op->status = fake::test(*op->remote);
   if (op->status != OFFPATH_IN_PROGRESS) return op->status;
   offpath_team* team = op->team;
   fake::Member& own = team->own();
@@ -251,6 +253,13 @@ offpath_status_t test(offpath_op* op) {
 }
 
 }  // namespace
+
+offpath_op* fake::op_of(offpath_team* team, std::shared_ptr<Remote> remote) {
+  auto* op = new offpath_op;
+  op->team = team;
+  op->remote = std::move(remote);
+  return op;
+}
 
 extern "C" {
 

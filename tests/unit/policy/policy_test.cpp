@@ -57,7 +57,7 @@ TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
                             "ineighbor_allgatherv",
                             "ineighbor_alltoall",
                             "ineighbor_alltoallv",
-                            "ineighbor_alltoallw"};
+                            "ineighbor_alltoallw",   "window"};
   ASSERT_EQ(std::size(in_order), kCollectivesCount);
   for (size_t i = 0; i < kCollectivesCount; ++i) {
     const auto collective = static_cast<Collective>(i);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rma/transfer.hpp"
+
+#include "engine.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace offpath::mpi {
+namespace {
+
+// Shorter ranges on average, and more of them, cost the service more than a copy through staging memory.
+constexpr int64_t kMinRangeBytes = 512;
+constexpr size_t kMaxLayoutRanges = 4096;
+
+offpath_operator_t find_accumulate_operator(MPI_Op op) {
+  if (op == MPI_REPLACE) return OFFPATH_OP_REPLACE;
+  if (op == MPI_NO_OP) return OFFPATH_OP_NO_OP;
+  return find_operator(op);
+}
+
+bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
+
+// The elements of one side, once their type is known.
+struct Elements {
+  TypeRef type;
+  std::optional<Footprint> footprint;
+  int64_t count = 0;
+  uint64_t bytes = 0;
+
+  const DataType* basic() const { return type->predefined ? type.get() : type->basic.get(); }
+  // MPI error classes.
+  int find(MPI_Datatype handle, int64_t elements, MPI_Comm comm);
+  int measure(MPI_Datatype handle, bool whole);
+};
+
+int Elements::find(MPI_Datatype handle, int64_t elements, MPI_Comm comm) {
+  if (elements < 0) return MPI_ERR_COUNT;
+  count = elements;
+  type = find_type(handle, comm);
+  return type == nullptr ? MPI_ERR_TYPE : MPI_SUCCESS;
+}
+
+int Elements::measure(MPI_Datatype handle, bool whole) {
+  footprint = footprint_of(handle, type, whole ? basic() : nullptr);
+  if (!footprint) return MPI_ERR_TYPE;
+  int64_t data = 0;
+  if (__builtin_mul_overflow(count, footprint->size_bytes, &data)) return MPI_ERR_COUNT;
+  bytes = static_cast<uint64_t>(data);
+  return MPI_SUCCESS;
+}
+
+// The origin's memory on one side, as the service gets it: in place, by its layout, or through staging memory.
+class Memory {
+ public:
+  enum class Way { sent, fetched };
+  // `one_piece`: the operation is not cut. MPI error class.
+  int prepare(const Local& local, const Elements& elements, Way way, bool one_piece);
+  // The part that begins at data byte `done`. Appends to `layouts` what it refers to.
+  offpath_block_t block(uint64_t done, uint64_t bytes, offpath_layout_t* layouts, uint32_t* layouts_count) const;
+  // nullptr: no staging memory that has to outlive the call.
+  const std::shared_ptr<Staged>& staged() const { return staged_; }
+  bool stays_in_use(uint64_t bytes) const { return layout_ != nullptr || bytes > OFFPATH_REMOTE_INLINE_BYTES; }
+
+ private:
+  const std::byte* address_ = nullptr;
+  const Footprint* layout_ = nullptr;
+  std::shared_ptr<Staged> staged_;
+  std::array<std::byte, OFFPATH_REMOTE_INLINE_BYTES> short_;
+};
+
+int Memory::prepare(const Local& local, const Elements& elements, Way way, bool one_piece) {
+  const Footprint& footprint = *elements.footprint;
+  const auto user = reinterpret_cast<uintptr_t>(local.address);
+  if (footprint.contiguous(elements.count)) {
+    address_ =
+        reinterpret_cast<const std::byte*>(user + static_cast<uintptr_t>(footprint.ranges->front().offset_bytes));
+    return address_ == nullptr ? MPI_ERR_BUFFER : MPI_SUCCESS;
+  }
+  const size_t ranges = footprint.ranges->size();
+  const bool is_short = way == Way::sent && elements.bytes <= short_.size();
+  const bool pays = footprint.size_bytes >= kMinRangeBytes * static_cast<int64_t>(ranges) && ranges <= kMaxLayoutRanges;
+  if (one_piece && pays && !is_short) {
+    address_ = reinterpret_cast<const std::byte*>(user);
+    layout_ = &footprint;
+    return MPI_SUCCESS;
+  }
+  std::byte* memory = short_.data();
+  if (!is_short) {
+    staged_ = std::make_shared<Staged>();
+    if (!staged_->memory.take(elements.bytes)) return MPI_ERR_NO_MEM;
+    memory = staged_->memory.get();
+  }
+  address_ = memory;
+  if (way == Way::sent) {
+    gather(footprint, user, elements.count, memory);
+  } else {
+    staged_->footprint = footprint;
+    staged_->address = user;
+    staged_->elements = elements.count;
+  }
+  return MPI_SUCCESS;
+}
+
+offpath_block_t Memory::block(uint64_t done, uint64_t bytes, offpath_layout_t* layouts, uint32_t* layouts_count) const {
+  offpath_block_t block{};
+  block.address = address_ + done;
+  block.bytes = bytes;
+  if (layout_ != nullptr) {
+    layouts[*layouts_count] = {static_cast<uint64_t>(layout_->size_bytes), layout_->extent_bytes,
+                               layout_->ranges->data(), static_cast<uint32_t>(layout_->ranges->size())};
+    block.layout = ++*layouts_count;
+  }
+  return block;
+}
+
+// What a call asks for, checked step by step.
+class Start {
+ public:
+  Start(Window& window, const Transfer& transfer, TransferRequest* request)
+      : window_(window), transfer_(transfer), request_(request) {}
+  // MPI error class.
+  int run();
+
+ private:
+  int check();
+  int choose_reduction();
+  int prepare();
+  int post(const Piece& piece);
+  void finish();
+
+  Window& window_;
+  const Transfer& transfer_;
+  TransferRequest* const request_;
+  Elements there_, sent_, fetched_;
+  bool sends_ = false, fetches_ = false;
+  offpath_operator_t op_ = OFFPATH_OP_NONE;
+  offpath_element_t element_ = OFFPATH_ELEMENT_NONE;
+  uint64_t offset_ = 0;
+  Memory send_, result_;
+  std::array<std::byte, 64> swap_;  // the new value and behind it the one compared with
+  uint64_t done_ = 0;
+};
+
+int Start::choose_reduction() {
+  const DataType* basic = there_.basic();
+  if (basic == nullptr) return MPI_ERR_TYPE;
+  for (const Elements* other : {&sent_, &fetched_}) {
+    if (other->type == nullptr) continue;
+    const DataType* its = other->basic();
+    if (its == nullptr || its->element != basic->element || its->size_bytes != basic->size_bytes) return MPI_ERR_TYPE;
+  }
+  if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
+    const bool counts = basic->reduces(OFFPATH_OP_BAND) || basic->reduces(OFFPATH_OP_LAND);
+    element_ = basic->element;
+    return counts ? MPI_SUCCESS : MPI_ERR_TYPE;
+  }
+  if (op_ != OFFPATH_OP_REPLACE && op_ != OFFPATH_OP_NO_OP && !basic->reduces(op_)) return MPI_ERR_OP;
+  // Where nothing is computed any type will do.
+  element_ = basic->element == OFFPATH_ELEMENT_NONE ? OFFPATH_ELEMENT_U8 : basic->element;
+  return MPI_SUCCESS;
+}
+
+int Start::check() {
+  const MPI_Comm comm = window_.shadow();
+  op_ = accumulates(transfer_.kind) ? find_accumulate_operator(transfer_.op) : OFFPATH_OP_NONE;
+  if (accumulates(transfer_.kind) && transfer_.kind != OFFPATH_COMPARE_AND_SWAP && op_ == OFFPATH_OP_NONE) {
+    return MPI_ERR_OP;
+  }
+  sends_ = transfer_.kind != OFFPATH_GET && op_ != OFFPATH_OP_NO_OP;
+  fetches_ = transfer_.kind != OFFPATH_PUT && transfer_.kind != OFFPATH_ACCUMULATE;
+  if (int code = there_.find(transfer_.type, transfer_.count, comm); code != MPI_SUCCESS) return code;
+  if (sends_) {
+    if (int code = sent_.find(transfer_.send.type, transfer_.send.count, comm); code != MPI_SUCCESS) return code;
+  }
+  if (fetches_) {
+    if (int code = fetched_.find(transfer_.result.type, transfer_.result.count, comm); code != MPI_SUCCESS) return code;
+  }
+  if (transfer_.predefined && !there_.type->predefined) return MPI_ERR_TYPE;
+  if (accumulates(transfer_.kind)) {
+    if (const int code = choose_reduction(); code != MPI_SUCCESS) return code;
+  }
+  if (transfer_.target == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (transfer_.target < 0 || transfer_.target >= window_.size()) return MPI_ERR_RANK;
+  if (transfer_.displacement < 0 && !window_.dynamic()) return MPI_ERR_DISP;
+  return window_.epochs().may_access(transfer_.target) ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
+}
+
+int Start::prepare() {
+  const bool whole = accumulates(transfer_.kind);
+  if (int code = there_.measure(transfer_.type, whole); code != MPI_SUCCESS) return code;
+  const bool one_piece = there_.bytes == 0 || is_one_piece(*there_.footprint, there_.count);
+  if (sends_) {
+    if (int code = sent_.measure(transfer_.send.type, whole); code != MPI_SUCCESS) return code;
+    if (sent_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
+  }
+  if (fetches_) {
+    if (int code = fetched_.measure(transfer_.result.type, whole); code != MPI_SUCCESS) return code;
+    if (fetched_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
+  }
+  if (there_.bytes == 0) return MPI_SUCCESS;
+  int64_t low = 0, high = 0;
+  if (!there_.footprint->bounds(there_.count, &low, &high)) return MPI_ERR_RMA_RANGE;
+  if (int code = window_.locate(transfer_.target, transfer_.displacement, low, high, &offset_); code != MPI_SUCCESS) {
+    return code;
+  }
+  if (sends_) {
+    if (int code = send_.prepare(transfer_.send, sent_, Memory::Way::sent, one_piece); code != MPI_SUCCESS) return code;
+  }
+  if (!fetches_) return MPI_SUCCESS;
+  return result_.prepare(transfer_.result, fetched_, Memory::Way::fetched, one_piece);
+}
+
+int Start::post(const Piece& piece) {
+  std::array<offpath_layout_t, 3> layouts;
+  uint32_t layouts_count = 0;
+  offpath_remote_t remote{};
+  remote.struct_bytes = sizeof(remote);
+  remote.kind = transfer_.kind;
+  remote.target = static_cast<uint32_t>(transfer_.target);
+  remote.op = op_;
+  remote.element = element_;
+  remote.target_offset = offset_ + static_cast<uint64_t>(piece.offset_bytes);
+  remote.target_bytes = piece.bytes;
+  if (!piece.ranges.empty()) {
+    layouts[layouts_count] = {piece.size_bytes, piece.extent_bytes, piece.ranges.data(),
+                              static_cast<uint32_t>(piece.ranges.size())};
+    remote.target_layout = ++layouts_count;
+  }
+  if (sends_) remote.send = send_.block(done_, piece.bytes, layouts.data(), &layouts_count);
+  if (fetches_) remote.result = result_.block(done_, piece.bytes, layouts.data(), &layouts_count);
+  if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
+    memcpy(swap_.data(), transfer_.send.address, piece.bytes);
+    memcpy(swap_.data() + piece.bytes, transfer_.compare, piece.bytes);
+    remote.send.address = swap_.data();
+    remote.send.bytes = 2 * piece.bytes;
+  }
+  remote.layouts = layouts.data();
+  remote.layouts_count = layouts_count;
+  offpath_op_t* op = nullptr;
+  const int code = window_.post(remote, request_ == nullptr ? nullptr : &op);
+  if (code != MPI_SUCCESS) return code;
+  if (request_ != nullptr) request_->add(op);
+  done_ += piece.bytes;
+  return MPI_SUCCESS;
+}
+
+void Start::finish() {
+  if (send_.staged() != nullptr) window_.keep(send_.staged());
+  if (result_.staged() != nullptr) window_.keep(result_.staged());
+  if (fetches_ || (send_.staged() == nullptr && send_.stays_in_use(there_.bytes))) window_.mark_unsent();
+  if (request_ != nullptr) request_->deliver_to(result_.staged());
+  window_.count_bytes(done_);
+}
+
+int Start::run() {
+  if (const int code = check(); code != MPI_SUCCESS || transfer_.target == MPI_PROC_NULL) return code;
+  if (const int code = prepare(); code != MPI_SUCCESS || there_.bytes == 0) return code;
+  if (!sends_ && !fetches_) return MPI_SUCCESS;  // an accumulate that changes nothing
+  int code = MPI_SUCCESS;
+  for_each_piece(*there_.footprint, there_.count, [&](const Piece& piece) {
+    code = post(piece);
+    return code == MPI_SUCCESS;
+  });
+  finish();
+  return code;
+}
+
+}  // namespace
+
+TransferRequest::~TransferRequest() {
+  if (!finished.load(std::memory_order_relaxed)) {
+    free_ops();
+    window_->count_request(-1);
+  }
+}
+
+void TransferRequest::free_ops() {
+  for (offpath_op_t* op : ops_) offpath_op_free(op);
+  ops_.clear();
+}
+
+bool TransferRequest::advance() {
+  window_->nudge();
+  offpath_status_t status = OFFPATH_OK;
+  for (offpath_op_t* op : ops_) {
+    const offpath_status_t its = offpath_op_test(op);
+    if (its == OFFPATH_IN_PROGRESS) return false;
+    if (status == OFFPATH_OK) status = its;
+  }
+  if (status == OFFPATH_OK && result_ != nullptr) result_->deliver();
+  error = window_->code_of(status);
+  result_.reset();
+  free_ops();
+  window_->count_request(-1);
+  return true;
+}
+
+int start(Window& window, const Transfer& transfer, TransferRequest* request) {
+  return Start(window, transfer, request).run();
+}
+
+}  // namespace offpath::mpi

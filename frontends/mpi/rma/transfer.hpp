@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One call that communicates (MPI_Put to MPI_Rget_accumulate), whichever form it has, and how it becomes operations of
+// the service.
+//
+// Threads: any.
+#pragma once
+
+#include "requested.hpp"
+#include "rma/window.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace offpath::mpi {
+
+// Elements at the origin.
+struct Local {
+  const void* address = nullptr;
+  int64_t count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+};
+
+struct Transfer {
+  offpath_remote_kind_t kind;
+  int target;
+  int64_t displacement;
+  int64_t count;  // at the target
+  MPI_Datatype type;
+  Local send{};                   // what the kind sends
+  Local result{};                 // where to what it fetches goes
+  MPI_Op op = MPI_OP_NULL;        // accumulates
+  const void* compare = nullptr;  // compare and swap
+  bool predefined = false;        // no derived datatypes here
+};
+
+// The request of a transfer.
+class TransferRequest : public Loose {
+ public:
+  explicit TransferRequest(std::shared_ptr<Window> window) : window_(std::move(window)) { window_->count_request(1); }
+  ~TransferRequest() override;
+
+  void add(offpath_op_t* op) { ops_.push_back(op); }
+  void deliver_to(std::shared_ptr<Staged> result) { result_ = std::move(result); }
+
+  int raise(int code) const override { return window_->raise(code); }
+  bool advance() override;
+
+ private:
+  void free_ops();
+
+  std::shared_ptr<Window> window_;
+  std::vector<offpath_op_t*> ops_;
+  std::shared_ptr<Staged> result_;
+};
+
+// Checks the call and posts what it asks for. `request`: nullptr without one. MPI error class; no handler was called.
+// Inside. May throw bad_alloc.
+int start(Window& window, const Transfer& transfer, TransferRequest* request);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which windows are offloaded. That is decided once, when a window is created, and alike on all its ranks: by the info
+// key "offpath" of its rank 0 ("dpu" or "host"), else by the policy's row "window".
+//
+// Threads: any.
+#pragma once
+
+#include "native.hpp"
+#include "rma/window.hpp"
+#include "tables.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace offpath::mpi {
+
+struct WindowTotals {
+  std::atomic<uint64_t> offloaded_count{0};
+  std::atomic<uint64_t> native_count{0};      // windows whose ranks could have been served
+  std::atomic<uint64_t> operations_count{0};  // of windows that were freed
+  std::atomic<uint64_t> operations_bytes{0};
+};
+
+class Windows {
+ public:
+  // nullptr: the call is native.
+  Window* find(MPI_Win win) const { return count() == 0 || Inside::here() ? nullptr : table_.find(win); }
+  size_t count() const { return count_.load(std::memory_order_acquire); }
+  // May throw bad_alloc.
+  void add(std::shared_ptr<Window> window);
+  // Closes the window and forgets it. Inside.
+  void remove(Window& window);
+  // At MPI_Finalize, when nothing is under way. Inside.
+  void clear();
+  WindowTotals& totals() { return totals_; }
+  const WindowTotals& totals() const { return totals_; }
+
+ private:
+  void count_ended(const Window& window);
+
+  std::atomic<size_t> count_{0};
+  HandleTable<MPI_Win, Window> table_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Window>> owned_;
+  WindowTotals totals_;
+};
+
+extern Windows windows;
+
+}  // namespace offpath::mpi

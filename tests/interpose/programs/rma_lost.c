@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What one-sided communication comes to when a service is lost: argument "fence", "lock" or "request". Errors go to the
+ * window's handler with a class of Offpath's own, nothing hangs, the rest of MPI works.
+ *
+ * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
+ * with a client that loses its service by itself neither is set. */
+#include "check.h"
+
+#include <unistd.h>
+
+enum { ROUNDS = 40, CELLS = 1 << 14 };
+
+static int rank, size, handler_calls, failed, foreign;
+static MPI_Win win;
+
+static void handler(MPI_Win* which, int* code, ...) {
+  (void)which;
+  (void)code;
+  ++handler_calls;
+}
+
+static void look(int code) {
+  int class, length;
+  char text[MPI_MAX_ERROR_STRING];
+  if (code == MPI_SUCCESS) return;
+  MPI_Error_class(code, &class);
+  MPI_Error_string(code, text, &length);
+  ++failed;
+  if (class <= MPI_ERR_LASTCODE || strncmp(text, "Offpath: ", 9) != 0) {
+    fprintf(stderr, "rank %d: error text is '%s', class %d\n", rank, text, class);
+    ++foreign;
+  }
+}
+
+static void let_the_driver_kill(void) {
+  const char *ready = getenv("LOST_READY"), *go = getenv("LOST_GO");
+  if (ready == NULL || go == NULL) return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) fclose(fopen(ready, "w"));
+  while (access(go, F_OK) != 0) usleep(1000);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const char* const way = argc > 1 ? argv[1] : "fence";
+  long* memory;
+  long* data = calloc(CELLS, sizeof(long));
+  MPI_Errhandler errors;
+  MPI_Win_allocate(sizeof(long) * CELLS, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+  MPI_Win_create_errhandler(handler, &errors);
+  MPI_Win_set_errhandler(win, errors);
+  const int next = (rank + 1) % size;
+  int rounds = ROUNDS; /* without its epoch there is nothing to ask for */
+  if (strcmp(way, "request") == 0 && MPI_Win_lock_all(0, win) != MPI_SUCCESS) ++failed, rounds = 0;
+  for (int round = 0; round < rounds; ++round) {
+    if (round == ROUNDS / 2) let_the_driver_kill();
+    if (strcmp(way, "fence") == 0) {
+      look(MPI_Win_fence(0, win));
+      look(MPI_Put(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, win));
+    } else if (strcmp(way, "lock") == 0) {
+      const int code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win);
+      look(code);
+      if (code != MPI_SUCCESS) continue;
+      look(MPI_Accumulate(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, MPI_SUM, win));
+      look(MPI_Win_unlock(next, win));
+    } else {
+      MPI_Request request = MPI_REQUEST_NULL;
+      look(MPI_Rget(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, win, &request));
+      look(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+  }
+  if (strcmp(way, "fence") == 0) look(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  if (strcmp(way, "request") == 0 && rounds > 0) look(MPI_Win_unlock_all(win));
+  report("after the loss", foreign == 0 && handler_calls >= failed);
+  int lost = failed > 0, any = 0;
+  MPI_Allreduce(&lost, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (rank == 0) printf("errors: %s\n", any ? "some" : "none");
+  MPI_Win_free(&win);
+  MPI_Errhandler_free(&errors);
+  free(data);
+  return finish();
+}

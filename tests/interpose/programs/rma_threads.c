@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * MPI_THREAD_MULTIPLE: threads that share one window, and threads that lock windows of their own. */
+#include "check.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, ROUNDS = 100, CELLS = 32 };
+
+static int rank, size;
+static long *shared_memory, *own_memory[THREADS];
+static MPI_Win shared_win, own_wins[THREADS];
+static int bad[THREADS];
+
+static void* work(void* argument) {
+  const int me = (int)(size_t)argument;
+  const int next = (rank + 1) % size;
+  long one = 1, old, sent[CELLS], got[CELLS];
+  for (int round = 0; round < ROUNDS; ++round) {
+    MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, 0, MPI_SUM, shared_win);
+    for (int i = 0; i < CELLS; ++i) sent[i] = value_of(rank, me, i, round);
+    MPI_Put(sent, CELLS, MPI_LONG, next, 1 + me * CELLS, CELLS, MPI_LONG, shared_win);
+    MPI_Win_flush(next, shared_win);
+    MPI_Request request;
+    MPI_Rget(got, CELLS, MPI_LONG, next, 1 + me * CELLS, CELLS, MPI_LONG, shared_win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    bad[me] += memcmp(got, sent, sizeof(got)) != 0;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, own_wins[me]);
+    MPI_Get(&old, 1, MPI_LONG, next, 0, 1, MPI_LONG, own_wins[me]);
+    MPI_Win_flush(next, own_wins[me]);
+    ++old;
+    MPI_Put(&old, 1, MPI_LONG, next, 0, 1, MPI_LONG, own_wins[me]);
+    MPI_Win_unlock(next, own_wins[me]);
+  }
+  MPI_Win_flush_all(shared_win);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (provided < MPI_THREAD_MULTIPLE) {
+    printf("no thread support\n");
+    MPI_Finalize();
+    return 77;
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const MPI_Aint bytes = sizeof(long) * (1 + THREADS * CELLS);
+  MPI_Win_allocate(bytes, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared_memory, &shared_win);
+  *shared_memory = 0;
+  for (int i = 0; i < THREADS; ++i) {
+    MPI_Win_allocate(sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &own_memory[i], &own_wins[i]);
+    *own_memory[i] = 0;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  pthread_t threads[THREADS];
+  MPI_Win_lock_all(0, shared_win);
+  for (size_t i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
+  int ok = 1;
+  for (size_t i = 0; i < THREADS; ++i) {
+    pthread_join(threads[i], NULL);
+    ok &= bad[i] == 0;
+  }
+  MPI_Win_unlock_all(shared_win);
+  MPI_Barrier(MPI_COMM_WORLD);
+  report("shared window", ok && (rank != 0 || shared_memory[0] == (long)ROUNDS * THREADS * size));
+  ok = 1;
+  for (int i = 0; i < THREADS; ++i) ok &= own_memory[i][0] == ROUNDS;
+  report("own windows", ok);
+  MPI_Win_free(&shared_win);
+  for (int i = 0; i < THREADS; ++i) MPI_Win_free(&own_wins[i]);
+  return finish();
+}
