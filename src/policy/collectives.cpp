@@ -59,6 +59,7 @@ constexpr CollectiveInfo kCollectives[] = {
     {"ineighbor_alltoall", kExchange, true},
     {"ineighbor_alltoallv", kExchange, true},
     {"ineighbor_alltoallw", kExchange, true},
+    {"window", set_of({}), true},
 };
 static_assert(std::size(kCollectives) == kCollectivesCount);
 

@@ -9,10 +9,10 @@
 namespace offpath::policy {
 namespace {
 
-// An error text has no room for all 22.
+// An error text has no room for all 23.
 constexpr const char* kKnownCollectives =
     "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
-    "ireduce_scatter[_block], i[ex]scan, ineighbor_..., *";
+    "ireduce_scatter[_block], i[ex]scan, ineighbor_..., window, *";
 constexpr const char* kKnownAlgorithms =
     "Known: default, direct, ring, chain, binomial, scatter_allgather, doubling, rabenseifner, pairwise, dissemination";
 

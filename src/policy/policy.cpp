@@ -33,6 +33,7 @@ constexpr Row kMeasured[] = {
     always(Collective::ineighbor_alltoall),
     always(Collective::ineighbor_alltoallv),
     always(Collective::ineighbor_alltoallw),
+    always(Collective::window),
 };
 
 std::string format_size(uint64_t bytes) {

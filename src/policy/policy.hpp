@@ -47,9 +47,10 @@ enum class Collective : uint8_t {
   ineighbor_alltoall,
   ineighbor_alltoallv,
   ineighbor_alltoallw,
+  window,  // no collective but decided like one, per window: its one-sided operations
 };
 
-inline constexpr size_t kCollectivesCount = size_t(Collective::ineighbor_alltoallw) + 1;
+inline constexpr size_t kCollectivesCount = size_t(Collective::window) + 1;
 inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_DISSEMINATION) + 1;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
@@ -103,7 +104,7 @@ const char* collective_name(Collective collective);
 const char* algorithm_name(offpath_algorithm_t algorithm);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
-// True where only some ranks know the size: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods.
+// True where only some ranks know the size: gatherv, scatterv, alltoallv, alltoallw, the neighbourhoods and windows.
 bool is_irregular(Collective collective);
 
 }  // namespace offpath::policy

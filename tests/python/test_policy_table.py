@@ -38,7 +38,7 @@ def test_rows_know_where_they_come_from(file):
         "text": "ibcast:64K-1M:dpu=chain", "source": "OFFPATH_POLICY", "collective": "ibcast", "from_bytes": 65536,
         "to_bytes": 1 << 20, "nodes": 1, "path": "dpu", "algorithm": "chain",
     }  # fmt: skip
-    assert len(table.collectives) == 22
+    assert len(table.collectives) == 23
 
 
 def test_a_bad_row_is_named_with_its_file(file):
