@@ -377,8 +377,8 @@ typedef enum offpath_remote_kind {
   OFFPATH_GET = 2,              /* target -> result */
   OFFPATH_ACCUMULATE = 3,       /* target = target op send, element by element */
   OFFPATH_GET_ACCUMULATE = 4,   /* the same, and what was in the target before -> result. One element: fetch and op */
-  OFFPATH_COMPARE_AND_SWAP = 5, /* one element: send holds the new value and behind it the one to compare with; the old
-                                   value -> result */
+  OFFPATH_COMPARE_AND_SWAP = 5, /* one element: send holds the new value and behind it the one to compare with, byte by
+                                   byte; the old value -> result */
   OFFPATH_LOCK_SHARED = 6,      /* no data. Done when this member holds the target's part. Locks are granted in the */
   OFFPATH_LOCK_EXCLUSIVE = 7,   /* order in which they reach the target's service; that of a lost member ends */
   OFFPATH_UNLOCK = 8
@@ -393,7 +393,8 @@ typedef struct offpath_remote_params {
   uint32_t target_layout;    /* 0: contiguous; k: layouts[k - 1] */
   uint64_t target_offset;    /* of the first element, in bytes from the target's base (dynamic: its address) */
   uint64_t target_bytes;     /* data bytes at the target */
-  offpath_block_t send;      /* of target_bytes (peer and tag 0); where the kind does not send: all 0 */
+  offpath_block_t send;      /* of target_bytes, COMPARE_AND_SWAP: contiguous, of twice that (peer and tag 0); where the
+                                kind does not send: all 0; with NO_OP it is not looked at */
   offpath_block_t result;    /* of target_bytes; where the kind does not fetch: all 0 */
   const offpath_layout_t* layouts;
   uint32_t layouts_count;
@@ -405,7 +406,9 @@ typedef struct offpath_remote_params {
 /* Posts a one-sided operation. Contiguous send blocks of up to OFFPATH_REMOTE_INLINE_BYTES are copied and the caller's
  * again on return; other memory belongs to the operation until it is done.
  * Params    op: NULL if flush is all that is needed.
- * Returns   the common ones; an operation that is refused at the target fails with OFFPATH_ERR_RANGE. */
+ * Returns   the common ones; an operation that is refused at the target fails with OFFPATH_ERR_RANGE. On a broken team
+ *           only operations on lost members are refused (OFFPATH_ERR_NOT_STARTED): locks of the living can be given
+ *           back. */
 #define OFFPATH_REMOTE_INLINE_BYTES 256
 offpath_status_t offpath_remote(offpath_window_t* window, const offpath_remote_t* remote, offpath_op_t** op);
 
@@ -414,7 +417,8 @@ uint64_t offpath_window_issued(const offpath_window_t* window);
 uint64_t offpath_window_completed(const offpath_window_t* window);
 
 /* Have all operations issued before this call completed?
- * Returns   OFFPATH_IN_PROGRESS · OFFPATH_OK · the first failure since flush last returned one. Never blocks. */
+ * Returns   OFFPATH_IN_PROGRESS · OFFPATH_OK · the first failure since flush last returned one ·
+ *           OFFPATH_ERR_SERVICE_LOST, each time, where the lost service had not completed some. Never blocks. */
 offpath_status_t offpath_window_flush_test(offpath_window_t* window);
 /* The same, asleep until they have or timeout_ns passed (UINT64_MAX: no limit). */
 offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout_ns);
