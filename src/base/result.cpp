@@ -71,6 +71,8 @@ extern "C" const char* offpath_status_string(offpath_status_t status) {
       return "a buffer is not accessible memory";
     case OFFPATH_ERR_INTERNAL:
       return "internal error";
+    case OFFPATH_ERR_RANGE:
+      return "outside what the target's window exposes";
   }
   return "unknown status";
 }

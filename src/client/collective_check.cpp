@@ -2,8 +2,8 @@
 #include "client/collective_check.hpp"
 
 #include "client/collective_record.hpp"
+#include "client/layout_check.hpp"
 #include "session/layout.hpp"
-#include "wire/message.hpp"
 
 #include <algorithm>
 #include <span>
@@ -37,8 +37,6 @@ constexpr Kind kKinds[] = {
     {"exscan", false, true, 1, 1, 0, 0},
 };
 
-bool too_long(uint64_t bytes) { return bytes >= wire::kMaxBlockBytes; }
-
 bool good_count(uint32_t count, uint32_t wanted, uint32_t size) {
   return wanted == kAny || count == (wanted == kEverybody ? size : wanted);
 }
@@ -59,16 +57,6 @@ bool distinct(std::span<const offpath_block_t> blocks) {
   std::transform(blocks.begin(), blocks.end(), keys.begin(), key);
   std::sort(keys.begin(), keys.end());
   return std::adjacent_find(keys.begin(), keys.end()) == keys.end();
-}
-
-bool good_layout(const offpath_layout_t& layout) {
-  if (layout.ranges == nullptr || layout.size_bytes == 0 || too_long(layout.size_bytes)) return false;
-  uint64_t left = layout.size_bytes;
-  for (const offpath_range_t& range : std::span(layout.ranges, layout.ranges_count)) {
-    if (range.bytes > left) return false;
-    left -= range.bytes;
-  }
-  return left == 0;
 }
 
 bool good_counts(const offpath_collective_t& c, uint32_t rank, uint32_t size) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/collective_record.hpp"
 
-#include "session/layout.hpp"
+#include "client/record_writer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 namespace offpath::client {
@@ -12,32 +11,15 @@ namespace {
 
 using session::BlockRecord;
 using session::CollectiveRecord;
-using session::LayoutRecord;
-using session::RangeRecord;
 
-std::span<const offpath_layout_t> layouts_of(const offpath_collective_t& c) { return {c.layouts, c.layouts_count}; }
+Layouts layouts_of(const offpath_collective_t& c) { return {c.layouts, c.layouts_count}; }
 uint32_t counts_count(const offpath_collective_t& c, uint32_t size) {
   return c.kind == OFFPATH_REDUCE_SCATTER ? size : 0;
 }
 
-class Writer {
- public:
-  explicit Writer(uint8_t* to) : to_(to) {}
-  template <typename T>
-  void write(const T& value) {
-    memcpy(to_, &value, sizeof(value));
-    to_ += sizeof(value);
-  }
-  void write_blocks(const offpath_block_t* blocks, uint32_t count) {
-    for (const offpath_block_t& block : std::span(blocks, count)) {
-      write(
-          BlockRecord{block.peer, block.tag, reinterpret_cast<uint64_t>(block.address), block.bytes, block.layout, 0});
-    }
-  }
-
- private:
-  uint8_t* to_;
-};
+void write_blocks(RecordWriter& writer, const offpath_block_t* blocks, uint32_t count) {
+  for (const offpath_block_t& block : std::span(blocks, count)) writer.write(block_record(block));
+}
 
 using Blocks = std::vector<const offpath_block_t*>;
 
@@ -65,33 +47,24 @@ void add_own_block(OwnBlocks& own, const offpath_block_t& send, const offpath_bl
 }  // namespace
 
 uint64_t record_bytes(const offpath_collective_t& c, uint32_t size) {
-  uint64_t bytes = sizeof(CollectiveRecord) + (uint64_t{c.send_count} + c.recv_count) * sizeof(BlockRecord) +
-                   uint64_t{counts_count(c, size)} * sizeof(uint64_t) +
-                   uint64_t{c.layouts_count} * sizeof(LayoutRecord) + uint64_t{size} * sizeof(uint32_t);
+  const uint64_t bytes = sizeof(CollectiveRecord) + (uint64_t{c.send_count} + c.recv_count) * sizeof(BlockRecord) +
+                         uint64_t{counts_count(c, size)} * sizeof(uint64_t) +
+                         uint64_t{c.layouts_count} * sizeof(session::LayoutRecord) + uint64_t{size} * sizeof(uint32_t);
   if (bytes > session::kSegmentBytes) return bytes;
-  for (const offpath_layout_t& layout : layouts_of(c)) bytes += uint64_t{layout.ranges_count} * sizeof(RangeRecord);
-  return bytes;
+  return bytes + count_ranges(layouts_of(c)) * sizeof(session::RangeRecord);
 }
 
 std::vector<uint8_t> build_record(const offpath_collective_t& c, uint32_t size) {
   std::vector<uint8_t> out(record_bytes(c, size));
-  uint32_t ranges_count = 0;
-  for (const offpath_layout_t& layout : layouts_of(c)) ranges_count += layout.ranges_count;
-  Writer writer(out.data());
+  RecordWriter writer(out.data());
   writer.write(CollectiveRecord{static_cast<uint32_t>(c.kind), static_cast<uint32_t>(c.algorithm), c.root,
                                 static_cast<uint32_t>(c.op), static_cast<uint32_t>(c.element), c.send_count,
-                                c.recv_count, counts_count(c, size), c.layouts_count, ranges_count});
-  writer.write_blocks(c.send, c.send_count);
-  writer.write_blocks(c.recv, c.recv_count);
+                                c.recv_count, counts_count(c, size), c.layouts_count,
+                                static_cast<uint32_t>(count_ranges(layouts_of(c)))});
+  write_blocks(writer, c.send, c.send_count);
+  write_blocks(writer, c.recv, c.recv_count);
   for (const uint64_t bytes : std::span(c.counts_bytes, counts_count(c, size))) writer.write(bytes);
-  for (const offpath_layout_t& layout : layouts_of(c)) {
-    writer.write(LayoutRecord{layout.size_bytes, layout.extent_bytes, layout.ranges_count, 0});
-  }
-  for (const offpath_layout_t& layout : layouts_of(c)) {
-    for (const offpath_range_t& range : std::span(layout.ranges, layout.ranges_count)) {
-      writer.write(RangeRecord{range.offset_bytes, range.bytes});
-    }
-  }
+  writer.write_layouts(layouts_of(c));
   return out;
 }
 

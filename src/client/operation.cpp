@@ -19,27 +19,39 @@ uint64_t offpath_op::open_offset() const { return record_offset + record.size() 
 
 // ---- posting ---------------------------------------------------------------------------------------------------
 
+bool offpath_session::hopeless(const offpath_op& op) const {
+  if (lost) return true;
+  if (op.kind == OpKind::remote) return at<uint8_t>(op.team->lost)[op.target] != 0;
+  return team_record(*op.team).broken.load(std::memory_order_acquire) != 0;
+}
+
 offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpath_op** out) {
   offpath_op& op = *owned;
-  reap_orphans();
-  if (op.kind == OpKind::collective) {
-    if (lost || team_record(*op.team).broken.load(std::memory_order_acquire) != 0) return OFFPATH_ERR_NOT_STARTED;
-    op.sequence = op.team->next_sequence;
+  const bool remote = op.kind == OpKind::remote;
+  remote ? reap_unclaimed() : reap_orphans();
+  submit_queued();
+  if (op.kind == OpKind::collective || remote) {
+    if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
+  if (op.kind == OpKind::collective) op.sequence = op.team->next_sequence;
+  // Before the service can complete it.
+  if (remote) op.sequence = op.window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
   if (!queue.empty() || !submit(op)) {
-    if (outstanding == 0 && queue.empty()) return OFFPATH_ERR_NO_MEMORY;  // nothing will ever make room
+    if (outstanding == 0 && queue.empty()) {  // nothing will ever make room
+      if (remote) ++op.window->dropped;
+      return OFFPATH_ERR_NO_MEMORY;
+    }
     queue.push_back(&op);
   }
   ++op.team->unfinished;
-  if (op.kind == OpKind::collective) {
-    ++op.team->next_sequence;
-    ++posted_count;
-  }
+  if (op.window != nullptr) ++op.window->unfinished;
+  if (op.kind == OpKind::collective) ++op.team->next_sequence;
+  if (op.kind == OpKind::collective || remote) ++posted_count;
   if (out != nullptr) {
     *out = owned.release();
   } else {
-    orphans.push_back(std::move(owned));
+    remote ? unclaimed.push_back(std::move(owned)) : orphans.push_back(std::move(owned));
   }
   return OFFPATH_OK;
 }
@@ -60,9 +72,12 @@ bool offpath_session::submit(offpath_op& op) {
   entry.status = OFFPATH_IN_PROGRESS;
   entry.flags = op.flags;
   entry.team = op.team->record;
-  entry.sequence = op.sequence;
+  entry.sequence = op.kind == OpKind::remote ? op.window->submitted++ : op.sequence;
   entry.record = op.record_offset;
-  entry.open = op.record.empty() ? 0 : op.open_offset();
+  entry.open = op.kind == OpKind::collective ? op.open_offset() : 0;
+  entry.window = op.window == nullptr ? 0 : op.window->record;
+  entry.address = op.address;
+  entry.bytes = op.bytes;
   entry.steps_left.store(0, std::memory_order_relaxed);
   entry.exports_left.store(0, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::posted), std::memory_order_release);
@@ -72,6 +87,10 @@ bool offpath_session::submit(offpath_op& op) {
   head.submitted.store(position + 1, std::memory_order_seq_cst);
   ring();
   return true;
+}
+
+void offpath_session::submit_queued() {
+  while (!queue.empty() && !lost && submit(*queue.front())) queue.pop_front();
 }
 
 void offpath_session::drain_queue() {
@@ -88,17 +107,30 @@ void offpath_session::drain_queue() {
 bool offpath_session::harvest() {
   bool any = false;
   for (offpath_op* op : by_slot) any |= op != nullptr && settle(*op) != OFFPATH_IN_PROGRESS;
+  reap_unclaimed();
+  reap_orphans();
   return any;
 }
 
 void offpath_session::reap_orphans() {
-  for (size_t i = 0; i < orphans.size();) {
-    if (settle(*orphans[i]) == OFFPATH_IN_PROGRESS) {
-      ++i;
-    } else {
-      orphans.erase(orphans.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+  std::erase_if(orphans, [&](const auto& op) { return settle(*op) != OFFPATH_IN_PROGRESS; });
+}
+
+void offpath_session::reap_unclaimed() {
+  while (!unclaimed.empty() && settle(*unclaimed.front()) != OFFPATH_IN_PROGRESS) {
+    if (spare.size() < layout::kSlotCount) spare.push_back(std::move(unclaimed.front()));
+    unclaimed.pop_front();
   }
+}
+
+std::unique_ptr<offpath_op> offpath_session::take_op() {
+  if (spare.empty()) return std::make_unique<offpath_op>();
+  std::unique_ptr<offpath_op> op = std::move(spare.back());
+  spare.pop_back();
+  op->slot.store(offpath_op::kQueued, std::memory_order_relaxed);
+  op->status.store(OFFPATH_IN_PROGRESS, std::memory_order_relaxed);
+  op->test_count.store(0, std::memory_order_relaxed);
+  return op;
 }
 
 // ---- finishing -------------------------------------------------------------------------------------------------
@@ -114,8 +146,12 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     }
   }
   if (!lost) return OFFPATH_IN_PROGRESS;
-  const bool begun = op.kind == OpKind::collective && op.slot != offpath_op::kQueued &&
-                     op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
+  bool begun = false;
+  if (op.kind == OpKind::collective && op.slot != offpath_op::kQueued) {
+    begun = op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
+  } else if (op.kind == OpKind::remote && op.slot != offpath_op::kQueued) {
+    begun = slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::active);
+  }
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   return static_cast<offpath_status_t>(op.status.load());
 }
@@ -130,12 +166,18 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
     --outstanding;
   } else {
     std::erase(queue, &op);
+    if (op.kind == OpKind::remote) {
+      op.window->note_failure(status);
+      ++op.window->dropped;
+    }
   }
   // A failed operation is redone by the caller from the staged data, so that stays until the op is freed.
   if (status == OFFPATH_OK) op.staging.reset();
   offpath_team* team = op.team;
   --team->unfinished;
+  offpath_window* window = op.window;
   op.status.store(status, std::memory_order_release);
+  if (window != nullptr && --window->unfinished == 0 && window->destroyed) release_window(window);
   team->let_go |= op.kind == OpKind::team_destroy || lost;
   if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);
 }

@@ -29,6 +29,7 @@ void append(char* text, size_t capacity, const char* format, ...) {
 }
 
 void describe_active(const offpath_op& op, char* text, size_t capacity) {
+  if (op.kind == layout::OpKind::remote) return append(text, capacity, "waits for rank %u", op.target);
   const Slot& entry = op.session->slot(op.slot);
   const uint32_t steps = entry.steps_left.load(std::memory_order_relaxed);
   const uint32_t exports = entry.exports_left.load(std::memory_order_relaxed);

@@ -4,6 +4,9 @@
 // One mutex per session guards slots, arena, queue and lists; completion is read without it. Operations that find no
 // free slot or arena space wait in `queue`, private to the client, and are submitted in order as others finish: a
 // posting call never blocks.
+//
+// One-sided operations that nobody holds a handle of are kept in `unclaimed` in the order of posting: they end in about
+// that order, so looking at the first ones is enough, and their objects are used again.
 #pragma once
 
 #include "base/fd.hpp"
@@ -24,10 +27,14 @@
 struct offpath_op {
   offpath_session* session = nullptr;
   offpath_team* team = nullptr;
+  offpath_window* window = nullptr;  // of windows and one-sided operations
   offpath::session::OpKind kind{};
-  const char* name = "";  // of a collective, for a person
+  const char* name = "";  // for a person
   uint64_t sequence = 0;
-  // What goes into the segment: a collective's record and its counters by member (Slot::open) behind it.
+  uint32_t target = 0;              // one-sided
+  uint64_t address = 0, bytes = 0;  // memory to attach or detach
+  // What goes into the segment: a collective's record and its counters by member (Slot::open) behind it, or a one-sided
+  // operation's record.
   std::vector<uint8_t> record;
   uint32_t flags = 0;
   std::vector<offpath::client::OwnCopy> own_copies;  // own blocks that the service leaves to us
@@ -58,6 +65,22 @@ struct offpath_team {
   bool let_go = false;  // the service has forgotten it
 };
 
+struct offpath_window {
+  offpath_session* session = nullptr;
+  offpath_team* team = nullptr;
+  uint64_t record = 0;                 // arena offset
+  std::atomic<uint64_t> submitted{0};  // operations that the service has been given
+  std::atomic<uint64_t> dropped{0};    // that ended before
+  std::atomic<uint32_t> test_count{0};
+  uint32_t unfinished = 0;
+  bool destroyed = false;
+
+  offpath::session::WindowRecord& shared() const;
+  uint64_t issued() const { return shared().issued.load(std::memory_order_acquire); }
+  uint64_t completed() const;
+  void note_failure(offpath_status_t status) const;
+};
+
 struct offpath_session {
   explicit offpath_session(offpath::base::Memfd memory);
   ~offpath_session();
@@ -81,11 +104,17 @@ struct offpath_session {
   void ring();
   void drain_queue();
   bool harvest();  // takes results nobody has asked for yet, to free their slots
+  void submit_queued();
   void reap_orphans();
+  void reap_unclaimed();
+  std::unique_ptr<offpath_op> take_op();  // a new one, or one that was used
+  // Whether the service or somebody the operation needs is known to be lost.
+  bool hopeless(const offpath_op& op) const;
   // Takes the result out of the slot if there is one; returns the operation's status.
   offpath_status_t settle(offpath_op& op);
   void finish(offpath_op& op, offpath_status_t status);
   void release_team(offpath_team* team);
+  void release_window(offpath_window* window);
 
   std::mutex mutex;
   offpath::base::Memfd segment;
@@ -101,7 +130,10 @@ struct offpath_session {
   std::vector<offpath_op*> by_slot;
   std::deque<offpath_op*> queue;
   std::vector<std::unique_ptr<offpath_op>> orphans;  // freed by the caller, or ours, and not finished
+  std::deque<std::unique_ptr<offpath_op>> unclaimed;
+  std::vector<std::unique_ptr<offpath_op>> spare;
   std::vector<std::unique_ptr<offpath_team>> teams;
+  std::vector<std::unique_ptr<offpath_window>> windows;
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;
   uint32_t outstanding = 0;

@@ -23,13 +23,44 @@ void Engine::State::say_hello(Team& team) {
   }
 }
 
-void Engine::State::send(Team& team, uint32_t rank, const Message& message) {
-  if (team.spec.members[rank].local) return neighbours.send(team.spec.members[rank].worker, message);
+void Engine::State::send(Team& team, uint32_t rank, const Message& message, fabric::Bytes payload) {
+  if (team.spec.members[rank].local) return neighbours.send(team.spec.members[rank].worker, message, payload);
   const fabric::Peer peer = peer_of(team, rank);
-  if (peer == UINT32_MAX || add_entry(peer, message, 0) != nullptr) return;
+  if (peer == UINT32_MAX) return;
+  if (!payload.empty()) {
+    if (unsent_payloads.empty() && send_payload(peer, message, payload)) return;
+    return unsent_payloads.push_back({peer, message, {payload.begin(), payload.end()}});
+  }
+  if (add_entry(peer, message, 0) != nullptr) return;
   uint8_t bytes[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, bytes);
   fabric.send(peer, fabric::Bytes(bytes, length), {}, 0);
+}
+
+bool Engine::State::send_payload(fabric::Peer peer, const Message& message, fabric::Bytes payload) {
+  if (uint8_t* shared = add_entry(peer, message, payload.size()); shared != nullptr) {
+    std::copy(payload.begin(), payload.end(), shared);
+    return true;
+  }
+  Chunk* chunk = take_chunk_to_send();
+  if (chunk == nullptr) return false;
+  std::copy(payload.begin(), payload.end(), chunk->memory.get());
+  chunk->stream = 0;
+  uint8_t header[wire::kMaxMessageBytes];
+  const size_t length = wire::encode(message, header);
+  fabric.send(peer, fabric::Bytes(header, length), fabric::Bytes(chunk->memory.get(), payload.size()),
+              reinterpret_cast<uint64_t>(chunk));
+  return true;
+}
+
+// Before the streams, which take every chunk they get.
+bool Engine::State::send_waiting() {
+  bool any = false;
+  for (; !unsent_payloads.empty(); unsent_payloads.pop_front(), any = true) {
+    const WaitingMessage& next = unsent_payloads.front();
+    if (!lost_peers.contains(next.peer) && !send_payload(next.peer, next.message, next.payload)) break;
+  }
+  return any;
 }
 
 fabric::Peer Engine::State::peer_of(Team& team, uint32_t rank) {

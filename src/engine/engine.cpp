@@ -36,15 +36,11 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   team->peers.assign(spec.members.size(), -1);
   team->lost.assign(spec.members.size(), 0);
   team->spec = std::move(spec);
+  s.forget_departed(key);
   s.teams[key] = team;
   s.team_by_handle[team->handle] = team;
-  if (const auto early = s.early.find(key); early != s.early.end()) {
-    const std::vector<Message> messages = std::move(early->second);
-    s.early.erase(early);
-    std::erase(s.early_order, key);
-    s.early_count -= messages.size();
-    for (const Message& message : messages) s.handle_pull(message);
-  }
+  s.deliver_early(key);
+  s.settle();
   return team->handle;
 }
 
@@ -55,7 +51,16 @@ void Engine::remove_team(TeamHandle handle) {
   const std::shared_ptr<Team> team = it->second;
   s.team_by_handle.erase(it);
   team->removed = true;
-  if (team->operations.empty()) s.teams.erase({team->spec.id, team->spec.rank});
+  s.forget_if_unused(*team);
+}
+
+void Engine::State::forget_if_unused(const Team& team) {
+  if (!team.removed || !team.unused()) return;
+  const auto it = teams.find({team.spec.id, team.spec.rank});
+  if (it == teams.end()) return;
+  const std::shared_ptr<Team> gone = std::move(it->second);
+  teams.erase(it);
+  depart(gone);
 }
 
 void Engine::remove_client(ClientId client) {
@@ -69,36 +74,38 @@ void Engine::remove_client(ClientId client) {
     lost.kind = Kind::lost;
     lost.team = team->spec.id;
     lost.from = team->spec.rank;
-    lost.sequence = team->next_sequence;
+    lost.sequence = wire::kNoOperation;
     lost.status = OFFPATH_ERR_PEER_LOST;
     const bool used = team->said_hello;
-    const bool unfinished = !team->operations.empty() || !team->parked.empty();
-    for (const auto& [sequence, operation] : team->operations) {
+    // Whoever asked us once may still hold what it was granted, or we what it granted us.
+    const bool unfinished = !team->operations.empty() || !team->parked.empty() || !team->requests.empty();
+    for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
     }
     team->operations.clear();
+    std::erase_if(s.deferred, [&](const auto& entry) { return entry.second.team == team; });
     for (lost.to = 0; used && lost.to < team->spec.members.size(); ++lost.to) {
       const bool neighbour = team->spec.members[lost.to].local;
       // A clean departure needs no obituary: nobody waits for us.
       if (lost.to != team->spec.rank && !team->lost[lost.to] && (unfinished || neighbour)) s.send(*team, lost.to, lost);
     }
+    team->abandoned = true;
     s.team_by_handle.erase(team->handle);
     s.teams.erase({team->spec.id, team->spec.rank});
+    s.depart(team);
   }
   s.clients.erase(client);
 }
 
-void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t context) {
-  State& s = *state_;
-  const auto found = s.team_by_handle.find(handle);
-  if (found == s.team_by_handle.end()) return;
-  const std::shared_ptr<Team>& team = found->second;
+Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
+                                        uint64_t context) {
   auto owned = std::make_unique<Operation>();
   Operation& operation = *owned;
-  operation.id = s.next_id++;
+  operation.id = next_id++;
   operation.team = team;
-  operation.sequence = sequence;
+  operation.key = key;
+  operation.part = part;
   operation.context = context;
   operation.graph = std::move(graph);
   operation.graph.seal();
@@ -106,34 +113,51 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   operation.exports.resize(operation.graph.exports.size());
   operation.steps_left = static_cast<uint32_t>(operation.graph.steps.size());
   operation.exports_left = static_cast<uint32_t>(operation.graph.exports.size());
+  operation.awaits_reply = part == Part::requester;
   for (const Layout& layout : operation.graph.layouts) operation.layouts.push_back(memory::index_layout(layout));
-  if (operation.graph.scratch_bytes > 0) operation.scratch = s.scratch->take(operation.graph.scratch_bytes);
-  s.operations[operation.id] = std::move(owned);
-  team->operations[sequence] = &operation;
-  team->next_sequence = sequence + 1;
+  if (operation.graph.scratch_bytes > 0) operation.scratch = scratch->take(operation.graph.scratch_bytes);
+  operations[operation.id] = std::move(owned);
+  team->operations[key] = &operation;
+  return operation;
+}
 
-  const auto [first, last] = team->parked.equal_range(sequence);
-  std::vector<Message> waiting;
-  for (auto it = first; it != last; ++it) waiting.push_back(it->second);
-  team->parked.erase(first, last);
+// Queues the steps that wait for nothing and serves those who have asked before.
+void Engine::State::start(Operation& operation) {
+  for (uint32_t step = 0; step < operation.steps.size(); ++step) {
+    if (operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
+  }
+  auto& parked = operation.team->parked;
+  const auto [first, last] = parked.equal_range(operation.key);
+  std::vector<Message> pulls_before;
+  for (auto it = first; it != last; ++it) pulls_before.push_back(it->second);
+  parked.erase(first, last);
+  for (const Message& message : pulls_before) serve(operation, message);
+  end_if_done(operation);
+}
+
+void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t context) {
+  State& s = *state_;
+  const auto found = s.team_by_handle.find(handle);
+  if (found == s.team_by_handle.end()) return;
+  const std::shared_ptr<Team> team = found->second;
+  Operation& operation = s.add_operation(team, {sequence, 0}, Part::collective, std::move(graph), context);
+  team->next_sequence = sequence + 1;
   if (team->broken) {
+    team->parked.erase(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();
     s.fail_for_loss(operation, static_cast<uint32_t>(lost));
-    return s.settle();
+  } else {
+    s.say_hello(*team);
+    s.start(operation);
   }
-  s.say_hello(*team);
-  for (uint32_t step = 0; step < operation.steps.size(); ++step) {
-    if (operation.graph.steps[step].waits == 0) s.ready.emplace_back(&operation, step);
-  }
-  for (const Message& message : waiting) s.serve(operation, message);
-  s.end_if_done(operation);
   s.settle();
 }
 
 bool Engine::progress() {
   State& s = *state_;
-  bool busy = s.fabric.progress();
+  bool busy = s.fabric.progress() || !s.answers.empty();
   busy |= s.report_unreachable();
+  busy |= s.send_waiting();
   busy |= s.place_announced();
   busy |= s.move_streams();
   busy |= s.flush_all();
@@ -142,8 +166,8 @@ bool Engine::progress() {
   return busy;
 }
 
-void Engine::on_neighbour_message(const Message& message) {
-  state_->handle(message);
+void Engine::on_neighbour_message(const Message& message, fabric::Bytes payload) {
+  state_->handle(message, payload);
   state_->settle();
 }
 

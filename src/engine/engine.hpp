@@ -43,7 +43,8 @@ struct TeamSpec {
   uint64_t context = 0;  // given back in the Observer's calls
 };
 
-// What the owner of the clients learns. `team` and `operation` are the contexts it gave.
+// What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end
+// only.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -60,7 +61,8 @@ class Observer {
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
-  virtual void send(uint32_t worker, const wire::Message& message) = 0;
+  // The payload (requests and replies) is the caller's again on return. Messages to one worker keep their order.
+  virtual void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) = 0;
   // Answers a pull of a member served there (Engine::on_neighbour_offer): it may read `bytes` bytes at `address` of
   // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
   virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
@@ -73,15 +75,17 @@ class Neighbours {
 // An answer may need data in either direction: then both sides have a graph, and the two graphs are an operation of
 // two members under the request's own key; they pull from each other like those of a collective. Requests of one
 // member to one target reach the responder in the order of posting; answers come in any order.
+// A request ends when its graph is done and the answer is there; a failed answer ends it at once, its memory is not
+// touched any more then. What the target has not asked for when it says that it is done, it never will.
 
 using RequestId = uint64_t;  // unique in an engine, never used again
 
 struct Request {
   uint32_t target = 0;        // member; may be local, may be the own one
-  std::vector<uint8_t> body;  // at most kMaxRequestBytes
+  std::vector<uint8_t> body;  // at most kMaxRequestBytes, and a chunk (Config)
   Graph graph;                // the member's own part; empty: the answer is all
   Place reply;                // where an answer's payload goes (graph.layouts may describe it)
-  uint64_t reply_bytes = 0;   // exactly so many, or the answer is a failure
+  uint64_t reply_bytes = 0;   // exactly so many, or the answer is a failure; same limits
 };
 inline constexpr size_t kMaxRequestBytes = 4 << 10;
 
@@ -90,7 +94,7 @@ struct Answer {
   enum class Kind : uint8_t { reply, graph, later };
   Kind kind = Kind::reply;
   base::Status status;           // reply
-  std::vector<uint8_t> payload;  // reply; at most kMaxRequestBytes
+  std::vector<uint8_t> payload;  // reply; same limits
   Graph graph;                   // graph; works on the target's memory
 };
 
@@ -102,7 +106,8 @@ class Responder {
   // anything; it is gone after the call.
   virtual Answer on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
                             const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) = 0;
-  // The graph that on_request or answer() gave for it has ended; may call answer() for others.
+  // The graph that on_request or answer() gave for it has ended, or the requester of one that was put off is lost. May
+  // call answer() for others.
   virtual void on_answered(ClientId client, uint64_t team, RequestId request, const base::Status& status) = 0;
 };
 
@@ -111,7 +116,7 @@ struct Config {
   uint32_t chunks_in_flight = 16;           // per stream
   uint32_t pool_chunks = 128;               // per worker, both directions together; at least 2
   size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
-  size_t parked_limit = 1 << 16;            // pulls that came before the operation they ask
+  size_t parked_limit = 1 << 16;            // messages that came before the operation or team they are for
   uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
 };
 
@@ -122,7 +127,8 @@ class Engine : public fabric::Receiver {
   ~Engine() override;
 
   void add_client(ClientId client, std::shared_ptr<memory::Memory> memory);
-  // Abandons its operations silently (no on_finished) and tells the other members of its teams.
+  // Abandons its operations and what it was asked silently (no on_finished, no on_answered) and tells the other members
+  // of its teams.
   void remove_client(ClientId client);
 
   base::Result<TeamHandle> add_team(TeamSpec spec);
@@ -132,11 +138,12 @@ class Engine : public fabric::Receiver {
   void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context);
 
   // Posts a request; Observer::on_finished tells when graph and answer are both done. Not in the sequence of post().
-  // A refused or malformed answer is the operation's failure. Loss of the target: OFFPATH_ERR_PEER_LOST.
+  // A refused answer or one of another length is the operation's failure. Loss of the target: OFFPATH_ERR_PEER_LOST.
   void post_request(TeamHandle team, Request request, uint64_t context);
   // Who answers; before the first request can come. Without one all are refused with OFFPATH_ERR_RANGE.
   void set_responder(Responder* responder);
-  // Answers a request that was put off, with a reply or a graph. Unknown ids (requester lost) are ignored.
+  // Answers a request that was put off, with a reply or a graph, in the next progress() at the latest. Unknown ids
+  // (requester lost) are ignored.
   void answer(RequestId request, Answer answer);
 
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
@@ -147,7 +154,7 @@ class Engine : public fabric::Receiver {
   // Bytes of blocks sent and received over the fabric so far.
   uint64_t moved_bytes() const;
   // From another worker of this service.
-  void on_neighbour_message(const wire::Message& message);
+  void on_neighbour_message(const wire::Message& message, fabric::Bytes payload);
   void on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
 
   // Receiver

@@ -38,13 +38,15 @@ void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
   team.lost[rank] = 1;
   team.broken = true;
   team.dead |= process;
-  for (const auto& [sequence, operation] : team.operations) {
+  for (const auto& [key, operation] : team.operations) {
     if (needed_members(*operation)[rank] != 0) fail_for_loss(*operation, rank);
   }
+  lose_requests(team, rank);
 }
 
 std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) const {
   std::vector<uint8_t> needed(operation.team->spec.members.size(), 0);
+  if (operation.part != Part::collective) needed[operation.key.peer] = 1;
   for (size_t i = 0; i < operation.steps.size(); ++i) {
     const Step& step = operation.graph.steps[i];
     if (step.kind == StepKind::pull && !operation.steps[i].done) needed[step.peer] = 1;
@@ -61,15 +63,15 @@ void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
   Message lost;
   lost.kind = Kind::lost;
   lost.team = team.spec.id;
-  lost.sequence = operation.sequence;
+  lost.sequence = operation.key.sequence;
   lost.from = rank;
-  lost.status = OFFPATH_ERR_NOT_STARTED;
+  lost.status = team.dead ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED;
   const std::vector<uint8_t> needed = needed_members(operation);
   for (lost.to = 0; lost.to < needed.size(); ++lost.to) {
     const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;
     if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
   }
-  const bool begun = team.dead || operation.begun.contains(rank);
+  const bool begun = team.dead || operation.part != Part::collective || operation.begun.contains(rank);
   end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
                        : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
 }

@@ -29,10 +29,8 @@ void Engine::State::receive_batch(fabric::Bytes entries) {
 void Engine::State::receive_one(const Message& message, fabric::Bytes payload) {
   if (message.kind == Kind::data) {
     if (check_data(message, payload.size()) != nullptr) place(message.pull_id, message.offset, payload);
-  } else if (payload.empty()) {
-    handle(message);
   } else {
-    refuse_message("a payload where none belongs");
+    handle(message, payload);
   }
   settle();
 }
@@ -41,7 +39,9 @@ void Engine::State::refuse_message(const char* why) {
   if (++refused == 1) base::log_write(base::LogLevel::warn, "refused a message: %s", why);
 }
 
-void Engine::State::handle(const Message& message) {
+void Engine::State::handle(const Message& message, fabric::Bytes payload) {
+  const bool carries = message.kind == Kind::request || message.kind == Kind::reply;
+  if (!carries && !payload.empty()) return refuse_message("a payload where none belongs");
   switch (message.kind) {
     case Kind::hello:
       return;  // it has opened the connection, that was its purpose
@@ -53,6 +53,10 @@ void Engine::State::handle(const Message& message) {
       return handle_fail(message);
     case Kind::lost:
       return handle_lost(message);
+    case Kind::request:
+      return handle_request(message, payload);
+    case Kind::reply:
+      return handle_reply(message, payload);
     case Kind::data:
     case Kind::batch:
       refuse_message("only the fabric carries data and batches, and batches no batches");
@@ -64,37 +68,37 @@ std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t 
   return it == teams.end() ? nullptr : it->second;
 }
 
+// The operation that a pull, or what is said of one, means at the member whose block it is.
+static OperationKey key_of(const Message& message) {
+  const bool is_request = (message.sequence & wire::kRequestBit) != 0;
+  return {message.sequence, is_request ? message.to : 0};
+}
+
 void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
-  if (team == nullptr) return keep_early(message);
+  if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
-  const auto operation = team->operations.find(message.sequence);
+  const OperationKey key = key_of(message);
+  const auto operation = team->operations.find(key);
   if (operation != team->operations.end()) return serve(*operation->second, message);
-  if (message.sequence >= team->next_sequence && team->parked.size() < config.parked_limit) {
-    team->parked.emplace(message.sequence, message);
+  const bool to_come = is_to_come(*team, key);
+  if (to_come && team->parked.size() < config.parked_limit) {
+    team->parked.emplace(key, message);
     return;
   }
-  // An operation that ended without a loss had all its exports taken: there was none for this pull.
-  const bool ended_well = message.sequence < team->next_sequence && !team->broken;
-  if (ended_well) return answer_empty(*team, message.to, message.pull_id);
+  if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
+  // A collective that ended without a loss had all its exports taken: there was none for this pull.
+  if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);
   refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
 }
 
-void Engine::State::keep_early(const Message& message) {
-  const TeamKey key{message.team, message.from};
-  // The oldest go first: pulls for a team that never comes must not keep out those for one that will.
-  if (early_count >= config.parked_limit && !early_order.empty()) {
-    const auto oldest = early.find(early_order.front());
-    early_order.pop_front();
-    if (oldest != early.end()) {
-      early_count -= oldest->second.size();
-      refused += oldest->second.size();
-      early.erase(oldest);
-    }
-  }
-  if (!early.contains(key)) early_order.push_back(key);
-  ++early_count;
-  early[key].push_back(message);
+// May that operation, which is not here, be posted yet? A member's own requests are known before anybody can pull.
+bool Engine::State::is_to_come(const Team& team, const OperationKey& key) const {
+  if (!key.is_request()) return key.sequence >= team.next_sequence;
+  if ((key.sequence & wire::kAnswerBit) == 0 || team.lost[key.peer] != 0) return false;
+  const RequestPeer* peer = team.requests.empty() ? nullptr : team.requests[key.peer].get();
+  const uint64_t number = request_number(key.sequence);
+  return peer == nullptr || number >= peer->next_asked || peer->deferred.contains(number);
 }
 
 void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
@@ -185,7 +189,7 @@ void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory
 void Engine::State::handle_done(const Message& message) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr || message.to >= team->spec.members.size()) return;
-  const auto found = team->operations.find(message.sequence);
+  const auto found = team->operations.find(key_of(message));
   if (found == team->operations.end()) return;
   Operation& operation = *found->second;
   operation.begun.insert(message.to);
@@ -213,11 +217,10 @@ void Engine::State::handle_fail(const Message& message) {
 void Engine::State::handle_lost(const Message& message) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
-  const bool process = message.status == OFFPATH_ERR_PEER_LOST;
-  lose_member(*team, message.from, process);
-  if (process) return;
+  lose_member(*team, message.from, message.status == OFFPATH_ERR_PEER_LOST);
   // Another survivor gave this operation up, so it will not be completed there.
-  const auto operation = team->operations.find(message.sequence);
+  const OperationKey key{message.sequence, 0};
+  const auto operation = key.is_request() ? team->operations.end() : team->operations.find(key);
   if (operation != team->operations.end()) fail_for_loss(*operation->second, message.from);
 }
 

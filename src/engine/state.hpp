@@ -1,161 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an Engine knows. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs graphs, messages.cpp
-// answers messages, batch.cpp sends them, transfers.cpp moves bytes over the fabric and local.cpp inside the node,
-// loss.cpp deals with the dead.
+// What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
+// graphs, messages.cpp answers messages, absent.cpp those for teams that are not here, requests.cpp requests, batch.cpp
+// sends, transfers.cpp moves bytes over the fabric and local.cpp inside the node, loss.cpp deals with the dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
-// queued, and settle() works the queues off at the end of each call from outside. So chains of steps need no stack, and
-// a reference to an operation stays good until settle().
+// queued, as are answers to requests, and settle() works the queues off at the end of each call from outside. So chains
+// of steps need no stack, and a reference to an operation stays good until settle().
 #pragma once
 
-#include "engine/engine.hpp"
+#include "engine/records.hpp"
 #include "memory/scratch.hpp"
 
-#include <deque>
-#include <map>
-#include <new>
-#include <unordered_map>
-#include <unordered_set>
-
 namespace offpath::engine {
-
-struct Team;
-
-// A Place, resolved. The memory stays as long as this.
-struct Location {
-  std::shared_ptr<memory::Memory> memory;
-  uint64_t address = 0;
-};
-
-struct StepProgress {
-  bool done = false;
-  bool failed = false;               // or after one that did: what it would produce is garbage
-  uint32_t first_waiting = kNoStep;  // of the exports that were asked for and wait for this step
-};
-
-enum class ExportState : uint8_t { open, requested, sending, resolved };
-
-struct ExportProgress {
-  ExportState state = ExportState::open;
-  uint64_t pull_id = 0;
-  uint64_t limit = 0;               // bytes the peer takes
-  uint64_t stream = 0;              // while it is being sent
-  uint32_t next_waiting = kNoStep;  // another export that waits for the same step
-};
-
-struct Operation {
-  uint64_t id = 0;
-  std::shared_ptr<Team> team;
-  uint64_t sequence = 0;
-  uint64_t context = 0;
-  Graph graph;
-  std::vector<StepProgress> steps;
-  std::vector<ExportProgress> exports;
-  std::vector<std::shared_ptr<const memory::LayoutIndex>> layouts;
-  std::shared_ptr<memory::Memory> scratch;  // null: none needed, or none to be had
-  std::unordered_set<uint32_t> begun;       // members that sent us anything for it
-  uint32_t steps_left = 0;
-  uint32_t exports_left = 0;
-  bool over = false;  // only waits for settle()
-  base::Status status;
-
-  // The first failure is the one that is reported.
-  void note_failure(const base::Status& failure) {
-    if (status.ok()) status = failure;
-  }
-  base::Status resolve(const Place& place, Location& out) const;
-};
-
-struct Team {
-  TeamSpec spec;
-  TeamHandle handle = 0;
-  std::shared_ptr<memory::Memory> memory;
-  std::vector<int64_t> peers;  // fabric peer by rank, -1: not connected yet
-  std::vector<uint8_t> lost;   // by rank
-  bool broken = false;         // a member is lost
-  bool dead = false;           // a member's process is gone
-  bool said_hello = false;
-  bool removed = false;
-  uint64_t next_sequence = 0;
-  std::map<uint64_t, Operation*> operations;      // unfinished, by sequence
-  std::multimap<uint64_t, wire::Message> parked;  // pulls by the sequence they ask for
-};
-
-// One block under way to a remote receiver, until its last chunk is handed to the fabric.
-struct Stream {
-  Operation* operation = nullptr;
-  uint32_t export_index = 0;
-  fabric::Peer peer = 0;
-  uint64_t pull_id = 0;
-  Location source;
-  uint64_t bytes = 0;
-  uint64_t offset = 0;
-  uint32_t in_flight = 0;
-};
-
-// One block awaited, from a remote sender or from a neighbour.
-struct Pull {
-  Operation* operation = nullptr;
-  uint32_t step = 0;
-  Location target = {};
-  uint64_t limit = 0;     // bytes we take
-  uint64_t received = 0;  // placed, or being fetched
-  uint64_t placed = 0;
-  uint64_t total = UINT64_MAX;  // over the fabric; known with the first chunk
-};
-
-// What this engine does itself, chunk by chunk: a copy, a reduction, or a neighbour's block that is pulled.
-struct LocalWork {
-  Operation* operation = nullptr;
-  uint32_t step = 0;
-  uint64_t pull_id = 0;  // 0: a step of its own
-  Location source = {};
-  Location operand = {};  // reductions only
-  Location target = {};
-  uint64_t bytes = 0;
-  uint64_t offset = 0;
-};
-
-// Page aligned: a copy whose target lies a few bytes after its source, modulo 4 KiB, stumbles over its own stores (4K
-// aliasing) and takes up to five times as long (1.4 against 7 GB/s for process_vm_readv on Zen 3). User buffers start
-// at a page or 16 bytes after one, so a page-aligned target is safe and a malloc'ed one is not.
-struct PageAlignedDelete {
-  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(4096)); }
-};
-
-// A chunk buffer of the pool and what is going on in it.
-struct Chunk {
-  std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  uint64_t stream = 0;                     // outgoing; 0: a batch
-  std::shared_ptr<memory::Memory> source;  // outgoing, sent from where it lies
-  uint64_t pull_id = 0;                    // incoming; 0: a batch
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
-// Messages that leave for one fabric peer with the next flush.
-struct Outbox {
-  Chunk* chunk = nullptr;
-  size_t used = 0;
-  size_t last = 0;  // where the last entry begins
-  size_t entries = 0;
-};
-
-struct WaitingAnnouncement {
-  wire::Message message;
-  size_t bytes;
-  fabric::Announced handle;
-};
-
-struct TeamKey {
-  wire::TeamId id;
-  uint32_t rank;
-  auto operator<=>(const TeamKey&) const = default;
-};
 
 struct Engine::State {
   State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o)
       : config(c), fabric(f), neighbours(n), observer(o) {}
+
+  // engine.cpp
+  Operation& add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
+                           uint64_t context);
+  void start(Operation& operation);
+  // Forgets a team that was removed and has nothing left to do.
+  void forget_if_unused(const Team& team);
 
   // steps.cpp
   void start_step(Operation& operation, uint32_t step);
@@ -175,9 +42,9 @@ struct Engine::State {
   void receive(fabric::Bytes header, fabric::Bytes payload);
   void receive_batch(fabric::Bytes entries);
   void receive_one(const wire::Message& message, fabric::Bytes payload);
-  void handle(const wire::Message& message);
+  void handle(const wire::Message& message, fabric::Bytes payload);
   void handle_pull(const wire::Message& message);
-  void keep_early(const wire::Message& message);
+  bool is_to_come(const Team& team, const OperationKey& key) const;
   void serve(Operation& operation, const wire::Message& message);
   void hand_out(Operation& operation, uint32_t export_index);
   void handle_done(const wire::Message& message);
@@ -189,9 +56,35 @@ struct Engine::State {
   void refuse_message(const char* why);
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
+  // absent.cpp
+  void handle_absent(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
+  void keep_early(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
+  void deliver_early(const TeamKey& key);
+  void depart(const std::shared_ptr<Team>& team);
+  void forget_departed(const TeamKey& key);
+  void answer_for_departed(Team& team, const wire::Message& message);
+
+  // requests.cpp
+  size_t request_limit() const { return std::min(kMaxRequestBytes, config.chunk_bytes); }
+  RequestPeer& requests_with(Team& team, uint32_t rank);
+  void send_requests(Team& team, uint32_t target);
+  void handle_request(const wire::Message& message, fabric::Bytes body);
+  void handle_reply(const wire::Message& message, fabric::Bytes payload);
+  base::Status place_reply(const Team& team, const PostedRequest& request, fabric::Bytes payload) const;
+  void finish_request(Team& team, uint64_t context, const base::Status& status);
+  void hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body);
+  void answer_now(RequestId id, const DeferredRequest& request, Answer answer);
+  void answer_deferred(RequestId id, Answer answer);
+  void reply(Team& team, uint32_t to, uint64_t number, const base::Status& status, fabric::Bytes payload);
+  void lose_requests(Team& team, uint32_t rank);
+
   // batch.cpp
   void say_hello(Team& team);
-  void send(Team& team, uint32_t rank, const wire::Message& message);
+  // `payload`: of requests and replies; waits in order where no chunk is free.
+  void send(Team& team, uint32_t rank, const wire::Message& message, fabric::Bytes payload = {});
+  // False: no chunk is free.
+  bool send_payload(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload);
+  bool send_waiting();
   // UINT32_MAX, and a loss to be reported, when the member cannot be reached.
   fabric::Peer peer_of(Team& team, uint32_t rank);
   // Where to write the payload of an entry that then leaves with the next flush. Null: it must go by itself.
@@ -231,6 +124,7 @@ struct Engine::State {
   fabric::Fabric& fabric;
   Neighbours& neighbours;
   Observer& observer;
+  Responder* responder = nullptr;
   std::shared_ptr<memory::ScratchPool> scratch = std::make_shared<memory::ScratchPool>(config.scratch_cache_bytes);
   std::unordered_map<ClientId, std::shared_ptr<memory::Memory>> clients;
   std::map<TeamKey, std::shared_ptr<Team>> teams;
@@ -238,6 +132,8 @@ struct Engine::State {
   std::unordered_map<uint64_t, std::unique_ptr<Operation>> operations;
   std::deque<std::pair<Operation*, uint32_t>> ready;  // steps that may start
   std::deque<Operation*> ended;
+  std::deque<std::pair<RequestId, Answer>> answers;
+  std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
   std::map<uint64_t, Stream> streams;
   std::deque<LocalWork> local;
@@ -245,10 +141,14 @@ struct Engine::State {
   std::vector<Chunk*> free_chunks;
   std::vector<Outbox> outboxes;  // by fabric peer
   std::vector<fabric::Peer> unsent;
+  std::deque<WaitingMessage> unsent_payloads;
   std::deque<WaitingAnnouncement> announcements;
-  std::map<TeamKey, std::vector<wire::Message>> early;  // pulls for teams not known yet
+  std::map<TeamKey, std::vector<EarlyMessage>> early;
   std::deque<TeamKey> early_order;
-  size_t early_count = 0;
+  size_t early_weight = 0;
+  std::map<TeamKey, std::shared_ptr<Team>> departed;  // removed, or without a client
+  std::deque<TeamKey> departed_order;
+  size_t departed_members = 0;
   std::unordered_set<fabric::Peer> lost_peers;
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()
   uint64_t last_stream_served = 0;

@@ -60,7 +60,7 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
   Message message;
   message.kind = Kind::pull;
   message.team = operation.team->spec.id;
-  message.sequence = operation.sequence;
+  message.sequence = operation.peer_sequence();
   message.from = step.peer;
   message.to = operation.team->spec.rank;
   message.tag = step.tag;
@@ -82,7 +82,9 @@ void Engine::State::finish_step(Operation& operation, uint32_t index, const Stat
   const TeamSpec& team = operation.team->spec;
   const uint32_t peer = step.kind == StepKind::pull ? step.peer : team.rank;
   const bool inside = step.kind != StepKind::pull || team.members[peer].local;
-  observer.on_step(team.client, operation.context, peer, status.ok() ? bytes : 0, inside);
+  if (operation.part == Part::collective) {
+    observer.on_step(team.client, operation.context, peer, status.ok() ? bytes : 0, inside);
+  }
   for (const uint32_t next : step.next) {
     operation.steps[next].failed |= progress.failed;
     release_step(operation, next);
@@ -103,7 +105,9 @@ void Engine::State::resolve_export(Operation& operation, uint32_t index, uint64_
   streams.erase(progress.stream);
   const Export& block = operation.graph.exports[index];
   const TeamSpec& team = operation.team->spec;
-  observer.on_served(team.client, operation.context, block.peer, bytes, team.members[block.peer].local);
+  if (operation.part == Part::collective) {
+    observer.on_served(team.client, operation.context, block.peer, bytes, team.members[block.peer].local);
+  }
   for (const uint32_t next : block.next) release_step(operation, next);
   end_if_done(operation);
 }
@@ -113,7 +117,9 @@ void Engine::State::release_step(Operation& operation, uint32_t step) {
 }
 
 void Engine::State::end_if_done(Operation& operation) {
-  if (operation.steps_left == 0 && operation.exports_left == 0) end(operation, operation.status);
+  if (operation.steps_left == 0 && operation.exports_left == 0 && !operation.awaits_reply) {
+    end(operation, operation.status);
+  }
 }
 
 void Engine::State::end(Operation& operation, const Status& status) {
@@ -124,11 +130,15 @@ void Engine::State::end(Operation& operation, const Status& status) {
 }
 
 void Engine::State::settle() {
-  while (!ready.empty() || !ended.empty()) {
+  while (!ready.empty() || !answers.empty() || !ended.empty()) {
     if (!ready.empty()) {
       const auto [operation, step] = ready.front();
       ready.pop_front();
       if (!operation->over) start_step(*operation, step);
+    } else if (!answers.empty()) {
+      auto [id, answer] = std::move(answers.front());
+      answers.pop_front();
+      answer_deferred(id, std::move(answer));
     } else {
       Operation& operation = *ended.front();
       ended.pop_front();
@@ -139,13 +149,15 @@ void Engine::State::settle() {
 
 void Engine::State::retire(Operation& operation) {
   release(operation);
-  const std::shared_ptr<Team> team = operation.team;
-  const uint64_t context = operation.context;
-  const Status status = operation.status;
-  team->operations.erase(operation.sequence);
-  operations.erase(operation.id);
-  if (team->removed && team->operations.empty()) teams.erase({team->spec.id, team->spec.rank});
-  observer.on_finished(team->spec.client, context, status);
+  const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
+  Team& team = *gone->team;
+  team.operations.erase(gone->key);
+  const uint64_t number = request_number(gone->key.sequence);
+  if (gone->part == Part::requester) team.requests[gone->key.peer]->posted.erase(number);
+  forget_if_unused(team);
+  if (gone->part != Part::responder) return observer.on_finished(team.spec.client, gone->context, gone->status);
+  responder->on_answered(team.spec.client, team.spec.context, gone->context, gone->status);
+  reply(team, gone->key.peer, number, gone->status, {});
 }
 
 void Engine::State::release(const Operation& operation) {

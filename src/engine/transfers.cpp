@@ -123,6 +123,12 @@ void Engine::on_sent(uint64_t context, bool) {
 
 // ---- receiving ------------------------------------------------------------------------------------------------
 
+namespace {
+bool carries_payload(Kind kind) {
+  return kind == Kind::data || kind == Kind::batch || kind == Kind::request || kind == Kind::reply;
+}
+}  // namespace
+
 // Null (and counted) unless the chunk lies inside a block that is awaited; else its bytes count as received.
 Pull* Engine::State::check_data(const Message& message, size_t bytes) {
   const auto it = pulls.find(message.pull_id);
@@ -144,7 +150,7 @@ Pull* Engine::State::check_data(const Message& message, size_t bytes) {
 void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::Announced handle) {
   State& s = *state_;
   const auto message = wire::decode(header);
-  const bool carries = message.ok() && (message.value().kind == Kind::data || message.value().kind == Kind::batch);
+  const bool carries = message.ok() && carries_payload(message.value().kind);
   if (!carries || payload_bytes > s.config.chunk_bytes) {
     s.refuse_message("an announced payload where none belongs");
     s.fabric.drop(handle);
@@ -166,8 +172,7 @@ bool Engine::State::place_announced() {
       fabric.drop(next.handle);
       continue;
     }
-    chunk->pull_id = next.message.pull_id;
-    chunk->offset = next.message.offset;
+    chunk->message = next.message;
     chunk->bytes = next.bytes;
     fabric.fetch(next.handle, chunk->memory.get(), next.bytes, reinterpret_cast<uint64_t>(chunk));
   }
@@ -179,8 +184,12 @@ void Engine::on_fetched(uint64_t context, bool success) {
   State& s = *state_;
   auto* chunk = reinterpret_cast<Chunk*>(context);
   const fabric::Bytes data(chunk->memory.get(), chunk->bytes);
-  if (success && chunk->pull_id == 0) s.receive_batch(data);
-  if (success && s.pulls.contains(chunk->pull_id)) s.place(chunk->pull_id, chunk->offset, data);
+  const Message& message = chunk->message;
+  if (success && message.kind == Kind::batch) s.receive_batch(data);
+  if (success && message.kind == Kind::data && s.pulls.contains(message.pull_id)) {
+    s.place(message.pull_id, message.offset, data);
+  }
+  if (success && (message.kind == Kind::request || message.kind == Kind::reply)) s.handle(message, data);
   s.give_back(chunk);
   s.settle();
 }
@@ -207,7 +216,7 @@ void Engine::State::finish_pull(uint64_t pull_id, const Status& status, Cause ca
     Message done;
     done.kind = Kind::done;
     done.team = team.spec.id;
-    done.sequence = operation.sequence;
+    done.sequence = operation.peer_sequence();
     done.from = step.peer;
     done.to = team.spec.rank;
     done.tag = step.tag;

@@ -115,6 +115,18 @@ struct Maxloc {
     return left ? l : r;
   }
 };
+struct Replace {
+  template <typename T>
+  static T apply(T, T r) {
+    return r;
+  }
+};
+struct Keep {
+  template <typename T>
+  static T apply(T l, T) {
+    return l;
+  }
+};
 
 using Kernel = void (*)(const uint8_t* left, const uint8_t* right, uint8_t* result, size_t bytes);
 
@@ -131,7 +143,7 @@ void run(const uint8_t* left, const uint8_t* right, uint8_t* result, size_t byte
   }
 }
 
-constexpr size_t kOperators = OFFPATH_OP_MAXLOC + 1;
+constexpr size_t kOperators = OFFPATH_OP_NO_OP + 1;
 constexpr size_t kElements = OFFPATH_ELEMENT_F64_F64 + 1;
 
 struct Element {
@@ -201,6 +213,11 @@ constexpr std::array<Element, kElements> kTable = [] {
   t[OFFPATH_ELEMENT_FLONG_I32] = pair<long double, int32_t>();
   t[OFFPATH_ELEMENT_F32_F32] = pair<float, float>();
   t[OFFPATH_ELEMENT_F64_F64] = pair<double, double>();
+  for (Element& row : t) {  // byte by byte: whatever an element is, it stays what it was
+    if (row.bytes == 0) continue;
+    row.kernels[OFFPATH_OP_REPLACE] = run<Replace, uint8_t>;
+    row.kernels[OFFPATH_OP_NO_OP] = run<Keep, uint8_t>;
+  }
   return t;
 }();
 

@@ -24,6 +24,9 @@ size_t element_bytes(offpath_element_t element);
 // Is the operator defined on that element type? False for values that are no enumerators.
 bool supported(const Reduction& reduction);
 
+// REPLACE and NO_OP are not commutative: they mean something between an origin and a target only.
+inline bool one_sided_only(offpath_operator_t op) { return op == OFFPATH_OP_REPLACE || op == OFFPATH_OP_NO_OP; }
+
 // result[i] = left[i] ∘ right[i]. `bytes` is a multiple of element_bytes; result may be left or right; no alignment is
 // needed. The reduction is supported. Ties of minloc and maxloc take the smaller index, as MPI says.
 void combine(const Reduction& reduction, const void* left, const void* right, void* result, size_t bytes);

@@ -15,9 +15,22 @@ using session::OpKind;
 using session::Slot;
 using session::SlotState;
 
+namespace {
+// Is it an operation to whoever reads the counters? Teams and windows are none.
+bool counts(OpKind kind) {
+  return kind != OpKind::team_create && kind != OpKind::team_destroy &&
+         (kind < OpKind::window_open || kind > OpKind::window_detach);
+}
+}  // namespace
+
 ServedClient::ServedClient(engine::ClientId id, base::Fd socket, session::SegmentView view,
-                           const session::ServiceId& service)
-    : id_(id), socket_(std::move(socket)), view_(std::move(view)), service_(service) {}
+                           const session::ServiceId& service, std::shared_ptr<memory::Memory> memory)
+    : id_(id),
+      socket_(std::move(socket)),
+      view_(std::move(view)),
+      service_(service),
+      memory_(std::move(memory)),
+      remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
@@ -25,36 +38,46 @@ bool ServedClient::has_submission() const {
   return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed);
 }
 
-bool ServedClient::take_submission(engine::Engine& engine) {
+bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target& target) {
   const auto index = view_.take_submission();
   if (!index) return false;
   engine_ = &engine;
+  target_ = &target;
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
-  Status status;
-  switch (static_cast<OpKind>(slot.kind)) {
-    case OpKind::team_create:
-      status = create_team(slot);
-      view_.finish(*index, status.code(), false);
-      break;
-    case OpKind::team_destroy:
-      if (const auto team = teams_.find(slot.team); team != teams_.end()) {
-        engine.remove_team(team->second.handle);
-        teams_.erase(team);
-      }
-      view_.finish(*index, OFFPATH_OK, false);
-      break;
-    case OpKind::collective:
-      status = begin_collective(*index, slot);
-      if (!status.ok()) view_.finish(*index, status.code());
-      break;
-    default:
-      status = Status::error(OFFPATH_ERR_ARGUMENT, "unknown operation kind %u", slot.kind);
-      view_.finish(*index, status.code());
-  }
+  const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
+  const Status status = carry_out(kind, *index, slot);
+  const bool goes_on = kind == OpKind::collective || kind == OpKind::remote || kind == OpKind::window_close ||
+                       kind == OpKind::window_detach;
+  if (!status.ok() || !goes_on) view_.finish(*index, status.code(), counts(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   return true;
+}
+
+Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
+  switch (kind) {
+    case OpKind::team_create:
+      return create_team(slot);
+    case OpKind::team_destroy:
+      destroy_team(slot.team);
+      return {};
+    case OpKind::collective:
+      return begin_collective(index, slot);
+    case OpKind::window_open:
+      return open_window(slot);
+    case OpKind::window_close:
+      return close_window(index, slot);
+    case OpKind::window_attach:
+      return attach_memory(slot);
+    case OpKind::window_detach:
+      return detach_memory(index, slot);
+    case OpKind::remote:
+      return begin_remote(index, slot);
+    case OpKind::none:
+      break;
+  }
+  return Status::error(OFFPATH_ERR_ARGUMENT, "unknown operation kind %u", static_cast<uint32_t>(kind));
 }
 
 Status ServedClient::create_team(const Slot& slot) {
@@ -80,6 +103,14 @@ Status ServedClient::create_team(const Slot& slot) {
   if (!handle.ok()) return handle.status();
   teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0};
   return {};
+}
+
+void ServedClient::destroy_team(uint64_t record) {
+  const auto team = teams_.find(record);
+  if (team == teams_.end()) return;
+  close_windows_of(record);
+  engine_->remove_team(team->second.handle);
+  teams_.erase(team);
 }
 
 Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
@@ -145,10 +176,11 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void ServedClient::on_finished(uint64_t slot, const Status& status) {
+void ServedClient::on_finished(uint64_t context, const Status& status) {
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
-  view_.finish(static_cast<uint32_t>(slot), status.code());
+  const auto index = static_cast<uint32_t>(context);
+  (context & kRemoteContext) != 0 ? finish_remote(index, status) : view_.finish(index, status.code());
 }
 
 void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ServedClient: one attached client as its worker sees it: takes what it submits, gives it to the engine as graphs,
-// and writes results into its session segment.
+// ServedClient: one attached client as its worker sees it: takes what it submits, gives it to the engine as graphs and
+// requests, opens its windows to others, and writes results into its session segment.
 #pragma once
 
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "ops/collectives/collective.hpp"
+#include "ops/onesided/target.hpp"
+#include "service/completion_count.hpp"
 #include "session/member_address.hpp"
 #include "session/segment_view.hpp"
 
@@ -15,7 +17,8 @@ namespace offpath::service {
 
 class ServedClient {
  public:
-  ServedClient(engine::ClientId id, base::Fd socket, session::SegmentView view, const session::ServiceId& service);
+  ServedClient(engine::ClientId id, base::Fd socket, session::SegmentView view, const session::ServiceId& service,
+               std::shared_ptr<memory::Memory> memory);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -24,13 +27,14 @@ class ServedClient {
   bool has_submission() const;
   // It wrote nonsense where it may not: whoever serves it should let it go.
   bool broken() const { return view_.corrupt(); }
-  // Takes one submission, if any, and carries it out on the engine.
-  bool take_submission(engine::Engine& engine);
+  // Takes one submission, if any, and carries it out on the engine. Windows are opened in `target`: both are the
+  // worker's, and stay.
+  bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
 
-  // From the engine's observer; `slot` is the context given to post().
+  // From the engine's observer; `slot` or `context` is what was given to post() or post_request().
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
-  void on_finished(uint64_t slot, const base::Status& status);
+  void on_finished(uint64_t context, const base::Status& status);
   void on_member_lost(uint64_t team_record, uint32_t rank);
 
  private:
@@ -40,19 +44,56 @@ class ServedClient {
     uint64_t next_sequence = 0;
   };
 
+  // The one-sided operations that were posted on a window; they may outlive it.
+  struct Operations {
+    uint64_t record = 0;  // arena offset of the WindowRecord
+    CompletionCount count;
+  };
+  struct ServedWindow {
+    uint64_t id = 0;
+    uint64_t team = 0;  // arena offset of the record
+    engine::TeamHandle handle = 0;
+    uint32_t team_size = 0;
+    std::shared_ptr<Operations> operations;
+  };
+  // A one-sided operation under way.
+  struct Remote {
+    std::shared_ptr<Operations> operations;
+    uint64_t number = 0;
+  };
+  static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;  // the rest is the slot's index
+
+  base::Status carry_out(session::OpKind kind, uint32_t index, session::Slot& slot);
   base::Status create_team(const session::Slot& slot);
+  void destroy_team(uint64_t record);
   base::Status begin_collective(uint32_t index, session::Slot& slot);
   base::Result<engine::Graph> expand(const session::Slot& slot, const ops::Topology& topology) const;
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
   void count_down(const session::Slot& slot, uint32_t peer);
 
+  // served_windows.cpp
+  base::Status open_window(const session::Slot& slot);
+  base::Status close_window(uint32_t index, const session::Slot& slot);
+  base::Status attach_memory(const session::Slot& slot);
+  base::Status detach_memory(uint32_t index, const session::Slot& slot);
+  void close_windows_of(uint64_t team);
+  base::Status begin_remote(uint32_t index, session::Slot& slot);
+  base::Result<engine::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
+  base::Status read(const engine::Place& place, const std::vector<engine::Layout>& layouts,
+                    std::span<uint8_t> to) const;
+  void finish_remote(uint32_t index, const base::Status& status);
+
   engine::Engine* engine_ = nullptr;
+  ops::onesided::Target* target_ = nullptr;
   engine::ClientId id_;
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;
-  std::unordered_map<uint64_t, ServedTeam> teams_;  // by arena offset of the record
+  std::shared_ptr<memory::Memory> memory_;
+  std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
+  std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
+  std::vector<Remote> remotes_;                         // by slot; without operations: none is under way
 };
 
 }  // namespace offpath::service

@@ -176,7 +176,8 @@ void Service::attach(int listening) {
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
-  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_), memory);
+  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_, memory),
+                     memory);
 }
 
 void Service::forget_one() {
@@ -185,8 +186,8 @@ void Service::forget_one() {
   [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
 }
 
-void Service::send(uint32_t worker, const wire::Message& message) {
-  if (worker < workers_.size()) workers_[worker]->send(message);
+void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) {
+  if (worker < workers_.size()) workers_[worker]->send(message, payload);
 }
 
 void Service::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,

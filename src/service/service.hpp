@@ -40,7 +40,7 @@ class Service : public engine::Neighbours {
   static void refuse(int listening, const base::Status& reason);
 
   // Neighbours
-  void send(uint32_t worker, const wire::Message& message) override;
+  void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override;
   void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
              uint64_t bytes) override;
 

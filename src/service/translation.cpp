@@ -4,12 +4,32 @@
 namespace offpath::service {
 namespace {
 
+engine::Place translate_place(const session::BlockRecord& record) {
+  return {record.address, 0, record.layout == 0 ? engine::kClient : record.layout - 1};
+}
+
+std::vector<engine::Layout> translate_layouts(const std::vector<session::LayoutRecord>& records,
+                                              const std::vector<session::RangeRecord>& ranges) {
+  std::vector<engine::Layout> out;
+  out.reserve(records.size());
+  size_t next_range = 0;
+  for (const session::LayoutRecord& record : records) {
+    engine::Layout& layout = out.emplace_back();
+    layout.size_bytes = record.size_bytes;
+    layout.extent_bytes = record.extent_bytes;
+    layout.ranges.reserve(record.ranges_count);
+    for (uint32_t i = 0; i < record.ranges_count; ++i, ++next_range) {
+      layout.ranges.push_back({ranges[next_range].offset, ranges[next_range].bytes});
+    }
+  }
+  return out;
+}
+
 std::vector<ops::Block> translate_blocks(const std::vector<session::BlockRecord>& records) {
   std::vector<ops::Block> out;
   out.reserve(records.size());
   for (const session::BlockRecord& record : records) {
-    const uint32_t layout = record.layout == 0 ? engine::kClient : record.layout - 1;
-    out.push_back({record.peer, record.tag, {record.address, 0, layout}, record.bytes});
+    out.push_back({record.peer, record.tag, translate_place(record), record.bytes});
   }
   return out;
 }
@@ -33,15 +53,35 @@ base::Result<ops::Collective> translate(const session::CollectiveArguments& argu
   out.recv = translate_blocks(arguments.recv);
   out.counts_bytes = arguments.counts_bytes;
   out.copy_own_blocks = copy_own_blocks;
-  size_t next_range = 0;
-  for (const session::LayoutRecord& record : arguments.layouts) {
-    engine::Layout& layout = out.layouts.emplace_back();
-    layout.size_bytes = record.size_bytes;
-    layout.extent_bytes = record.extent_bytes;
-    layout.ranges.reserve(record.ranges_count);
-    for (uint32_t i = 0; i < record.ranges_count; ++i, ++next_range) {
-      layout.ranges.push_back({arguments.ranges[next_range].offset, arguments.ranges[next_range].bytes});
-    }
+  out.layouts = translate_layouts(arguments.layouts, arguments.ranges);
+  return out;
+}
+
+base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window) {
+  const session::RemoteRecord& head = arguments.head;
+  if (head.kind < OFFPATH_PUT || head.kind > OFFPATH_UNLOCK || head.op > OFFPATH_OP_NO_OP ||
+      head.element > OFFPATH_ELEMENT_F64_F64) {
+    return base::Status::error(OFFPATH_ERR_ARGUMENT,
+                               "unknown one-sided operation: kind %u, operator %u, element type %u", head.kind, head.op,
+                               head.element);
+  }
+  ops::onesided::Remote out;
+  out.target = head.target;
+  out.send = translate_place(head.send);
+  out.result = translate_place(head.result);
+  out.layouts = translate_layouts(arguments.layouts, arguments.ranges);
+  ops::onesided::Wanted& wanted = out.wanted;
+  wanted.window = window;
+  wanted.kind = static_cast<offpath_remote_kind_t>(head.kind);
+  wanted.reduction = {static_cast<offpath_operator_t>(head.op), static_cast<offpath_element_t>(head.element)};
+  wanted.offset = head.target_offset;
+  wanted.bytes = head.target_bytes;
+  wanted.contiguous = head.target_layout == 0;
+  if (!wanted.contiguous) wanted.layout = out.layouts[head.target_layout - 1];
+  wanted.data = std::move(arguments.data);
+  if (!wanted.data.empty() && (!is_short(wanted) || wanted.data.size() != data_bytes(wanted))) {
+    return base::Status::error(OFFPATH_ERR_ARGUMENT, "%zu bytes of data came along, %llu are sent", wanted.data.size(),
+                               static_cast<unsigned long long>(data_bytes(wanted)));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/collectives/collective.hpp"
+#include "ops/onesided/onesided.hpp"
 #include "session/segment_view.hpp"
 
 namespace offpath::service {
@@ -10,5 +11,8 @@ namespace offpath::service {
 // Errors: OFFPATH_ERR_ARGUMENT for values that are no enumerators. Whether the values make sense together is up to
 // ops::check().
 base::Result<ops::Collective> translate(const session::CollectiveArguments& arguments, bool copy_own_blocks);
+
+// Likewise, for ops::onesided::check(); data that came along is exactly what is sent. `window`: its id.
+base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window);
 
 }  // namespace offpath::service

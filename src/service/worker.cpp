@@ -23,6 +23,7 @@ constexpr uint64_t kWorthwhileBytes = 128 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
+thread_local const Worker* t_here = nullptr;  // whose thread this is
 }  // namespace
 
 using engine::ClientId;
@@ -33,10 +34,13 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
       fabric_(std::move(fabric)),
       address_(fabric_->address()),
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
+      target_(
+          [this](engine::RequestId request, engine::Answer answer) { engine_->answer(request, std::move(answer)); }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  engine_->set_responder(&target_);
   watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
   if (fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
@@ -83,12 +87,15 @@ void Worker::run(std::function<void()> task) {
     tasks_.push_back(std::move(task));
   }
   const uint64_t one = 1;
-  if (first) [[maybe_unused]]
+  // The own thread looks for tasks before it sleeps.
+  if (first && t_here != this) [[maybe_unused]]
     const ssize_t written = write(alarm_.get(), &one, sizeof(one));
 }
 
-void Worker::send(const wire::Message& message) {
-  run([this, message] { engine_->on_neighbour_message(message); });
+void Worker::send(const wire::Message& message, fabric::Bytes payload) {
+  run([this, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
+    engine_->on_neighbour_message(message, body);
+  });
 }
 
 void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes) {
@@ -109,6 +116,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
 }
 
 void Worker::loop() {
+  t_here = this;
   auto last_busy = std::chrono::steady_clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
@@ -135,11 +143,16 @@ bool Worker::take_submissions() {
   bool any = false;
   ClientId broken = 0;
   for (auto& [id, client] : clients_) {
-    while (client->take_submission(*engine_)) any = true;
+    while (client->take_submission(*engine_, target_)) any = true;
     if (client->broken()) broken = id;
   }
   if (broken != 0) drop_client(broken, false);
   return any;
+}
+
+bool Worker::has_tasks() {
+  std::lock_guard lock(tasks_mutex_);
+  return !tasks_.empty();
 }
 
 bool Worker::run_tasks() {
@@ -154,7 +167,7 @@ bool Worker::run_tasks() {
 
 // Announce, look again, then sleep: whoever submits after the look rings the doorbell.
 void Worker::sleep() {
-  bool pending = false;
+  bool pending = has_tasks();
   for (auto& [id, client] : clients_) {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
@@ -213,6 +226,7 @@ void Worker::drop_client(ClientId id, bool detached) {
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
   engine_->remove_client(id);
+  target_.remove_client(id);
   if (detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
@@ -232,6 +246,7 @@ void Worker::on_finished(ClientId client, uint64_t operation, base::Status statu
 }
 
 void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank) {
+  target_.lose_member(client, team, rank);
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank);
 }
 

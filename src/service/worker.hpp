@@ -39,7 +39,7 @@ class Worker : public engine::Observer {
 
   // From any thread: runs `task` on the worker's thread, soon.
   void run(std::function<void()> task);
-  void send(const wire::Message& message);
+  void send(const wire::Message& message, fabric::Bytes payload);
   void offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
   void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
 
@@ -56,6 +56,7 @@ class Worker : public engine::Observer {
   bool nap();
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
+  bool has_tasks();
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
@@ -65,6 +66,7 @@ class Worker : public engine::Observer {
   std::unique_ptr<fabric::Fabric> fabric_;
   std::vector<uint8_t> address_;
   std::unique_ptr<engine::Engine> engine_;
+  ops::onesided::Target target_;
   std::function<void()> on_gone_;
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers

@@ -17,7 +17,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;
 
@@ -25,7 +25,17 @@ using Atomic32 = std::atomic<uint32_t>;
 using Atomic64 = std::atomic<uint64_t>;
 static_assert(Atomic32::is_always_lock_free && Atomic64::is_always_lock_free);
 
-enum class OpKind : uint32_t { none = 0, team_create = 1, team_destroy = 2, collective = 3 };
+enum class OpKind : uint32_t {
+  none = 0,
+  team_create = 1,
+  team_destroy = 2,
+  collective = 3,
+  window_open = 4,
+  window_close = 5,   // done when the service has let go of the window's memory
+  window_attach = 6,  // `address` and `bytes` of the slot
+  window_detach = 7,  // `address`; done when the service has let go of it
+  remote = 8
+};
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
 // Flags of a slot.
@@ -37,12 +47,15 @@ struct alignas(64) Slot {
   int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
   uint64_t team;        // arena offset of the TeamRecord
-  uint64_t sequence;    // of the operation in its team, from 0
-  uint64_t record;      // collective: arena offset of the CollectiveRecord and what follows it
+  uint64_t sequence;    // of the operation in its team (remote: in its window), from 0
+  uint64_t record;      // arena offset of the CollectiveRecord or RemoteRecord and what follows it
   uint64_t open;        // collective: arena offset of u32[team size]: pulls and exports of that member still open
   Atomic32 steps_left;  // for a person (offpath_op_describe)
   Atomic32 exports_left;
-  uint64_t reserved[8];
+  uint64_t window;  // windows, remote: arena offset of the WindowRecord
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t reserved[5];
 };
 static_assert(sizeof(Slot) == 128);
 
@@ -96,6 +109,40 @@ struct TeamRecord {
   uint64_t lost;       // arena offset of u8[size], set by the service
 };
 static_assert(sizeof(TeamRecord) == 56);
+
+inline constexpr uint32_t kDynamicWindow = 1;
+
+// One member's part of a window. Service: `completed`, the first so many of the operations posted on it are done;
+// `failure`, the first one's status, set before it counts as completed; the client takes it and sets it to 0.
+struct alignas(64) WindowRecord {
+  uint64_t id;
+  uint64_t base;
+  uint64_t bytes;
+  uint32_t flags;  // kDynamicWindow
+  uint32_t reserved;
+  Atomic64 issued;  // client: operations posted, those that wait for room included
+  alignas(64) Atomic64 completed;
+  Atomic32 failure;  // int32_t: offpath_status_t
+};
+static_assert(sizeof(WindowRecord) == 128);
+
+// A one-sided operation's arguments: this, then LayoutRecord[layouts_count], RangeRecord[ranges_count] of all layouts
+// one after the other, and inline_bytes bytes of data, which then are what `send` names. Values are those of offpath.h.
+struct RemoteRecord {
+  uint64_t target_offset;
+  uint64_t target_bytes;
+  uint32_t kind;
+  uint32_t target;
+  uint32_t op;
+  uint32_t element;
+  uint32_t target_layout;  // as BlockRecord::layout
+  uint32_t layouts_count;
+  uint32_t ranges_count;
+  uint32_t inline_bytes;
+  BlockRecord send;
+  BlockRecord result;
+};
+static_assert(sizeof(RemoteRecord) == 112);
 
 struct Counters {
   Atomic64 completed;

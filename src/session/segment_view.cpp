@@ -12,6 +12,14 @@ namespace offpath::session {
 using base::Result;
 using base::Status;
 
+namespace {
+uint64_t count_ranges(const std::vector<LayoutRecord>& layouts) {
+  uint64_t count = 0;
+  for (const LayoutRecord& layout : layouts) count += layout.ranges_count;
+  return count;
+}
+}  // namespace
+
 Result<SegmentView> SegmentView::open(base::Memfd memory) {
   if (memory.bytes() != kSegmentBytes) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "session segment has %zu bytes, not %zu", memory.bytes(), kSegmentBytes);
@@ -58,10 +66,13 @@ Atomic32* SegmentView::counters_at(uint64_t offset, uint64_t count) const {
   return reinterpret_cast<Atomic32*>(bytes_at(offset, count * sizeof(Atomic32)));
 }
 
-TeamRecord* SegmentView::team_record(uint64_t offset) const {
-  if (offset % alignof(TeamRecord) != 0) return nullptr;
-  return reinterpret_cast<TeamRecord*>(bytes_at(offset, sizeof(TeamRecord)));
+template <typename T>
+T* SegmentView::record_at(uint64_t offset) const {
+  return offset % alignof(T) == 0 ? reinterpret_cast<T*>(bytes_at(offset, sizeof(T))) : nullptr;
 }
+
+TeamRecord* SegmentView::team_record(uint64_t offset) const { return record_at<TeamRecord>(offset); }
+WindowRecord* SegmentView::window_record(uint64_t offset) const { return record_at<WindowRecord>(offset); }
 
 Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   const TeamRecord* record = team_record(offset);
@@ -93,12 +104,29 @@ Result<CollectiveArguments> SegmentView::collective_arguments(const Slot& slot) 
       !copy_array(offset, out.head.ranges_count, out.ranges)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments lie outside the segment");
   }
-  uint64_t ranges_count = 0;
-  for (const LayoutRecord& layout : out.layouts) ranges_count += layout.ranges_count;
   const auto is_wild = [&](const BlockRecord& block) { return block.layout > out.layouts.size(); };
-  if (ranges_count != out.ranges.size() || std::any_of(out.send.begin(), out.send.end(), is_wild) ||
+  if (count_ranges(out.layouts) != out.ranges.size() || std::any_of(out.send.begin(), out.send.end(), is_wild) ||
       std::any_of(out.recv.begin(), out.recv.end(), is_wild)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments name layouts or ranges that do not exist");
+  }
+  return out;
+}
+
+Result<RemoteArguments> SegmentView::remote_arguments(const Slot& slot) const {
+  uint64_t offset = slot.record;
+  const uint8_t* record = bytes_at(offset, sizeof(RemoteRecord));
+  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided record lies outside the segment");
+  RemoteArguments out{};
+  memcpy(&out.head, record, sizeof(out.head));
+  offset += sizeof(out.head);
+  if (out.head.inline_bytes > OFFPATH_REMOTE_INLINE_BYTES || !copy_array(offset, out.head.layouts_count, out.layouts) ||
+      !copy_array(offset, out.head.ranges_count, out.ranges) || !copy_array(offset, out.head.inline_bytes, out.data)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments lie outside the segment, or are too long");
+  }
+  const size_t layouts = out.layouts.size();
+  if (count_ranges(out.layouts) != out.ranges.size() || out.head.target_layout > layouts ||
+      out.head.send.layout > layouts || out.head.result.layout > layouts) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments name layouts or ranges that do not exist");
   }
   return out;
 }

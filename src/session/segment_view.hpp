@@ -29,6 +29,14 @@ struct CollectiveArguments {
   std::vector<RangeRecord> ranges;  // exactly as many as the layouts count together
 };
 
+// A one-sided operation's record copied out of the segment, likewise.
+struct RemoteArguments {
+  RemoteRecord head;  // the layouts it names exist
+  std::vector<LayoutRecord> layouts;
+  std::vector<RangeRecord> ranges;
+  std::vector<uint8_t> data;  // at most OFFPATH_REMOTE_INLINE_BYTES
+};
+
 class SegmentView {
  public:
   // Takes the mapping; errors when header values are not what layout.hpp says.
@@ -45,6 +53,9 @@ class SegmentView {
   TeamRecord* team_record(uint64_t offset) const;
   base::Result<TeamArguments> team_arguments(uint64_t offset) const;
   base::Result<CollectiveArguments> collective_arguments(const Slot& slot) const;
+  // Null when the offset is not a window record inside the arena.
+  WindowRecord* window_record(uint64_t offset) const;
+  base::Result<RemoteArguments> remote_arguments(const Slot& slot) const;
   // u8[count] inside the arena, or null.
   uint8_t* bytes_at(uint64_t offset, uint64_t count) const;
   // u32[count] inside the arena, or null. The client reads them at any time.
@@ -56,6 +67,9 @@ class SegmentView {
 
  private:
   explicit SegmentView(base::Memfd memory) : memory_(std::move(memory)) {}
+  // Null when the offset is not that of a T inside the arena.
+  template <typename T>
+  T* record_at(uint64_t offset) const;
   // Advances `offset` behind the array; false when the array does not lie in the arena.
   template <typename T>
   bool copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const;

@@ -22,7 +22,10 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::fail:
       return codec.pull_id() && codec.status();
     case Kind::lost:
+    case Kind::reply:
       return codec.team() && codec.route() && codec.status();
+    case Kind::request:
+      return codec.team() && codec.route();
     case Kind::batch:
       return true;
   }
@@ -116,7 +119,7 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
   if (message.bytes > kMaxBlockBytes || message.offset > message.bytes) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
   }
-  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_INTERNAL) {
+  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_RANGE) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has the unknown status %d", in[3], message.status);
   }
   return reader.message;

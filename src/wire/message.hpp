@@ -9,11 +9,19 @@
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
 //                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
-//   lost   any -> any           member `from` takes no further part in operation `sequence` and later ones
+//   lost   any -> any           member `from` is gone, and operation `sequence` is given up because of it
+//   (kNoOperation:
+//                               none)
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
+// Requests (engine/engine.hpp):
+//   request  member `from` -> member `to`   the payload is the body; `sequence` is kRequestBit and a number that counts
+//                                           the requests of this pair of members
+//   reply    back, same address             with the status, or with status 0 the payload
+// Where both sides have a graph, they pull under the number of the request; kAnswerBit marks the pulls of what the
+// answering side exports.
 // Messages of two workers may overtake each other: each stands for itself, and a later one is sent because an earlier
-// one was answered, or ends what the earlier one was about.
+// one was answered, or ends what the earlier one was about. Requests say by their number which comes first.
 #pragma once
 
 #include "base/result.hpp"
@@ -26,9 +34,14 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 2;
+inline constexpr uint8_t kVersion = 3;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
+
+// Bits of Message::sequence; collectives have neither.
+inline constexpr uint64_t kRequestBit = uint64_t{1} << 63;
+inline constexpr uint64_t kAnswerBit = uint64_t{1} << 62;
+inline constexpr uint64_t kNoOperation = UINT64_MAX;
 
 struct TeamId {
   std::array<uint8_t, 16> bytes{};
@@ -43,17 +56,27 @@ struct TeamIdHash {
   }
 };
 
-enum class Kind : uint8_t { hello = 1, pull = 2, data = 3, done = 4, fail = 5, lost = 6, batch = 7 };
+enum class Kind : uint8_t {
+  hello = 1,
+  pull = 2,
+  data = 3,
+  done = 4,
+  fail = 5,
+  lost = 6,
+  batch = 7,
+  request = 8,
+  reply = 9
+};
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
-  TeamId team;            // hello pull done lost
-  uint64_t sequence = 0;  // pull done lost
-  uint32_t from = 0;      // pull done lost: the member whose data it is (lost: who is gone)
-  uint32_t to = 0;        // pull done lost: the member it is for (lost: who is told)
+  TeamId team;            // all but data, fail, batch
+  uint64_t sequence = 0;  // pull done lost request reply
+  uint32_t from = 0;      // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
+  uint32_t to = 0;        // the same: the member it is for (lost: who is told; request, reply: who is asked)
   uint32_t tag = 0;       // pull done: which of from's exports to `to`
-  int32_t status = 0;     // done fail lost: offpath_status_t
+  int32_t status = 0;     // done fail lost reply: offpath_status_t
   uint64_t pull_id = 0;   // pull data fail: chosen at random by the receiver
   uint64_t bytes = 0;     // pull: most that is accepted; data: length of the whole block
   uint64_t offset = 0;    // data: of this chunk in the block

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ops/collectives/collective.hpp"
+#include "ops/layouts.hpp"
 
 #include <algorithm>
 
@@ -9,7 +10,6 @@ namespace {
 using base::Status;
 
 constexpr auto kRefused = OFFPATH_ERR_ARGUMENT;
-constexpr uint64_t kBlockLimitBytes = uint64_t{1} << 46;  // offpath.h: 64 TiB
 
 using Ull = unsigned long long;  // for printf
 
@@ -18,16 +18,7 @@ bool add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, mor
 
 Status check_layouts(const std::vector<engine::Layout>& layouts) {
   for (const engine::Layout& layout : layouts) {
-    uint64_t sum = 0;
-    for (const memory::Range& range : layout.ranges) {
-      if (!add(sum, range.bytes))
-        return Status::error(kRefused, "the ranges of a layout are longer than memory. Check their lengths");
-    }
-    if (layout.size_bytes == 0 || sum != layout.size_bytes) {
-      return Status::error(
-          kRefused, "a layout of %llu bytes has ranges of %llu bytes (they must agree and not be empty). Check both",
-          static_cast<Ull>(layout.size_bytes), static_cast<Ull>(sum));
-    }
+    if (const Status status = check_layout(layout); !status.ok()) return status;
   }
   return {};
 }
@@ -111,7 +102,7 @@ Status check_equal(const Block& send, const Block& recv) {
 
 Status check_reduction(const Collective& collective) {
   const kernels::Reduction& reduction = collective.reduction;
-  if (!kernels::supported(reduction)) {
+  if (!kernels::supported(reduction) || kernels::one_sided_only(reduction.op)) {
     return Status::error(kRefused, "operator %d is not defined on element type %d. See offpath.h",
                          static_cast<int>(reduction.op), static_cast<int>(reduction.element));
   }

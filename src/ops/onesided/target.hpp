@@ -10,23 +10,28 @@
 // Threads: one worker's.
 #pragma once
 
-#include "engine/engine.hpp"
-#include "ops/onesided/onesided.hpp"
+#include "ops/onesided/locks.hpp"
+#include "ops/onesided/regions.hpp"
 
 #include <deque>
-#include <map>
+#include <unordered_map>
 
 namespace offpath::ops::onesided {
 
 class Target : public engine::Responder {
  public:
-  explicit Target(engine::Engine& engine) : engine_(engine) {}
+  // Answers a request that was put off: Engine::answer.
+  using Answerer = std::function<void(engine::RequestId, engine::Answer)>;
+  explicit Target(Answerer answer) : answer_(std::move(answer)) {}
 
-  // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT.
-  base::Status open(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic);
-  void close(engine::ClientId client, uint64_t team, uint64_t window);
+  // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
+  // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
+  // more. Not after remove_client().
+  base::Status open(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes,
+                    bool dynamic);
+  base::Status close(engine::ClientId client, uint64_t team, uint64_t window, Released released);
   base::Status attach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
-  base::Status detach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base);
+  base::Status detach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
   void remove_client(engine::ClientId client);
   // Locks that `rank` holds or waits for in that team end.
   void lose_member(engine::ClientId client, uint64_t team, uint32_t rank);
@@ -37,7 +42,48 @@ class Target : public engine::Responder {
                    const base::Status& status) override;
 
  private:
-  engine::Engine& engine_;
+  struct Key {
+    engine::ClientId client;
+    uint64_t team;
+    uint64_t window;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  // One that was not refused.
+  struct Asked {
+    engine::RequestId request;
+    uint32_t from;
+    Wanted wanted;
+    std::shared_ptr<memory::Memory> memory;
+  };
+  struct Window {
+    uint64_t base = 0;  // that offsets count from
+    bool dynamic = false;
+    Regions regions;
+    Locks locks;
+    bool lane_busy = false;     // a graph accumulates
+    std::deque<Asked> waiting;  // accumulates, until the lane is free
+  };
+  // A graph under way.
+  struct Working {
+    engine::ClientId client;
+    std::shared_ptr<Window> window;
+    std::shared_ptr<Region> region;
+    bool in_lane;
+  };
+  using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
+
+  Window* find_dynamic(const Key& key);
+  engine::Answer lock(Window& window, uint32_t from, engine::RequestId request, offpath_remote_kind_t kind);
+  engine::Answer begin(engine::ClientId client, const std::shared_ptr<Window>& window, const Asked& asked);
+  void use_lane(engine::ClientId client, const std::shared_ptr<Window>& window);
+  void grant_locks(Window& window);
+
+  Answerer answer_;
+  Windows windows_;
+  std::unordered_map<engine::RequestId, Working> working_;
 };
 
 }  // namespace offpath::ops::onesided

@@ -176,6 +176,8 @@ TEST(CheckCollective, WrongReductionsAreRefused) {
     if (kind < OFFPATH_REDUCE) continue;
     const auto refuse = [&](auto change) { EXPECT_EQ(changed(kind, change), OFFPATH_ERR_ARGUMENT) << kind_name(kind); };
     refuse([](Good& g) { g.c.op = OFFPATH_OP_NONE; });
+    refuse([](Good& g) { g.c.op = OFFPATH_OP_REPLACE; });
+    refuse([](Good& g) { g.c.op = OFFPATH_OP_NO_OP; });
     refuse([](Good& g) { g.c.op = static_cast<offpath_operator_t>(13); });
     refuse([](Good& g) { g.c.element = OFFPATH_ELEMENT_NONE; });
     refuse([](Good& g) { g.c.element = static_cast<offpath_element_t>(23); });

@@ -163,8 +163,10 @@ class Cluster : public engine::Observer {
         : cluster(owner),
           fabric(std::make_unique<CountingFabric>(owner.network_.make_endpoint())),
           engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
-    void send(uint32_t, const wire::Message& message) override {
-      mailbox.emplace_back([this, message] { engine->on_neighbour_message(message); });
+    void send(uint32_t, const wire::Message& message, fabric::Bytes payload) override {
+      mailbox.emplace_back([this, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
+        engine->on_neighbour_message(message, body);
+      });
     }
     void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
                uint64_t bytes) override {

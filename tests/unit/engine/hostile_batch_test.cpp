@@ -73,7 +73,7 @@ TEST_F(HostileBatch, MutatedOnesNeverEscape) {
     for (int i = 0; i < 40; ++i) {
       Entries entries(random() % 8);
       for (auto& [m, bytes] : entries) {
-        m = about(static_cast<Kind>(1 + random() % 7), random() % 3 == 0 ? random() : sequence, 0, 1);
+        m = about(static_cast<Kind>(1 + random() % 9), random() % 3 == 0 ? random() : sequence, 0, 1);
         m.pull_id = pull_for(sequence).pull_id;
         m.status = -static_cast<int32_t>(random() % 12);
         m.offset = random() % 300;

@@ -116,7 +116,7 @@ TEST_F(Hostile, MutatedMessagesNeverEscape) {
   for (uint64_t sequence = 0; sequence < 60; ++sequence) {
     post(sequence);
     for (int i = 0; i < 60; ++i) {
-      Message m = about(static_cast<Kind>(1 + random() % 7), random() % 3 == 0 ? random() : sequence, 0, 1);
+      Message m = about(static_cast<Kind>(1 + random() % 9), random() % 3 == 0 ? random() : sequence, 0, 1);
       m.pull_id = pull_for(sequence).pull_id;
       m.tag = random() % 4 == 0 ? static_cast<uint32_t>(random()) : 0;
       m.status = -static_cast<int32_t>(random() % 12);
@@ -161,7 +161,7 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
 
 TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
   for (const int32_t status :
-       {1, 0, -12, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+       {1, 0, -13, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
     const uint64_t sequence = static_cast<uint64_t>(outcome.size());
     post(sequence);
     Message fail = about(Kind::fail, sequence, 0, 1);
@@ -310,7 +310,7 @@ TEST_F(Hostile, AnOfferTakenBackIsNotCopiedOn) {
   honest->on_neighbour_offer(fail.pull_id, client_memory, address_of(source.data()), kBlock);
   honest->progress();
   EXPECT_EQ(client_memory->writes, 1);
-  honest->on_neighbour_message(fail);
+  honest->on_neighbour_message(fail, {});
   EXPECT_EQ(outcome[0], OFFPATH_ERR_STATE);
   expect_untouched();
   EXPECT_EQ(client_memory->writes, 1);

@@ -139,8 +139,18 @@ Reference pair() {
   return x;
 }
 
+// What every element type has: one of the operands, bit by bit.
+std::map<offpath_element_t, Reference> with_one_sided(std::map<offpath_element_t, Reference> all) {
+  for (auto& [element, reference] : all) {
+    const size_t bytes = reference.bytes;
+    reference.operators[OFFPATH_OP_REPLACE] = [=](const void*, const void* r, void* out) { memcpy(out, r, bytes); };
+    reference.operators[OFFPATH_OP_NO_OP] = [=](const void* l, const void*, void* out) { memcpy(out, l, bytes); };
+  }
+  return all;
+}
+
 const std::map<offpath_element_t, Reference>& references() {
-  static const std::map<offpath_element_t, Reference> all = {
+  static const std::map<offpath_element_t, Reference> all = with_one_sided({
       {OFFPATH_ELEMENT_I8, integer<int8_t>()},
       {OFFPATH_ELEMENT_I16, integer<int16_t>()},
       {OFFPATH_ELEMENT_I32, integer<int32_t>()},
@@ -163,7 +173,7 @@ const std::map<offpath_element_t, Reference>& references() {
       {OFFPATH_ELEMENT_FLONG_I32, pair<long double, int>()},
       {OFFPATH_ELEMENT_F32_F32, pair<float, float>()},
       {OFFPATH_ELEMENT_F64_F64, pair<double, double>()},
-  };
+  });
   return all;
 }
 
@@ -267,6 +277,22 @@ TEST(Reduce, KeepsTheOrderOfTheOperands) {
   const double zeros[2] = {0.0, -0.0};
   combine({OFFPATH_OP_MAX, OFFPATH_ELEMENT_F64}, &zeros[0], &zeros[1], &out, sizeof(out));
   EXPECT_TRUE(std::signbit(out)) << "0 > -0 is false: the right one";
+}
+
+// Signalling NaNs, padding and all.
+TEST(Reduce, ReplacingMovesEveryBit) {
+  std::mt19937_64 random(5);
+  for (const auto& [element, reference] : references()) {
+    Bytes left(reference.bytes * 9), right(left.size()), result(left.size());
+    for (size_t i = 0; i < left.size(); ++i) {
+      left[i] = static_cast<uint8_t>(random()), right[i] = static_cast<uint8_t>(random());
+    }
+    combine({OFFPATH_OP_REPLACE, element}, left.data(), right.data(), result.data(), result.size());
+    EXPECT_EQ(result, right) << "element " << element;
+    combine({OFFPATH_OP_NO_OP, element}, left.data(), right.data(), result.data(), result.size());
+    EXPECT_EQ(result, left) << "element " << element;
+    EXPECT_TRUE(one_sided_only(OFFPATH_OP_REPLACE) && one_sided_only(OFFPATH_OP_NO_OP));
+  }
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ const Nonsense kNonsense[] = {
     {"no operator", kReductions, [](Collective& c) { c.reduction.op = OFFPATH_OP_NONE; }},
     {"unknown operator", kReductions, [](Collective& c) { c.reduction.op = static_cast<offpath_operator_t>(15); }},
     {"unknown element", kReductions, [](Collective& c) { c.reduction.element = static_cast<offpath_element_t>(31); }},
+    {"a one-sided operator", kReductions, [](Collective& c) { c.reduction.op = OFFPATH_OP_REPLACE; }},
+    {"another one", kReductions, [](Collective& c) { c.reduction.op = OFFPATH_OP_NO_OP; }},
     {"an operator the element has not", kReductions, [](Collective& c) { c.reduction.op = OFFPATH_OP_BXOR; }},
     {"half an element", kPairs, [](Collective& c) { c.send[0].bytes = c.recv[0].bytes = 236; }},
     {"half an element in the counts",

@@ -12,6 +12,15 @@
 
 namespace offpath::session::testing {
 
+inline void append(std::vector<uint8_t>& out, const void* from, size_t bytes) {
+  const auto* begin = static_cast<const uint8_t*>(from);
+  out.insert(out.end(), begin, begin + bytes);
+}
+template <typename T>
+void append_all(std::vector<uint8_t>& out, const std::vector<T>& values) {
+  if (!values.empty()) append(out, values.data(), values.size() * sizeof(T));
+}
+
 // The bytes of a collective's record; the counts of the head are those of the vectors.
 inline std::vector<uint8_t> encode_collective(CollectiveArguments arguments) {
   arguments.head.send_count = static_cast<uint32_t>(arguments.send.size());
@@ -20,19 +29,12 @@ inline std::vector<uint8_t> encode_collective(CollectiveArguments arguments) {
   arguments.head.layouts_count = static_cast<uint32_t>(arguments.layouts.size());
   arguments.head.ranges_count = static_cast<uint32_t>(arguments.ranges.size());
   std::vector<uint8_t> out;
-  const auto append = [&](const void* from, size_t bytes) {
-    const auto* begin = static_cast<const uint8_t*>(from);
-    out.insert(out.end(), begin, begin + bytes);
-  };
-  const auto append_all = [&](const auto& values) {
-    if (!values.empty()) append(values.data(), values.size() * sizeof(values[0]));
-  };
-  append(&arguments.head, sizeof(arguments.head));
-  append_all(arguments.send);
-  append_all(arguments.recv);
-  append_all(arguments.counts_bytes);
-  append_all(arguments.layouts);
-  append_all(arguments.ranges);
+  append(out, &arguments.head, sizeof(arguments.head));
+  append_all(out, arguments.send);
+  append_all(out, arguments.recv);
+  append_all(out, arguments.counts_bytes);
+  append_all(out, arguments.layouts);
+  append_all(out, arguments.ranges);
   return out;
 }
 
@@ -45,6 +47,34 @@ inline CollectiveArguments some_collective() {
   out.counts_bytes = {8, 12, 16};
   out.layouts = {{4, 8, 1, 0}, {8, 16, 2, 0}};
   out.ranges = {{0, 4}, {-4, 4}, {4, 4}};
+  return out;
+}
+
+// The bytes of a one-sided operation's record, likewise.
+inline std::vector<uint8_t> encode_remote(RemoteArguments arguments) {
+  arguments.head.layouts_count = static_cast<uint32_t>(arguments.layouts.size());
+  arguments.head.ranges_count = static_cast<uint32_t>(arguments.ranges.size());
+  arguments.head.inline_bytes = static_cast<uint32_t>(arguments.data.size());
+  std::vector<uint8_t> out;
+  append(out, &arguments.head, sizeof(arguments.head));
+  append_all(out, arguments.layouts);
+  append_all(out, arguments.ranges);
+  append_all(out, arguments.data);
+  return out;
+}
+
+// A put of inline data to a layout of two ranges, with a layout on the other side too.
+inline RemoteArguments some_remote() {
+  RemoteArguments out{};
+  out.head.kind = OFFPATH_PUT;
+  out.head.target = 1;
+  out.head.target_offset = 16;
+  out.head.target_bytes = 8;
+  out.head.target_layout = 2;
+  out.head.send = {0, 0, 0x1000, 8, 0, 0};
+  out.layouts = {{4, 8, 1, 0}, {8, 16, 2, 0}};
+  out.ranges = {{0, 4}, {-4, 4}, {4, 4}};
+  out.data = {1, 2, 3, 4, 5, 6, 7, 8};
   return out;
 }
 

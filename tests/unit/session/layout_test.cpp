@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 2U);
+  EXPECT_EQ(kVersion, 3U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -32,6 +32,11 @@ TEST(Layout, Enumerations) {
   EXPECT_EQ(static_cast<int>(OpKind::team_create), 1);
   EXPECT_EQ(static_cast<int>(OpKind::team_destroy), 2);
   EXPECT_EQ(static_cast<int>(OpKind::collective), 3);
+  EXPECT_EQ(static_cast<int>(OpKind::window_open), 4);
+  EXPECT_EQ(static_cast<int>(OpKind::window_close), 5);
+  EXPECT_EQ(static_cast<int>(OpKind::window_attach), 6);
+  EXPECT_EQ(static_cast<int>(OpKind::window_detach), 7);
+  EXPECT_EQ(static_cast<int>(OpKind::remote), 8);
   EXPECT_EQ(static_cast<int>(SlotState::free), 0);
   EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
   EXPECT_EQ(static_cast<int>(SlotState::active), 2);
@@ -74,7 +79,10 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_AT(Slot, open, 40);
   EXPECT_AT(Slot, steps_left, 48);
   EXPECT_AT(Slot, exports_left, 52);
-  EXPECT_AT(Slot, reserved, 56);
+  EXPECT_AT(Slot, window, 56);
+  EXPECT_AT(Slot, address, 64);
+  EXPECT_AT(Slot, bytes, 72);
+  EXPECT_AT(Slot, reserved, 80);
   EXPECT_EQ(sizeof(Slot), 128U);
   EXPECT_EQ(alignof(Slot), 64U);
 }
@@ -118,6 +126,35 @@ TEST(Layout, RecordOfATeam) {
   EXPECT_EQ(sizeof(TeamRecord), 56U);
 }
 
+TEST(Layout, RecordOfAWindow) {
+  EXPECT_EQ(kDynamicWindow, 1U);
+  EXPECT_AT(WindowRecord, id, 0);
+  EXPECT_AT(WindowRecord, base, 8);
+  EXPECT_AT(WindowRecord, bytes, 16);
+  EXPECT_AT(WindowRecord, flags, 24);
+  EXPECT_AT(WindowRecord, issued, 32);
+  EXPECT_AT(WindowRecord, completed, 64);
+  EXPECT_AT(WindowRecord, failure, 72);
+  EXPECT_EQ(sizeof(WindowRecord), 128U);
+}
+
+TEST(Layout, RecordOfAOneSidedOperation) {
+  EXPECT_AT(RemoteRecord, target_offset, 0);
+  EXPECT_AT(RemoteRecord, target_bytes, 8);
+  EXPECT_AT(RemoteRecord, kind, 16);
+  EXPECT_AT(RemoteRecord, target, 20);
+  EXPECT_AT(RemoteRecord, op, 24);
+  EXPECT_AT(RemoteRecord, element, 28);
+  EXPECT_AT(RemoteRecord, target_layout, 32);
+  EXPECT_AT(RemoteRecord, layouts_count, 36);
+  EXPECT_AT(RemoteRecord, ranges_count, 40);
+  EXPECT_AT(RemoteRecord, inline_bytes, 44);
+  EXPECT_AT(RemoteRecord, send, 48);
+  EXPECT_AT(RemoteRecord, result, 80);
+  EXPECT_EQ(sizeof(RemoteRecord), 112U);
+  EXPECT_EQ(OFFPATH_REMOTE_INLINE_BYTES, 256);
+}
+
 TEST(Layout, AttachMessages) {
   EXPECT_EQ(kLinkVersion, 1U);
   EXPECT_AT(AttachRequest, version, 0);
@@ -157,6 +194,13 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_collective_t, send_count, 40);
   EXPECT_AT(offpath_collective_t, counts_bytes, 48);
   EXPECT_AT(offpath_collective_t, layouts_count, 64);
+  EXPECT_EQ(sizeof(offpath_window_params_t), 32U);
+  EXPECT_AT(offpath_window_params_t, base, 16);
+  EXPECT_EQ(sizeof(offpath_remote_t), 120U);
+  EXPECT_AT(offpath_remote_t, target_layout, 20);
+  EXPECT_AT(offpath_remote_t, target_offset, 24);
+  EXPECT_AT(offpath_remote_t, send, 40);
+  EXPECT_AT(offpath_remote_t, layouts_count, 112);
   EXPECT_EQ(sizeof(offpath_session_counters_t), 80U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);

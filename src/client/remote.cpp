@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/result.hpp"
+#include "client/remote_record.hpp"
+#include "client/session.hpp"
+
+extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpath_remote_t* remote,
+                                           offpath_op_t** out) {
+  if (window == nullptr || remote == nullptr) return OFFPATH_ERR_ARGUMENT;
+  offpath::base::ErrnoGuard guard;
+  if (out != nullptr) *out = nullptr;
+  offpath_session& session = *window->session;
+  if (!session.mine()) return OFFPATH_ERR_STATE;
+  const offpath_status_t checked = offpath::client::check_remote(*remote, window->team->size);
+  if (checked != OFFPATH_OK) return checked;
+  std::lock_guard lock(session.mutex);
+  auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
+  op->session = &session;
+  op->team = window->team;
+  op->window = window;
+  op->kind = offpath::session::OpKind::remote;
+  op->name = offpath::client::kind_name(remote->kind);
+  op->target = remote->target;
+  offpath::client::build_record(*remote, op->record);
+  return session.post(std::move(op), out);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From an offpath_remote_t to what goes into the session segment. Pure. Linear in the ranges.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace offpath::client {
+
+// What a caller can get wrong: OFFPATH_OK, OFFPATH_ERR_ARGUMENT, or OFFPATH_ERR_NO_MEMORY when the description is
+// longer than any segment. What goes by the element type is left to the service.
+offpath_status_t check_remote(const offpath_remote_t& remote, uint32_t team_size);
+
+// The RemoteRecord with all that follows it. Precondition: check_remote() passed.
+void build_record(const offpath_remote_t& remote, std::vector<uint8_t>& out);
+
+// "put", "get", ...; the kind was checked.
+const char* kind_name(offpath_remote_kind_t kind);
+
+}  // namespace offpath::client

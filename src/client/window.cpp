@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Windows: opened and closed by the service while the caller waits, and their counters.
+#include "base/result.hpp"
+#include "client/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+using offpath::base::ErrnoGuard;
+using offpath::base::Status;
+namespace layout = offpath::session;
+using layout::OpKind;
+
+layout::WindowRecord& offpath_window::shared() const { return *session->at<layout::WindowRecord>(record); }
+
+uint64_t offpath_window::completed() const {
+  return shared().completed.load(std::memory_order_acquire) + dropped.load(std::memory_order_acquire);
+}
+
+void offpath_window::note_failure(offpath_status_t status) const {
+  uint32_t none = 0;
+  shared().failure.compare_exchange_strong(none, static_cast<uint32_t>(status));
+}
+
+void offpath_session::release_window(offpath_window* window) {
+  arena.release(window->record, sizeof(layout::WindowRecord));
+  std::erase_if(windows, [&](const auto& owned) { return owned.get() == window; });
+}
+
+namespace {
+
+constexpr uint64_t kForever = UINT64_MAX;
+
+// Has the service do something with the window, and waits until it has.
+offpath_status_t command(offpath_window& window, OpKind kind, const char* name, uint64_t address = 0,
+                         uint64_t bytes = 0) {
+  offpath_session& session = *window.session;
+  if (!session.check_alive()) return OFFPATH_ERR_SERVICE_LOST;
+  auto op = std::make_unique<offpath_op>();
+  op->session = &session;
+  op->team = window.team;
+  op->window = &window;
+  op->kind = kind;
+  op->name = name;
+  op->address = address;
+  op->bytes = bytes;
+  offpath_op* posted = nullptr;
+  {
+    std::lock_guard lock(session.mutex);
+    if (const offpath_status_t status = session.post(std::move(op), &posted); status != OFFPATH_OK) return status;
+  }
+  const offpath_status_t status = offpath_op_wait(posted, kForever);
+  offpath_op_free(posted);
+  return status == OFFPATH_ERR_NOT_STARTED ? OFFPATH_ERR_SERVICE_LOST : status;
+}
+
+Status create(offpath_team& team, const offpath_window_params_t& params, offpath_window** out) {
+  const bool dynamic = (params.flags & OFFPATH_WINDOW_DYNAMIC) != 0;
+  if (params.struct_bytes != sizeof(params) || (params.flags & ~OFFPATH_WINDOW_DYNAMIC) != 0 ||
+      (params.base == nullptr && params.bytes > 0) || (dynamic && params.bytes > 0)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "offpath_window_create: flags %u with %llu bytes at %p are impossible",
+                         params.flags, static_cast<unsigned long long>(params.bytes), params.base);
+  }
+  offpath_session& session = *team.session;
+  if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
+  auto owned = std::make_unique<offpath_window>();
+  offpath_window* window = owned.get();
+  window->session = &session;
+  window->team = &team;
+  {
+    std::lock_guard lock(session.mutex);
+    window->record = session.arena.allocate(sizeof(layout::WindowRecord));
+    if (window->record == 0) return Status::error(OFFPATH_ERR_NO_MEMORY, "no room in the session segment for a window");
+    session.windows.push_back(std::move(owned));
+  }
+  layout::WindowRecord& record = window->shared();
+  record.id = params.id;
+  record.base = reinterpret_cast<uint64_t>(params.base);
+  record.bytes = params.bytes;
+  record.flags = dynamic ? layout::kDynamicWindow : 0;
+  record.issued.store(0, std::memory_order_relaxed);
+  record.completed.store(0, std::memory_order_relaxed);
+  record.failure.store(0, std::memory_order_relaxed);
+  const offpath_status_t status = command(*window, OpKind::window_open, "opening of a window");
+  if (status == OFFPATH_OK) {
+    *out = window;
+    return {};
+  }
+  std::lock_guard lock(session.mutex);
+  session.release_window(window);
+  return Status::error(status, "window %llu of %llu bytes could not be opened: %s",
+                       static_cast<unsigned long long>(params.id), static_cast<unsigned long long>(params.bytes),
+                       offpath_status_string(status));
+}
+
+// Moves on what only the client can: operations that wait for room, and the end of those of a lost service.
+void advance(offpath_session& session) {
+  if (!session.mine()) return;
+  std::lock_guard lock(session.mutex);
+  session.reap_unclaimed();
+  session.drain_queue();
+}
+
+offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
+  const auto is_complete = [&] { return window.completed() >= issued; };
+  if (!is_complete()) {
+    if (!window.session->mine()) return OFFPATH_ERR_STATE;
+    ErrnoGuard guard;
+    if (++window.test_count % 1024 == 0) window.session->check_alive();
+    advance(*window.session);
+    const bool lost = window.session->lost;
+    if (!is_complete()) return lost ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_IN_PROGRESS;
+  }
+  layout::Atomic32& failure = window.shared().failure;
+  if (failure.load(std::memory_order_acquire) == 0) return OFFPATH_OK;
+  return static_cast<offpath_status_t>(static_cast<int32_t>(failure.exchange(0)));
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_window_create(offpath_team_t* team, const offpath_window_params_t* params,
+                                       offpath_window_t** window, offpath_error_t* error) {
+  ErrnoGuard guard;
+  if (team == nullptr || params == nullptr || window == nullptr) return OFFPATH_ERR_ARGUMENT;
+  *window = nullptr;
+  const Status status = create(*team, *params, window);
+  status.copy_to(error);
+  return status.code();
+}
+
+void offpath_window_destroy(offpath_window_t* window) {
+  if (window == nullptr || !window->session->mine()) return;
+  ErrnoGuard guard;
+  offpath_session& session = *window->session;
+  command(*window, OpKind::window_close, "closing of a window");
+  std::lock_guard lock(session.mutex);
+  session.reap_unclaimed();
+  window->destroyed = true;
+  if (window->unfinished == 0) session.release_window(window);
+}
+
+offpath_status_t offpath_window_attach(offpath_window_t* window, void* base, uint64_t bytes) {
+  if (window == nullptr || base == nullptr || bytes == 0) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  if (!window->session->mine()) return OFFPATH_ERR_STATE;
+  return command(*window, OpKind::window_attach, "attaching of memory", reinterpret_cast<uint64_t>(base), bytes);
+}
+
+offpath_status_t offpath_window_detach(offpath_window_t* window, void* base) {
+  if (window == nullptr || base == nullptr) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  if (!window->session->mine()) return OFFPATH_ERR_STATE;
+  return command(*window, OpKind::window_detach, "detaching of memory", reinterpret_cast<uint64_t>(base));
+}
+
+uint64_t offpath_window_issued(const offpath_window_t* window) { return window->issued(); }
+
+uint64_t offpath_window_completed(const offpath_window_t* window) {
+  const uint64_t completed = window->completed();
+  const bool waits_for_room = window->submitted + window->dropped < window->issued();
+  if (!waits_for_room) return completed;
+  ErrnoGuard guard;
+  advance(*window->session);
+  return window->completed();
+}
+
+offpath_status_t offpath_window_flush_test(offpath_window_t* window) { return flush_test(*window, window->issued()); }
+
+offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const uint64_t issued = window->issued();
+  const auto start = Clock::now();
+  while (true) {
+    const uint32_t seen = offpath_session_events(window->session);
+    const offpath_status_t status = flush_test(*window, issued);
+    if (status != OFFPATH_IN_PROGRESS) return status;
+    const auto passed = static_cast<uint64_t>((Clock::now() - start).count());
+    if (passed >= timeout_ns) return OFFPATH_IN_PROGRESS;
+    offpath_session_sleep(window->session, seen, std::min<uint64_t>(timeout_ns - passed, 100000000));
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages for teams that are not here yet, and for members that are here no longer.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+
+// Pulls and requests only: nobody waits for an answer to anything else.
+void Engine::State::handle_absent(const TeamKey& key, const Message& message, fabric::Bytes payload) {
+  const auto gone = departed.find(key);
+  if (gone == departed.end()) return keep_early(key, message, payload);
+  answer_for_departed(*gone->second, message);
+}
+
+void Engine::State::keep_early(const TeamKey& key, const Message& message, fabric::Bytes payload) {
+  // The oldest go first: messages for a team that never comes must not keep out those for one that will.
+  if (early_weight >= config.parked_limit && !early_order.empty()) {
+    const auto oldest = early.find(early_order.front());
+    early_order.pop_front();
+    if (oldest != early.end()) {
+      for (const EarlyMessage& dropped : oldest->second) early_weight -= dropped.weight();
+      refused += oldest->second.size();
+      early.erase(oldest);
+    }
+  }
+  if (!early.contains(key)) early_order.push_back(key);
+  early[key].push_back({message, {payload.begin(), payload.end()}});
+  early_weight += early[key].back().weight();
+}
+
+void Engine::State::deliver_early(const TeamKey& key) {
+  const auto found = early.find(key);
+  if (found == early.end()) return;
+  const std::vector<EarlyMessage> messages = std::move(found->second);
+  early.erase(found);
+  std::erase(early_order, key);
+  for (const EarlyMessage& next : messages) {
+    early_weight -= next.weight();
+    handle(next.message, next.payload);
+  }
+}
+
+// Remembers how to reach those who may still ask it; the longest gone are forgotten.
+void Engine::State::depart(const std::shared_ptr<Team>& team) {
+  team->memory.reset();
+  team->parked.clear();
+  team->requests.clear();
+  const TeamKey key{team->spec.id, team->spec.rank};
+  departed[key] = team;
+  departed_order.push_back(key);
+  departed_members += team->spec.members.size();
+  while (departed_members > config.parked_limit) {
+    const TeamKey oldest = departed_order.front();
+    forget_departed(oldest);
+  }
+}
+
+void Engine::State::forget_departed(const TeamKey& key) {
+  const auto found = departed.find(key);
+  if (found == departed.end()) return;
+  departed_members -= found->second->spec.members.size();
+  departed.erase(found);
+  departed_order.erase(std::find(departed_order.begin(), departed_order.end(), key));
+}
+
+void Engine::State::answer_for_departed(Team& team, const Message& message) {
+  const uint32_t asker = message.kind == Kind::request ? message.from : message.to;
+  if (asker >= team.spec.members.size()) return refuse_message("a member that the team does not have");
+  if (team.abandoned) {
+    Message lost;
+    lost.kind = Kind::lost;
+    lost.team = team.spec.id;
+    lost.from = team.spec.rank;
+    lost.to = asker;
+    lost.sequence = wire::kNoOperation;
+    lost.status = OFFPATH_ERR_PEER_LOST;
+    send(team, asker, lost);
+  } else if (message.kind == Kind::request) {
+    reply(team, asker, request_number(message.sequence),
+          Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank), {});
+  } else if ((message.sequence & wire::kRequestBit) != 0) {
+    refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
+  } else {
+    answer_empty(team, asker, message.pull_id);  // what it exported was taken
+  }
+}
+
+}  // namespace offpath::engine

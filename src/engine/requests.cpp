@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests on both sides. A member has at most kMaxUnanswered of them at one target, more wait here: so the target need
+// not hold back more than that while one that was overtaken is on its way.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+
+namespace {
+
+constexpr size_t kMaxUnanswered = 4096;
+
+Message about(Kind kind, const Team& team, uint32_t from, uint32_t to, uint64_t number) {
+  Message message;
+  message.kind = kind;
+  message.team = team.spec.id;
+  message.sequence = wire::kRequestBit | number;
+  message.from = from;
+  message.to = to;
+  return message;
+}
+
+}  // namespace
+
+// The first one also makes sure that both notice each other's death.
+RequestPeer& Engine::State::requests_with(Team& team, uint32_t rank) {
+  say_hello(team);
+  if (team.requests.empty()) team.requests.resize(team.spec.members.size());
+  if (team.requests[rank] == nullptr) team.requests[rank] = std::make_unique<RequestPeer>();
+  return *team.requests[rank];
+}
+
+// ---- requester ------------------------------------------------------------------------------------------------
+
+void Engine::post_request(TeamHandle handle, Request request, uint64_t context) {
+  State& s = *state_;
+  const auto found = s.team_by_handle.find(handle);
+  if (found == s.team_by_handle.end()) return;
+  const std::shared_ptr<Team> team = found->second;
+  const uint32_t target = request.target;
+  Status status;
+  if (target >= team->spec.members.size()) {
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "a request to member %u of %zu", target, team->spec.members.size());
+  } else if (std::max<uint64_t>(request.body.size(), request.reply_bytes) > s.request_limit()) {
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "a request of %zu bytes with an answer of %llu, %zu are possible",
+                      request.body.size(), static_cast<unsigned long long>(request.reply_bytes), s.request_limit());
+  } else if (team->lost[target] != 0) {
+    status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the request", target);
+  }
+  if (!status.ok()) return s.observer.on_finished(team->spec.client, context, status);
+
+  RequestPeer& peer = s.requests_with(*team, target);
+  const uint64_t number = peer.next_posted++;
+  PostedRequest& posted = peer.posted[number];
+  posted = {context, request.reply, request.reply_bytes, nullptr};
+  peer.unsent.emplace_back(number, std::move(request.body));
+  s.send_requests(*team, target);
+  const Graph& graph = request.graph;
+  if (graph.steps.empty() && graph.exports.empty() && request.reply.layout == kClient) {
+    ++team->open_requests;
+    return;
+  }
+  const OperationKey key{wire::kRequestBit | number, target};
+  posted.operation = &s.add_operation(team, key, Part::requester, std::move(request.graph), context);
+  s.start(*posted.operation);
+  s.settle();
+}
+
+void Engine::State::send_requests(Team& team, uint32_t target) {
+  RequestPeer& peer = *team.requests[target];
+  for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnanswered; peer.unsent.pop_front()) {
+    const auto& [number, body] = peer.unsent.front();
+    send(team, target, about(Kind::request, team, team.spec.rank, target, number), body);
+  }
+}
+
+void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) {
+  const auto team = find_team(message.team, message.from);
+  if (team == nullptr || message.to >= team->requests.size() || team->requests[message.to] == nullptr) return;
+  auto& posted = team->requests[message.to]->posted;
+  const auto found = posted.find(request_number(message.sequence));
+  if (found == posted.end()) return;
+  const PostedRequest request = found->second;
+  posted.erase(found);
+  send_requests(*team, message.to);
+  const auto code = static_cast<offpath_status_t>(message.status);
+  const Status status = code == OFFPATH_OK ? place_reply(*team, request, payload)
+                                           : Status::error(code, "member %u has refused a request: %s", message.to,
+                                                           offpath_status_string(code));
+  if (request.operation == nullptr) return finish_request(*team, request.context, status);
+  Operation& operation = *request.operation;
+  if (!status.ok()) return end(operation, status);
+  // The target is done: it will not ask for what it has not asked for yet.
+  for (uint32_t i = 0; i < operation.exports.size(); ++i) {
+    if (operation.exports[i].state == ExportState::open) resolve_export(operation, i, 0);
+  }
+  operation.awaits_reply = false;
+  end_if_done(operation);
+}
+
+Status Engine::State::place_reply(const Team& team, const PostedRequest& request, fabric::Bytes payload) const {
+  if (payload.size() != request.reply_bytes) {
+    return Status::error(OFFPATH_ERR_TRUNCATED, "an answer of %zu bytes where %llu were expected", payload.size(),
+                         static_cast<unsigned long long>(request.reply_bytes));
+  }
+  if (payload.empty()) return {};
+  Location target{team.memory, request.reply.base + request.reply.offset};
+  if (request.operation != nullptr) {
+    if (const Status status = request.operation->resolve(request.reply, target); !status.ok()) return status;
+  }
+  return target.memory->write(target.address, payload.data(), payload.size());
+}
+
+void Engine::State::finish_request(Team& team, uint64_t context, const Status& status) {
+  --team.open_requests;
+  forget_if_unused(team);
+  observer.on_finished(team.spec.client, context, status);
+}
+
+// ---- target ---------------------------------------------------------------------------------------------------
+
+void Engine::set_responder(Responder* responder) { state_->responder = responder; }
+
+void Engine::State::handle_request(const Message& message, fabric::Bytes body) {
+  const auto team = find_team(message.team, message.to);
+  if (team == nullptr) return handle_absent({message.team, message.to}, message, body);
+  const uint64_t number = request_number(message.sequence);
+  const bool sound = message.from < team->spec.members.size() && message.sequence == (wire::kRequestBit | number);
+  if (!sound || body.size() > kMaxRequestBytes) return refuse_message("a request that nobody can have posted");
+  if (team->lost[message.from] != 0) return;
+  RequestPeer& peer = requests_with(*team, message.from);
+  if (number < peer.next_asked || peer.held.contains(number)) return refuse_message("a request for the second time");
+  if (number > peer.next_asked) {
+    if (number - peer.next_asked >= kMaxUnanswered) return refuse_message("a request too far ahead of others");
+    peer.held.emplace(number, std::vector<uint8_t>(body.begin(), body.end()));
+    return;
+  }
+  hand_over(team, message.from, peer.next_asked++, body);
+  while (!peer.held.empty() && peer.held.begin()->first == peer.next_asked) {
+    const auto next = peer.held.extract(peer.held.begin());
+    hand_over(team, message.from, peer.next_asked++, next.mapped());
+  }
+}
+
+void Engine::State::hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body) {
+  const RequestId id = next_id++;
+  Answer answer;
+  if (responder == nullptr || team->removed) {
+    answer.status = Status::error(OFFPATH_ERR_RANGE, "nobody answers requests to member %u", team->spec.rank);
+  } else {
+    answer = responder->on_request(team->spec.client, team->spec.context, from, id, team->memory, body);
+  }
+  answer_now(id, {team, from, number}, std::move(answer));
+}
+
+void Engine::State::answer_now(RequestId id, const DeferredRequest& request, Answer answer) {
+  const auto& [team, from, number] = request;
+  if (answer.kind == Answer::Kind::reply) return reply(*team, from, number, answer.status, answer.payload);
+  if (answer.kind == Answer::Kind::graph) {
+    const OperationKey key{wire::kRequestBit | wire::kAnswerBit | number, from};
+    return start(add_operation(team, key, Part::responder, std::move(answer.graph), id));
+  }
+  deferred.emplace(id, request);
+  requests_with(*team, from).deferred.insert(number);
+  ++team->open_requests;
+}
+
+void Engine::answer(RequestId request, Answer answer) { state_->answers.emplace_back(request, std::move(answer)); }
+
+void Engine::State::answer_deferred(RequestId id, Answer answer) {
+  const auto found = deferred.find(id);
+  if (found == deferred.end()) return;
+  const DeferredRequest request = std::move(found->second);
+  deferred.erase(found);
+  request.team->requests[request.from]->deferred.erase(request.number);
+  --request.team->open_requests;
+  answer_now(id, request, std::move(answer));
+  forget_if_unused(*request.team);
+}
+
+// Pulls of the request that came before its answer, and find nothing now, are refused.
+void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
+  const OperationKey key{wire::kRequestBit | wire::kAnswerBit | number, to};
+  const auto [first, last] = team.parked.equal_range(key);
+  for (auto it = first; it != last; ++it) refuse_pull(team, to, it->second.pull_id, OFFPATH_ERR_STATE);
+  team.parked.erase(first, last);
+  Message message = about(Kind::reply, team, to, team.spec.rank, number);
+  message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
+  if (message.status != OFFPATH_OK) payload = {};
+  if (team.lost[to] == 0) send(team, to, message, payload);
+}
+
+// ---- loss -----------------------------------------------------------------------------------------------------
+
+// Ends what was asked of that member, and what it has asked; the operations of requests have ended already.
+void Engine::State::lose_requests(Team& team, uint32_t rank) {
+  if (team.requests.empty() || team.requests[rank] == nullptr) return;
+  std::erase_if(team.parked, [&](const auto& entry) { return entry.first.is_request() && entry.first.peer == rank; });
+  RequestPeer peer = std::exchange(*team.requests[rank], {});
+  const Status status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the end of a request", rank);
+  std::map<RequestId, DeferredRequest> put_off;  // in the order in which they came
+  for (auto it = deferred.begin(); it != deferred.end();) {
+    const bool affected = it->second.team.get() == &team && it->second.from == rank;
+    if (affected) put_off.insert(*it);
+    it = affected ? deferred.erase(it) : std::next(it);
+  }
+  team.open_requests -= put_off.size();
+  for (const auto& [id, request] : put_off) responder->on_answered(team.spec.client, team.spec.context, id, status);
+  const std::map<uint64_t, PostedRequest> posted(peer.posted.begin(), peer.posted.end());
+  for (const auto& [number, request] : posted) {
+    if (request.operation != nullptr) continue;
+    --team.open_requests;
+    observer.on_finished(team.spec.client, request.context, status);
+  }
+  forget_if_unused(team);
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a layout must be before anybody uses it.
+#pragma once
+
+#include "base/result.hpp"
+#include "engine/graph.hpp"
+
+#include <cstdint>
+
+namespace offpath::ops {
+
+inline constexpr uint64_t kBlockLimitBytes = uint64_t{1} << 46;  // offpath.h: 64 TiB
+
+// Its size is the sum of its ranges and not 0, else OFFPATH_ERR_ARGUMENT.
+base::Status check_layout(const engine::Layout& layout);
+
+}  // namespace offpath::ops

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Body of a request, little endian:
+//   u64 window, u64 offset, u64 bytes, u8 kind, u8 operator, u8 element, u8 0, u32 ranges (0: contiguous)
+//   with ranges: u64 size, i64 extent, ranges x (i64 offset, u64 bytes)
+//   the data of short ones that send
+#include "ops/onesided/onesided.hpp"
+
+#include <type_traits>
+
+namespace offpath::ops::onesided {
+namespace {
+
+using base::Status;
+
+constexpr size_t kHeadBytes = 32;
+constexpr size_t kLayoutBytes = 16;
+constexpr size_t kRangeBytes = 16;
+static_assert(kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes <= engine::kMaxRequestBytes);
+static_assert(2 * 32 <= kInlineBytes, "what a compare and swap sends is inline whatever the element");
+
+class Writer {
+ public:
+  explicit Writer(uint8_t* to) : to_(to) {}
+  template <typename T>
+  void number(T value) {
+    const auto bits = static_cast<std::make_unsigned_t<T>>(value);
+    for (size_t i = 0; i < sizeof(T); ++i) *to_++ = static_cast<uint8_t>(bits >> (8 * i));
+  }
+
+ private:
+  uint8_t* to_;
+};
+
+// The caller has looked at the length.
+class Reader {
+ public:
+  explicit Reader(const uint8_t* from) : from_(from) {}
+  template <typename T>
+  T number() {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < sizeof(T); ++i) bits |= uint64_t{*from_++} << (8 * i);
+    return static_cast<T>(bits);
+  }
+
+ private:
+  const uint8_t* from_;
+};
+
+size_t layout_bytes(size_t ranges) { return ranges == 0 ? 0 : kLayoutBytes + ranges * kRangeBytes; }
+
+}  // namespace
+
+std::vector<uint8_t> encode(const Wanted& wanted) {
+  const auto ranges = static_cast<uint32_t>(wanted.contiguous ? 0 : wanted.layout.ranges.size());
+  std::vector<uint8_t> out;
+  out.reserve(kHeadBytes + layout_bytes(ranges) + wanted.data.size());
+  out.resize(kHeadBytes + layout_bytes(ranges));
+  Writer writer(out.data());
+  writer.number(wanted.window);
+  writer.number(wanted.offset);
+  writer.number(wanted.bytes);
+  writer.number(static_cast<uint8_t>(wanted.kind));
+  writer.number(static_cast<uint8_t>(wanted.reduction.op));
+  writer.number(static_cast<uint8_t>(wanted.reduction.element));
+  writer.number(uint8_t{0});
+  writer.number(ranges);
+  if (ranges > 0) {
+    writer.number(wanted.layout.size_bytes);
+    writer.number(wanted.layout.extent_bytes);
+    for (const memory::Range& range : wanted.layout.ranges) {
+      writer.number(range.offset);
+      writer.number(range.bytes);
+    }
+  }
+  out.insert(out.end(), wanted.data.begin(), wanted.data.end());
+  return out;
+}
+
+base::Result<Wanted> decode(std::span<const uint8_t> body) {
+  const auto wrong_length = [&] {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided request has a wrong length of %zu bytes", body.size());
+  };
+  if (body.size() < kHeadBytes) return wrong_length();
+  Reader reader(body.data());
+  Wanted wanted;
+  wanted.window = reader.number<uint64_t>();
+  wanted.offset = reader.number<uint64_t>();
+  wanted.bytes = reader.number<uint64_t>();
+  wanted.kind = static_cast<offpath_remote_kind_t>(reader.number<uint8_t>());
+  wanted.reduction.op = static_cast<offpath_operator_t>(reader.number<uint8_t>());
+  wanted.reduction.element = static_cast<offpath_element_t>(reader.number<uint8_t>());
+  const auto reserved = reader.number<uint8_t>();
+  const auto ranges = reader.number<uint32_t>();
+  const size_t before_data = kHeadBytes + layout_bytes(ranges);
+  if (reserved != 0 || ranges > kMaxRanges || body.size() < before_data) return wrong_length();
+  wanted.contiguous = ranges == 0;
+  if (!wanted.contiguous) {
+    wanted.layout.size_bytes = reader.number<uint64_t>();
+    wanted.layout.extent_bytes = reader.number<int64_t>();
+    wanted.layout.ranges.resize(ranges);
+    for (memory::Range& range : wanted.layout.ranges) {
+      range.offset = reader.number<int64_t>();
+      range.bytes = reader.number<uint64_t>();
+    }
+  }
+  if (Status status = check(wanted); !status.ok()) return status;
+  const std::span<const uint8_t> data = body.subspan(before_data);
+  if (data.size() != (is_short(wanted) ? data_bytes(wanted) : 0)) return wrong_length();
+  wanted.data.assign(data.begin(), data.end());
+  return wanted;
+}
+
+}  // namespace offpath::ops::onesided

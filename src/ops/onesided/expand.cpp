@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ops/layouts.hpp"
+#include "ops/onesided/onesided.hpp"
+
+#include <algorithm>
+
+namespace offpath::ops::onesided {
+namespace {
+
+using base::Status;
+using engine::Graph;
+using engine::kNoStep;
+using engine::Place;
+
+struct Pieces {
+  Pieces(uint64_t bytes, const Tuning& tuning)
+      : total(bytes),
+        length(std::max(tuning.piece_bytes, (bytes / tuning.pieces_max / 64 + 1) * 64)),
+        count((bytes - 1) / length + 1) {}
+  uint64_t begin(uint64_t piece) const { return piece * length; }
+  uint64_t bytes(uint64_t piece) const { return std::min(length, total - begin(piece)); }
+  uint64_t total, length, count;
+};
+
+Status check_place(const Place& place, uint64_t bytes, const std::vector<engine::Layout>& layouts) {
+  const bool contiguous = place.layout == engine::kClient;
+  if (!contiguous && place.layout >= layouts.size()) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a block names a layout that was not given. Name one of the %zu layouts",
+                         layouts.size());
+  }
+  if (!contiguous || place.base + bytes >= bytes) return {};
+  return Status::error(OFFPATH_ERR_ARGUMENT, "a block ends beyond the last address. Check its address and length");
+}
+
+void pull_and_reduce(const Wanted& wanted, uint32_t origin, Place window, const Tuning& tuning, Graph& graph) {
+  struct Buffers {
+    uint64_t data = 0, old = 0;  // in scratch
+    uint32_t reduced = kNoStep;  // by the piece that had them before
+    uint32_t old_export = kNoStep;
+  };
+  const Pieces pieces(wanted.bytes, tuning);
+  const bool fetched = fetches(wanted.kind);
+  std::vector<Buffers> buffers(std::min<uint64_t>(tuning.under_way, pieces.count));
+  for (Buffers& buffer : buffers) {
+    buffer.data = graph.reserve_scratch(pieces.length);
+    if (fetched) buffer.old = graph.reserve_scratch(pieces.length);
+  }
+  for (uint32_t piece = 0; piece < pieces.count; ++piece) {
+    Buffers& buffer = buffers[piece % buffers.size()];
+    const uint64_t bytes = pieces.bytes(piece);
+    const Place here = window.plus(pieces.begin(piece));
+    const Place data = engine::scratch_place(buffer.data);
+    const uint32_t pull = graph.pull(origin, piece, data, bytes);
+    graph.order(buffer.reduced, pull);
+    const uint32_t reduce = graph.reduce(here, data, here, bytes);
+    graph.order(pull, reduce);
+    if (fetched) {
+      const uint32_t copy = graph.copy(here, engine::scratch_place(buffer.old), bytes);
+      if (buffer.old_export != kNoStep) graph.order_after_taken(buffer.old_export, copy);
+      buffer.old_export = graph.offer(origin, piece, engine::scratch_place(buffer.old), bytes, copy);
+      graph.order(copy, reduce);
+    }
+    buffer.reduced = reduce;
+  }
+}
+
+}  // namespace
+
+Status check(const Remote& remote, uint32_t team_size) {
+  if (remote.target >= team_size) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "the target is member %u of a team of %u. Name one of its members",
+                         remote.target, team_size);
+  }
+  Status status = check(remote.wanted);
+  for (const engine::Layout& layout : remote.layouts) {
+    if (status.ok()) status = check_layout(layout);
+  }
+  const bool sent_from_client = sends(remote.wanted) && remote.wanted.data.empty();
+  if (status.ok() && sent_from_client) status = check_place(remote.send, data_bytes(remote.wanted), remote.layouts);
+  if (status.ok() && fetches(remote.wanted.kind))
+    status = check_place(remote.result, remote.wanted.bytes, remote.layouts);
+  return status;
+}
+
+engine::Request make_request(Remote remote, const Tuning& tuning) {
+  const Wanted& wanted = remote.wanted;
+  engine::Request request;
+  request.target = remote.target;
+  request.body = encode(wanted);
+  Graph& graph = request.graph;
+  graph.layouts = std::move(remote.layouts);
+  if (is_short(wanted)) {
+    request.reply = remote.result;
+    request.reply_bytes = fetches(wanted.kind) ? wanted.bytes : 0;
+  } else if (wanted.kind == OFFPATH_PUT) {
+    graph.offer(remote.target, 0, remote.send, wanted.bytes);
+  } else if (!sends(wanted)) {
+    graph.pull(remote.target, 0, remote.result, wanted.bytes);
+  } else {
+    const Pieces pieces(wanted.bytes, tuning);
+    for (uint32_t piece = 0; piece < pieces.count; ++piece) {
+      const uint64_t at = pieces.begin(piece);
+      graph.offer(remote.target, piece, remote.send.plus(at), pieces.bytes(piece));
+      if (fetches(wanted.kind)) graph.pull(remote.target, piece, remote.result.plus(at), pieces.bytes(piece));
+    }
+  }
+  return request;
+}
+
+Graph expand_target(const Wanted& wanted, uint32_t origin, uint64_t address, const Tuning& tuning) {
+  Graph graph;
+  graph.reduction = wanted.reduction;
+  Place window = engine::client_place(address);
+  if (!wanted.contiguous) {
+    window.layout = 0;
+    graph.layouts.push_back(wanted.layout);
+  }
+  if (wanted.kind == OFFPATH_PUT) {
+    graph.pull(origin, 0, window, wanted.bytes);
+  } else if (!sends(wanted)) {
+    graph.offer(origin, 0, window, wanted.bytes);
+  } else {
+    pull_and_reduce(wanted, origin, window, tuning, graph);
+  }
+  return graph;
+}
+
+}  // namespace offpath::ops::onesided

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ops/onesided/target.hpp"
+
+#include "ops/onesided/perform.hpp"
+
+#include <utility>
+
+namespace offpath::ops::onesided {
+
+using base::Status;
+using engine::Answer;
+using engine::ClientId;
+using engine::RequestId;
+
+namespace {
+
+using Ull = unsigned long long;  // for printf
+
+Answer reply(Status status = {}) {
+  Answer answer;
+  answer.status = status;
+  return answer;
+}
+
+Answer later() {
+  Answer answer;
+  answer.kind = Answer::Kind::later;
+  return answer;
+}
+
+Answer no_window() {
+  return reply(Status::error(OFFPATH_ERR_RANGE, "a one-sided operation on a window that is not open. Open it first"));
+}
+
+Status unknown_window(uint64_t window) {
+  return Status::error(OFFPATH_ERR_ARGUMENT, "window %llu is not open, or its memory was given when it was opened",
+                       static_cast<Ull>(window));
+}
+
+Status bad_region(uint64_t base, uint64_t bytes) {
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "%llu bytes at %p are no memory to open (empty, beyond the last address, or open already)",
+                       static_cast<Ull>(bytes), reinterpret_cast<void*>(base));
+}
+
+}  // namespace
+
+size_t Target::KeyHash::operator()(const Key& key) const {
+  uint64_t hash = key.client * 0x9E3779B97F4A7C15;
+  hash = (hash ^ key.team) * 0x9E3779B97F4A7C15;
+  return (hash ^ key.window ^ hash >> 32) * 0x9E3779B97F4A7C15;
+}
+
+// ---- windows ----------------------------------------------------------------------------------------------------
+
+Status Target::open(ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic) {
+  auto opened = std::make_shared<Window>();
+  opened->dynamic = dynamic;
+  opened->base = dynamic ? 0 : base;
+  if (bytes > 0 && (dynamic || !opened->regions.add(base, bytes))) return bad_region(base, bytes);
+  if (windows_.try_emplace({client, team, window}, std::move(opened)).second) return {};
+  return Status::error(OFFPATH_ERR_ARGUMENT, "window %llu is open already. Give each window of a team its own id",
+                       static_cast<Ull>(window));
+}
+
+Status Target::close(ClientId client, uint64_t team, uint64_t id, Released released) {
+  const auto found = windows_.find({client, team, id});
+  if (found == windows_.end()) return unknown_window(id);
+  const std::shared_ptr<Window> window = found->second;
+  windows_.erase(found);
+  for (const Asked& asked : std::exchange(window->waiting, {})) answer_(asked.request, no_window());
+  for (const RequestId request : window->locks.give_up()) answer_(request, no_window());
+  window->regions.remove_all(std::move(released));
+  return {};
+}
+
+Target::Window* Target::find_dynamic(const Key& key) {
+  const auto found = windows_.find(key);
+  return found != windows_.end() && found->second->dynamic ? found->second.get() : nullptr;
+}
+
+Status Target::attach(ClientId client, uint64_t team, uint64_t id, uint64_t base, uint64_t bytes) {
+  Window* window = find_dynamic({client, team, id});
+  if (window == nullptr) return unknown_window(id);
+  return window->regions.add(base, bytes) ? Status() : bad_region(base, bytes);
+}
+
+Status Target::detach(ClientId client, uint64_t team, uint64_t id, uint64_t base, Released released) {
+  Window* window = find_dynamic({client, team, id});
+  if (window == nullptr) return unknown_window(id);
+  if (window->regions.remove(base, std::move(released))) return {};
+  return Status::error(OFFPATH_ERR_ARGUMENT, "no memory was attached at %p", reinterpret_cast<void*>(base));
+}
+
+void Target::remove_client(ClientId client) {
+  std::erase_if(windows_, [&](const auto& entry) { return entry.first.client == client; });
+  std::erase_if(working_, [&](const auto& entry) { return entry.second.client == client; });
+}
+
+void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
+  std::vector<std::shared_ptr<Window>> affected;  // answers may lead to anything
+  for (const auto& [key, window] : windows_) {
+    if (key.client == client && key.team == team) affected.push_back(window);
+  }
+  for (const auto& window : affected) {
+    window->locks.forget(rank);
+    grant_locks(*window);
+  }
+}
+
+// ---- requests ---------------------------------------------------------------------------------------------------
+
+Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
+                          const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) {
+  auto wanted = decode(body);
+  if (!wanted.ok()) return reply(wanted.status());
+  const auto found = windows_.find({client, team, wanted->window});
+  if (found == windows_.end()) return no_window();
+  const std::shared_ptr<Window> window = found->second;
+  if (locks(wanted->kind)) return lock(*window, from, request, wanted->kind);
+  Asked asked{request, from, std::move(wanted.value()), memory};
+  if (!accumulates(asked.wanted.kind) || (!window->lane_busy && window->waiting.empty())) {
+    return begin(client, window, asked);
+  }
+  window->waiting.push_back(std::move(asked));
+  return later();
+}
+
+Answer Target::lock(Window& window, uint32_t from, RequestId request, offpath_remote_kind_t kind) {
+  if (kind == OFFPATH_UNLOCK) {
+    if (!window.locks.unlock(from)) {
+      return reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u unlocks what it has not locked", from));
+    }
+    grant_locks(window);
+    return reply();
+  }
+  switch (window.locks.lock(from, kind == OFFPATH_LOCK_EXCLUSIVE, request)) {
+    case Locks::Outcome::granted:
+      return reply();
+    case Locks::Outcome::waits:
+      return later();
+    case Locks::Outcome::refused:
+      break;
+  }
+  return reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u locks twice (it would wait for itself)", from));
+}
+
+// The place is looked up when it is used: what waited for the lane may find its memory closed.
+Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, const Asked& asked) {
+  const Wanted& wanted = asked.wanted;
+  uint64_t address = 0;
+  const std::shared_ptr<Region> region = window->regions.find(wanted, window->base, address);
+  if (region == nullptr && wanted.bytes > 0) {
+    return reply(Status::error(OFFPATH_ERR_RANGE,
+                               "%llu bytes at offset %llu do not lie in the target's window. Check offset and length",
+                               static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
+  }
+  if (is_short(wanted)) return perform(wanted, asked.memory, address);
+  const bool in_lane = accumulates(wanted.kind);
+  window->lane_busy |= in_lane;
+  region->hold();
+  working_[asked.request] = {client, window, region, in_lane};
+  Answer answer;
+  answer.kind = Answer::Kind::graph;
+  answer.graph = expand_target(wanted, asked.from, address);
+  return answer;
+}
+
+void Target::on_answered(ClientId client, uint64_t team, RequestId request, const Status&) {
+  const auto found = working_.find(request);
+  if (found == working_.end()) {
+    // It still waited for the lane: its origin is lost.
+    const auto waited = [&](const Asked& asked) { return asked.request == request; };
+    for (auto& [key, window] : windows_) {
+      if (key.client == client && key.team == team) std::erase_if(window->waiting, waited);
+    }
+    return;
+  }
+  const Working ended = std::move(found->second);
+  working_.erase(found);
+  ended.region->let_go();
+  if (!ended.in_lane) return;
+  ended.window->lane_busy = false;
+  use_lane(client, ended.window);
+}
+
+void Target::use_lane(ClientId client, const std::shared_ptr<Window>& window) {
+  while (!window->lane_busy && !window->waiting.empty()) {
+    const Asked next = std::move(window->waiting.front());
+    window->waiting.pop_front();
+    answer_(next.request, begin(client, window, next));
+  }
+}
+
+void Target::grant_locks(Window& window) {
+  for (const RequestId request : window.locks.grant()) answer_(request, reply());
+}
+
+}  // namespace offpath::ops::onesided

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Windows and one-sided operations of a served client.
+#include "service/served_client.hpp"
+#include "service/translation.hpp"
+
+namespace offpath::service {
+
+using base::Status;
+using session::Slot;
+using session::SlotState;
+using session::WindowRecord;
+
+namespace {
+Status no_window() { return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown window"); }
+}  // namespace
+
+Status ServedClient::open_window(const Slot& slot) {
+  const uint64_t offset = slot.window, team_record = slot.team;  // the client may change them
+  const WindowRecord* record = view_.window_record(offset);
+  const auto team = teams_.find(team_record);
+  if (record == nullptr || team == teams_.end() || windows_.contains(offset)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "window record is open already, lies outside the segment or has no team");
+  }
+  const uint64_t id = record->id;
+  const bool dynamic = (record->flags & session::kDynamicWindow) != 0;
+  const Status status = target_->open(id_, team_record, id, record->base, record->bytes, dynamic);
+  if (!status.ok()) return status;
+  auto operations = std::make_shared<Operations>();
+  operations->record = offset;
+  windows_[offset] = {id, team_record, team->second.handle, team->second.topology.size(), std::move(operations)};
+  return {};
+}
+
+Status ServedClient::close_window(uint32_t index, const Slot& slot) {
+  const auto found = windows_.find(slot.window);
+  if (found == windows_.end()) return no_window();
+  const ServedWindow window = std::move(found->second);
+  windows_.erase(found);
+  return target_->close(id_, window.team, window.id, [this, index] { view_.finish(index, OFFPATH_OK, false); });
+}
+
+Status ServedClient::attach_memory(const Slot& slot) {
+  const auto found = windows_.find(slot.window);
+  if (found == windows_.end()) return no_window();
+  return target_->attach(id_, found->second.team, found->second.id, slot.address, slot.bytes);
+}
+
+Status ServedClient::detach_memory(uint32_t index, const Slot& slot) {
+  const auto found = windows_.find(slot.window);
+  if (found == windows_.end()) return no_window();
+  return target_->detach(id_, found->second.team, found->second.id, slot.address,
+                         [this, index] { view_.finish(index, OFFPATH_OK, false); });
+}
+
+void ServedClient::close_windows_of(uint64_t team) {
+  std::erase_if(windows_, [&](const auto& entry) {
+    if (entry.second.team != team) return false;
+    [[maybe_unused]] const Status status = target_->close(id_, team, entry.second.id, [] {});
+    return true;
+  });
+}
+
+Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
+  const auto found = windows_.find(slot.window);
+  if (found == windows_.end()) return no_window();
+  const ServedWindow& window = found->second;
+  Remote& remote = remotes_[index];
+  if (remote.operations != nullptr)
+    return Status::error(OFFPATH_ERR_ARGUMENT, "the slot of an operation is used twice");
+  if (slot.sequence != window.operations->count.begun()) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided operations are out of order");
+  }
+  remote = {window.operations, window.operations->count.begin()};
+  slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
+  auto request = make_request(slot, window);
+  if (request.ok()) {
+    engine_->post_request(window.handle, std::move(request.value()), kRemoteContext | index);
+  } else {
+    on_finished(kRemoteContext | index, request.status());
+  }
+  return {};
+}
+
+base::Result<engine::Request> ServedClient::make_request(const Slot& slot, const ServedWindow& window) const {
+  namespace onesided = ops::onesided;
+  auto arguments = view_.remote_arguments(slot);
+  if (!arguments.ok()) return arguments.status();
+  auto remote = translate(std::move(arguments.value()), window.id);
+  if (!remote.ok()) return remote.status();
+  if (const Status status = onesided::check(remote.value(), window.team_size); !status.ok()) return status;
+  onesided::Wanted& wanted = remote->wanted;
+  if (wanted.data.empty() && onesided::is_short(wanted) && onesided::data_bytes(wanted) > 0) {
+    wanted.data.resize(onesided::data_bytes(wanted));
+    if (const Status status = read(remote->send, remote->layouts, wanted.data); !status.ok()) return status;
+  }
+  return onesided::make_request(std::move(remote.value()));
+}
+
+Status ServedClient::read(const engine::Place& place, const std::vector<engine::Layout>& layouts,
+                          std::span<uint8_t> to) const {
+  if (place.layout == engine::kClient) return memory_->read(to.data(), place.base, to.size());
+  return memory::make_strided(memory_, place.base, memory::index_layout(layouts[place.layout]))
+      ->read(to.data(), 0, to.size());
+}
+
+void ServedClient::finish_remote(uint32_t index, const Status& status) {
+  const Remote remote = std::exchange(remotes_[index], {});
+  remote.operations->count.end(remote.number);
+  // Looked up each time: the client may have moved it.
+  if (WindowRecord* record = view_.window_record(remote.operations->record)) {
+    uint32_t none = 0;
+    if (!status.ok()) record->failure.compare_exchange_strong(none, static_cast<uint32_t>(status.code()));
+    record->completed.store(remote.operations->count.completed(), std::memory_order_release);
+  }
+  view_.finish(index, status.code());
+}
+
+}  // namespace offpath::service

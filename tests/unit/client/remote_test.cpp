@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a caller can get wrong in an offpath_remote_t, and what goes into the segment.
+#include "client/remote_record.hpp"
+#include "session/layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace offpath::client {
+namespace {
+
+using session::RemoteRecord;
+
+const uint8_t kSend[512] = {1, 2, 3, 4, 5, 6, 7, 8};
+uint8_t result[512];
+const offpath_range_t kRanges[] = {{-4, 4}, {4, 4}};
+const offpath_layout_t kLayouts[] = {{8, 16, kRanges, 2}, {4, 4, kRanges, 1}};
+
+offpath_block_t block(const void* address, uint64_t bytes, uint32_t layout = 0) {
+  return {0, 0, address, bytes, layout};
+}
+
+offpath_remote_t good(offpath_remote_kind_t kind) {
+  offpath_remote_t out{};
+  out.struct_bytes = sizeof(out);
+  out.kind = kind;
+  out.target = 1;
+  if (kind >= OFFPATH_LOCK_SHARED) return out;
+  out.target_bytes = 8;
+  out.target_offset = 40;
+  const bool swaps = kind == OFFPATH_COMPARE_AND_SWAP;
+  if (kind == OFFPATH_ACCUMULATE || kind == OFFPATH_GET_ACCUMULATE) out.op = OFFPATH_OP_SUM;
+  if (out.op != 0 || swaps) out.element = OFFPATH_ELEMENT_I64;
+  if (kind != OFFPATH_GET) out.send = block(kSend, swaps ? 16 : 8);
+  if (kind == OFFPATH_GET || kind == OFFPATH_GET_ACCUMULATE || swaps) out.result = block(result, 8);
+  return out;
+}
+
+template <typename Change>
+offpath_status_t code(offpath_remote_kind_t kind, Change change) {
+  offpath_remote_t remote = good(kind);
+  change(remote);
+  return check_remote(remote, 2);
+}
+
+TEST(RemoteCheck, GoodOnesPass) {
+  for (int kind = OFFPATH_PUT; kind <= OFFPATH_UNLOCK; ++kind) {
+    EXPECT_EQ(check_remote(good(static_cast<offpath_remote_kind_t>(kind)), 2), OFFPATH_OK) << kind;
+  }
+  EXPECT_EQ(code(OFFPATH_PUT, [](auto& r) { r.target_bytes = 0, r.send = {}; }), OFFPATH_OK);
+  const auto no_op = [](auto& r) { r.op = OFFPATH_OP_NO_OP, r.send = block(nullptr, 77, 99); };
+  EXPECT_EQ(code(OFFPATH_GET_ACCUMULATE, no_op), OFFPATH_OK) << "its send is not looked at";
+  const auto strided = [](auto& r) {
+    r.layouts = kLayouts, r.layouts_count = 2, r.target_layout = 1, r.send = block(nullptr, 8, 2);
+  };
+  EXPECT_EQ(code(OFFPATH_PUT, strided), OFFPATH_OK);
+}
+
+TEST(RemoteCheck, BadOnesDoNot) {
+  const auto refused = [](offpath_remote_kind_t kind, auto change) {
+    EXPECT_EQ(code(kind, change), OFFPATH_ERR_ARGUMENT) << kind;
+  };
+  for (int i = OFFPATH_PUT; i <= OFFPATH_UNLOCK; ++i) {
+    const auto kind = static_cast<offpath_remote_kind_t>(i);
+    refused(kind, [](auto& r) { r.struct_bytes = 0; });
+    refused(kind, [](auto& r) { r.target = 2; });
+    refused(kind, [](auto& r) { r.target_layout = 1; });
+    refused(kind, [](auto& r) { r.target_bytes = uint64_t{1} << 46; });
+    refused(kind, [](auto& r) { r.layouts_count = 1; });
+    refused(kind, [](auto& r) { r.send.tag = 1; });
+    refused(kind, [](auto& r) { r.result.peer = 1; });
+  }
+  for (const int wild : {0, 9, -1, 1000}) {
+    refused(OFFPATH_PUT, [&](auto& r) { r.kind = static_cast<offpath_remote_kind_t>(wild); });
+  }
+  refused(OFFPATH_PUT, [](auto& r) { r.send.bytes = 9; });
+  refused(OFFPATH_PUT, [](auto& r) { r.send.address = nullptr; });
+  refused(OFFPATH_PUT, [](auto& r) { r.send.layout = 1; });
+  refused(OFFPATH_PUT, [](auto& r) { r.result = block(result, 8); });
+  refused(OFFPATH_GET, [](auto& r) { r.send = block(kSend, 8); });
+  refused(OFFPATH_GET, [](auto& r) { r.result.bytes = 4; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](auto& r) { r.send.bytes = 8; });
+  refused(OFFPATH_UNLOCK, [](auto& r) { r.target_bytes = 8; });
+  for (const int wild : {0, 15, 1000, -1}) {
+    refused(OFFPATH_ACCUMULATE, [&](auto& r) { r.op = static_cast<offpath_operator_t>(wild); });
+    refused(OFFPATH_COMPARE_AND_SWAP,
+            [&](auto& r) { r.element = static_cast<offpath_element_t>(wild == 15 ? 23 : wild); });
+  }
+  const offpath_layout_t wrong[] = {{9, 16, kRanges, 2}};
+  refused(OFFPATH_PUT, [&](auto& r) { r.layouts = wrong, r.layouts_count = 1; });
+  const std::vector<offpath_range_t> many(OFFPATH_REMOTE_RANGES_MAX + 1, {0, 1});
+  const offpath_layout_t long_one[] = {{many.size(), 1, many.data(), static_cast<uint32_t>(many.size())}};
+  refused(OFFPATH_PUT, [&](auto& r) { r.layouts = long_one, r.layouts_count = 1, r.target_layout = 1; });
+  EXPECT_EQ(code(OFFPATH_PUT, [&](auto& r) { r.layouts = long_one, r.layouts_count = 1; }), OFFPATH_OK)
+      << "here there may be more";
+  const offpath_layout_t endless[] = {{8, 8, kRanges, UINT32_MAX}};
+  EXPECT_EQ(code(OFFPATH_PUT, [&](auto& r) { r.layouts = endless, r.layouts_count = 1; }), OFFPATH_ERR_NO_MEMORY);
+  EXPECT_EQ(code(OFFPATH_PUT, [&](auto& r) { r.layouts = kLayouts, r.layouts_count = UINT32_MAX; }),
+            OFFPATH_ERR_NO_MEMORY);
+}
+
+RemoteRecord head_of(const std::vector<uint8_t>& bytes) {
+  RemoteRecord out;
+  memcpy(&out, bytes.data(), sizeof(out));
+  return out;
+}
+
+TEST(RemoteRecords, ShortContiguousDataComesAlong) {
+  std::vector<uint8_t> bytes;
+  for (const uint64_t length : {1, 8, 256, 257}) {
+    offpath_remote_t put = good(OFFPATH_PUT);
+    put.target_bytes = length;
+    put.send = block(kSend, length);
+    build_record(put, bytes);
+    const RemoteRecord head = head_of(bytes);
+    EXPECT_EQ(head.inline_bytes, length <= 256 ? length : 0);
+    ASSERT_EQ(bytes.size(), sizeof(head) + head.inline_bytes);
+    EXPECT_EQ(memcmp(bytes.data() + sizeof(head), kSend, head.inline_bytes), 0);
+  }
+  offpath_remote_t strided = good(OFFPATH_PUT);
+  strided.layouts = kLayouts, strided.layouts_count = 2, strided.target_layout = 2, strided.send.layout = 1;
+  build_record(strided, bytes);
+  const RemoteRecord head = head_of(bytes);
+  EXPECT_EQ(head.inline_bytes, 0U);
+  EXPECT_EQ(head.layouts_count, 2U);
+  EXPECT_EQ(head.ranges_count, 3U);
+  EXPECT_EQ(bytes.size(), sizeof(head) + 2 * sizeof(session::LayoutRecord) + 3 * sizeof(session::RangeRecord));
+}
+
+TEST(RemoteRecords, WhatAKindDoesNotUseIsZero) {
+  std::vector<uint8_t> bytes;
+  offpath_remote_t swap = good(OFFPATH_COMPARE_AND_SWAP);
+  swap.op = OFFPATH_OP_SUM;
+  build_record(swap, bytes);
+  EXPECT_EQ(head_of(bytes).op, 0U);
+  EXPECT_EQ(head_of(bytes).inline_bytes, 16U);
+  offpath_remote_t fetch = good(OFFPATH_GET_ACCUMULATE);
+  fetch.op = OFFPATH_OP_NO_OP;
+  build_record(fetch, bytes);
+  EXPECT_EQ(head_of(bytes).send.bytes, 0U);
+  EXPECT_EQ(head_of(bytes).inline_bytes, 0U);
+  offpath_remote_t lock = good(OFFPATH_LOCK_SHARED);
+  lock.target_offset = 5, lock.op = OFFPATH_OP_SUM, lock.element = OFFPATH_ELEMENT_I8;
+  build_record(lock, bytes);
+  EXPECT_EQ(head_of(bytes).target_offset, 0U);
+  EXPECT_EQ(head_of(bytes).op, 0U);
+  EXPECT_EQ(head_of(bytes).element, 0U);
+}
+
+}  // namespace
+}  // namespace offpath::client

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bodies of requests, and what is refused at either side.
+#include "ops/onesided/onesided.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace offpath::ops::onesided {
+namespace {
+
+constexpr offpath_remote_kind_t kAll[] = {OFFPATH_PUT,
+                                          OFFPATH_GET,
+                                          OFFPATH_ACCUMULATE,
+                                          OFFPATH_GET_ACCUMULATE,
+                                          OFFPATH_COMPARE_AND_SWAP,
+                                          OFFPATH_LOCK_SHARED,
+                                          OFFPATH_LOCK_EXCLUSIVE,
+                                          OFFPATH_UNLOCK};
+
+Wanted good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = true) {
+  Wanted out;
+  out.window = 0x1122334455667788;
+  out.kind = kind;
+  if (locks(kind)) return out;
+  out.offset = 24;
+  out.bytes = kind == OFFPATH_COMPARE_AND_SWAP ? 8 : bytes;
+  out.contiguous = contiguous;
+  if (!contiguous) out.layout = {8, 16, {{-4, 4}, {4, 4}}};
+  if (accumulates(kind)) {
+    out.reduction = {kind == OFFPATH_COMPARE_AND_SWAP ? OFFPATH_OP_NONE : OFFPATH_OP_SUM, OFFPATH_ELEMENT_I64};
+  }
+  if (is_short(out)) out.data.assign(data_bytes(out), 0x5A);
+  return out;
+}
+
+offpath_status_t code_of(const std::vector<uint8_t>& body) { return decode(body).status().code(); }
+
+TEST(OnesidedBody, IsWhatWasEncoded) {
+  for (const offpath_remote_kind_t kind : kAll) {
+    for (const uint64_t bytes : {0, 8, 1024, 1032, 1 << 20}) {
+      for (const bool contiguous : {true, false}) {
+        const Wanted wanted = good(kind, bytes, contiguous);
+        ASSERT_TRUE(check(wanted).ok()) << check(wanted).text();
+        const auto body = encode(wanted);
+        const auto got = decode(body);
+        ASSERT_TRUE(got.ok()) << got.status().text() << " kind " << kind << " bytes " << bytes;
+        EXPECT_EQ(encode(got.value()), body);
+        EXPECT_EQ(got->window, wanted.window);
+        EXPECT_EQ(got->kind, kind);
+        EXPECT_EQ(got->reduction, wanted.reduction);
+        EXPECT_EQ(got->offset, wanted.offset);
+        EXPECT_EQ(got->bytes, wanted.bytes);
+        EXPECT_EQ(got->data, wanted.data);
+        EXPECT_LE(body.size(), engine::kMaxRequestBytes);
+      }
+    }
+  }
+}
+
+TEST(OnesidedBody, GoldenBytes) {
+  Wanted wanted = good(OFFPATH_ACCUMULATE, 8, false);
+  wanted.data = {1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<uint8_t> expected = {
+      0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                          // window
+      24,   0,    0,    0,    0,    0,    0,    0,                             // offset
+      8,    0,    0,    0,    0,    0,    0,    0,                             // bytes
+      3,    1,    4,    0,    2,    0,    0,    0,                             // kind, operator, element, 0, ranges
+      8,    0,    0,    0,    0,    0,    0,    0,                             // size
+      16,   0,    0,    0,    0,    0,    0,    0,                             // extent
+      0xFC, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 4, 0, 0, 0, 0, 0, 0, 0,  // -4, 4
+      4,    0,    0,    0,    0,    0,    0,    0,    4, 0, 0, 0, 0, 0, 0, 0,  // 4, 4
+      1,    2,    3,    4,    5,    6,    7,    8};
+  EXPECT_EQ(encode(wanted), expected);
+}
+
+TEST(OnesidedBody, WrongLengthsAreRefused) {
+  for (const offpath_remote_kind_t kind : kAll) {
+    for (const bool contiguous : {true, false}) {
+      const auto body = encode(good(kind, 8, contiguous));
+      for (size_t length = 0; length < body.size(); ++length) {
+        EXPECT_EQ(code_of({body.begin(), body.begin() + static_cast<std::ptrdiff_t>(length)}), OFFPATH_ERR_ARGUMENT);
+      }
+      auto longer = body;
+      longer.push_back(0);
+      EXPECT_EQ(code_of(longer), OFFPATH_ERR_ARGUMENT);
+    }
+  }
+}
+
+TEST(OnesidedBody, ImpossibleValuesAreRefused) {
+  const auto refused = [](offpath_remote_kind_t kind, auto change) {
+    Wanted wanted = good(kind, 8, kind == OFFPATH_GET);
+    change(wanted);
+    EXPECT_EQ(check(wanted).code(), OFFPATH_ERR_ARGUMENT) << kind;
+    EXPECT_EQ(code_of(encode(wanted)), OFFPATH_ERR_ARGUMENT) << kind;
+  };
+  for (const int wild : {0, 9, 200}) {
+    refused(OFFPATH_PUT, [&](Wanted& w) { w.kind = static_cast<offpath_remote_kind_t>(wild); });
+  }
+  for (const offpath_remote_kind_t kind : {OFFPATH_ACCUMULATE, OFFPATH_GET_ACCUMULATE}) {
+    refused(kind, [](Wanted& w) { w.reduction.op = OFFPATH_OP_NONE; });
+    refused(kind, [](Wanted& w) { w.reduction.op = OFFPATH_OP_MINLOC; });  // pairs only
+    refused(kind, [](Wanted& w) { w.reduction.op = static_cast<offpath_operator_t>(15); });
+    refused(kind, [](Wanted& w) { w.reduction.element = OFFPATH_ELEMENT_NONE; });
+    refused(kind, [](Wanted& w) { w.reduction.element = static_cast<offpath_element_t>(23); });
+    refused(kind, [](Wanted& w) { w.bytes = 12; });
+  }
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.bytes = 16; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.bytes = 0; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.reduction.op = OFFPATH_OP_SUM; });
+  refused(OFFPATH_PUT, [](Wanted& w) { w.reduction.op = OFFPATH_OP_SUM; });
+  refused(OFFPATH_GET, [](Wanted& w) { w.reduction.element = OFFPATH_ELEMENT_I8; });
+  refused(OFFPATH_UNLOCK, [](Wanted& w) { w.bytes = 8; });
+  refused(OFFPATH_LOCK_SHARED, [](Wanted& w) { w.offset = 8; });
+  for (const offpath_remote_kind_t kind : {OFFPATH_PUT, OFFPATH_GET}) {
+    refused(kind, [](Wanted& w) { w.bytes = uint64_t{1} << 46; });
+    refused(kind, [](Wanted& w) { w.bytes = UINT64_MAX; });
+    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {0, 8, {{0, 0}}}; });
+    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {9, 16, {{0, 4}, {4, 4}}}; });
+    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {4, 16, {{0, UINT64_MAX}, {4, 5}}}; });
+  }
+  Wanted many = good(OFFPATH_PUT);
+  many.contiguous = false;
+  many.layout = {kMaxRanges + 1, 1, std::vector<memory::Range>(kMaxRanges + 1, {0, 1})};
+  EXPECT_EQ(check(many).code(), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code_of(encode(many)), OFFPATH_ERR_ARGUMENT);
+}
+
+TEST(OnesidedBody, TheLongestFitsARequest) {
+  Wanted wanted = good(OFFPATH_PUT, kInlineBytes);
+  wanted.contiguous = false;
+  wanted.layout = {kMaxRanges * 8, 4096, {}};
+  for (uint32_t i = 0; i < kMaxRanges; ++i) wanted.layout.ranges.push_back({int64_t{i} * 16, 8});
+  const auto body = encode(wanted);
+  EXPECT_TRUE(decode(body).ok());
+  EXPECT_LE(body.size(), engine::kMaxRequestBytes);
+}
+
+TEST(OnesidedBody, RandomChangesNeverGetThroughUnchecked) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20000; ++round) {
+    auto body = encode(good(kAll[random() % std::size(kAll)], random() % 3 * 8, random() % 2 == 0));
+    for (uint64_t left = 1 + random() % 4; left > 0; --left)
+      body[random() % body.size()] = static_cast<uint8_t>(random());
+    const auto got = decode(body);
+    if (!got.ok()) continue;
+    ASSERT_TRUE(check(got.value()).ok());
+    ASSERT_EQ(got->data.size(), is_short(got.value()) ? data_bytes(got.value()) : 0);
+    ASSERT_EQ(encode(got.value()), body);
+  }
+}
+
+TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
+  const auto code = [](auto change) {
+    Remote remote;
+    remote.wanted = good(OFFPATH_GET_ACCUMULATE, 8);
+    remote.wanted.data.clear();
+    remote.target = 1;
+    remote.send = engine::client_place(0x1000);
+    remote.result = {0x2000, 0, 0};
+    remote.layouts = {{4, 8, {{0, 4}}}};
+    change(remote);
+    return check(remote, 2).code();
+  };
+  EXPECT_EQ(code([](Remote&) {}), OFFPATH_OK);
+  EXPECT_EQ(code([](Remote& r) { r.target = 2; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.result.layout = 1; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send = {0x1000, 0, 1}; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send.base = UINT64_MAX - 3; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.layouts[0].size_bytes = 5; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.wanted.bytes = 4; }), OFFPATH_ERR_ARGUMENT);
+  // What is not used is not looked at.
+  EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.wanted.reduction.op = OFFPATH_OP_NO_OP; }), OFFPATH_OK);
+}
+
+}  // namespace
+}  // namespace offpath::ops::onesided

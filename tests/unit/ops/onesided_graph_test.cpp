@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Graphs of long one-sided operations: both sides fit together in any order of events, and do what they are to do.
+#include "interpreter.hpp"
+#include "ops/onesided/onesided.hpp"
+
+#include <gtest/gtest.h>
+
+namespace offpath::testing {
+namespace {
+
+using ops::onesided::Remote;
+using ops::onesided::Tuning;
+
+constexpr uint64_t kMemory = 32 << 10;
+constexpr uint64_t kSendAt = 0, kResultAt = 16 << 10;  // of the origin
+constexpr Tuning kSmall = {128, 16, 2};
+
+ops::Topology topology(uint32_t rank) { return ops::Topology::make(rank, {0, 1}); }
+
+std::vector<uint8_t> random_bytes(std::mt19937_64& random) {
+  std::vector<uint8_t> out(kMemory);
+  for (uint8_t& byte : out) byte = static_cast<uint8_t>(random());
+  return out;
+}
+
+// Byte `index` of the data that lies at `base` of a member's memory, with elements of 24 bytes with a gap.
+uint64_t lies_at(uint64_t base, uint64_t index, bool strided) {
+  return strided ? base + index / 24 * 32 + index % 24 + (index % 24 < 8 ? 0 : 8) : base + index;
+}
+engine::Layout gapped() { return {24, 32, {{0, 8}, {16, 16}}}; }
+
+void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool strided, uint64_t seed) {
+  SCOPED_TRACE("kind " + std::to_string(kind) + " operator " + std::to_string(op) + " bytes " + std::to_string(bytes) +
+               " strided " + std::to_string(strided) + " seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::vector<Machine> machines = {{topology(0), random_bytes(random), {}}, {topology(1), random_bytes(random), {}}};
+  Remote remote;
+  remote.target = 1;
+  remote.wanted.kind = kind;
+  remote.wanted.bytes = bytes;
+  if (ops::onesided::accumulates(kind)) remote.wanted.reduction = {op, OFFPATH_ELEMENT_U64};
+  remote.wanted.contiguous = !strided;
+  if (strided) {
+    remote.wanted.layout = gapped();
+    remote.layouts = {gapped()};
+  }
+  remote.send = {kClientBase + kSendAt, 0, strided ? 0 : engine::kClient};
+  remote.result = {kClientBase + kResultAt, 0, strided ? 0 : engine::kClient};
+  ASSERT_TRUE(check(remote, 2).ok()) << check(remote, 2).text();
+  ASSERT_FALSE(is_short(remote.wanted));
+
+  constexpr uint64_t kWindowAt = 64;
+  std::vector<uint8_t> origin = machines[0].memory, target = machines[1].memory;
+  const auto place = [&](std::vector<uint8_t>& memory, uint64_t base, uint64_t i) -> uint8_t& {
+    return memory[lies_at(base, i, strided)];
+  };
+  for (uint64_t at = 0; at < bytes; at += 8) {
+    uint64_t before = 0, data = 0;
+    for (uint64_t i = 0; i < 8; ++i) {
+      before |= uint64_t{place(target, kWindowAt, at + i)} << (8 * i);
+      data |= uint64_t{place(origin, kSendAt, at + i)} << (8 * i);
+    }
+    const bool changes = ops::onesided::sends(remote.wanted);
+    const uint64_t after = !changes ? before : kind == OFFPATH_PUT ? data : add(before, data);
+    for (uint64_t i = 0; i < 8; ++i) {
+      place(target, kWindowAt, at + i) = static_cast<uint8_t>(after >> (8 * i));
+      if (ops::onesided::fetches(kind)) {
+        place(origin, kResultAt, at + i) = static_cast<uint8_t>(before >> (8 * i));
+      }
+    }
+  }
+  machines[1].graph = expand_target(remote.wanted, 0, kClientBase + kWindowAt, kSmall);
+  EXPECT_LE(machines[1].graph.scratch_bytes, 4 * std::max<uint64_t>(128, bytes / 16 + 64));
+  engine::Request request = make_request(std::move(remote), kSmall);
+  EXPECT_EQ(request.target, 1U);
+  EXPECT_EQ(request.reply_bytes, 0U);
+  machines[0].graph = std::move(request.graph);
+  Interpreter interpreter(machines, add, seed);
+  ASSERT_EQ(interpreter.run(), "");
+  EXPECT_EQ(interpreter.empty_pulls() + interpreter.short_pulls(), 0U);
+  EXPECT_TRUE(machines[0].memory == origin);
+  EXPECT_TRUE(machines[1].memory == target);
+}
+
+TEST(OnesidedGraphs, DoWhatTheyAreToDo) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const uint64_t bytes : {1032, 1152, 4104, 12000}) {  // the longest has longer pieces
+      for (const bool strided : {false, true}) {
+        run(OFFPATH_PUT, OFFPATH_OP_NONE, bytes, strided, seed);
+        run(OFFPATH_GET, OFFPATH_OP_NONE, bytes, strided, seed);
+        run(OFFPATH_ACCUMULATE, OFFPATH_OP_SUM, bytes, strided, seed);
+        run(OFFPATH_GET_ACCUMULATE, OFFPATH_OP_SUM, bytes, strided, seed);
+        run(OFFPATH_GET_ACCUMULATE, OFFPATH_OP_NO_OP, bytes, strided, seed);
+      }
+    }
+  }
+}
+
+TEST(OnesidedGraphs, ShortOnesHaveNone) {
+  Remote remote;
+  remote.wanted.kind = OFFPATH_GET;
+  remote.wanted.bytes = 1024;
+  remote.result = engine::client_place(0x1000);
+  const engine::Request request = make_request(remote);
+  EXPECT_TRUE(request.graph.steps.empty() && request.graph.exports.empty());
+  EXPECT_EQ(request.reply_bytes, 1024U);
+  EXPECT_EQ(request.reply, remote.result);
+}
+
+}  // namespace
+}  // namespace offpath::testing
