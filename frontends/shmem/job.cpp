@@ -23,7 +23,7 @@ Job job;
 
 namespace {
 
-constexpr const char* kSegmentNames[] = {"symmetric heap", "global and static data"};
+constexpr const char* segment_name(size_t which) { return which == kHeap ? "symmetric heap" : "global and static data"; }
 
 void copy_text(char* out, size_t capacity, const std::string& text) {
   const size_t length = std::min(text.size(), capacity - 1);
@@ -98,7 +98,8 @@ bool Job::attach(const Opening& opening, const std::string& cores) {
   if (own.error.status == OFFPATH_OK)
     own.error.status = offpath_session_address(session_, own.address.data(), own.address.size(), &bytes);
   void* const probe = native().shmem_malloc(1);
-  own.ranges = {heap_range(probe), data_range()};
+  own.ranges[kHeap] = heap_range(probe);
+  own.ranges[kData] = data_range();
   native().shmem_free(probe);
 
   std::vector<Attachment> all(static_cast<size_t>(pe_count_));
@@ -115,14 +116,27 @@ bool Job::attach(const Opening& opening, const std::string& cores) {
   return open_windows(opening, all);
 }
 
+std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const {
+  std::vector<std::byte*> mapped(static_cast<size_t>(pe_count_));
+  for (int pe = 0; pe < pe_count_; ++pe) {
+    const auto index = static_cast<size_t>(pe);
+    if (which == kHeap && nodes_[index] == nodes_[static_cast<size_t>(pe_)])
+      mapped[index] = static_cast<std::byte*>(native().shmem_ptr(own.begin, pe));
+  }
+  mapped[static_cast<size_t>(pe_)] = own.begin;
+  return mapped;
+}
+
 bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) {
+  std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses;
+  for (const Attachment& other : all) addresses.push_back(other.address);
   offpath_team_params_t params{};
   params.struct_bytes = sizeof(params);
   params.rank = static_cast<uint32_t>(pe_);
   params.size = static_cast<uint32_t>(pe_count_);
-  params.address_stride_bytes = sizeof(Attachment);
+  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
   memcpy(params.id, opening.team, sizeof(params.id));
-  params.addresses = all[0].address.data();
+  params.addresses = addresses.data();
   offpath_error_t own{};
   own.status = offpath_team_create(session_, &params, &team_, &own);
 
@@ -135,18 +149,12 @@ bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) 
     if (!alike) {  // known to all PEs, so all leave it to the native library
       if (pe_ == 0) {
         mpi::say(settings_, LogLevel::info, "the %s is not the same on all PEs: accesses to it stay native",
-                 kSegmentNames[which]);
+                 segment_name(which));
       }
       continue;
     }
-    std::vector<std::byte*> mapped(static_cast<size_t>(pe_count_));
-    for (int pe = 0; pe < pe_count_; ++pe) {
-      const auto index = static_cast<size_t>(pe);
-      if (nodes_[index] == nodes_[own_index])
-        mapped[index] = pe == pe_ ? range.begin : static_cast<std::byte*>(native().shmem_ptr(range.begin, pe));
-    }
     Segment segment;
-    own.status = segment.open(team_, which, range, std::move(mapped), &own);
+    own.status = segment.open(team_, which, range, mapped_parts(which, range), &own);
     if (own.status == OFFPATH_OK) segments_.push_back(std::move(segment));
   }
 

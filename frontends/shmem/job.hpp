@@ -72,6 +72,8 @@ class Job {
   uint32_t number_nodes(std::span<const NodeRecord> records);
   bool find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores);
   bool attach(const Opening& opening, const std::string& cores);
+  // Where this process sees the others' parts: heaps on its own node, if the native library shares them.
+  std::vector<std::byte*> mapped_parts(size_t which, const Range& own) const;
   bool open_windows(const Opening& opening, std::span<const Attachment> all);
   void close();
   void turn_off(mpi::LogLevel level, const std::string& reason);

@@ -7,7 +7,7 @@
 
 namespace offpath::shmem {
 
-inline constexpr size_t kSegments = 2;  // heap; global and static data
+inline constexpr size_t kHeap = 0, kData = 1, kSegments = 2;
 inline constexpr const char* kNoHeap =
     "the symmetric heap has no room for the start-up (a few KiB per PE). Raise SHMEM_SYMMETRIC_HEAP_SIZE";
 
