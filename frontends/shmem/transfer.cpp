@@ -33,8 +33,8 @@ uint64_t symmetric_extent(const Elements& elements) {
 
 // The segment that serves a call, or null for a native one.
 Segment* serving(Family family, const void* symmetric, uint64_t extent, int pe) {
-  if (!job.serves()) return nullptr;
-  Segment* const segment = extent == 0 || pe < 0 || pe >= job.pe_count() ? nullptr : job.find(symmetric, extent);
+  if (extent == 0 || !job.serves()) return nullptr;
+  Segment* const segment = pe < 0 || pe >= job.pe_count() ? nullptr : job.find(symmetric, extent);
   if (segment == nullptr) count(counters_of(family).native_count);
   return segment;
 }

@@ -59,8 +59,9 @@ def offloaded(s, name, *arguments, ranks=2, **changes):
     os.remove(stats)
     check(len(lines) == ranks, f"{len(lines)} of {ranks} PEs reported")
     for line in lines:
-        check(line["enabled"] and line["offloaded_count"] > 0 and line["native_count"] == 0, f"not offloaded: {line}")
+        check(line["enabled"] and line["native_count"] == 0, f"not offloaded: {line}")
         check(line["failed_count"] == 0 and line["completed_count"] >= line["offloaded_count"], f"not done: {line}")
+    check(sum(line["offloaded_count"] for line in lines) > 0, f"nothing was offloaded: {lines}")
     return run
 
 
@@ -164,7 +165,7 @@ def stays_native(s, ranks=2, word=None, **changes):
 
 def stats_file(s):
     stats = f"{s.folder}/stats.json"
-    run = s.offloaded("random", "1", "5", ranks=2, OFFPATH_STATS_FILE=stats)
+    run = s.offloaded("random", "1", "30", ranks=2, OFFPATH_STATS_FILE=stats)
     check(run.status == 0, str(run))
     lines = sorted(statistics(stats), key=lambda line: line["rank"])
     check([line["rank"] for line in lines] == [0, 1], f"{lines}")
