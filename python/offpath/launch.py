@@ -16,7 +16,7 @@ def available_cores() -> list[int]:
 def native_environment(mpi: str, crowded: bool) -> dict[str, str]:
     """Settings of the MPI itself that every comparison has on both sides."""
     chosen = {}
-    if mpi == mpis.OPENMPI:
+    if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
         if os.geteuid() == 0:
             chosen |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if crowded:
@@ -70,7 +70,7 @@ def local_mpirun(
         program = list(argv)
         program = pinned(argv, cores) if pin else list(argv)
         command = [mpis.launcher(mpi), "-np", str(np)]
-        if mpi == mpis.OPENMPI:
+        if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
             command += ["--oversubscribe", "--bind-to", "none"]
         command, _ = injection.with_variables([*command, *program], chosen)
         result = processes.run(command, os.environ | native_environment(mpi, crowded), capture=capture, timeout=timeout)

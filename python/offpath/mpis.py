@@ -12,10 +12,11 @@ from offpath.errors import UserError
 
 OPENMPI = "openmpi"
 MPICH = "mpich"
+OPENSHMEM = "openshmem"  # of Open MPI: its launcher takes the same options
 SLURM = "slurm"
-TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", SLURM: "Slurm"}
+TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", OPENSHMEM: "OpenSHMEM", SLURM: "Slurm"}
 
-LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun)([.\-_].+)?$")
+LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|oshrun|shmemrun)([.\-_].+)?$")
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,12 @@ def launcher_kind(program: str) -> str | None:
 @functools.cache
 def launcher(kind: str) -> str:
     """The mpirun of `kind`. Raises UserError when that MPI is not installed."""
-    if kind not in (OPENMPI, MPICH):
-        raise UserError(f"'{kind}' is not an MPI known here. Use openmpi or mpich.")
-    for name in (f"mpirun.{kind}", "mpirun", "mpiexec"):
+    if kind not in (OPENMPI, MPICH, OPENSHMEM):
+        raise UserError(f"'{kind}' is not an MPI known here. Use openmpi, mpich or openshmem.")
+    names = ("oshrun", "shmemrun") if kind == OPENSHMEM else (f"mpirun.{kind}", "mpirun", "mpiexec")
+    for name in names:
         path = shutil.which(name)
-        if path and launcher_kind(path) == kind:
+        if path and launcher_kind(path) == (OPENMPI if kind == OPENSHMEM else kind):
             return path
     raise UserError(f"{TITLES[kind]} is not installed (no mpirun of it in PATH). Run: make setup")
 
@@ -63,6 +65,8 @@ def installed() -> list[InstalledMpi]:
 def mpi_of_program(program: str) -> str | None:
     """The MPI that the executable `program` is linked with; None for a script or a program without MPI."""
     result = subprocess.run(["ldd", program], capture_output=True, text=True)
+    if re.search(r"liboshmem\.so", result.stdout):
+        return OPENSHMEM
     if re.search(r"libmpich\.so|libmpi\.so\.12\b", result.stdout):
         return MPICH
     if re.search(r"libmpi\.so", result.stdout):

@@ -34,6 +34,11 @@ class Paths:
         return self.lib / "liboffpath_mpi.so"
 
     @property
+    def shmem_library(self) -> Path:
+        """For OpenSHMEM programs; not there where Open MPI came without OpenSHMEM."""
+        return self.lib / "liboffpath_shmem.so"
+
+    @property
     def yield_library(self) -> Path:
         return self.lib / "liboffpath_yield.so"
 

@@ -13,15 +13,22 @@ SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"
 def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
     """mpirun with everything that must stand before the program; rank r runs on node r // ppn."""
     launcher = mpis.launcher(mpi)
-    return _openmpi(launcher, plan, ppn, np) if mpi == mpis.OPENMPI else _mpich(launcher, plan, ppn, np)
+    if mpi == mpis.MPICH:
+        return _mpich(launcher, plan, ppn, np)
+    command = _openmpi(launcher, plan, ppn, np)
+    # Open MPI 4.1.4 calls its memory hook of spml/ucx when that is gone: every program would crash in shmem_finalize
+    return [*command, "--mca", "memory", "^patcher"] if mpi == mpis.OPENSHMEM else command
 
 
 def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
     """What the MPI's own ranks need in a lab, offloaded or not."""
-    if mpi == mpis.MPICH:
+    variables = {}
+    if mpi in (mpis.MPICH, mpis.OPENSHMEM):
         # All "nodes" have one machine id, so UCX would use shared memory between them
-        return {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
-    return {"OMPI_MCA_mpi_yield_when_idle": "1"} if crowded else {}
+        variables |= {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
+    if mpi != mpis.MPICH and crowded:
+        variables["OMPI_MCA_mpi_yield_when_idle"] = "1"
+    return variables
 
 
 def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exchange.hpp"
+
+#include "natives.hpp"
+
+#include <cstring>
+
+namespace offpath::shmem {
+
+bool broadcast_bytes(void* record, size_t bytes) {
+  const Natives& call = native();
+  void* const shared = call.shmem_malloc(bytes);
+  if (shared == nullptr) return false;
+  memcpy(shared, record, bytes);
+  call.shmem_barrier_all();
+  call.shmem_ctx_getmem(native_context(kDefaultContext), record, shared, bytes, 0);
+  call.shmem_free(shared);
+  return true;
+}
+
+bool gather_bytes(const void* record, size_t bytes, void* all) {
+  const Natives& call = native();
+  const auto pes = static_cast<size_t>(call.shmem_n_pes());
+  // The native collective's own words, then the record, then everybody's.
+  const size_t words_bytes = SHMEM_COLLECT_SYNC_SIZE * sizeof(long);
+  auto* const shared = static_cast<std::byte*>(call.shmem_malloc(words_bytes + bytes * (pes + 1)));
+  if (shared == nullptr) return false;
+  auto* const words = reinterpret_cast<long*>(shared);
+  for (size_t i = 0; i < SHMEM_COLLECT_SYNC_SIZE; ++i) words[i] = SHMEM_SYNC_VALUE;
+  std::byte* const own = shared + words_bytes;
+  memcpy(own, record, bytes);
+  call.shmem_barrier_all();
+  call.shmem_fcollect64(own + bytes, own, bytes / 8, 0, 0, static_cast<int>(pes), words);
+  memcpy(all, own + bytes, bytes * pes);
+  call.shmem_free(shared);  // passes a barrier first: nobody's words are taken away too early
+  return true;
+}
+
+}  // namespace offpath::shmem

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This PE's part in the job: the session with its node's service, the windows over symmetric memory, and whether
+// one-sided operations are offloaded at all. That is agreed when the native library has started, alike at all PEs.
+//
+// States: before start and after stop: closed; in between: active, or off with a reason.
+// Threads: start and stop by the thread that initializes and finalizes OpenSHMEM; everything else from any thread.
+#pragma once
+
+#include "natives.hpp"
+#include "settings.hpp"
+#include "symmetric.hpp"
+
+#include <offpath/offpath.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace offpath::shmem {
+
+enum class Family { put, get, atomic };
+inline constexpr size_t kFamilies = 3;
+
+struct Counters {
+  struct PerFamily {
+    std::atomic<uint64_t> offloaded_count{0};
+    std::atomic<uint64_t> native_count{0};
+    std::atomic<uint64_t> mapped_count{0};  // done by loads and stores of this process
+  };
+  std::array<PerFamily, kFamilies> families;
+  std::atomic<uint64_t> offloaded_bytes{0};
+};
+
+class Job {
+ public:
+  // Right after the native initialization: agrees on everything, attaches, opens the windows. Collective. On any
+  // failure everything stays native.
+  void start();
+  // Right before the native finalization: completes everything at all PEs, detaches, writes the statistics. Collective.
+  void stop();
+  // The native library is about to end the process: nothing may wait for other PEs any more.
+  void abandon() { active_.store(false, std::memory_order_release); }
+
+  // Whether calls of this thread are ours to serve.
+  bool serves() const { return active_.load(std::memory_order_acquire) && !Inside::now(); }
+  // The segment that holds [address, address + bytes), or null: then the call is native.
+  Segment* find(const void* address, uint64_t bytes) {
+    for (Segment& segment : segments_) {
+      if (segment.holds(address, bytes)) return &segment;
+    }
+    return nullptr;
+  }
+  int pe_count() const { return pe_count_; }
+  bool spare_cores() const { return spare_cores_; }
+  Counters& counters() { return counters_; }
+
+  // Waits until all that was posted is in the targets' memory.
+  void quiet();
+  // An operation failed, and OpenSHMEM has no way to say so: one line, then the native library's own end of the job.
+  void fail(offpath_status_t status, const char* operation, int pe);
+
+ private:
+  struct Opening;     // what PE 0 tells everybody
+  struct NodeRecord;  // what everybody tells about its node
+  struct Attachment;  // whether and where it is attached, and its symmetric memory
+
+  void agree();
+  void fill_opening(Opening* opening) const;
+  uint32_t number_nodes(std::span<const NodeRecord> records);
+  bool find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores);
+  bool attach(const Opening& opening, const std::string& cores);
+  // Where this process sees the others' parts: heaps on its own node, if the native library shares them.
+  std::vector<std::byte*> mapped_parts(size_t which, const Range& own) const;
+  bool open_windows(const Opening& opening, std::span<const Attachment> all);
+  void close();
+  void turn_off(mpi::LogLevel level, const std::string& reason);
+  void write_statistics() const;
+
+  std::atomic<bool> active_{false};
+  mpi::Settings settings_;
+  int pe_ = 0;
+  int pe_count_ = 0;
+  int process_id_ = 0;
+  bool spare_cores_ = false;
+  std::string reason_ = "OpenSHMEM was not initialized";
+  std::vector<uint32_t> nodes_;
+  offpath_session_t* session_ = nullptr;
+  offpath_team_t* team_ = nullptr;
+  std::vector<Segment> segments_;
+  Counters counters_;
+};
+
+extern Job job;
+
+}  // namespace offpath::shmem

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The program's own OpenSHMEM library: what lies behind us in the order of symbol search.
+#pragma once
+
+#include "types.hpp"
+
+// What these declare we export; everything else of ours is hidden.
+#pragma GCC visibility push(default)
+#include <shmem.h>
+#include <shmemx.h>
+#pragma GCC visibility pop
+
+namespace offpath::shmem {
+
+// The header's context type points to a structure without a name, which C++ takes for a different one in every file.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+struct Natives {
+#define OFFPATH_SHMEM_NATIVE(name) decltype(&::name) name = nullptr;
+#include "natives.def"
+#undef OFFPATH_SHMEM_NATIVE
+  const shmem_ctx_t* default_context = nullptr;
+  bool complete = true;  // false: some function is missing, so this is a library we do not know
+};
+#pragma GCC diagnostic pop
+
+// Looked up on first use, from any thread.
+const Natives& native();
+
+// SHMEM_CTX_DEFAULT as the forms without a context hand it on.
+inline constexpr shmem_ctx_t kDefaultContext = nullptr;
+inline shmem_ctx_t native_context(shmem_ctx_t context) {
+  return context == kDefaultContext ? *native().default_context : context;
+}
+
+// While one lives, this thread's calls come from the native library itself, which calls some of its functions by their
+// public names (its locks do): they stay native, or half a lock would be offloaded.
+class Inside {
+ public:
+  Inside() { ++depth_; }
+  ~Inside() { --depth_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static bool now() { return depth_ > 0; }
+
+ private:
+  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+};
+
+}  // namespace offpath::shmem

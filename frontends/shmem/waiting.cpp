@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again: by the
+// native test, which also keeps the native library going, with short sleeps that leave a shared core to the service.
+#include "base/result.hpp"
+#include "job.hpp"
+#include "natives.hpp"
+
+#include <ctime>
+
+namespace offpath::shmem {
+namespace {
+
+constexpr int kLooksOnSpareCores = 20000;  // some ms: the service does not need this core
+constexpr int kLooksOnSharedCores = 200;
+constexpr long kNapNs = 20'000;
+
+template <class T>
+void wait_until(int (*test)(volatile T*, int, T), volatile T* address, int comparison, T value) {
+  const base::ErrnoGuard errno_guard;
+  int looks_left = job.spare_cores() ? kLooksOnSpareCores : kLooksOnSharedCores;
+  while (test(address, comparison, value) == 0) {
+    if (looks_left > 0) {
+      --looks_left;
+      continue;
+    }
+    const timespec nap{0, kNapNs};
+    nanosleep(&nap, nullptr);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+}  // namespace
+}  // namespace offpath::shmem
+
+using namespace offpath::shmem;
+
+#define WAIT_UNTIL(function, T, A, name)                                                      \
+  void function(A* address, int comparison, T value) {                                        \
+    if (!job.serves()) return native().shmem_##name##_wait_until(address, comparison, value); \
+    wait_until<T>(native().shmem_##name##_test, address, comparison, value);                  \
+  }
+// The forms of before 1.4: until it is no longer `value`.
+#define WAIT(function, T, A, name) \
+  void function(A* address, T value) { shmem_##name##_wait_until(address, SHMEM_CMP_NE, value); }
+
+extern "C" {
+
+#define OFFPATH_SHMEM_TYPE(name, T) WAIT_UNTIL(shmem_##name##_wait_until, T, volatile T, name)
+OFFPATH_SHMEM_WAIT_TYPES
+#undef OFFPATH_SHMEM_TYPE
+
+WAIT(shmem_short_wait, short, volatile short, short)
+WAIT(shmem_int_wait, int, volatile int, int)
+WAIT(shmem_long_wait, long, volatile long, long)
+WAIT(shmem_longlong_wait, long long, volatile long long, longlong)
+WAIT(shmem_wait, long, volatile long, long)
+
+// Open MPI's own, of before 1.4.
+WAIT(shmemx_int32_wait, int32_t, int32_t, int32)
+WAIT(shmemx_int64_wait, int64_t, int64_t, int64)
+WAIT_UNTIL(shmemx_int32_wait_until, int32_t, int32_t, int32)
+WAIT_UNTIL(shmemx_int64_wait_until, int64_t, int64_t, int64)
+
+}  // extern "C"

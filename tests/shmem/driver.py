@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one case of the OpenSHMEM tests: a program natively and under the preload, or under a fault.
+
+Usage: driver.py --build DIR CASE
+Exit status: 0 right, 1 wrong (the reason is printed), 77 skipped.
+"""
+
+import argparse
+import os
+import random as numbers
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpose"))
+
+from setting import SECONDS, Setting, Wrong, check, end_group, same, statistics
+
+# Open MPI 4.1.4 calls a memory hook that is gone: natively every program would crash in shmem_finalize.
+CURES = ["--mca", "memory", "^patcher"]
+
+
+class ShmemSetting(Setting):
+    """OpenSHMEM programs, started by oshrun."""
+
+    def __init__(self, build):
+        super().__init__(argparse.Namespace(build=build, mpi="openmpi", kind="real"))
+        self.library = os.path.join(build, "lib/liboffpath_shmem.so")
+
+    def program(self, name):
+        path = os.path.join(self.build, "tests/shmem", name)
+        if not os.path.exists(path):
+            print(f"{path} was not built")
+            sys.exit(77)
+        return path
+
+    def launch(self, command, ranks, changes, preload):
+        base, changes = self.environment(changes)
+        if preload:
+            changes["LD_PRELOAD"] = preload
+        arguments = ["oshrun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", *CURES,
+                     "-np", str(ranks)]
+        for name, value in changes.items():
+            arguments += ["-x", f"{name}={value}"]
+        with open(f"{self.folder}/out", "w") as out, open(f"{self.folder}/err", "w") as err:
+            return subprocess.Popen([*arguments, *command], stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=base,
+                                    start_new_session=True, cwd=self.folder)
+
+
+def offloaded(s, name, *arguments, ranks=2, **changes):
+    """Right results, and the service did it."""
+    stats = f"{s.folder}/stats.json"
+    run = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    check(run.status == 0 and "WRONG" not in run.out and not run.warnings(), str(run))
+    lines = statistics(stats)
+    os.remove(stats)
+    check(len(lines) == ranks, f"{len(lines)} of {ranks} PEs reported")
+    for line in lines:
+        check(line["enabled"] and line["native_count"] == 0, f"not offloaded: {line}")
+        check(line["failed_count"] == 0 and line["completed_count"] >= line["offloaded_count"], f"not done: {line}")
+    check(sum(line["offloaded_count"] for line in lines) > 0, f"nothing was offloaded: {lines}")
+    return run
+
+
+def compare(s, name, *arguments, ranks=2, **changes):
+    native = s.native(name, *arguments, ranks=ranks)
+    check(native.status == 0, f"the native run failed: {native}")
+    same(native, offloaded(s, name, *arguments, ranks=ranks, **changes))
+
+
+def moves(s):
+    compare(s, "moves")
+    offloaded(s, "moves", ranks=3)
+
+
+def atomics(s):
+    """Not compared: natively shmem_int_atomic_compare_swap overruns its stack (Open MPI 4.1.4)."""
+    offloaded(s, "atomics")
+    offloaded(s, "atomics", ranks=4)
+
+
+def order(s):
+    compare(s, "order")
+    offloaded(s, "order", ranks=3)
+
+
+def computing(s):
+    """Not compared: natively the others wait until the target calls OpenSHMEM."""
+    offloaded(s, "computing")
+    offloaded(s, "computing", ranks=3)
+
+
+def random(s):
+    seed = str(numbers.randrange(1 << 32))
+    print(f"seed {seed}")
+    compare(s, "random", seed)
+    offloaded(s, "random", seed, "20", ranks=4)
+
+
+def hybrid(s):
+    compare(s, "hybrid")
+
+
+def ends_well(s, way):
+    native = s.native("ends", way, ranks=2)
+    check(native.status == 0, str(native))
+    same(native, offloaded(s, "ends", way))
+
+
+def ends_badly(s, way, *words, ranks=2):
+    """The job ends, as it does natively, and nobody hangs."""
+    run = s.offloaded("ends", way, ranks=ranks)
+    check(run.status != 0, str(run))
+    check("put: ok" in run.out, str(run))
+    for word in words:
+        check(word in run.err, f"'{word}' is missing: {run}")
+    return run
+
+
+def global_exit(s):
+    check(ends_badly(s, "global_exit").status == 5, "the exit status is not the program's")
+
+
+def wrong_call(s, way):
+    """A wrong call gets the native library's own answer."""
+    native = s.native("ends", way, ranks=2)
+    run = s.offloaded("ends", way, ranks=2)
+    check(run.status == native.status and run.status != 0, f"=== native: {native}\n=== preloaded: {run}")
+    check(not run.warnings(), str(run))
+
+
+def killed(s):
+    ends_badly(s, "killed", ranks=3)
+
+
+def service_killed(s):
+    ready = f"{s.folder}/ready"
+    changes = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1", "ENDS_READY": ready}
+    process = s.launch([s.program("ends"), "service_killed"], 2, changes, s.library)
+    try:
+        limit = time.monotonic() + SECONDS  # for a hang, never reached otherwise
+        while not os.path.exists(ready):
+            check(process.poll() is None and time.monotonic() < limit, f"it did not start: {s.texts(-1)}")
+            time.sleep(0.01)
+        for pid in s.service_pids():
+            os.kill(pid, signal.SIGKILL)
+        run = s.collect(process)
+    finally:
+        end_group(process)
+    check(run.status != 0 and "offpath error:" in run.err and "failed" in run.err, str(run))
+
+
+def stays_native(s, ranks=2, word=None, **changes):
+    stats = f"{s.folder}/stats.json"
+    native = s.native("order", ranks=ranks)
+    run = s.offloaded("order", ranks=ranks, OFFPATH_STATS_FILE=stats, **changes)
+    same(native, run)
+    check(len(run.warnings()) == (0 if word is None else 1), str(run))
+    check(word is None or word in run.err, str(run))
+    check(all(not line["enabled"] and line["reason"] for line in statistics(stats)), "it was enabled")
+
+
+def stats_file(s):
+    stats = f"{s.folder}/stats.json"
+    run = s.offloaded("random", "1", "30", ranks=2, OFFPATH_STATS_FILE=stats)
+    check(run.status == 0, str(run))
+    lines = sorted(statistics(stats), key=lambda line: line["rank"])
+    check([line["rank"] for line in lines] == [0, 1], f"{lines}")
+    for line in lines:
+        check(line["size"] == 2 and line["mpi"] == "openshmem" and line["reason"] == "", f"{line}")
+        counts = {name: counts["offloaded_count"] for name, counts in line["collectives"].items()}
+        check(set(counts) == {"put", "get", "atomic"} and sum(counts.values()) == line["offloaded_count"], f"{line}")
+
+
+def symbols(s):
+    """Exported is what OpenSHMEM has and nothing else, and no put, get, atomic or wait is forgotten."""
+    def names(library):
+        text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r" [A-Z] (\w+)", text))
+
+    linked = subprocess.run(["ldd", s.program("moves")], capture_output=True, text=True, check=True).stdout
+    native = names(re.search(r"liboshmem\S* => (\S+)", linked)[1])
+    ours = names(s.library)
+    check(not ours - native, f"exports too much: {sorted(ours - native)}")
+    typed = re.compile(r"shmemx?_(ctx_)?(\w+_)?(p|g|i?put\w*|i?get\w*|add|fadd|f?inc|cswap|swap|set|fetch|wait|"
+                       r"wait_until|atomic_\w+)$")
+    forgotten = {name for name in native if typed.match(name) and "get_name" not in name and "version" not in name}
+    check(not forgotten - ours, f"forgotten: {sorted(forgotten - ours)}")
+    needed = subprocess.run(["readelf", "-d", s.library], capture_output=True, text=True, check=True).stdout
+    check("shmem.so.4" not in needed and "libmpi" not in needed and "stdc++" not in needed, needed)
+
+
+CASES = {
+    "start_pes": lambda s: ends_well(s, "start_pes"),
+    "init_thread": lambda s: ends_well(s, "threads"),
+    "no_finalize": lambda s: ends_well(s, "no_finalize"),
+    "bad_pe": lambda s: wrong_call(s, "bad_pe"),
+    "bad_address": lambda s: wrong_call(s, "bad_address"),
+    "one_process": lambda s: stays_native(s, ranks=1),
+    "policy_host": lambda s: stays_native(s, OFFPATH_POLICY="window:host"),
+    "switched_off": lambda s: stays_native(s, OFFPATH_ENABLE="0"),
+    "bad_policy": lambda s: stays_native(s, word="windw", OFFPATH_POLICY="windw:dpu"),
+    "no_service": lambda s: stays_native(s, word="could not attach", OFFPATH_SERVICE_PATH="/nonexistent/offpathd"),
+    "statistics": stats_file,
+    **{f.__name__: f for f in (moves, atomics, order, computing, random, hybrid, global_exit, killed, service_killed,
+                               symbols)},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", required=True)
+    parser.add_argument("case", choices=sorted(CASES))
+    options = parser.parse_args()
+    setting = ShmemSetting(options.build)
+    try:
+        CASES[options.case](setting)
+    except Wrong as wrong:
+        print(f"{options.case}: {wrong}")
+        return 1
+    finally:
+        setting.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
