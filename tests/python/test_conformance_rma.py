@@ -34,7 +34,7 @@ def arguments(*more: str) -> list[str]:
 
 @functools.cache
 def expected(ranks: int) -> str:
-    result = local_mpirun("mpich", ranks, [program("rma", "mpich"), *arguments()], timeout=LIMIT_S)
+    result = local_mpirun("mpich", ranks, [program("conformance_rma", "mpich"), *arguments()], timeout=LIMIT_S)
     assert result.returncode == 0, f"natively: {result.stdout[-2000:]}{result.stderr[-2000:]}"
     assert "WRONG" not in result.stdout
     return result.stdout
@@ -50,7 +50,7 @@ def test_natively_with_mpich(ranks):
 @pytest.mark.parametrize("limits", RIGHT_IN_OPENMPI, ids=lambda limits: "-".join(limits[2:]))
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_natively_with_openmpi(ranks, limits):
-    argv = [program("rma", "openmpi"), *arguments(*limits)]
+    argv = [program("conformance_rma", "openmpi"), *arguments(*limits)]
     result = local_mpirun("openmpi", ranks, argv, env=SETTINGS, timeout=LIMIT_S)
     assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
     assert "WRONG" not in result.stdout
@@ -68,7 +68,7 @@ int MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int 
     library = tmp_path / "broken.so"
     compiler = ["mpicc.mpich", "-shared", "-fPIC", "-xc", "-", "-o", library]
     subprocess.run(compiler, input=source, text=True, check=True)
-    argv = ["env", f"LD_PRELOAD={library}", program("rma", "mpich"), *arguments()]
+    argv = ["env", f"LD_PRELOAD={library}", program("conformance_rma", "mpich"), *arguments()]
     result = local_mpirun("mpich", 2, argv, timeout=LIMIT_S)
     assert result.returncode == 1 and "WRONG" in result.stdout and f"--seed {SEED}" in result.stderr
 
@@ -87,7 +87,7 @@ def place(request):
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_offloaded(place, mpi):
-    argv = [program("rma", mpi), *arguments()]
+    argv = [program("conformance_rma", mpi), *arguments()]
     result = place.run(mpi, argv, SETTINGS | EVERYTHING)
     how = f"{mpi}, {place.ranks} ranks, {' '.join(argv)}"
     assert_same_lines(expected(place.ranks), result.stdout, how)
