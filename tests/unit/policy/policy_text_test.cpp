@@ -17,7 +17,7 @@ size_t count_of(const char* text) {
 }
 
 TEST(PolicyText, StarIsEveryCollectiveTheRowMakesSenseFor) {
-  EXPECT_EQ(count_of("*:dpu"), 22u);
+  EXPECT_EQ(count_of("*:dpu"), 23u);
   EXPECT_EQ(count_of("*:1K-2K:dpu"), 13u);        // those with a size
   EXPECT_EQ(count_of("*:dpu=ring"), 3u);          // allgather, allgatherv, allreduce
   EXPECT_EQ(count_of("*:1K-2K:dpu=direct"), 5u);  // both
@@ -48,6 +48,7 @@ TEST(PolicyText, BadTextChangesNothingAndNamesTheRow) {
       {"ialltoall:1-2X:dpu", "no number"},
       {"ialltoall:-1-5:dpu", "no number"},
       {"ialltoallv:0-1M:dpu", "no common size"},
+      {"window:dpu=direct", "does not know"},
       {"ineighbor_allgather:0-1M:dpu", "no common size"},
       {"ialltoall:gpu", "neither a range"},
       {"ialltoall:nodes=x:dpu", "number of nodes"},
