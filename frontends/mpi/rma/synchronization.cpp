@@ -15,9 +15,11 @@ constexpr int kFenceAsserts = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRE
 constexpr int kFenceOfNothing = MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 // The classes that this library has for them.
 #ifdef OPEN_MPI
+constexpr int kNoAssert = MPI_ERR_ASSERT;
 constexpr int kNoLockType = MPI_ERR_LOCKTYPE;
 constexpr int kLockedTwice = MPI_ERR_RMA_CONFLICT;
 #else
+constexpr int kNoAssert = MPI_ERR_ARG;
 constexpr int kNoLockType = MPI_ERR_ARG;
 constexpr int kLockedTwice = MPI_ERR_RMA_SYNC;
 #endif
@@ -48,7 +50,7 @@ std::vector<int> everybody(const Window& window) {
 }
 
 int fence(Window& window, int assertion) {
-  if ((assertion & ~kFenceAsserts) != 0) return MPI_ERR_ASSERT;
+  if ((assertion & ~kFenceAsserts) != 0) return kNoAssert;
   if (!window.epochs().fence((assertion & MPI_MODE_NOSUCCEED) == 0)) return MPI_ERR_RMA_SYNC;
   const int code = window.flush();
   if ((assertion & kFenceOfNothing) != kFenceOfNothing) window.handshake().barrier();
@@ -57,7 +59,7 @@ int fence(Window& window, int assertion) {
 
 int post(Window& window, MPI_Group group, int assertion) {
   std::vector<int> origins;
-  if ((assertion & ~kPostAsserts) != 0) return MPI_ERR_ASSERT;
+  if ((assertion & ~kPostAsserts) != 0) return kNoAssert;
   if (!members_of(group, window, &origins)) return MPI_ERR_GROUP;
   if (!window.epochs().post()) return MPI_ERR_RMA_SYNC;
   window.handshake().post(origins, (assertion & MPI_MODE_NOCHECK) == 0);
@@ -66,7 +68,7 @@ int post(Window& window, MPI_Group group, int assertion) {
 
 int begin_access(Window& window, MPI_Group group, int assertion) {
   std::vector<int> targets;
-  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return MPI_ERR_ASSERT;
+  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return kNoAssert;
   if (!members_of(group, window, &targets)) return MPI_ERR_GROUP;
   if (!window.epochs().start(targets)) return MPI_ERR_RMA_SYNC;
   if ((assertion & MPI_MODE_NOCHECK) == 0) window.handshake().start(targets);
@@ -101,7 +103,7 @@ int lock(Window& window, int type, int rank, int assertion) {
   if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE) return kNoLockType;
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(rank, window)) return MPI_ERR_RANK;
-  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return MPI_ERR_ASSERT;
+  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return kNoAssert;
   const bool asks = (assertion & MPI_MODE_NOCHECK) == 0;
   if (!window.epochs().lock(rank, asks)) return window.epochs().may_flush(rank) ? kLockedTwice : MPI_ERR_RMA_SYNC;
   if (!asks) return MPI_SUCCESS;
@@ -122,7 +124,7 @@ int unlock(Window& window, int rank) {
 }
 
 int lock_all(Window& window, int assertion) {
-  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return MPI_ERR_ASSERT;
+  if ((assertion & ~MPI_MODE_NOCHECK) != 0) return kNoAssert;
   const bool asks = (assertion & MPI_MODE_NOCHECK) == 0;
   if (!window.epochs().lock_all(asks)) return MPI_ERR_RMA_SYNC;
   if (!asks) return MPI_SUCCESS;

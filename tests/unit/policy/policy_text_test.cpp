@@ -17,9 +17,9 @@ size_t count_of(const char* text) {
 }
 
 TEST(PolicyText, StarIsEveryCollectiveTheRowMakesSenseFor) {
-  EXPECT_EQ(count_of("*:dpu"), 22u);
-  EXPECT_EQ(count_of("*:1K-2K:dpu"), 22u);
-  EXPECT_EQ(count_of("*:dpu=ring"), 3u);  // allgather, allgatherv, allreduce
+  EXPECT_EQ(count_of("*:dpu"), 23u);
+  EXPECT_EQ(count_of("*:1K-2K:dpu"), 22u);  // those with a size
+  EXPECT_EQ(count_of("*:dpu=ring"), 3u);    // allgather, allgatherv, allreduce
   EXPECT_EQ(count_of("*:1K-2K:dpu=direct"), 14u);
 }
 
@@ -47,6 +47,8 @@ TEST(PolicyText, BadTextChangesNothingAndNamesTheRow) {
       {"ialltoall:x-1M:dpu", "no number"},
       {"ialltoall:1-2X:dpu", "no number"},
       {"ialltoall:-1-5:dpu", "no number"},
+      {"window:0-1M:dpu", "no size"},
+      {"window:dpu=direct", "does not know"},
       {"ialltoall:gpu", "neither a range"},
       {"ialltoall:nodes=x:dpu", "number of nodes"},
       {"ialltoall:99999999999999999999-inf:dpu", "no number"},
