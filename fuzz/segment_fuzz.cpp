@@ -56,6 +56,18 @@ void check(const CollectiveArguments& arguments) {
   }
 }
 
+void check(const RemoteArguments& arguments) {
+  const RemoteRecord& head = arguments.head;
+  FUZZ_REQUIRE(arguments.layouts.size() == head.layouts_count && arguments.ranges.size() == head.ranges_count);
+  FUZZ_REQUIRE(arguments.data.size() == head.inline_bytes && head.inline_bytes <= OFFPATH_REMOTE_INLINE_BYTES);
+  size_t ranges = 0;
+  for (const LayoutRecord& layout : arguments.layouts) ranges += layout.ranges_count;
+  FUZZ_REQUIRE(arguments.ranges.size() == ranges);
+  for (const uint32_t layout : {head.target_layout, head.send.layout, head.result.layout}) {
+    FUZZ_REQUIRE(layout <= arguments.layouts.size());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
@@ -83,12 +95,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       }
       const auto arguments = view->collective_arguments(slot);
       if (arguments.ok()) check(arguments.value());
+      const auto remote = view->remote_arguments(slot);
+      if (remote.ok()) check(remote.value());
       view->finish(*index, OFFPATH_OK);
     }
     for (const uint64_t offset : {last, last & 0x3FFFFFF, kSegmentBytes - (last & 127)}) {
       if (const uint8_t* got = view->bytes_at(offset, last >> 32)) FUZZ_REQUIRE(inside(got, last >> 32, view.value()));
       if (const TeamRecord* got = view->team_record(offset)) {
         FUZZ_REQUIRE(inside(reinterpret_cast<const uint8_t*>(got), sizeof(TeamRecord), view.value()));
+      }
+      if (const WindowRecord* got = view->window_record(offset)) {
+        FUZZ_REQUIRE(inside(reinterpret_cast<const uint8_t*>(got), sizeof(WindowRecord), view.value()));
       }
       [[maybe_unused]] const auto team = view->team_arguments(offset);
     }
@@ -111,14 +128,18 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
     return out;
   };
   constexpr uint32_t kSlot = 0x20000000, kArena = 0x30000000, kRing = 0x10000000;
-  std::vector<Word> collective{{64, 1}, {kRing, 0}, {kSlot, 0x300000001}, {kSlot + 32, kArenaOffset + 1024}};
-  const std::vector<uint8_t> record = testing::encode_collective(testing::some_collective());
-  for (uint32_t i = 0; i < record.size(); i += 8) {
-    collective.push_back({kArena + 1024 + i, 0});
-    memcpy(&collective.back().value, &record[i], 8);
-  }
+  const auto operation = [&](uint64_t kind, std::vector<uint8_t> record) {
+    std::vector<Word> words{{64, 1}, {kRing, 0}, {kSlot, kind << 32 | 1}, {kSlot + 32, kArenaOffset + 1024}};
+    record.resize((record.size() + 7) / 8 * 8);
+    for (uint32_t i = 0; i < record.size(); i += 8) {
+      words.push_back({kArena + 1024 + i, 0});
+      memcpy(&words.back().value, &record[i], 8);
+    }
+    return pack(words);
+  };
   return {
-      pack(collective),
+      operation(3, testing::encode_collective(testing::some_collective())),
+      operation(8, testing::encode_remote(testing::some_remote())),
       pack({{64, 1},
             {kRing, 0},
             {kSlot + 16, kArenaOffset},

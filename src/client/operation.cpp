@@ -10,6 +10,10 @@ using layout::OpKind;
 using layout::Slot;
 using layout::SlotState;
 
+namespace {
+constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
+}
+
 void offpath_op::copy_own_blocks() {
   for (const auto& copy : own_copies) memcpy(copy.target, copy.source, copy.bytes);
   own_copies.clear();
@@ -118,7 +122,8 @@ void offpath_session::reap_orphans() {
 
 void offpath_session::reap_unclaimed() {
   while (!unclaimed.empty() && settle(*unclaimed.front()) != OFFPATH_IN_PROGRESS) {
-    if (spare.size() < layout::kSlotCount) spare.push_back(std::move(unclaimed.front()));
+    const bool modest = spare.size() < layout::kSlotCount && unclaimed.front()->record.capacity() <= kSpareBytes;
+    if (modest) spare.push_back(std::move(unclaimed.front()));
     unclaimed.pop_front();
   }
 }

@@ -103,8 +103,8 @@ void advance(offpath_session& session) {
 
 offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
   const auto is_complete = [&] { return window.completed() >= issued; };
+  if (!window.session->mine()) return OFFPATH_ERR_STATE;
   if (!is_complete()) {
-    if (!window.session->mine()) return OFFPATH_ERR_STATE;
     ErrnoGuard guard;
     if (++window.test_count % 1024 == 0) window.session->check_alive();
     advance(*window.session);

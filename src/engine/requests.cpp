@@ -81,11 +81,13 @@ void Engine::State::send_requests(Team& team, uint32_t target) {
 void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr || message.to >= team->requests.size() || team->requests[message.to] == nullptr) return;
-  auto& posted = team->requests[message.to]->posted;
-  const auto found = posted.find(request_number(message.sequence));
-  if (found == posted.end()) return;
+  RequestPeer& peer = *team->requests[message.to];
+  const uint64_t number = request_number(message.sequence);
+  const auto found = peer.posted.find(number);
+  const bool asked = found != peer.posted.end() && (peer.unsent.empty() || number < peer.unsent.front().first);
+  if (!asked) return;
   const PostedRequest request = found->second;
-  posted.erase(found);
+  peer.posted.erase(found);
   send_requests(*team, message.to);
   const auto code = static_cast<offpath_status_t>(message.status);
   const Status status = code == OFFPATH_OK ? place_reply(*team, request, payload)

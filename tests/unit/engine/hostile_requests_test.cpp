@@ -130,6 +130,24 @@ TEST_F(HostileRequests, AnswersThatAreNoneAreIgnored) {
   EXPECT_EQ(target, before);
 }
 
+TEST_F(HostileRequests, AnswersToWhatIsNotSentYetAreIgnored) {
+  const uint64_t limit = 4096;
+  for (uint64_t i = 0; i < limit + 100; ++i) ask(i, false);
+  EXPECT_EQ(heard_of(Kind::request), limit);
+  for (uint64_t number = limit; number < limit + 100; ++number) say(reply(number), 10);
+  settle();
+  EXPECT_TRUE(outcome.empty());
+  for (uint64_t number = 0; number < 60; ++number) say(reply(number), 10);
+  settle();
+  EXPECT_EQ(outcome.size(), 60U);
+  EXPECT_EQ(heard_of(Kind::request), limit + 60);
+  for (uint64_t number = 60; number < limit; ++number) say(reply(number), 10);
+  settle();
+  for (uint64_t number = limit; number < limit + 100; ++number) say(reply(number), 10);
+  settle();
+  EXPECT_EQ(outcome.size(), limit + 100);
+}
+
 TEST_F(HostileRequests, AFailedAnswerEndsTheGraphForGood) {
   ask(1, true);
   const Message pull = pull_for(kAnswer);
