@@ -23,7 +23,9 @@ Job job;
 
 namespace {
 
-constexpr const char* segment_name(size_t which) { return which == kHeap ? "symmetric heap" : "global and static data"; }
+constexpr const char* segment_name(size_t which) {
+  return which == kHeap ? "symmetric heap" : "global and static data";
+}
 
 void copy_text(char* out, size_t capacity, const std::string& text) {
   const size_t length = std::min(text.size(), capacity - 1);

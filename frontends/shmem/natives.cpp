@@ -18,7 +18,7 @@ void* find(void* where, const char* name) {
 
 Natives load() {
   Natives natives;
-#define OFFPATH_SHMEM_NATIVE(name)                                      \
+#define OFFPATH_SHMEM_NATIVE(name)                                                 \
   natives.name = reinterpret_cast<decltype(natives.name)>(find(RTLD_NEXT, #name)); \
   natives.complete = natives.complete && natives.name != nullptr;
 #include "natives.def"

@@ -6,8 +6,6 @@
 namespace offpath::shmem {
 namespace {
 
-// Contexts share the windows: a quiet of one completes all, which is more than it must.
-
 void put_elements(shmem_ctx_t ctx, void* target, const void* source, size_t count, size_t bytes, int pe) {
   if (put(target, source, {count, bytes}, pe, Until::reusable)) return;
   native().shmem_ctx_putmem(native_context(ctx), target, source, count * bytes, pe);

@@ -23,17 +23,17 @@ class OffloadOptions:
     log: str | None = None
 
 
-def variables(options: OffloadOptions, where: Paths, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def variables(
+    options: OffloadOptions, where: Paths, environ: Mapping[str, str] = os.environ, *, openshmem: bool = False
+) -> dict[str, str]:
     """LD_PRELOAD and the OFFPATH_* variables of one run, those already in `environ` included."""
     if not options.enabled:
         return {"OFFPATH_ENABLE": "0"}
-    libraries = [str(where.require_preload_library())]
-    if where.shmem_library.exists():
-        libraries.append(str(where.shmem_library))
+    library = str(where.require_shmem_library() if openshmem else where.require_preload_library())
     chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
     for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
         chosen.pop(name, None)
-    chosen["LD_PRELOAD"] = preload(libraries, environ)
+    chosen["LD_PRELOAD"] = preload([library], environ)
     if where.service.exists():
         chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))
     policy = chosen.get("OFFPATH_POLICY") if options.policy is None else options.policy

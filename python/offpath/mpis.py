@@ -37,6 +37,10 @@ def launcher_kind(program: str) -> str | None:
     return _kind_of_banner(_version_banner(program))
 
 
+def starts_openshmem(program: str) -> bool:
+    return Path(program).name in ("oshrun", "shmemrun")
+
+
 @functools.cache
 def launcher(kind: str) -> str:
     """The mpirun of `kind`. Raises UserError when that MPI is not installed."""

@@ -35,7 +35,7 @@ class Paths:
 
     @property
     def shmem_library(self) -> Path:
-        """For OpenSHMEM programs; not there where Open MPI came without OpenSHMEM."""
+        """For programs that oshrun starts; not built where Open MPI came without OpenSHMEM."""
         return self.lib / "liboffpath_shmem.so"
 
     @property
@@ -55,6 +55,9 @@ class Paths:
 
     def require_preload_library(self) -> Path:
         return _built(self.preload_library)
+
+    def require_shmem_library(self) -> Path:
+        return _built(self.shmem_library)
 
     def require_yield_library(self) -> Path:
         return _built(self.yield_library)

@@ -71,7 +71,8 @@ def run(
             not off, policy, policy_file, _checked_blocking(blocking), cores, share, workers, read_from,
             _checked_level(log),
         )  # fmt: skip
-        argv, extra = injection.with_variables(command, injection.variables(options, paths()))
+        chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
+        argv, extra = injection.with_variables(command, chosen)
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))

@@ -178,8 +178,8 @@ def stats_file(s):
 def symbols(s):
     """Exported is what OpenSHMEM has and nothing else, and no put, get, atomic or wait is forgotten."""
     def names(library):
-        text = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-        return set(re.findall(r" [A-Z] (\w+)", text))
+        listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+        return set(re.findall(r" [A-Z] (\w+)", listing.stdout))
 
     linked = subprocess.run(["ldd", s.program("moves")], capture_output=True, text=True, check=True).stdout
     native = names(re.search(r"liboshmem\S* => (\S+)", linked)[1])

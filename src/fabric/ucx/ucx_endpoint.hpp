@@ -42,6 +42,9 @@ class UcxFabric : public Fabric {
     uint64_t context;
     bool report;
     bool is_send;
+    Peer peer;
+    Bytes payload;
+    size_t header_bytes;
     uint8_t header[kMaxHeaderBytes];
   };
 
@@ -53,6 +56,8 @@ class UcxFabric : public Fabric {
 
   Transfer* take_transfer(uint64_t context, bool report, bool is_send);
   void end_transfer(Transfer* transfer, bool success);
+  void start_send(Transfer* transfer);
+  bool progress_worker();
 
   ucp_worker_h worker_;
   int event_fd_ = -1;
@@ -67,6 +72,8 @@ class UcxFabric : public Fabric {
   };
   std::vector<Outcome> outcomes_;  // reported from progress(), never from inside send()
   std::vector<Peer> lost_;
+  bool inside_worker_ = false;
+  std::vector<Transfer*> held_back_;  // sends asked for from inside ucp_worker_progress()
   size_t under_way_ = 0;
 };
 

@@ -118,17 +118,39 @@ void UcxFabric::end_transfer(Transfer* transfer, bool success) {
 
 void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context) {
   Transfer* transfer = take_transfer(context, !payload.empty(), true);
-  Connection& connection = *connections_[peer];
-  if (connection.lost) return end_transfer(transfer, false);
+  transfer->peer = peer;
+  transfer->payload = payload;
+  transfer->header_bytes = header.size();
   memcpy(transfer->header, header.data(), header.size());
+  if (inside_worker_) {
+    held_back_.push_back(transfer);
+  } else {
+    start_send(transfer);
+  }
+}
+
+void UcxFabric::start_send(Transfer* transfer) {
+  const Connection& connection = *connections_[transfer->peer];
+  if (connection.lost) return end_transfer(transfer, false);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = on_send_done;
   param.user_data = transfer;
-  void* request = ucp_am_send_nbx(connection.endpoint, kMessageId, transfer->header, header.size(), payload.data(),
-                                  payload.size(), &param);
+  void* request = ucp_am_send_nbx(connection.endpoint, kMessageId, transfer->header, transfer->header_bytes,
+                                  transfer->payload.data(), transfer->payload.size(), &param);
   if (request == nullptr) return end_transfer(transfer, true);
   if (UCS_PTR_IS_ERR(request)) end_transfer(transfer, false);
+}
+
+// UCX 1.13 frees the buffer that it delivers from when a send from inside that delivery finds the connection broken,
+// and dies of it: such sends wait until it has delivered.
+bool UcxFabric::progress_worker() {
+  inside_worker_ = true;
+  const bool busy = ucp_worker_progress(worker_) != 0;
+  inside_worker_ = false;
+  for (Transfer* transfer : held_back_) start_send(transfer);
+  held_back_.clear();
+  return busy;
 }
 
 void UcxFabric::on_send_done(void* request, ucs_status_t status, void* user) {
@@ -176,7 +198,7 @@ void UcxFabric::on_endpoint_error(void* user, ucp_ep_h, ucs_status_t) {
 }
 
 bool UcxFabric::progress() {
-  bool busy = ucp_worker_progress(worker_) != 0;
+  bool busy = progress_worker();
   while (!outcomes_.empty() || !lost_.empty()) {
     busy = true;
     for (const Outcome& outcome : std::exchange(outcomes_, {})) {
@@ -201,7 +223,7 @@ void UcxFabric::flush(int timeout_ms) {
   void* request = ucp_worker_flush_nbx(worker_, &param);
   while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS &&
          std::chrono::steady_clock::now() < end) {
-    ucp_worker_progress(worker_);
+    progress_worker();
   }
   if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
 }

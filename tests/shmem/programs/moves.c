@@ -40,79 +40,129 @@ typedef struct {
 static shmem_ctx_t context;
 
 /* Forms: 0 plain, 1 with a context, 2 nonblocking, 3 nonblocking with a context, 4 single elements, 5 with context. */
-#define MOVES(name, T, suffix, SINGLE_PUT, SINGLE_GET)                                                               \
-  static void put_##name(void* to, const void* from, size_t count, int pe, int form) {                               \
-    switch (form) {                                                                                                  \
-      case 0: shmem_##name##put##suffix(to, from, count, pe); break;                                                 \
-      case 1: shmem_ctx_##name##put##suffix(context, to, from, count, pe); break;                                    \
-      case 2: shmem_##name##put##suffix##_nbi(to, from, count, pe); shmem_quiet(); break;                            \
-      case 3: shmem_ctx_##name##put##suffix##_nbi(context, to, from, count, pe); shmem_ctx_quiet(context); break;    \
-      default: SINGLE_PUT                                                                                            \
-    }                                                                                                                \
-  }                                                                                                                  \
-  static void get_##name(void* to, const void* from, size_t count, int pe, int form) {                               \
-    switch (form) {                                                                                                  \
-      case 0: shmem_##name##get##suffix(to, from, count, pe); break;                                                 \
-      case 1: shmem_ctx_##name##get##suffix(context, to, from, count, pe); break;                                    \
-      case 2: shmem_##name##get##suffix##_nbi(to, from, count, pe); shmem_quiet(); break;                            \
-      case 3: shmem_ctx_##name##get##suffix##_nbi(context, to, from, count, pe); shmem_ctx_quiet(context); break;    \
-      default: SINGLE_GET                                                                                            \
-    }                                                                                                                \
+#define MOVES(name, T, suffix, SINGLE_PUT, SINGLE_GET)                                 \
+  static void put_##name(void* to, const void* from, size_t count, int pe, int form) { \
+    switch (form) {                                                                    \
+      case 0:                                                                          \
+        shmem_##name##put##suffix(to, from, count, pe);                                \
+        break;                                                                         \
+      case 1:                                                                          \
+        shmem_ctx_##name##put##suffix(context, to, from, count, pe);                   \
+        break;                                                                         \
+      case 2:                                                                          \
+        shmem_##name##put##suffix##_nbi(to, from, count, pe);                          \
+        shmem_quiet();                                                                 \
+        break;                                                                         \
+      case 3:                                                                          \
+        shmem_ctx_##name##put##suffix##_nbi(context, to, from, count, pe);             \
+        shmem_ctx_quiet(context);                                                      \
+        break;                                                                         \
+      default:                                                                         \
+        SINGLE_PUT                                                                     \
+    }                                                                                  \
+  }                                                                                    \
+  static void get_##name(void* to, const void* from, size_t count, int pe, int form) { \
+    switch (form) {                                                                    \
+      case 0:                                                                          \
+        shmem_##name##get##suffix(to, from, count, pe);                                \
+        break;                                                                         \
+      case 1:                                                                          \
+        shmem_ctx_##name##get##suffix(context, to, from, count, pe);                   \
+        break;                                                                         \
+      case 2:                                                                          \
+        shmem_##name##get##suffix##_nbi(to, from, count, pe);                          \
+        shmem_quiet();                                                                 \
+        break;                                                                         \
+      case 3:                                                                          \
+        shmem_ctx_##name##get##suffix##_nbi(context, to, from, count, pe);             \
+        shmem_ctx_quiet(context);                                                      \
+        break;                                                                         \
+      default:                                                                         \
+        SINGLE_GET                                                                     \
+    }                                                                                  \
   }
-#define STRIDED(name, suffix)                                                                                        \
-  static void iput_##name##suffix(void* to, const void* from, ptrdiff_t ts, ptrdiff_t fs, size_t n, int pe, int form) { \
-    if (form == 0) shmem_##name##iput##suffix(to, from, ts, fs, n, pe);                                              \
-    else shmem_ctx_##name##iput##suffix(context, to, from, ts, fs, n, pe);                                           \
-  }                                                                                                                  \
-  static void iget_##name##suffix(void* to, const void* from, ptrdiff_t ts, ptrdiff_t fs, size_t n, int pe, int form) { \
-    if (form == 0) shmem_##name##iget##suffix(to, from, ts, fs, n, pe);                                              \
-    else shmem_ctx_##name##iget##suffix(context, to, from, ts, fs, n, pe);                                           \
+#define STRIDED(name, suffix)                                                                               \
+  static void iput_##name##suffix(void* to, const void* from, ptrdiff_t ts, ptrdiff_t fs, size_t n, int pe, \
+                                  int form) {                                                               \
+    if (form == 0)                                                                                          \
+      shmem_##name##iput##suffix(to, from, ts, fs, n, pe);                                                  \
+    else                                                                                                    \
+      shmem_ctx_##name##iput##suffix(context, to, from, ts, fs, n, pe);                                     \
+  }                                                                                                         \
+  static void iget_##name##suffix(void* to, const void* from, ptrdiff_t ts, ptrdiff_t fs, size_t n, int pe, \
+                                  int form) {                                                               \
+    if (form == 0)                                                                                          \
+      shmem_##name##iget##suffix(to, from, ts, fs, n, pe);                                                  \
+    else                                                                                                    \
+      shmem_ctx_##name##iget##suffix(context, to, from, ts, fs, n, pe);                                     \
   }
 
-#define TYPED(name, T)                                                                                               \
-  MOVES(name##_, T, ,                                                                                                \
-        for (size_t i = 0; i < count; ++i) {                                                                         \
-          if (form == 4) shmem_##name##_p((T*)to + i, ((const T*)from)[i], pe);                                      \
-          else shmem_ctx_##name##_p(context, (T*)to + i, ((const T*)from)[i], pe);                                   \
-        },                                                                                                           \
-        for (size_t i = 0; i < count; ++i)                                                                           \
-          ((T*)to)[i] = form == 4 ? shmem_##name##_g((const T*)from + i, pe)                                         \
-                                  : shmem_ctx_##name##_g(context, (const T*)from + i, pe);)                          \
+#define TYPED(name, T)                                                                                              \
+  MOVES(                                                                                                            \
+      name##_, T, ,                                                                                                 \
+      for (size_t i = 0; i < count; ++i) {                                                                          \
+        if (form == 4)                                                                                              \
+          shmem_##name##_p((T*)to + i, ((const T*)from)[i], pe);                                                    \
+        else                                                                                                        \
+          shmem_ctx_##name##_p(context, (T*)to + i, ((const T*)from)[i], pe);                                       \
+      },                                                                                                            \
+      for (size_t i = 0; i < count; ++i)((T*)to)[i] = form == 4                                                     \
+                                                          ? shmem_##name##_g((const T*)from + i, pe)                \
+                                                          : shmem_ctx_##name##_g(context, (const T*)from + i, pe);) \
   STRIDED(name##_, )
-#define SIZED(bits, bytes)                                                                                           \
-  static void put_sized##bits(void* to, const void* from, size_t count, int pe, int form) {                          \
-    switch (form) {                                                                                                  \
-      case 1: shmem_ctx_put##bits(context, to, from, count, pe); break;                                              \
-      case 2: shmem_put##bits##_nbi(to, from, count, pe); shmem_quiet(); break;                                      \
-      case 3: shmem_ctx_put##bits##_nbi(context, to, from, count, pe); shmem_ctx_quiet(context); break;              \
-      default: shmem_put##bits(to, from, count, pe);                                                                 \
-    }                                                                                                                \
-  }                                                                                                                  \
-  static void get_sized##bits(void* to, const void* from, size_t count, int pe, int form) {                          \
-    switch (form) {                                                                                                  \
-      case 1: shmem_ctx_get##bits(context, to, from, count, pe); break;                                              \
-      case 2: shmem_get##bits##_nbi(to, from, count, pe); shmem_quiet(); break;                                      \
-      case 3: shmem_ctx_get##bits##_nbi(context, to, from, count, pe); shmem_ctx_quiet(context); break;              \
-      default: shmem_get##bits(to, from, count, pe);                                                                 \
-    }                                                                                                                \
+#define SIZED(bits, bytes)                                                                  \
+  static void put_sized##bits(void* to, const void* from, size_t count, int pe, int form) { \
+    switch (form) {                                                                         \
+      case 1:                                                                               \
+        shmem_ctx_put##bits(context, to, from, count, pe);                                  \
+        break;                                                                              \
+      case 2:                                                                               \
+        shmem_put##bits##_nbi(to, from, count, pe);                                         \
+        shmem_quiet();                                                                      \
+        break;                                                                              \
+      case 3:                                                                               \
+        shmem_ctx_put##bits##_nbi(context, to, from, count, pe);                            \
+        shmem_ctx_quiet(context);                                                           \
+        break;                                                                              \
+      default:                                                                              \
+        shmem_put##bits(to, from, count, pe);                                               \
+    }                                                                                       \
+  }                                                                                         \
+  static void get_sized##bits(void* to, const void* from, size_t count, int pe, int form) { \
+    switch (form) {                                                                         \
+      case 1:                                                                               \
+        shmem_ctx_get##bits(context, to, from, count, pe);                                  \
+        break;                                                                              \
+      case 2:                                                                               \
+        shmem_get##bits##_nbi(to, from, count, pe);                                         \
+        shmem_quiet();                                                                      \
+        break;                                                                              \
+      case 3:                                                                               \
+        shmem_ctx_get##bits##_nbi(context, to, from, count, pe);                            \
+        shmem_ctx_quiet(context);                                                           \
+        break;                                                                              \
+      default:                                                                              \
+        shmem_get##bits(to, from, count, pe);                                               \
+    }                                                                                       \
   }
-#define TYPES(X)                                                                                                     \
-  X(char, char) X(short, short) X(int, int) X(long, long) X(longlong, long long) X(schar, signed char)               \
-  X(uchar, unsigned char) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long)                        \
-  X(ulonglong, unsigned long long) X(float, float) X(double, double) X(longdouble, long double) X(int8, int8_t)      \
-  X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)    \
-  X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define TYPES(X)                                                                                                 \
+  X(char, char)                                                                                                  \
+  X(short, short) X(int, int) X(long, long) X(longlong, long long) X(schar, signed char) X(uchar, unsigned char) \
+      X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long)       \
+          X(float, float) X(double, double) X(longdouble, long double) X(int8, int8_t) X(int16, int16_t)         \
+              X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)      \
+                  X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
 
 TYPES(TYPED)
-SIZED(8, 1) SIZED(16, 2) SIZED(32, 4) SIZED(64, 8) SIZED(128, 16) SIZED(mem, 1)
-STRIDED(, 8) STRIDED(, 16) STRIDED(, 32) STRIDED(, 64) STRIDED(, 128)
+SIZED(8, 1)
+SIZED(16, 2) SIZED(32, 4) SIZED(64, 8) SIZED(128, 16) SIZED(mem, 1) STRIDED(, 8) STRIDED(, 16) STRIDED(, 32)
+    STRIDED(, 64) STRIDED(, 128)
 
 #define TYPED_ROW(name, T) {#name, sizeof(T), put_##name##_, get_##name##_, iput_##name##_, iget_##name##_},
 #define SIZED_ROW(bits, bytes) {"size " #bits, bytes, put_sized##bits, get_sized##bits, iput_##bits, iget_##bits},
-static const moves_t all_moves[] = {
-    TYPES(TYPED_ROW)
-    SIZED_ROW(8, 1) SIZED_ROW(16, 2) SIZED_ROW(32, 4) SIZED_ROW(64, 8) SIZED_ROW(128, 16)
-    {"mem", 1, put_sizedmem, get_sizedmem, NULL, NULL}};
+        static const moves_t all_moves[] = {
+            TYPES(TYPED_ROW) SIZED_ROW(8, 1) SIZED_ROW(16, 2) SIZED_ROW(32, 4) SIZED_ROW(64, 8)
+                SIZED_ROW(128, 16){"mem", 1, put_sizedmem, get_sizedmem, NULL, NULL}};
 
 static int check_contiguous(const moves_t* moves, char* from, char* to, int round) {
   const int left = (me + pes - 1) % pes, right = (me + 1) % pes;
@@ -163,8 +213,7 @@ static int check_strided(const moves_t* moves, char* from, char* to, int round) 
     shmem_barrier_all();
     moves->iget(local, from, here, there, count, left, i % 2);
     fill(to, room, left, round);
-    for (size_t e = 0; e < count; ++e)
-      memcpy(expected + e * (size_t)here * size, to + e * (size_t)there * size, size);
+    for (size_t e = 0; e < count; ++e) memcpy(expected + e * (size_t)here * size, to + e * (size_t)there * size, size);
     ok &= memcmp(local, expected, room) == 0;
     shmem_barrier_all();
   }

@@ -38,35 +38,36 @@ static int data_then_flag(long* data, long* flag, int how) {
   return ok;
 }
 
-#define WAITS(name, T)                                                        \
-  static int waits_##name(void* memory) {                                     \
-    T* word = memory;                                                         \
-    const T first = (T)1, second = (T)-1; /* the largest if unsigned */       \
-    const int right = (me + 1) % pes;                                         \
-    int ok = 1;                                                               \
-    *word = 0;                                                                \
-    shmem_barrier_all();                                                      \
-    ok &= shmem_##name##_test(word, SHMEM_CMP_EQ, 0) != 0;                    \
-    ok &= shmem_##name##_test(word, SHMEM_CMP_NE, 0) == 0;                    \
-    shmem_barrier_all();                                                      \
-    shmem_putmem(word, &first, sizeof(T), right);                             \
-    shmem_##name##_wait_until(word, SHMEM_CMP_NE, 0);                         \
-    shmem_##name##_wait_until(word, SHMEM_CMP_GT, 0);                         \
-    shmem_##name##_wait_until(word, SHMEM_CMP_GE, 1);                         \
-    shmem_##name##_wait_until(word, SHMEM_CMP_LT, 2);                         \
-    ok &= *word == first;                                                     \
-    shmem_barrier_all();                                                      \
-    shmem_putmem(word, &second, sizeof(T), right);                            \
-    shmem_##name##_wait_until(word, SHMEM_CMP_EQ, second);                    \
-    shmem_##name##_wait_until(word, SHMEM_CMP_LE, second);                    \
-    ok &= *word == second;                                                    \
-    shmem_barrier_all();                                                      \
-    return ok;                                                                \
+#define WAITS(name, T)                                                  \
+  static int waits_##name(void* memory) {                               \
+    T* word = memory;                                                   \
+    const T first = (T)1, second = (T)-1; /* the largest if unsigned */ \
+    const int right = (me + 1) % pes;                                   \
+    int ok = 1;                                                         \
+    *word = 0;                                                          \
+    shmem_barrier_all();                                                \
+    ok &= shmem_##name##_test(word, SHMEM_CMP_EQ, 0) != 0;              \
+    ok &= shmem_##name##_test(word, SHMEM_CMP_NE, 0) == 0;              \
+    shmem_barrier_all();                                                \
+    shmem_putmem(word, &first, sizeof(T), right);                       \
+    shmem_##name##_wait_until(word, SHMEM_CMP_NE, 0);                   \
+    shmem_##name##_wait_until(word, SHMEM_CMP_GT, 0);                   \
+    shmem_##name##_wait_until(word, SHMEM_CMP_GE, 1);                   \
+    shmem_##name##_wait_until(word, SHMEM_CMP_LT, 2);                   \
+    ok &= *word == first;                                               \
+    shmem_barrier_all();                                                \
+    shmem_putmem(word, &second, sizeof(T), right);                      \
+    shmem_##name##_wait_until(word, SHMEM_CMP_EQ, second);              \
+    shmem_##name##_wait_until(word, SHMEM_CMP_LE, second);              \
+    ok &= *word == second;                                              \
+    shmem_barrier_all();                                                \
+    return ok;                                                          \
   }
-#define WAIT_TYPES(X)                                                                                          \
-  X(short, short) X(int, int) X(long, long) X(longlong, long long) X(ushort, unsigned short) X(uint, unsigned) \
-  X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int32, int32_t) X(int64, int64_t)                 \
-  X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define WAIT_TYPES(X)                                                                                                  \
+  X(short, short)                                                                                                      \
+  X(int, int) X(long, long) X(longlong, long long) X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) \
+      X(ulonglong, unsigned long long) X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t)     \
+          X(size, size_t) X(ptrdiff, ptrdiff_t)
 WAIT_TYPES(WAITS)
 
 static int old_waits(long* words) {
@@ -106,14 +107,20 @@ int main(void) {
     for (int i = 0; i < WORDS; ++i) mine[i] = me * 7 + round * 13 + i;
     shmem_long_put_nbi(data, mine, WORDS, right);
     switch (round % 4) {
-      case 0: shmem_barrier_all(); break;
+      case 0:
+        shmem_barrier_all();
+        break;
       case 1:
         for (int i = 0; i < SHMEM_BARRIER_SYNC_SIZE; ++i) sync_words[i] = SHMEM_SYNC_VALUE;
         shmem_sync_all();
         shmem_barrier(0, 0, pes, sync_words);
         break;
-      case 2: shmem_free(shmem_malloc(100)); break;
-      default: shmem_quiet(); shmem_sync_all();
+      case 2:
+        shmem_free(shmem_malloc(100));
+        break;
+      default:
+        shmem_quiet();
+        shmem_sync_all();
     }
     for (int i = 0; i < WORDS; ++i) ok &= data[i] == left * 7 + round * 13 + i;
     shmem_barrier_all();

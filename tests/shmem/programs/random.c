@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
     }
     shmem_barrier_all();
     const long* own = model + (size_t)me * 2 * CELLS;
-    ok &= memcmp(cells_heap, own, sizeof(cells_static)) == 0 && memcmp(cells_static, own + CELLS, sizeof(cells_static)) == 0;
+    ok &= memcmp(cells_heap, own, sizeof(cells_static)) == 0 &&
+          memcmp(cells_static, own + CELLS, sizeof(cells_static)) == 0;
     shmem_barrier_all();
   }
   report("random", ok);
