@@ -129,7 +129,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const auto collective = static_cast<Collective>(i);
     if (name != "*" && name != collective_name(collective)) continue;
     known = true;
-    const bool sizeless = collective == Collective::window && parsed.has_range;
+    const bool sizeless = !has_size(collective) && parsed.has_range;
     if (name != "*" && sizeless) {
       return bad_row(text, "has a range, but a window has no size that could be looked up in it", "Leave the range out");
     }

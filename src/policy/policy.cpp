@@ -92,7 +92,7 @@ std::string Table::print() const {
   std::string text;
   for (const Row& row : rows_) {
     text += collective_name(row.collective);
-    text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
+    if (has_size(row.collective)) text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
     if (row.min_nodes > 1) text += ":nodes=" + std::to_string(row.min_nodes);
     text += row.path == Path::dpu ? ":dpu" : ":host";
     if (row.algorithm != OFFPATH_ALGORITHM_DEFAULT) text += std::string("=") + algorithm_name(row.algorithm);
