@@ -93,4 +93,4 @@ def test_offloaded(place, mpi):
     assert_same_lines(expected(place.ranks), result.stdout, how)
     assert result.returncode == 0, f"{how}\n{result.stderr[-3000:]}"
     assert len(result.stats) == place.ranks, result.stderr[-3000:]
-    assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+    assert all(rank["windows"]["operations_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
