@@ -189,7 +189,7 @@ void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank) {
   if (record == nullptr) return;
   if (uint8_t* lost = view_.bytes_at(record->lost + rank, 1)) *lost = 1;
   record->broken.store(1, std::memory_order_release);
-  view_.wake();
+  view_.tell();
 }
 
 }  // namespace offpath::service

@@ -31,6 +31,9 @@ class ServedClient {
   // worker's, and stay.
   bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
 
+  // Wakes the client's sleeping threads if something happened for them; after each round of work.
+  void wake() { view_.wake(); }
+
   // From the engine's observer; `slot` or `context` is what was given to post() or post_request().
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);

@@ -135,7 +135,9 @@ void Worker::loop() {
 bool Worker::work() {
   bool busy = take_submissions();
   busy |= run_tasks();
-  return engine_->progress() || busy;
+  busy |= engine_->progress();
+  for (auto& [id, client] : clients_) client->wake();
+  return busy;
 }
 
 // Comes before anything that tells of a departure: teams submitted before it must exist to hear of it, and what the

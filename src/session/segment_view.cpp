@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace offpath::session {
 
@@ -148,12 +149,17 @@ void SegmentView::finish(uint32_t slot_index, offpath_status_t status, bool coun
   if (counts) header().counters.completed.fetch_add(1, std::memory_order_relaxed);
   if (counts && status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::done), std::memory_order_release);
-  wake();
+  tell();
+}
+
+void SegmentView::tell() {
+  header().events.fetch_add(1, std::memory_order_seq_cst);
+  told_ = true;
 }
 
 void SegmentView::wake() {
+  if (!std::exchange(told_, false)) return;
   SegmentHeader& head = header();
-  head.events.fetch_add(1, std::memory_order_seq_cst);
   if (head.waiters.load(std::memory_order_seq_cst) != 0) futex_wake(head.events, INT_MAX);
 }
 

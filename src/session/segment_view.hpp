@@ -61,8 +61,11 @@ class SegmentView {
   // u32[count] inside the arena, or null. The client reads them at any time.
   Atomic32* counters_at(uint64_t offset, uint64_t count) const;
 
-  // Ends the operation and wakes whoever waits.
+  // Ends the operation and tells so.
   void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
+  // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before the
+  // worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
+  void tell();
   void wake();
 
  private:
@@ -76,6 +79,7 @@ class SegmentView {
 
   base::Memfd memory_;
   bool corrupt_ = false;
+  bool told_ = false;
 };
 
 }  // namespace offpath::session
