@@ -48,7 +48,7 @@ typedef enum offpath_status {
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12         /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_RANGE = -12 /* the bytes lie outside what the target's window exposes, or there is no such window */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -349,9 +349,11 @@ void offpath_op_free(offpath_op_t* op);
  *            such that the first k of them are done. completed <= issued always. Done means remotely complete: what
  *            was put or accumulated is in the target's memory.
  * Order      Operations may take effect in any order, except that accumulates (kinds ACCUMULATE to
- *            COMPARE_AND_SWAP) of one origin to one target take effect in the order of posting.
+ *            COMPARE_AND_SWAP) of one origin to one target take effect in the order of posting, and so do its locks and
+ *            unlocks.
  * Atomicity  Accumulates on a member's part of a window are atomic with each other, element by element, whoever posts
- *            them: the target's service does all of them. They are not atomic with the target's own loads and stores. */
+ *            them: the target's service does all of them. They are not atomic with the target's own loads and stores.
+ */
 typedef struct offpath_window offpath_window_t;
 
 #define OFFPATH_WINDOW_DYNAMIC 1u /* no memory but what is attached; offsets are addresses of the target */
@@ -412,7 +414,8 @@ typedef struct offpath_remote_params {
 
 /* Posts a one-sided operation. Contiguous send blocks of up to OFFPATH_REMOTE_INLINE_BYTES are copied and the caller's
  * again on return; other memory belongs to the operation until it is done.
- * Params    op: NULL if flush is all that is needed.
+ * Params    op: NULL if flush is all that is needed. Of these, short ones that follow others of the window which are
+ *           under way may start when one of those ends, or with the next flush.
  * Returns   the common ones; an operation that is refused at the target fails with OFFPATH_ERR_RANGE. On a broken team
  *           only operations on lost members are refused (OFFPATH_ERR_NOT_STARTED): locks of the living can be given
  *           back. */

@@ -89,7 +89,7 @@ bool offpath_session::submit(offpath_op& op) {
   const uint32_t position = head.submitted.load(std::memory_order_relaxed);
   at<layout::Atomic32>(layout::kRingOffset)[position % layout::kSlotCount].store(op.slot, std::memory_order_relaxed);
   head.submitted.store(position + 1, std::memory_order_seq_cst);
-  ring();
+  if (!op.lazy || ++unrung >= kMaxUnrung) ring();
   return true;
 }
 

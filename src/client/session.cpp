@@ -66,6 +66,7 @@ bool offpath_session::check_alive() {
 }
 
 void offpath_session::ring() {
+  unrung = 0;
   layout::SegmentHeader& head = header();
   if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return;
   if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return;

@@ -37,6 +37,7 @@ struct offpath_op {
   // operation's record.
   std::vector<uint8_t> record;
   uint32_t flags = 0;
+  bool lazy = false;                                 // need not wake the service at once
   std::vector<offpath::client::OwnCopy> own_copies;  // own blocks that the service leaves to us
   std::unique_ptr<uint8_t[]> staging;                // in place: what was in the buffer when the operation was posted
   // Where it is. Written with the mutex held, looked at without.
@@ -102,6 +103,9 @@ struct offpath_session {
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
+  void ring_late() {
+    if (unrung > 0) ring();
+  }
   void drain_queue();
   bool harvest();  // takes results nobody has asked for yet, to free their slots
   void submit_queued();
@@ -136,5 +140,7 @@ struct offpath_session {
   std::vector<std::unique_ptr<offpath_window>> windows;
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;
+  static constexpr uint32_t kMaxUnrung = 64;
+  uint32_t unrung = 0;  // submitted since the service was last made sure to be awake
   uint32_t outstanding = 0;
 };

@@ -97,6 +97,7 @@ Status create(offpath_team& team, const offpath_window_params_t& params, offpath
 void advance(offpath_session& session) {
   if (!session.mine()) return;
   std::lock_guard lock(session.mutex);
+  session.ring_late();
   session.reap_unclaimed();
   session.drain_queue();
 }

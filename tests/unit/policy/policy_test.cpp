@@ -18,9 +18,15 @@ Path path(const Table& table, Collective collective, uint64_t bytes, uint32_t no
 
 TEST(Policy, MeasuredTableLeavesSmallAndInNodeOnTheHost) {
   const Table table = Table::measured();
-  for (const Collective collective : {Collective::ialltoall, Collective::ibcast, Collective::ireduce_scatter_block}) {
-    EXPECT_EQ(path(table, collective, 512 * kKiB - 1, 2), Path::host);
-    EXPECT_EQ(path(table, collective, 512 * kKiB, 2), Path::dpu);
+  struct Threshold {
+    Collective collective;
+    uint64_t bytes;
+  };
+  for (const auto& [collective, bytes] : {Threshold{Collective::ialltoall, 512 * kKiB},
+                                          {Collective::ibcast, 512 * kKiB},
+                                          {Collective::ireduce_scatter_block, 256 * kKiB}}) {
+    EXPECT_EQ(path(table, collective, bytes - 1, 2), Path::host);
+    EXPECT_EQ(path(table, collective, bytes, 2), Path::dpu);
     EXPECT_EQ(path(table, collective, UINT64_MAX, 2), Path::dpu);
     EXPECT_EQ(path(table, collective, 64 * 1024 * kKiB, 1), Path::host);
   }
