@@ -104,6 +104,8 @@ def policy_text(table: policy_table.Table) -> str:
     ]
     meanings: dict[str, list[str]] = {}
     for each in table.collectives:
+        if not each.algorithms:
+            continue
         steps = [f"{algorithm} from {size_text(size)}" if size else algorithm for size, algorithm in each.defaults]
         others = sorted(set(each.algorithms) - {algorithm for _, algorithm in each.defaults})
         meaning = ", ".join(steps) + (f" (also: {', '.join(others)})" if others else "")

@@ -39,8 +39,8 @@ class Collective:
 
     @property
     def defaults(self) -> tuple[tuple[int, str], ...]:
-        """What "default" stands for: (from this size on, algorithm), ascending."""
-        return DEFAULT_ALGORITHMS.get(self.name) or ((0, self.algorithms[0]),)
+        """What "default" stands for: (from this size on, algorithm), ascending; empty for windows."""
+        return DEFAULT_ALGORITHMS.get(self.name) or tuple((0, only) for only in self.algorithms[:1])
 
 
 @dataclass(frozen=True)

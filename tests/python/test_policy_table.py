@@ -113,6 +113,9 @@ def test_default_algorithms_are_those_of_the_code():
             found.setdefault(kind.lower(), []).append((sizes[name], algorithm.lower()))
     assert len(found) == 9
     for collective in policy_table.parse().collectives:
+        if collective.name == "window":
+            assert collective.defaults == ()
+            continue
         kind = collective.name.removeprefix("i").removeprefix("neighbor_").removesuffix("_block")
         exchanged = collective.name.startswith("ineighbor") or kind.startswith(("alltoall", "gather", "scatter"))
         kind = "exchange" if exchanged else kind.removesuffix("v")
