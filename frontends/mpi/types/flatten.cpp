@@ -4,6 +4,8 @@
 #include "native.hpp"
 #include "types/predefined.hpp"
 
+#include <algorithm>
+
 namespace offpath::mpi {
 namespace {
 
@@ -141,6 +143,42 @@ bool add_subarray(const Contents& made, const Part& part, Ranges* to) {
   return repeat(inner, 1, 0, 0, to);
 }
 
+// Which of a dimension's `size` elements process `place` of `places` has, appended as [first, count).
+void distribute(int64_t size, int64_t how, int64_t argument, int64_t places, int64_t place, auto&& add) {
+  const bool by_default = argument == MPI_DISTRIBUTE_DFLT_DARG;
+  int64_t block = size;
+  if (how == MPI_DISTRIBUTE_BLOCK) block = by_default ? (size + places - 1) / places : argument;
+  if (how == MPI_DISTRIBUTE_CYCLIC) block = by_default ? 1 : argument;
+  for (int64_t first = place * block; first < size; first += places * block) add(first, std::min(block, size - first));
+}
+
+// Integers: processes, rank, dimensions n, then n each of sizes, distributions, their arguments and processes, then the
+// order. Ranks count the grid of processes in C's order whatever that of the array.
+bool add_darray(const Contents& made, const Part& part, Ranges* to) {
+  const int64_t n = made.integer(2);
+  const bool c_order = made.integer(3 + 4 * n) == MPI_ORDER_C;
+  std::vector<int64_t> place(static_cast<size_t>(n));
+  for (int64_t d = n - 1, rest = made.integer(1); d >= 0; --d) {
+    place[static_cast<size_t>(d)] = rest % made.integer(3 + 3 * n + d);
+    rest /= made.integer(3 + 3 * n + d);
+  }
+  Ranges inner = part.ranges;
+  int64_t step = part.extent;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t d = c_order ? n - 1 - k : k;
+    const int64_t size = made.integer(3 + d);
+    Ranges outer;
+    bool fits = true;
+    distribute(size, made.integer(3 + n + d), made.integer(3 + 2 * n + d), made.integer(3 + 3 * n + d),
+               place[static_cast<size_t>(d)],
+               [&](int64_t first, int64_t count) { fits = fits && repeat(inner, count, step, first * step, &outer); });
+    if (!fits) return false;
+    inner = std::move(outer);
+    step *= size;
+  }
+  return repeat(inner, 1, 0, 0, to);
+}
+
 bool add_struct(const Contents& made, int nesting, Ranges* to) {
   const int64_t count = made.integer(0);
   for (int64_t i = 0; i < count; ++i) {
@@ -168,7 +206,7 @@ bool flatten_into(MPI_Datatype type, int nesting, Ranges* to) {
   if (made.combiner() == MPI_COMBINER_STRUCT) return add_struct(made, nesting, to);
   Part part;
   if (!read_part(made.type(0), nesting, &part)) return false;
-  const int64_t count = made.combiner() == MPI_COMBINER_DUP ? 1 : made.integer(0);
+  const int64_t count = made.combiner() == MPI_COMBINER_DUP ? 1 : made.integer(0);  // where it has one
   const auto same_length = [&](int64_t) { return made.integer(1); };
   const auto own_length = [&](int64_t i) { return made.integer(1 + i); };
   const auto at_address = [&](int64_t i) { return made.address(i); };
@@ -194,6 +232,8 @@ bool flatten_into(MPI_Datatype type, int nesting, Ranges* to) {
       return add_indexed(part, count, same_length, at_address, to);
     case MPI_COMBINER_SUBARRAY:
       return add_subarray(made, part, to);
+    case MPI_COMBINER_DARRAY:
+      return add_darray(made, part, to);
     default:
       return false;
   }

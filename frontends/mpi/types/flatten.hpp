@@ -17,7 +17,7 @@ using Ranges = std::vector<offpath_range_t>;
 inline constexpr size_t kMaxRanges = 1 << 20;
 
 // Of one element, in type map order, neighbours joined. Nothing: more than kMaxRanges, or a constructor that is not
-// taken apart (darray, large counts, Fortran's old ones).
+// taken apart (large counts, Fortran's old ones).
 std::optional<Ranges> flatten(MPI_Datatype type);
 
 // The predefined type of which all of the type consists; nullptr: of several, or it cannot be told.

@@ -3,7 +3,7 @@
  * in this process by MPI_Pack, MPI_Unpack and MPI_Reduce_local. */
 #include "check.h"
 
-enum { INTS = 1200, ROOM = 64 * 1024, ORIGIN = 20 * 1024, TYPES = 12, WIDE = 600 };
+enum { INTS = 1200, ROOM = 64 * 1024, ORIGIN = 20 * 1024, TYPES = 14, WIDE = 600 };
 
 static int rank, size, next;
 static char *memory, *copy, *local, *result, *packed, *packed_too;
@@ -60,6 +60,15 @@ static void make_types(void) {
   add(10, "nested", type, 20);
   MPI_Type_contiguous(INTS, MPI_INT, &type);
   add(11, "one", type, INTS);
+  const int extents[2] = {8, 12}, spread[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
+  const int chunks[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {2, 2};
+  MPI_Type_create_darray(4, 1, 2, extents, spread, chunks, grid, MPI_ORDER_C, MPI_INT, &type);
+  add(12, "darray, C", type, 24);
+  const int extents_too[3] = {6, 5, 4}, grid_too[3] = {2, 1, 2};
+  const int spread_too[3] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK};
+  const int chunks_too[3] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG, 3};
+  MPI_Type_create_darray(4, 1, 3, extents_too, spread_too, chunks_too, grid_too, MPI_ORDER_FORTRAN, MPI_INT, &type);
+  add(13, "darray, Fortran", type, 15);
 }
 
 static int packed_bytes(const char* from, int count, MPI_Datatype type, char* to) {

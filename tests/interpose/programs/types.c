@@ -104,9 +104,14 @@ static void constructors(int unit) {
   MPI_Type_create_resized(piece, 0, 2 * unit, &other);
   MPI_Type_create_hvector(2, 3, 7 * unit, other, &made);
   check_type("hvector of resized", unit, made);
-  int spread[1] = {MPI_DISTRIBUTE_CYCLIC}, chunk[1] = {2}, processes[1] = {2}, extent[1] = {9};
-  MPI_Type_create_darray(2, 1, 1, extent, spread, chunk, processes, MPI_ORDER_C, piece, &made);
-  check_type("darray", unit, made);
+  int spread[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK}, chunk[2] = {2, MPI_DISTRIBUTE_DFLT_DARG};
+  int processes[2] = {2, 2}, extent[2] = {9, 5};
+  for (int place = 0; place < 4; ++place) {
+    MPI_Type_create_darray(4, place, 2, extent, spread, chunk, processes, MPI_ORDER_C, piece, &made);
+    check_type("darray, C", unit, made);
+    MPI_Type_create_darray(4, place, 2, extent, spread, chunk, processes, MPI_ORDER_FORTRAN, piece, &made);
+    check_type("darray, Fortran", unit, made);
+  }
   MPI_Type_free(&other);
   MPI_Type_free(&piece);
 }
