@@ -45,6 +45,12 @@ def _demo() -> Callable:
     return demo_command
 
 
+def _split() -> Callable:
+    from offpath.split_command import split_command
+
+    return split_command
+
+
 class LazyGroup(TyperGroup):
     """Commands whose modules are imported only when they are used: starting a program must not wait for charts."""
 
@@ -62,7 +68,7 @@ class LazyGroup(TyperGroup):
 
 
 class RootGroup(LazyGroup):
-    lazy = {"demo": _demo, "tune": _tune}
+    lazy = {"demo": _demo, "split": _split, "tune": _tune}
 
 
 class BenchGroup(LazyGroup):
