@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many copies of an exchanged name shared memory must hold, so that no side overwrites what the other still reads."""
 
+from dataclasses import replace
+
 import networkx
 
 from offpath.split.flow import writers
@@ -10,10 +12,11 @@ MOST = 2  # more would only let one side run further ahead
 _UNROLLED = 6
 
 
-def buffers_needed(program: SplitProgram, exchange: Exchange) -> int:
-    """1 or 2, with value i in copy i modulo that; 0: none suffices, the writer waits until the reader is done.
+def with_buffers(program: SplitProgram, exchange: Exchange) -> Exchange:
+    """The exchange with its number of copies.
 
-    A write may follow a read if the orders of the two sides and the exchanges between them leave no other way.
+    A write always comes after a read if the orders of the two sides and the exchanges between them leave no other way.
+    Waiting for the reads of the value before last never locks up: they belong to earlier iterations of the other side.
     """
     graph = _unrolled(program)
     made = _home(program)[writers(program.oplist)[exchange.name]]
@@ -24,8 +27,8 @@ def buffers_needed(program: SplitProgram, exchange: Exchange) -> int:
     for copies in range(1, MOST + 1):
         overwritten = (exchange.source, iteration - age + copies, made)
         if networkx.has_path(graph, (exchange.destination, iteration, last_read), overwritten):
-            return copies
-    return 0
+            return replace(exchange, buffers=copies, waits=False)
+    return replace(exchange, buffers=MOST, waits=True)
 
 
 def _unrolled(program: SplitProgram) -> networkx.DiGraph:

@@ -60,7 +60,7 @@ def transfers(program: SplitProgram, costs: Costs) -> list[tuple[str, str, str, 
                 f"{'vector' if vector else 'scalar'} {each.name}",
                 f"{each.source} -> {each.destination}",
                 f"{(costs.rows if vector else 1) * 8}",
-                str(each.buffers) if each.buffers else "1, the writer waits",
+                f"{each.buffers}, the writer waits" if each.waits else str(each.buffers),
                 "next iteration" if each.carried else "same iteration",
             )
         )

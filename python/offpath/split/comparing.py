@@ -8,7 +8,7 @@ from offpath.split.dominant import HOST, split
 from offpath.split.oplist import OperationList
 from offpath.split.passes import fuse, unfused
 from offpath.split.prediction import Prediction, predict
-from offpath.split.program import assemble, finish
+from offpath.split.program import as_written, assemble, finish
 from offpath.split.steps import SplitProgram
 
 
@@ -21,7 +21,7 @@ def split_program(oplist: OperationList, costs: Costs) -> SplitProgram:
 class Comparison:
     """The same list unsplit, and split."""
 
-    alone_blocking: Prediction  # host core, one operation at a time, standing still during reductions
+    alone_blocking: Prediction  # host core, in the order of the list, standing still during reductions
     alone_overlapped: Prediction  # reductions hidden behind what does not need them
     alone_fused: Prediction  # and updates fused as in the split
     all_cores: Prediction  # the latter with what both sides together draw from memory
@@ -34,7 +34,7 @@ def compare(program: SplitProgram, costs: Costs) -> Comparison:
     plain = assemble(oplist, on_host, unfused(oplist), costs)
     fused = fuse(oplist, on_host, costs)
     return Comparison(
-        predict(plain, costs, blocking=True),
+        predict(as_written(oplist), costs, blocking=True),
         predict(plain, costs),
         predict(fused, costs),
         predict(fused, _all_cores(costs)),

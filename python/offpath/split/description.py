@@ -30,6 +30,7 @@ def describe(program: SplitProgram, costs: Costs) -> dict:
                 "to": each.destination,
                 "carried": each.carried,
                 "buffers": each.buffers,
+                "waits": each.waits,
             }
             for each in program.exchanges
         ],

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import networkx
 
-from offpath.split.buffers import buffers_needed
+from offpath.split.buffers import with_buffers
 from offpath.split.costs import Costs
 from offpath.split.dominant import DPU, HOST
 from offpath.split.flow import flow_graph, writers
@@ -71,7 +71,7 @@ def _edge(graph: networkx.DiGraph, before, after) -> None:
 def assemble(
     oplist: OperationList, sides: Mapping[int, str], passes: Sequence[Pass], costs: Costs
 ) -> SplitProgram | None:
-    """Both sides in topological order; None if a pass would need its own result. `buffers` are left to `finish`."""
+    """Both sides in topological order; None if a pass would need its own result. `finish` adds the rest."""
     exchanges = exchanges_of(oplist, sides)
     graph = order_graph(oplist, sides, passes, exchanges)
     if not networkx.is_directed_acyclic_graph(graph):
@@ -92,9 +92,15 @@ def assemble(
     return SplitProgram(oplist, dict(sides), finished, tuple(exchanges))
 
 
+def as_written(oplist: OperationList) -> SplitProgram:
+    """Everything on the host in the order of the list, one operation at a time."""
+    steps = _with_reductions(oplist, [Pass((index,)) for index in range(len(oplist.iteration))])
+    return SplitProgram(oplist, dict.fromkeys(range(len(oplist.iteration)), HOST), {HOST: steps, DPU: ()}, ())
+
+
 def finish(program: SplitProgram) -> SplitProgram:
     """Adds what is exchanged before and after the loop, and the buffers of each exchange."""
-    exchanges = tuple(replace(each, buffers=buffers_needed(program, each)) for each in program.exchanges)
+    exchanges = tuple(with_buffers(program, each) for each in program.exchanges)
     last = (RESULT,) if program.sides[writers(program.oplist)[RESULT]] == DPU else ()
     return replace(program, exchanges=exchanges, begin={side: _begin(program, side) for side in SIDES}, end=last)
 

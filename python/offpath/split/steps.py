@@ -15,14 +15,15 @@ class Exchange:
     """One name sent in every iteration.
 
     carried: nobody reads it in the iteration that made it, so it is received in the next one; the first iteration
-    receives the value of setup. buffers: copies in shared memory with which the writer never overwrites what is still
-    read, 0 if no number suffices and the writer has to wait for the reader.
+    receives the value of setup. buffers: copies in shared memory, value i in copy i modulo that, with which the writer
+    never overwrites what is still read; `waits` if that takes the writer to wait for the reads of the value before last.
     """
 
     name: str
     source: str
     carried: bool
-    buffers: int = 0
+    buffers: int = 2
+    waits: bool = False
 
     @property
     def destination(self) -> str:
