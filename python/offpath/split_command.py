@@ -14,8 +14,19 @@ from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
-from offpath.split import Comparison, Costs, Machine, SplitProgram, columns, compare, describe, dot_text, load
-from offpath.split import split_program, variants
+from offpath.split import (
+    Comparison,
+    Costs,
+    Machine,
+    SplitProgram,
+    columns,
+    compare,
+    describe,
+    dot_text,
+    load,
+    split_program,
+    variants,
+)
 from offpath.split.costs import read_machine
 from offpath.split.dominant import DPU, HOST
 

@@ -9,7 +9,7 @@ ROWS = 48
 
 
 def operators(seed: int) -> tuple[dict, numpy.ndarray]:
-    """A dense random positive definite matrix; Jacobi as B; smoother S and coarse-grid correction C of a two-grid cycle."""
+    """A dense random positive definite matrix; Jacobi as B; S and C: smoother and coarse-grid correction of two grids."""
     random = numpy.random.default_rng(seed)
     basis, _ = numpy.linalg.qr(random.standard_normal((ROWS, ROWS)))
     matrix = basis @ numpy.diag(numpy.linspace(1, 50, ROWS)) @ basis.T

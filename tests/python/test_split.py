@@ -86,7 +86,9 @@ iterate
 def test_fused_passes_of_pipecg():
     program, costs = program_of(load("pipecg"), Machine(shared_bytes_per_s=12e9))
     labels = {
-        side: [[program.oplist.iteration[i].target for i in step.statements] for step in steps if isinstance(step, Pass)]
+        side: [
+            [program.oplist.iteration[i].target for i in step.statements] for step in steps if isinstance(step, Pass)
+        ]
         for side, steps in program.steps.items()
     }
     assert ["z", "w"] in labels[HOST]

@@ -5,8 +5,7 @@ import itertools
 import random
 
 import numpy
-from hypothesis import given, settings
-from hypothesis import strategies
+from hypothesis import given, settings, strategies
 from offpath.split.dominant import HOST
 from offpath.split.interpreter import run_list, run_split
 from offpath.split.oplist import ELEMENTWISE, OPERATORS, Kind
@@ -15,7 +14,7 @@ from split_lists import ROWS, machines, operators, oplists, program_of, same
 
 APPLIED, _ = operators(7)
 RIGHT, GUESS = numpy.linspace(-1, 1, ROWS), numpy.full(ROWS, 0.5)
-some = settings(max_examples=120, deadline=None, print_blob=True)
+some = settings(max_examples=120, deadline=None, database=None, print_blob=True)
 
 
 @some

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Splits a preconditioned CG variant between host and DPU. Pure functions; only `load` reads files.
 
-    oplist = load("pipecg")                      # a shipped variant or a file
-    costs = Costs(oplist, Machine(), rows=10**6, nonzeros_per_row=27)
-    program = split_program(oplist, costs)       # what each side runs, and what is exchanged
-    compare(program, costs).split.total_s        # predicted seconds per iteration
-    describe(program, costs)                     # for an executor, as JSON
+oplist = load("pipecg")                      # a shipped variant or a file
+costs = Costs(oplist, Machine(), rows=10**6, nonzeros_per_row=27)
+program = split_program(oplist, costs)       # what each side runs, and what is exchanged
+compare(program, costs).split.total_s        # predicted seconds per iteration
+describe(program, costs)                     # for an executor, as JSON
 """
 
 from offpath.split.comparing import Comparison, compare, split_program

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many copies of an exchanged name shared memory must hold, so that no side overwrites what the other still reads."""
+"""How many copies of an exchanged name shared memory holds, so that nobody overwrites what is still read."""
 
 from dataclasses import replace
 

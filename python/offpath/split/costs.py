@@ -47,7 +47,7 @@ class Costs:
     nonzeros_per_row: float
 
     def bytes_per_row(self, statements: Sequence[int]) -> float:
-        """Memory traffic of one pass: each vector is read once if it comes from memory, and written once if it changes."""
+        """Memory traffic of one pass: a vector is read once if it comes from memory, written once if it changes."""
         total, read, written = 0.0, set(), set()
         for statement in (self.oplist.iteration[index] for index in statements):
             if statement.kind in OPERATORS:
@@ -93,20 +93,29 @@ def read_machine(path: Path) -> Machine:
     try:
         tables = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} cannot be read as weights ({error}). Give a TOML file as in docs/guide-krylov.md.") from None
+        raise UserError(f"{path} cannot be read as weights ({error}). Give TOML as in docs/guide-krylov.md.") from None
     default = Machine()
     sides = {}
     for name in (HOST, DPU):
         table = dict(tables.pop(name, {})) if isinstance(tables.get(name, {}), dict) else {"": None}
         seconds = table.pop("seconds_per_row", {})
         if not isinstance(seconds, dict) or set(table) - {"bytes_per_s"}:
-            raise UserError(f"{path}: [{name}] has what nobody reads (weights would be wrong). It may hold bytes_per_s and seconds_per_row.")
-        per_row = {key: _number(path, f"{name}.seconds_per_row.{key}", value, zero=True) for key, value in seconds.items()}
+            raise UserError(
+                f"{path}: [{name}] has what nobody reads (weights would be wrong). "
+                "It may hold bytes_per_s and seconds_per_row."
+            )
+        per_row = {
+            key: _number(path, f"{name}.seconds_per_row.{key}", value, zero=True) for key, value in seconds.items()
+        }
         speed = _number(path, f"{name}.bytes_per_s", table.get("bytes_per_s", default.side(name).bytes_per_s))
         sides[name] = Side(speed, per_row)
     if unknown := set(tables) - set(_MACHINE_KEYS):
-        raise UserError(f"{path}: '{min(unknown)}' is not a weight (a spelling mistake?). Known: host, dpu, {', '.join(_MACHINE_KEYS)}.")
-    values = {key: _number(path, key, value, zero=key.endswith("_s") and "bytes" not in key) for key, value in tables.items()}
+        raise UserError(
+            f"{path}: '{min(unknown)}' is not a weight (a spelling mistake?). Known: host, dpu, {', '.join(_MACHINE_KEYS)}."
+        )
+    values = {
+        key: _number(path, key, value, zero=key.endswith("_s") and "bytes" not in key) for key, value in tables.items()
+    }
     return Machine(sides[HOST], sides[DPU], **values)
 
 

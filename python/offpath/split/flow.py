@@ -45,7 +45,10 @@ def first_problem(oplist: OperationList) -> tuple[int, str] | None:
             if name not in defined:
                 return statement.line, f"{name} is read before it has a value (its memory is undefined). Set it before"
         if statement.target == "b":
-            return statement.line, "b is written (it is the right-hand side, and belongs to the caller). Use another name"
+            return (
+                statement.line,
+                "b is written (it is the right-hand side, and belongs to the caller). Use another name",
+            )
         defined.add(statement.target)
     return _first_problem_of_iteration(oplist, defined)
 
@@ -54,12 +57,15 @@ def _first_problem_of_iteration(oplist: OperationList, defined: set[str]) -> tup
     first: dict[str, int] = {}
     for index, statement in enumerate(oplist.iteration):
         if statement.target == "b":
-            return statement.line, "b is written (it is the right-hand side, and belongs to the caller). Use another name"
+            return (
+                statement.line,
+                "b is written (it is the right-hand side, and belongs to the caller). Use another name",
+            )
         if statement.target in first:
             earlier = oplist.iteration[first[statement.target]].line
             return statement.line, (
-                f"{statement.target} is written twice, first in line {earlier} (a value of an iteration needs one name). "
-                "Use a second name"
+                f"{statement.target} is written twice, first in line {earlier} "
+                "(a value of an iteration needs one name). Use a second name"
             )
         if statement.target:
             first[statement.target] = index
@@ -69,7 +75,10 @@ def _first_problem_of_iteration(oplist: OperationList, defined: set[str]) -> tup
                 continue
             if name not in first:
                 what = "vector" if oplist.is_vector(name) else "scalar"
-                return statement.line, f"{what} {name} is undefined (nothing writes it). Write it before, or correct the name"
+                return (
+                    statement.line,
+                    f"{what} {name} is undefined (nothing writes it). Write it before, or correct the name",
+                )
             return statement.line, _too_early(oplist, name, index, first[name])
     return None
 
@@ -79,6 +88,9 @@ def _too_early(oplist: OperationList, name: str, reader: int, writer: int) -> st
     graph = within_iteration(oplist)
     if not networkx.has_path(graph, reader, writer):
         line = oplist.iteration[writer].line
-        return f"{name} is read before line {line} writes it (it has no value in the first iteration). Set it in setup, or move the line"
-    path = [oplist.iteration[each].target for each in networkx.shortest_path(graph, reader, writer)]
-    return f"cycle {' -> '.join([name, *path] if path[-1] == name and len(path) > 1 else [name, name])} within an iteration (each needs the other first). Set {name} in setup"
+        return (
+            f"{name} is read before line {line} writes it (it has no value in the first iteration). "
+            "Set it in setup, or move the line"
+        )
+    path = [name, *(oplist.iteration[each].target for each in networkx.shortest_path(graph, reader, writer))]
+    return f"cycle {' -> '.join(path)} within an iteration (each needs the other first). Set {name} in setup"

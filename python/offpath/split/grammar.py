@@ -55,7 +55,10 @@ def is_number(word: str) -> bool:
 
 def _application(text, line, target, operator, operand, operators, vectors) -> Statement:
     if operator not in operators:
-        raise Malformed(f"{operator} is not an operator (nothing says what it is). Declare: matrix {operator}, or preconditioner {operator}")
+        raise Malformed(
+            f"{operator} is not an operator (nothing says what it is). "
+            f"Declare: matrix {operator}, or preconditioner {operator}"
+        )
     _require_vector(operand, vectors)
     _require_vector(target, vectors)
     return Statement(line, operators[operator].kind, target, (operand,), text, operator=operator)
@@ -68,7 +71,10 @@ def _dot(text, line, target, tree: ast.Tuple, vectors) -> Statement:
     for name in names:
         _require_vector(name, vectors)
     if target in vectors:
-        raise Malformed(f"{target} is a vector and a dot product is a scalar (they cannot be equal). Assign to a name that is not declared a vector")
+        raise Malformed(
+            f"{target} is a vector and a dot product is a scalar (they cannot be equal). "
+            "Assign to a name that is not declared a vector"
+        )
     return Statement(line, Kind.DOT, target, _once(names), text, factors=names)
 
 
@@ -89,7 +95,10 @@ def _terms(tree: ast.expr, sign: int, vectors) -> tuple[Term, ...]:
         factor = list(_postfix(tree.left, lambda name: _scalar_name(name, vectors)))
         if len(factor) == 1:
             return (Term(sign, factor[0], tree.right.id),)
-    raise Malformed(f"'{ast.unparse(tree)}' is not a vector times a number or a scalar (an update is a sum of those). Write terms like x or a * x")
+    raise Malformed(
+        f"'{ast.unparse(tree)}' is not a vector times a number or a scalar (an update is a sum of those). "
+        "Write terms like x or a * x"
+    )
 
 
 def _postfix(tree: ast.expr, name_of: Callable[[str], str]):
@@ -108,18 +117,24 @@ def _postfix(tree: ast.expr, name_of: Callable[[str], str]):
         yield from _postfix(tree.args[0], name_of)
         yield "sqrt"
     else:
-        raise Malformed(f"'{ast.unparse(tree)}' is not a scalar expression (syntax). Use names, numbers, + - * / ( ) and sqrt")
+        raise Malformed(
+            f"'{ast.unparse(tree)}' is not a scalar expression (syntax). Use names, numbers, + - * / ( ) and sqrt"
+        )
 
 
 def _scalar_name(name: str, vectors) -> str:
     if name in vectors:
-        raise Malformed(f"vector {name} stands where a scalar belongs (a vector has no single value). Use its dot product")
+        raise Malformed(
+            f"vector {name} stands where a scalar belongs (a vector has no single value). Use its dot product"
+        )
     return name
 
 
 def _require_vector(name: str, vectors) -> None:
     if name not in vectors:
-        raise Malformed(f"{name} is not a vector (nothing declares it). Add it to the line 'vectors', or correct the name")
+        raise Malformed(
+            f"{name} is not a vector (nothing declares it). Add it to the line 'vectors', or correct the name"
+        )
 
 
 def _once(names) -> tuple[str, ...]:

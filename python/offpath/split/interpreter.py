@@ -136,6 +136,8 @@ def _binary(symbol: str, left: float, right: float) -> float:
     """IEEE 754: a breakdown of the method gives inf or nan, as on the machine, and no exception."""
     if symbol == "/":
         if right == 0:
-            return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+            return (
+                math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+            )
         return left / right
     return {"+": left + right, "-": left - right, "*": left * right}[symbol]

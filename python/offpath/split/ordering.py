@@ -25,9 +25,7 @@ def statement_ranks(oplist: OperationList, weights: Mapping[int, float]) -> dict
     return ranks
 
 
-def list_schedule(
-    graph: networkx.DiGraph, sides: Mapping, seconds: Mapping, ranks: Mapping
-) -> list:
+def list_schedule(graph: networkx.DiGraph, sides: Mapping, seconds: Mapping, ranks: Mapping) -> list:
     """A topological order of `graph`: the node that can start first, of several the one of the highest rank.
 
     Nodes whose side is None take no processor.

@@ -56,7 +56,9 @@ def _candidates(
     found = []
     for one, other in combinations(elementwise, 2):
         joined = Pass(tuple(sorted((*one.statements, *other.statements))))
-        if sides[one.statements[0]] == sides[other.statements[0]] and not any(s <= set(joined.statements) for s in sums):
+        if sides[one.statements[0]] == sides[other.statements[0]] and not any(
+            s <= set(joined.statements) for s in sums
+        ):
             traffic = [costs.bytes_per_row(each.statements) for each in (joined, one, other)]
             found.append((traffic[0] - traffic[1] - traffic[2], joined.statements, (one, other, joined)))
     yield from (each for _, _, each in sorted(found, key=lambda candidate: candidate[:2]))

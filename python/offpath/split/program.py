@@ -16,9 +16,9 @@ from offpath.split.buffers import with_buffers
 from offpath.split.costs import Costs
 from offpath.split.dominant import DPU, HOST
 from offpath.split.flow import flow_graph, writers
+from offpath.split.oplist import RESULT, Kind, OperationList
 from offpath.split.ordering import list_schedule, statement_ranks
 from offpath.split.steps import SIDES, Exchange, Pass, Receive, Reduce, SplitProgram, Step
-from offpath.split.oplist import RESULT, Kind, OperationList
 
 
 def exchanges_of(oplist: OperationList, sides: Mapping[int, str]) -> list[Exchange]:

@@ -96,11 +96,15 @@ class _Reader:
         elif word in ("matrix", "preconditioner"):
             self._operator(word, rest.split(), number)
         else:
-            raise Malformed(f"'{line}' stands before setup (only title, matrix, preconditioner and vectors do). Move it")
+            raise Malformed(
+                f"'{line}' stands before setup (only title, matrix, preconditioner and vectors do). Move it"
+            )
 
     def _operator(self, word: str, words: Sequence[str], number: int) -> None:
         if len(words) not in (1, 2):
-            raise Malformed(f"'{word}' needs a name and maybe a cost in matrix-vector products (syntax). Write: {word} B 1.5")
+            raise Malformed(
+                f"'{word}' needs a name and maybe a cost in matrix-vector products (syntax). Write: {word} B 1.5"
+            )
         self._declare(words[0], number)
         try:
             cost = float(words[1]) if len(words) == 2 else 1.0
@@ -127,7 +131,9 @@ class _Reader:
         if problem:
             raise self._error(*problem)
         if RESULT not in {each.target for each in oplist.iteration}:
-            raise self._error(oplist.iteration[-1].line, f"{RESULT} is never updated (it is the solution). Add: x = x + alpha * p")
+            raise self._error(
+                oplist.iteration[-1].line, f"{RESULT} is never updated (it is the solution). Add: x = x + alpha * p"
+            )
 
     def _error(self, line: int, problem: str) -> UserError:
         return UserError(f"{self.source}:{line}: {problem}.")

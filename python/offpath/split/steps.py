@@ -16,7 +16,7 @@ class Exchange:
 
     carried: nobody reads it in the iteration that made it, so it is received in the next one; the first iteration
     receives the value of setup. buffers: copies in shared memory, value i in copy i modulo that, with which the writer
-    never overwrites what is still read; `waits` if that takes the writer to wait for the reads of the value before last.
+    never overwrites what is still read; `waits`: only if it waits for the reads of the value before last.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Pass:
-    """Statements run together: one operator, one scalar expression or test, or elementwise ones in one pass over memory."""
+    """One operator, scalar expression or test; or elementwise statements that share one pass over memory."""
 
     statements: tuple[int, ...]
 
