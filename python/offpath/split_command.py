@@ -55,6 +55,9 @@ def split_command(
     reduction_us: Annotated[
         float | None, typer.Option(min=0, help="Time of one global sum. Default: 5 for every doubling of ranks.")
     ] = None,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Give operations back to the host as long as that shortens the iteration.")
+    ] = False,
     svg: Annotated[Path | None, typer.Option(help="Draw the data-flow graph there (needs Graphviz).")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the program of both sides there; - prints it instead of text.")
@@ -91,7 +94,7 @@ def split_command(
             comparison.writable_file(file, option)
     per_sum_us = reduction_us if reduction_us is not None else _SUM_PER_DOUBLING_US * math.ceil(math.log2(ranks))
     costs = Costs(oplist, _machine(weights, per_sum_us * 1e-6, reduction_us), math.ceil(rows / ranks), nnz_per_row)
-    program = split_program(oplist, costs)
+    program = split_program(oplist, costs, balance)
     if svg:
         _draw(dot_text(program), svg)
     if json_file:
@@ -153,4 +156,6 @@ def _verdict(found: Comparison) -> str:
         side = max((HOST, DPU), key=split.busy_s.get)
         share = split.busy_s[side] / split.total_s if split.total_s else 1.0
         binds = {HOST: "the host", DPU: "the DPU"}[side] if share > 0.95 else "waiting for each other and for sums"
+    if gain < 0:
+        return f"Split takes {-gain:.0f} % longer than the host alone; what binds it is {binds}. See --balance."
     return f"Split saves {gain:.0f} % of the host's time alone; what binds it is {binds}."

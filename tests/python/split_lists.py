@@ -9,7 +9,7 @@ ROWS = 48
 
 
 def operators(seed: int) -> tuple[dict, numpy.ndarray]:
-    """A dense random positive definite matrix; Jacobi as B; S and C: smoother and coarse-grid correction of two grids."""
+    """A dense random positive definite matrix; B: Jacobi, S and C: smoother and coarse-grid correction."""
     random = numpy.random.default_rng(seed)
     basis, _ = numpy.linalg.qr(random.standard_normal((ROWS, ROWS)))
     matrix = basis @ numpy.diag(numpy.linspace(1, 50, ROWS)) @ basis.T

@@ -5,7 +5,7 @@ import itertools
 
 import numpy
 import pytest
-from offpath.split import Costs, Machine, Side, compare, load, parse, variants
+from offpath.split import Costs, Machine, Side, compare, load, parse, split_program, variants
 from offpath.split.dominant import DPU, HOST, dominant_path
 from offpath.split.interpreter import run_list, run_split
 from offpath.split.prediction import predict
@@ -124,6 +124,18 @@ def test_predictions_in_closed_form():
     program, costs = program_of(load("pipecg"), bound, rows)
     found = compare(program, costs).split
     assert found.total_s == found.roof_s == pytest.approx(sum(found.bytes_per_row.values()) * second)
+
+
+def test_balance_gives_back_what_the_dpu_is_too_slow_for():
+    machine = Machine(Side(12e9), Side(1e9))
+    oplist = load("pipecg")
+    costs = Costs(oplist, machine, 1_000_000, 27)
+    plain, balanced = split_program(oplist, costs), split_program(oplist, costs, balanced=True)
+    assert on_host(plain) < on_host(balanced)
+    found = compare(plain, costs), compare(balanced, costs)
+    assert found[0].split.total_s > found[0].alone_overlapped.total_s > found[1].split.total_s
+    equal = Costs(oplist, Machine(), 1_000_000, 27)
+    assert split_program(oplist, equal, balanced=True) == split_program(oplist, equal)
 
 
 def test_measured_seconds_win_over_bytes():

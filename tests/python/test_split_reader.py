@@ -4,6 +4,7 @@
 import re
 
 import pytest
+from hypothesis import given, settings, strategies
 from offpath.errors import UserError
 from offpath.split import load, parse, variants
 from offpath.split.oplist import Kind, Term
@@ -92,6 +93,18 @@ def test_what_is_wrong_is_named_with_its_line(old, new, line, words):
     assert message.startswith(f"my.txt:{line}: "), message
     assert any(each in message for each in words.split("|")), message
     assert "\n" not in message and re.search(r"\(.+\)\. .+\.$", message), message  # problem (why). What to do.
+
+
+@settings(max_examples=300, deadline=None, database=None, print_blob=True)
+@given(strategies.lists(strategies.tuples(strategies.integers(0, len(GOOD)), strategies.text(max_size=4)), max_size=6))
+def test_damaged_lists_are_refused_or_read(damage):
+    text = GOOD
+    for position, inserted in damage:
+        text = text[:position] + inserted + text[position + len(inserted) :]
+    try:
+        parse(text, "my.txt")
+    except UserError as error:
+        assert re.match(r"my.txt:\d+: ", str(error))
 
 
 def test_a_cycle_is_shown():

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass, replace
 
+from offpath.split.balancing import balance
 from offpath.split.costs import Costs, Side
 from offpath.split.dominant import HOST, split
 from offpath.split.oplist import OperationList
@@ -12,9 +13,13 @@ from offpath.split.program import as_written, assemble, finish
 from offpath.split.steps import SplitProgram
 
 
-def split_program(oplist: OperationList, costs: Costs) -> SplitProgram:
-    """The dominant cycle on the host, the rest on the DPU, ordered, with exchanges and fused passes."""
-    return finish(fuse(oplist, split(oplist, costs.weights()), costs))
+def split_program(oplist: OperationList, costs: Costs, balanced: bool = False) -> SplitProgram:
+    """The dominant cycle on the host, the rest on the DPU, ordered, with exchanges and fused passes.
+
+    `balanced`: the host takes back what the DPU is too slow for.
+    """
+    sides = split(oplist, costs.weights())
+    return finish(fuse(oplist, balance(oplist, sides, costs) if balanced else sides, costs))
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def read_machine(path: Path) -> Machine:
         sides[name] = Side(speed, per_row)
     if unknown := set(tables) - set(_MACHINE_KEYS):
         raise UserError(
-            f"{path}: '{min(unknown)}' is not a weight (a spelling mistake?). Known: host, dpu, {', '.join(_MACHINE_KEYS)}."
+            f"{path}: '{min(unknown)}' is not a weight (misspelt?). Known: host, dpu, {', '.join(_MACHINE_KEYS)}."
         )
     values = {
         key: _number(path, key, value, zero=key.endswith("_s") and "bytes" not in key) for key, value in tables.items()
