@@ -10,7 +10,7 @@ from offpath.split.dominant import DPU, HOST, dominant_path
 from offpath.split.interpreter import run_list, run_split
 from offpath.split.prediction import predict
 from offpath.split.steps import Pass, Receive
-from split_lists import ROWS, operators, program_of, same
+from split_support import ROWS, operators, program_of, same
 
 
 @pytest.mark.parametrize("name", variants())

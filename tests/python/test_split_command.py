@@ -10,7 +10,7 @@ from conftest import assert_one_line_error, offpath
 from offpath.errors import UserError
 from offpath.split import describe, load, variants
 from offpath.split.costs import read_machine
-from split_lists import program_of
+from split_support import program_of
 
 WEIGHTS = """reduction_s = 2e-5
 shared_bytes_per_s = 2e10

@@ -10,7 +10,7 @@ from offpath.split.dominant import HOST
 from offpath.split.interpreter import run_list, run_split
 from offpath.split.oplist import ELEMENTWISE, OPERATORS, Kind
 from offpath.split.steps import SIDES, Pass, Receive, Reduce
-from split_lists import ROWS, machines, operators, oplists, program_of, same
+from split_support import ROWS, machines, operators, oplists, program_of, same
 
 APPLIED, _ = operators(7)
 RIGHT, GUESS = numpy.linspace(-1, 1, ROWS), numpy.full(ROWS, 0.5)
