@@ -24,7 +24,8 @@ STANDS_ON = {
     "ops": ["engine"],
     "service": ["ops", "session", "policy", "fabric/ucx"],
     "client": ["session", "wire", "policy", "telemetry"],
-    "frontends": ["client"],
+    "frontends/attach": ["base"],
+    "frontends": ["frontends/attach", "client"],
     "include": [],
     "apps": [],
 }
@@ -38,10 +39,11 @@ COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.
 def component_of(path: Path) -> str | None:
     """The component of a file given by its path below the root; None for what is no part of the arrows."""
     top, *rest = path.parts
-    if top == "src":
-        folder = "/".join(rest[:2])
-        return folder if folder in STANDS_ON else rest[0]
-    return top if top in STANDS_ON else None
+    inside = rest if top == "src" else [top, *rest]
+    folder = "/".join(inside[:2])
+    if folder in STANDS_ON:
+        return folder
+    return inside[0] if top == "src" or top in STANDS_ON else None
 
 
 def reachable(component: str) -> set[str]:
@@ -57,7 +59,7 @@ def reachable(component: str) -> set[str]:
 
 def target_of(root: Path, file: Path, kind: str, name: str) -> Path | None:
     """The included file below the root; None when it belongs to a library of others."""
-    places = [root / "src", root / "include", root]
+    places = [root / "src", root / "include", root / "frontends", root]
     if kind == '"':
         places.insert(0, file.parent)
     for place in places:

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job.hpp"
 
-#include "base/random.hpp"
 #include "blocking.hpp"
 #include "communicators.hpp"
 #include "engine.hpp"
 #include "job_records.hpp"
 #include "native.hpp"
-#include "node.hpp"
 #include "persistent.hpp"
 #include "rma/windows.hpp"
 #include "types/datatype.hpp"
 #include "waiting.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <unordered_map>
+#include <cstdio>
 
 namespace offpath::mpi {
 
@@ -25,31 +21,10 @@ namespace {
 
 constexpr uint64_t kLastWordsNs = 1'000'000'000;
 
-template <size_t words>
-CoreSet from_words(const std::array<uint64_t, words>& bits) {
-  CoreSet cores;
-  for (size_t core = 0; core < words * 64; ++core) cores[core] = (bits[core / 64] >> (core % 64)) & 1;
-  return cores;
-}
-
-template <size_t words>
-void to_words(const CoreSet& cores, std::array<uint64_t, words>* bits) {
-  bits->fill(0);
-  for (size_t core = 0; core < words * 64; ++core) (*bits)[core / 64] |= uint64_t{cores[core]} << (core % 64);
-}
-
-void copy_text(char* out, size_t capacity, const std::string& text) {
-  const size_t length = std::min(text.size(), capacity - 1);
-  memcpy(out, text.data(), length);
-  out[length] = '\0';
-}
-
 }  // namespace
 
 void Job::fill_opening(Opening* opening) const {
-  base::fill_random(opening->token, sizeof(opening->token));
-  opening->share_cores = settings_.share_cores ? 1 : 0;
-  opening->cores_given = settings_.service_cores.empty() ? 0 : 1;
+  opening->terms.propose(settings_);
   policy::Table table = policy::Table::measured();
   const base::Status status = table.apply(settings_.policy);
   std::string problem = status.ok() ? "" : status.text();
@@ -57,13 +32,13 @@ void Job::fill_opening(Opening* opening) const {
   opening->blocking = blocking.ok() ? blocking.value() : 0;
   if (!blocking.ok()) problem = blocking.status().text();
   if (settings_.policy.size() >= kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";
-  copy_text(opening->policy, sizeof(opening->policy), problem.empty() ? settings_.policy : "");
-  copy_text(opening->problem, sizeof(opening->problem), problem);
+  snprintf(opening->policy, sizeof(opening->policy), "%s", problem.empty() ? settings_.policy.c_str() : "");
+  snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", problem.c_str());
 }
 
 bool Job::read_opening(const Opening& opening) {
-  if (opening.problem[0] != '\0') {
-    turn_off(LogLevel::warn, opening.problem);
+  if (opening.terms.problem[0] != '\0') {
+    turn_off(LogLevel::warn, opening.terms.problem);
     return false;
   }
   blocking_ = opening.blocking;
@@ -71,74 +46,29 @@ bool Job::read_opening(const Opening& opening) {
   return policy_.apply(opening.policy).ok();
 }
 
-void Job::fill_node_record(NodeRecord* record) const {
-  record->node_key = node_key();
-  memcpy(record->host, host_.data(), sizeof(record->host));
-  to_words(bound_cores(), &record->mask);
-  to_words(allowed_cores(), &record->allowed);
-}
-
-void Job::number_nodes(std::span<const NodeRecord> records) {
-  std::unordered_map<uint64_t, uint32_t> numbers;
-  nodes_.clear();
-  for (const NodeRecord& record : records) {
-    const auto next = static_cast<uint32_t>(numbers.size());
-    nodes_.push_back(numbers.emplace(record.node_key, next).first->second);
+bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records) {
+  const auto cores = attach::choose_cores(opening.terms, settings_, records, nodes_, rank_, "ranks");
+  if (!cores.ok()) {
+    turn_off(LogLevel::warn, cores.status().text());
+    return false;
   }
-  const auto own = nodes_[static_cast<size_t>(rank_)];
-  node_leader_ = std::find(nodes_.begin(), nodes_.end(), own) - nodes_.begin() == rank_;
-}
-
-bool Job::find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores) {
-  const uint32_t node_count = *std::max_element(nodes_.begin(), nodes_.end()) + 1;
-  for (uint32_t node = 0; node < node_count; ++node) {
-    std::vector<CoreSet> masks;
-    CoreSet allowed;
-    const char* host = "";
-    for (size_t i = 0; i < records.size(); ++i) {
-      if (nodes_[i] != node) continue;
-      masks.push_back(from_words(records[i].mask));
-      allowed |= from_words(records[i].allowed);
-      host = records[i].host;
-    }
-    const Placement placement = place_service(masks, allowed, share ? Sharing::allowed : Sharing::forbidden);
-    if (placement.cores.none()) {
-      turn_off(LogLevel::warn, std::string("no spare core on host ") + host +
-                                   " for the service (its ranks use them all). Leave one free, name cores with "
-                                   "OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1");
-      return false;
-    }
-    if (node != node_of(rank_)) continue;
-    *own_cores = core_list(placement.cores);
-    spare_cores_ = !placement.shared;
-  }
+  service_cores_ = cores.value().list;
+  spare_cores_ = cores.value().spare;
   return true;
 }
 
-bool Job::attach(const Opening& opening, const std::string& cores) {
-  offpath_attach_params_t params{};
-  params.struct_bytes = sizeof(params);
-  memcpy(params.job_token, opening.token, sizeof(params.job_token));
-  params.service_cores = cores.empty() ? nullptr : cores.c_str();
-  offpath_error_t error{};
-  Attachment own{};
-  own.ok = offpath_session_attach(&params, &session_, &error) == OFFPATH_OK ? 1 : 0;
-  if (own.ok == 0) {
-    session_ = nullptr;
-    memcpy(own.problem, error.text, sizeof(own.problem));
-  } else {
-    size_t bytes = 0;
-    if (offpath_session_address(session_, own.address.data(), own.address.size(), &bytes) != OFFPATH_OK) own.ok = 0;
-  }
-  std::vector<Attachment> all(static_cast<size_t>(size_));
+bool Job::open_sessions(const Opening& opening) {
+  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, &session_);
+  std::vector<attach::Attachment> all(static_cast<size_t>(size_));
   if (native.Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, control_) != MPI_SUCCESS) {
     return false;
   }
   addresses_.clear();
   for (int rank = 0; rank < size_; ++rank) {
-    const Attachment& other = all[static_cast<size_t>(rank)];
-    if (other.ok == 0) {
-      turn_off(LogLevel::warn, "rank " + std::to_string(rank) + " could not attach to its service: " + other.problem);
+    const attach::Attachment& other = all[static_cast<size_t>(rank)];
+    if (other.error.status != OFFPATH_OK) {
+      turn_off(LogLevel::warn,
+               "rank " + std::to_string(rank) + " could not attach to its service: " + other.error.text);
       return false;
     }
     addresses_.push_back(other.address);
@@ -172,7 +102,6 @@ void Job::start() {
   {
     const Inside inside;
     settings_ = Settings::from_environment();
-    host_ = host_name();
     native.Comm_rank(MPI_COMM_WORLD, &rank_);
     native.Comm_size(MPI_COMM_WORLD, &size_);
     if (size_ == 1) {
@@ -183,23 +112,16 @@ void Job::start() {
     Opening opening{};
     if (rank_ == 0) fill_opening(&opening);
     native.Bcast(&opening, sizeof(opening), MPI_BYTE, 0, control_);
-    NodeRecord own{};
-    fill_node_record(&own);
-    std::vector<NodeRecord> records(static_cast<size_t>(size_));
+    const attach::NodeRecord own = attach::own_node();
+    std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
     native.Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, control_);
-    number_nodes(records);
-    const uint32_t node_count = *std::max_element(nodes_.begin(), nodes_.end()) + 1;
+    nodes_ = attach::Nodes(records);
     bool on = read_opening(opening);
-    if (on && !policy_.offloads(node_count)) {
-      turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(node_count) + " node(s)");
+    if (on && !policy_.offloads(nodes_.count())) {
+      turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");
       on = false;
     }
-    std::string cores = settings_.service_cores;
-    if (on && opening.cores_given == 0)
-      on = find_cores(records, opening.share_cores != 0, &cores);
-    else
-      spare_cores_ = false;  // cores given by hand may well be the application's
-    if (on) on = attach(opening, cores);
+    on = on && choose_cores(opening, records) && open_sessions(opening);
     if (on)
       on = engine.errors().create() && open_types() == MPI_SUCCESS &&
            native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
@@ -210,8 +132,8 @@ void Job::start() {
     reason_.clear();
     active_.store(true, std::memory_order_release);
     if (rank_ == 0) {
-      say(settings_, LogLevel::info, "attached on %u node(s), %d ranks, service cores of %s: %s", node_count, size_,
-          host_.data(), cores.empty() ? "chosen by the service" : cores.c_str());
+      say(settings_, LogLevel::info, "attached on %u node(s), %d ranks, service cores of %s: %s", nodes_.count(), size_,
+          own.host.data(), service_cores_.empty() ? "chosen by the service" : service_cores_.c_str());
     }
   }
   adopt_communicator(MPI_COMM_WORLD);
@@ -264,11 +186,11 @@ void Job::stop() {
 }
 
 void Job::report_lost_service() {
-  if (loss_reported_.exchange(true) || !node_leader_) return;
+  if (loss_reported_.exchange(true) || !nodes_.leads(rank_)) return;
   say(settings_, LogLevel::warn,
       "the service on host %s was lost (operations it worked on fail). All further MPI calls stay native; see "
       "OFFPATH_SERVICE_LOG for its last words",
-      host_.data());
+      attach::host_name().data());
 }
 
 }  // namespace offpath::mpi

@@ -6,10 +6,11 @@
 // Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
 #pragma once
 
+#include "attach/nodes.hpp"
+#include "attach/session.hpp"
+#include "attach/settings.hpp"
 #include "engine.hpp"
-#include "placement.hpp"
 #include "policy/policy.hpp"
-#include "settings.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
@@ -22,6 +23,9 @@
 #include <vector>
 
 namespace offpath::mpi {
+
+using attach::LogLevel;
+using attach::Settings;
 
 class Job {
  public:
@@ -42,7 +46,7 @@ class Job {
   bool spare_cores() const { return spare_cores_; }
   int keyval() const { return keyval_; }
   // Of a rank in MPI_COMM_WORLD.
-  uint32_t node_of(int world_rank) const { return nodes_[static_cast<size_t>(world_rank)]; }
+  uint32_t node_of(int world_rank) const { return nodes_.of(world_rank); }
   const void* address_of(int world_rank) const;
   MPI_Group world_group() const { return world_group_; }
 
@@ -51,17 +55,12 @@ class Job {
   uint64_t service_cpu_ns() const;
 
  private:
-  struct Opening;     // what rank 0 tells everybody
-  struct NodeRecord;  // what everybody tells about its node
-  struct Attachment;  // whether and where it is attached
+  struct Opening;  // what rank 0 tells everybody
 
   void fill_opening(Opening* opening) const;
   bool read_opening(const Opening& opening);
-  void fill_node_record(NodeRecord* record) const;
-  void number_nodes(std::span<const NodeRecord> records);
-  // The cores for this node's service; false, with a reason, if any node has none.
-  bool find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores);
-  bool attach(const Opening& opening, const std::string& cores);
+  bool choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records);
+  bool open_sessions(const Opening& opening);
   void open_communication();
   void close_communication();
   void drain();
@@ -80,11 +79,10 @@ class Job {
   int keyval_ = MPI_KEYVAL_INVALID;
   offpath_session_t* session_ = nullptr;
   bool spare_cores_ = false;
-  bool node_leader_ = false;
+  std::string service_cores_;
   std::atomic<bool> loss_reported_{false};
   std::string reason_ = "MPI_Init was not called";
-  std::array<char, 64> host_{};
-  std::vector<uint32_t> nodes_;
+  attach::Nodes nodes_;
   std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses_;
 };
 

@@ -8,7 +8,6 @@
 namespace offpath::mpi {
 
 Native native;
-thread_local int Inside::depth_ = 0;
 
 bool Native::load(void* library) {
   bool complete = true;

@@ -10,14 +10,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
-#include <unordered_map>
 
 namespace offpath::shmem {
-
-using mpi::CoreSet;
-using mpi::LogLevel;
 
 Job job;
 
@@ -27,23 +24,15 @@ constexpr const char* segment_name(size_t which) {
   return which == kHeap ? "symmetric heap" : "global and static data";
 }
 
-void copy_text(char* out, size_t capacity, const std::string& text) {
-  const size_t length = std::min(text.size(), capacity - 1);
-  memcpy(out, text.data(), length);
-  out[length] = '\0';
-}
-
 }  // namespace
 
 void Job::fill_opening(Opening* opening) const {
-  base::fill_random(opening->token, sizeof(opening->token));
+  opening->terms.propose(settings_);
   base::fill_random(opening->team, sizeof(opening->team));
-  opening->share_cores = settings_.share_cores ? 1 : 0;
-  opening->cores_given = settings_.service_cores.empty() ? 0 : 1;
   opening->enabled = base::Environment::flag("OFFPATH_ENABLE", true) ? 1 : 0;
   policy::Table table = policy::Table::measured();
   const base::Status status = table.apply(settings_.policy);
-  if (!status.ok()) copy_text(opening->problem, sizeof(opening->problem), status.text());
+  if (!status.ok()) snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", status.text());
   for (uint32_t nodes = 1; nodes <= static_cast<uint32_t>(pe_count_); ++nodes) {
     if (table.choose(policy::Collective::window, 0, nodes).path != policy::Path::dpu) continue;
     opening->min_nodes = nodes;
@@ -51,54 +40,9 @@ void Job::fill_opening(Opening* opening) const {
   }
 }
 
-uint32_t Job::number_nodes(std::span<const NodeRecord> records) {
-  std::unordered_map<uint64_t, uint32_t> numbers;
-  nodes_.clear();
-  for (const NodeRecord& record : records) {
-    const auto next = static_cast<uint32_t>(numbers.size());
-    nodes_.push_back(numbers.emplace(record.node_key, next).first->second);
-  }
-  return static_cast<uint32_t>(numbers.size());
-}
-
-bool Job::find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores) {
-  const uint32_t own_node = nodes_[static_cast<size_t>(pe_)];
-  const uint32_t node_count = *std::max_element(nodes_.begin(), nodes_.end()) + 1;
-  for (uint32_t node = 0; node < node_count; ++node) {
-    std::vector<CoreSet> masks;
-    CoreSet allowed;
-    const char* host = "";
-    for (size_t i = 0; i < records.size(); ++i) {
-      if (nodes_[i] != node) continue;
-      masks.push_back(records[i].bound);
-      allowed |= records[i].allowed;
-      host = records[i].host.data();
-    }
-    const auto sharing = share ? mpi::Sharing::allowed : mpi::Sharing::forbidden;
-    const mpi::Placement placement = mpi::place_service(masks, allowed, sharing);
-    if (placement.cores.none()) {
-      turn_off(LogLevel::warn, std::string("no spare core on host ") + host +
-                                   " for the service (its PEs use them all). Leave one free, name cores with "
-                                   "OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1");
-      return false;
-    }
-    if (node != own_node) continue;
-    *own_cores = mpi::core_list(placement.cores);
-    spare_cores_ = !placement.shared;
-  }
-  return true;
-}
-
-bool Job::attach(const Opening& opening, const std::string& cores) {
-  offpath_attach_params_t params{};
-  params.struct_bytes = sizeof(params);
-  memcpy(params.job_token, opening.token, sizeof(params.job_token));
-  params.service_cores = cores.empty() ? nullptr : cores.c_str();
+bool Job::open_session(const Opening& opening, const std::string& cores) {
   Attachment own{};
-  size_t bytes = 0;
-  own.error.status = offpath_session_attach(&params, &session_, &own.error);
-  if (own.error.status == OFFPATH_OK)
-    own.error.status = offpath_session_address(session_, own.address.data(), own.address.size(), &bytes);
+  own.session = attach::open_session(opening.terms, cores, &session_);
   void* const probe = native().shmem_malloc(1);
   own.ranges[kHeap] = heap_range(probe);
   own.ranges[kData] = data_range();
@@ -110,7 +54,7 @@ bool Job::attach(const Opening& opening, const std::string& cores) {
     return false;
   }
   for (int pe = 0; pe < pe_count_; ++pe) {
-    const offpath_error_t& error = all[static_cast<size_t>(pe)].error;
+    const offpath_error_t& error = all[static_cast<size_t>(pe)].session.error;
     if (error.status == OFFPATH_OK) continue;
     turn_off(LogLevel::warn, "PE " + std::to_string(pe) + " could not attach to its service: " + error.text);
     return false;
@@ -122,7 +66,7 @@ std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const 
   std::vector<std::byte*> mapped(static_cast<size_t>(pe_count_));
   for (int pe = 0; pe < pe_count_; ++pe) {
     const auto index = static_cast<size_t>(pe);
-    if (which == kHeap && nodes_[index] == nodes_[static_cast<size_t>(pe_)])
+    if (which == kHeap && nodes_.of(pe) == nodes_.of(pe_))
       mapped[index] = static_cast<std::byte*>(native().shmem_ptr(own.begin, pe));
   }
   mapped[static_cast<size_t>(pe_)] = own.begin;
@@ -131,7 +75,7 @@ std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const 
 
 bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) {
   std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses;
-  for (const Attachment& other : all) addresses.push_back(other.address);
+  for (const Attachment& other : all) addresses.push_back(other.session.address);
   offpath_team_params_t params{};
   params.struct_bytes = sizeof(params);
   params.rank = static_cast<uint32_t>(pe_);
@@ -150,8 +94,8 @@ bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) 
                        });
     if (!alike) {  // known to all PEs, so all leave it to the native library
       if (pe_ == 0) {
-        mpi::say(settings_, LogLevel::info, "the %s is not the same on all PEs: accesses to it stay native",
-                 segment_name(which));
+        attach::say(settings_, LogLevel::info, "the %s is not the same on all PEs: accesses to it stay native",
+                    segment_name(which));
       }
       continue;
     }
@@ -176,36 +120,39 @@ bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) 
 
 void Job::turn_off(LogLevel level, const std::string& reason) {
   reason_ = reason;
-  if (pe_ == 0) mpi::say(settings_, level, "all OpenSHMEM calls stay native: %s", reason.c_str());
+  if (pe_ == 0) attach::say(settings_, level, "all OpenSHMEM calls stay native: %s", reason.c_str());
 }
 
 void Job::agree() {
   auto opening = std::make_unique<Opening>();
   if (pe_ == 0) fill_opening(opening.get());
-  NodeRecord own{mpi::node_key(), mpi::host_name(), mpi::bound_cores(), mpi::allowed_cores()};
-  std::vector<NodeRecord> records(static_cast<size_t>(pe_count_));
+  const attach::NodeRecord own = attach::own_node();
+  std::vector<attach::NodeRecord> records(static_cast<size_t>(pe_count_));
   if (!broadcast(opening.get()) || !gather(own, &records)) return turn_off(LogLevel::warn, kNoHeap);
   if (opening->enabled == 0) return turn_off(LogLevel::info, "OFFPATH_ENABLE is 0");
-  if (opening->problem[0] != '\0') return turn_off(LogLevel::warn, opening->problem);
-  const uint32_t node_count = number_nodes(records);
+  if (opening->terms.problem[0] != '\0') return turn_off(LogLevel::warn, opening->terms.problem);
+  nodes_ = attach::Nodes(records);
+  const uint32_t node_count = nodes_.count();
   if (opening->min_nodes == 0 || node_count < opening->min_nodes) {
     return turn_off(LogLevel::info, "the policy offloads no windows on " + std::to_string(node_count) + " node(s)");
   }
-  std::string cores = settings_.service_cores;
-  if (opening->cores_given == 0 && !find_cores(records, opening->share_cores != 0, &cores)) return;
-  if (!attach(*opening, cores)) return close();
+  const auto cores = attach::choose_cores(opening->terms, settings_, records, nodes_, pe_, "PEs");
+  if (!cores.ok()) return turn_off(LogLevel::warn, cores.status().text());
+  spare_cores_ = cores.value().spare;
+  const std::string& list = cores.value().list;
+  if (!open_session(*opening, list)) return close();
   reason_.clear();
   active_.store(true, std::memory_order_release);
   if (pe_ == 0) {
-    mpi::say(settings_, LogLevel::info, "attached on %u node(s), %d PEs, service cores of %s: %s", node_count,
-             pe_count_, own.host.data(), cores.empty() ? "chosen by the service" : cores.c_str());
+    attach::say(settings_, LogLevel::info, "attached on %u node(s), %d PEs, service cores of %s: %s", node_count,
+                pe_count_, own.host.data(), list.empty() ? "chosen by the service" : list.c_str());
   }
 }
 
 void Job::start() {
   if (pe_count_ != 0) return;  // initialized a second time
   const base::ErrnoGuard errno_guard;
-  settings_ = mpi::Settings::from_environment();
+  settings_ = attach::Settings::from_environment();
   process_id_ = getpid();
   if (!native().complete) return turn_off(LogLevel::warn, "this is not the OpenSHMEM of Open MPI 4");
   pe_ = native().shmem_my_pe();
@@ -250,10 +197,10 @@ void Job::quiet() {
 void Job::fail(offpath_status_t status, const char* operation, int pe) {
   if (!active_.exchange(false)) return;
   const std::string target = pe < 0 ? "another PE" : "PE " + std::to_string(pe);
-  mpi::say(settings_, LogLevel::error,
-           "PE %d: %s on memory of %s failed: %s (OpenSHMEM cannot report it, so the job ends). See "
-           "OFFPATH_SERVICE_LOG for the service's last words",
-           pe_, operation, target.c_str(), offpath_status_string(status));
+  attach::say(settings_, LogLevel::error,
+              "PE %d: %s on memory of %s failed: %s (OpenSHMEM cannot report it, so the job ends). See "
+              "OFFPATH_SERVICE_LOG for the service's last words",
+              pe_, operation, target.c_str(), offpath_status_string(status));
   native().shmem_global_exit(1);
 }
 

@@ -6,8 +6,10 @@
 // Threads: start and stop by the thread that initializes and finalizes OpenSHMEM; everything else from any thread.
 #pragma once
 
+#include "attach/nodes.hpp"
+#include "attach/session.hpp"
+#include "attach/settings.hpp"
 #include "natives.hpp"
-#include "settings.hpp"
 #include "symmetric.hpp"
 
 #include <offpath/offpath.h>
@@ -20,6 +22,8 @@
 #include <vector>
 
 namespace offpath::shmem {
+
+using attach::LogLevel;
 
 enum class Family { put, get, atomic };
 inline constexpr size_t kFamilies = 3;
@@ -45,7 +49,7 @@ class Job {
   void abandon() { active_.store(false, std::memory_order_release); }
 
   // Whether calls of this thread are ours to serve.
-  bool serves() const { return active_.load(std::memory_order_acquire) && !Inside::now(); }
+  bool serves() const { return active_.load(std::memory_order_acquire) && !Inside::here(); }
   // The segment that holds [address, address + bytes), or null: then the call is native.
   Segment* find(const void* address, uint64_t bytes) {
     for (Segment& segment : segments_) {
@@ -64,29 +68,26 @@ class Job {
 
  private:
   struct Opening;     // what PE 0 tells everybody
-  struct NodeRecord;  // what everybody tells about its node
   struct Attachment;  // whether and where it is attached, and its symmetric memory
 
   void agree();
   void fill_opening(Opening* opening) const;
-  uint32_t number_nodes(std::span<const NodeRecord> records);
-  bool find_cores(std::span<const NodeRecord> records, bool share, std::string* own_cores);
-  bool attach(const Opening& opening, const std::string& cores);
+  bool open_session(const Opening& opening, const std::string& cores);
   // Where this process sees the others' parts: heaps on its own node, if the native library shares them.
   std::vector<std::byte*> mapped_parts(size_t which, const Range& own) const;
   bool open_windows(const Opening& opening, std::span<const Attachment> all);
   void close();
-  void turn_off(mpi::LogLevel level, const std::string& reason);
+  void turn_off(LogLevel level, const std::string& reason);
   void write_statistics() const;
 
   std::atomic<bool> active_{false};
-  mpi::Settings settings_;
+  attach::Settings settings_;
   int pe_ = 0;
   int pe_count_ = 0;
   int process_id_ = 0;
   bool spare_cores_ = false;
   std::string reason_ = "OpenSHMEM was not initialized";
-  std::vector<uint32_t> nodes_;
+  attach::Nodes nodes_;
   offpath_session_t* session_ = nullptr;
   offpath_team_t* team_ = nullptr;
   std::vector<Segment> segments_;

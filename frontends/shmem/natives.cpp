@@ -5,8 +5,6 @@
 
 namespace offpath::shmem {
 
-constinit thread_local int Inside::depth_ = 0;
-
 namespace {
 
 // A library that was opened privately (a Python extension's) is not in the search order; it is found by its name.

@@ -2,6 +2,7 @@
 // The program's own OpenSHMEM library: what lies behind us in the order of symbol search.
 #pragma once
 
+#include "attach/inside.hpp"
 #include "types.hpp"
 
 // What these declare we export; everything else of ours is hidden.
@@ -33,18 +34,8 @@ inline shmem_ctx_t native_context(shmem_ctx_t context) {
   return context == kDefaultContext ? *native().default_context : context;
 }
 
-// While one lives, this thread's calls come from the native library itself, which calls some of its functions by their
-// public names (its locks do): they stay native, or half a lock would be offloaded.
-class Inside {
- public:
-  Inside() { ++depth_; }
-  ~Inside() { --depth_; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  static bool now() { return depth_ > 0; }
-
- private:
-  static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
-};
+// Calls within one's life come from the native library itself, which calls some of its functions by their public names
+// (its locks do): they stay native, or half a lock would be offloaded.
+using attach::Inside;
 
 }  // namespace offpath::shmem

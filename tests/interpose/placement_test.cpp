@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "placement.hpp"
+#include "attach/placement.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace offpath::mpi {
+namespace offpath::attach {
 namespace {
 
 CoreSet cores(std::initializer_list<size_t> list) {
@@ -52,4 +52,4 @@ TEST(Placement, MasksOutsideTheAllowedSetCount) {
 TEST(Placement, LargestCore) { EXPECT_EQ(place({cores({0})}, cores({0, kMaxCores - 1})), "1023"); }
 
 }  // namespace
-}  // namespace offpath::mpi
+}  // namespace offpath::attach

@@ -30,6 +30,8 @@ def check(root, files):
         ("src/fabric/fabric.hpp", "fabric/ucx/ucx_fabric.hpp"),
         ("frontends/mpi/a.cpp", "engine/engine.hpp"),
         ("frontends/mpi/a.cpp", "../shmem/b.hpp"),
+        ("frontends/attach/a.cpp", "shmem/b.hpp"),
+        ("frontends/attach/a.cpp", "client/session.hpp"),
         ("include/offpath/a.h", "base/result.hpp"),
         ("apps/fft3d/a.cpp", "offpath/offpath.h"),
     ],
@@ -52,11 +54,12 @@ def test_wrong_arrow_is_one_line(tmp_path, file, include):
         ("src/client/a.cpp", "offpath/offpath.h"),
         ("frontends/mpi/a.cpp", "client/session.hpp"),
         ("frontends/mpi/a.cpp", "a.hpp"),
+        ("frontends/mpi/a.cpp", "attach/b.hpp"),
         ("apps/fft3d/a.cpp", "vector"),
     ],
 )
 def test_right_arrow_is_clean(tmp_path, file, include):
-    files = {"include/offpath/offpath.h": "", "frontends/mpi/a.hpp": "", file: f'#include "{include}"\n'}
+    files = {"include/offpath/offpath.h": "", "frontends/mpi/a.hpp": "", "frontends/attach/b.hpp": "", file: f'#include "{include}"\n'}
     assert check(tmp_path, files) == (0, "check_includes: clean\n")
 
 

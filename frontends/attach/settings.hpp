@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace offpath::mpi {
+namespace offpath::attach {
 
 // error: the job cannot run as asked; warn: it runs, without Offpath or with less of it; info: a few lines a run;
 // debug: per communicator.
@@ -27,4 +27,4 @@ struct Settings {
 // One line to stderr: "offpath <level>: ...". Dropped above the configured level; a single write.
 void say(const Settings& settings, LogLevel level, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
-}  // namespace offpath::mpi
+}  // namespace offpath::attach

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "placement.hpp"
 
-namespace offpath::mpi {
+namespace offpath::attach {
 
 Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, Sharing sharing) {
   CoreSet everything = allowed;
@@ -41,4 +41,4 @@ std::string core_list(const CoreSet& cores) {
   return text;
 }
 
-}  // namespace offpath::mpi
+}  // namespace offpath::attach

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace offpath::mpi {
+namespace offpath::attach {
 
 inline constexpr size_t kMaxCores = 1024;
 using CoreSet = std::bitset<kMaxCores>;
@@ -26,4 +26,4 @@ Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, 
 // "0,2,3", as OFFPATH_SERVICE_CORES reads it.
 std::string core_list(const CoreSet& cores);
 
-}  // namespace offpath::mpi
+}  // namespace offpath::attach

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <iterator>
 
-namespace offpath::mpi {
+namespace offpath::attach {
 namespace {
 
 constexpr const char* kLevels[] = {"off", "error", "warn", "info", "debug"};
@@ -51,4 +51,4 @@ void say(const Settings& settings, LogLevel level, const char* format, ...) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(used));
 }
 
-}  // namespace offpath::mpi
+}  // namespace offpath::attach

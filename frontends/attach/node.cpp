@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace offpath::mpi {
+namespace offpath::attach {
 namespace {
 
 CoreSet affinity_of(pid_t process) {
@@ -26,15 +26,7 @@ uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
   return hash;
 }
 
-}  // namespace
-
-std::array<char, 64> host_name() {
-  std::array<char, 64> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
-  return name;
-}
-
-uint64_t node_key() {
+uint64_t node_key(const HostName& host) {
   char boot_id[64] = "";
   if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
     const ssize_t bytes = read(fd, boot_id, sizeof(boot_id) - 1);
@@ -42,14 +34,24 @@ uint64_t node_key() {
     close(fd);
   }
   uint64_t key = mix(0xcbf29ce484222325u, boot_id);
-  key = mix(key, host_name().data());
+  key = mix(key, host.data());
   struct stat network {};
   if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
   return key;
 }
 
-CoreSet bound_cores() { return affinity_of(0); }
+}  // namespace
 
-CoreSet allowed_cores() { return affinity_of(0) | affinity_of(getppid()); }
+HostName host_name() {
+  HostName name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
+  return name;
+}
 
-}  // namespace offpath::mpi
+NodeRecord own_node() {
+  const HostName host = host_name();
+  const CoreSet bound = affinity_of(0);
+  return {node_key(host), host, bound, bound | affinity_of(getppid())};
+}
+
+}  // namespace offpath::attach

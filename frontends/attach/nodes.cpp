@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nodes.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace offpath::attach {
+
+Nodes::Nodes(std::span<const NodeRecord> records) {
+  std::unordered_map<uint64_t, uint32_t> numbers;
+  for (const NodeRecord& record : records) {
+    const auto next = static_cast<uint32_t>(numbers.size());
+    numbers_.push_back(numbers.emplace(record.key, next).first->second);
+  }
+  count_ = static_cast<uint32_t>(numbers.size());
+}
+
+bool Nodes::leads(int rank) const {
+  return std::find(numbers_.begin(), numbers_.end(), of(rank)) - numbers_.begin() == rank;
+}
+
+base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings,
+                                        std::span<const NodeRecord> records, const Nodes& nodes, int rank,
+                                        const char* processes) {
+  ServiceCores own{settings.service_cores, false};
+  if (terms.cores_given != 0) return own;
+  const Sharing sharing = terms.share_cores != 0 ? Sharing::allowed : Sharing::forbidden;
+  for (uint32_t node = 0; node < nodes.count(); ++node) {
+    std::vector<CoreSet> masks;
+    CoreSet allowed;
+    const char* host = "";
+    for (size_t i = 0; i < records.size(); ++i) {
+      if (nodes.of(static_cast<int>(i)) != node) continue;
+      masks.push_back(records[i].bound);
+      allowed |= records[i].allowed;
+      host = records[i].host.data();
+    }
+    const Placement placement = place_service(masks, allowed, sharing);
+    if (placement.cores.none()) {
+      return base::Status::error(OFFPATH_ERR_NO_SERVICE,
+                                 "no spare core on host %s for the service (its %s use them all). Leave one free, "
+                                 "name cores with OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1",
+                                 host, processes);
+    }
+    if (node == nodes.of(rank)) own = {core_list(placement.cores), !placement.shared};
+  }
+  return own;
+}
+
+}  // namespace offpath::attach

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "session.hpp"
+
+#include "base/random.hpp"
+
+#include <cstring>
+
+namespace offpath::attach {
+
+void Terms::propose(const Settings& settings) {
+  base::fill_random(token, sizeof(token));
+  share_cores = settings.share_cores ? 1 : 0;
+  cores_given = settings.service_cores.empty() ? 0 : 1;
+  problem[0] = '\0';
+}
+
+Attachment open_session(const Terms& terms, const std::string& service_cores, offpath_session_t** session) {
+  offpath_attach_params_t params{};
+  params.struct_bytes = sizeof(params);
+  memcpy(params.job_token, terms.token, sizeof(params.job_token));
+  params.service_cores = service_cores.empty() ? nullptr : service_cores.c_str();
+  Attachment own{};
+  own.error.status = offpath_session_attach(&params, session, &own.error);
+  if (own.error.status != OFFPATH_OK) {
+    *session = nullptr;
+    return own;
+  }
+  size_t bytes = 0;
+  own.error.status = offpath_session_address(*session, own.address.data(), own.address.size(), &bytes);
+  return own;
+}
+
+}  // namespace offpath::attach

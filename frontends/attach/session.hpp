@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the processes of a job come to their sessions: what the first of them decides for all, and what each tells the
+// others about its own. Plain bytes between equal processes of one job.
+#pragma once
+
+#include "settings.hpp"
+
+#include <offpath/offpath.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace offpath::attach {
+
+struct Terms {
+  uint8_t token[OFFPATH_TOKEN_BYTES];
+  uint8_t share_cores;
+  uint8_t cores_given;  // OFFPATH_SERVICE_CORES is set
+  char problem[254];    // with the settings; then all stays native
+
+  // The token anew, the rest by the settings; no problem.
+  void propose(const Settings& settings);
+};
+
+struct Attachment {
+  offpath_error_t error;  // status OFFPATH_OK: it is attached
+  std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES> address;
+};
+
+// Attaches this process, which then owns *session; null if it failed. Blocks until its service is up or known not to
+// be.
+Attachment open_session(const Terms& terms, const std::string& service_cores, offpath_session_t** session);
+
+}  // namespace offpath::attach
