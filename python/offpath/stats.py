@@ -12,9 +12,9 @@ from offpath.mpis import TITLES
 
 
 @contextlib.contextmanager
-def private_file() -> Iterator[str]:
-    """A file for OFFPATH_STATS_FILE that is gone afterwards."""
-    handle, name = tempfile.mkstemp(prefix="offpath-stats-", suffix=".jsonl")
+def private_file(folder: Path | None = None) -> Iterator[str]:
+    """A file for OFFPATH_STATS_FILE that is gone afterwards. In `folder`: gone with that if we are killed."""
+    handle, name = tempfile.mkstemp(prefix="offpath-stats-", suffix=".jsonl", dir=folder)
     os.close(handle)
     try:
         yield name

@@ -159,15 +159,18 @@ def test_down_ends_what_still_runs(lab_name):
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("mpi", MPIS)
-def test_run_that_is_ended_leaves_no_process(mpi, signum, lab_name, programs):
+def test_run_that_is_ended_leaves_nothing(mpi, signum, lab_name, programs, tmp_path):
     with Lab(nodes=2, name=lab_name):
         command = ["lab", "run", "--name", lab_name, "--mpi", mpi, "--", "sleep", "1000"]
-        child = subprocess.Popen([ROOT / "offpath", *command], stderr=subprocess.PIPE, text=True)
+        env = os.environ | {"TMPDIR": str(tmp_path)}
+        child = subprocess.Popen([ROOT / "offpath", *command], stderr=subprocess.PIPE, text=True, env=env)
         wait_until(lambda: len(sleepers(lab_name)) == 2)
         child.send_signal(signum)
         child.communicate()
         assert child.returncode != 0
         wait_until(lambda: inventory.processes(lab_name) == [])
+    assert list(tmp_path.glob("offpath-*")) == []
+    assert_nothing_left(lab_name)
 
 
 def sleepers(name):
