@@ -88,8 +88,9 @@ def app_command(
 
 
 def chosen_peers(policy: str | None) -> tuple[Peer, ...]:
+    """The library alone, and Offpath: of a launch in which it did nothing there is nothing to compare."""
     offloaded = measuring.offpath_peer(policy)
-    return replace(measuring.ALONE, env=NATIVE), replace(offloaded, env=NATIVE | offloaded.env)
+    return replace(measuring.ALONE, env=NATIVE), replace(offloaded, env=NATIVE | offloaded.env, must_offload=True)
 
 
 def chosen_series(kinds: list[str], shmem: bool, names: list[str], sizes: tuple[int, ...], policy: str | None) -> list:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, mpis, stats
 from offpath.comparison import DPU, HOST, Place
 from offpath.errors import UserError
 from offpath.paths import paths
@@ -184,7 +184,7 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
     if result.output is None:
         _fail(series, peer, result.problem)
         return
-    if peer.must_offload and not any(rank.get("offloaded_count") for rank in result.stats):
+    if peer.must_offload and stats.offloaded_count(result.stats) == 0:
         reasons = "; ".join(sorted({str(rank["reason"]) for rank in result.stats if rank.get("reason")}))
         problem = f"nothing was offloaded ({reasons or 'no rank said why'}). Try OFFPATH_LOG=info to see more."
         _fail(series, peer, problem)

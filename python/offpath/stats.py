@@ -60,6 +60,11 @@ def summary(ranks: list[dict]) -> str:
     return text + "."
 
 
+def offloaded_count(ranks: list[dict]) -> int:
+    """Operations that services did for the ranks: collectives, and those on windows."""
+    return _sum(ranks, "offloaded_count") + _sum([rank.get("windows", {}) for rank in ranks], "operations_count")
+
+
 def by_collective(ranks: list[dict]) -> dict[str, Counter]:
     """Per collective, under its nonblocking name, the sums of offloaded_count and native_count."""
     sums: dict[str, Counter] = {}

@@ -3,11 +3,12 @@
 
 import json
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_onesided, measuring, onesided_report
+from offpath import bench_onesided, comparison, measuring, onesided_report
 from offpath.bench_onesided import OF_A_WORD, OPERATIONS
 
 SETTINGS = [f"{name}={value}" for name, value in bench_onesided.NATIVE.items()]
@@ -107,11 +108,12 @@ def prefix(tmp_path_factory):
 
 
 @requires_root
-def test_command_in_a_lab(prefix, tmp_path):
+def test_command_in_a_lab(tmp_path):
+    program("bench", "mpich", "onesided")
     file, page = tmp_path / "a.json", tmp_path / "a.html"
     result = offpath(
         "bench", "onesided", "--rate", "1gbit", "--operations", "get,put_rate", "--sizes", "8,4K", "--runs", "1",
-        "--repeats", "1", "--policy", "*:host", "--json", str(file), "--html", str(page), env=prefix,
+        "--repeats", "1", "--policy", "window:dpu", "--json", str(file), "--html", str(page),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     written = json.loads(file.read_text())
@@ -165,6 +167,25 @@ def test_without_offpath_rows_there_is_no_gain(capsys):
     onesided_report.show(result)
     assert " x" not in capsys.readouterr().out
     assert_self_contained(onesided_report.page(result))
+
+
+@pytest.mark.parametrize(
+    ("rank", "counts"),
+    [
+        ({"offloaded_count": 0, "windows": {"offloaded_count": 1, "operations_count": 0}}, False),
+        ({"offloaded_count": 0, "windows": {"offloaded_count": 1, "operations_count": 3}}, True),
+        ({"offloaded_count": 3}, True),  # as OpenSHMEM's front end counts
+    ],
+)
+def test_a_launch_that_offloaded_nothing_is_a_failed_one(monkeypatch, rank, counts):
+    monkeypatch.setattr(measuring, "paths", lambda: SimpleNamespace(bench_program=lambda *_: "onesided"))
+    launched = comparison.Launch({"rows": recorded_rows(400), "piece_iterations": 1}, [rank], None)
+    monkeypatch.setattr(comparison, "launch_for_json", lambda *_: launched)
+    (series,) = bench_onesided.chosen_series(["mpich"], False, ["get"], (8,), None)
+    for peer in series.peers:
+        measuring.launch(None, series, peer, repeats=1)
+    assert [len(series.launches[peer]) for peer in ("host", "offpath")] == [1, int(counts)]
+    assert ["nothing was offloaded" in failure["problem"] for failure in series.failures] == [True] * (not counts)
 
 
 def test_both_sides_have_the_same_settings_and_work():
