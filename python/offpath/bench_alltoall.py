@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench alltoall`: how much of a nonblocking all-to-all hides behind computation, without and with Offpath."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, report
+from offpath import comparison, console, measuring, report, results
 from offpath.comparison import DPU, HOST
 from offpath.errors import UserError
 from offpath.measuring import TIMES, Conditions, Series, ms_text
@@ -48,17 +47,11 @@ def app_command(
     byte_sizes = parse_sizes(sizes)
     if collective not in ("ialltoall", "ialltoallv"):
         raise UserError(f"'{collective}' is not measured here. Give ialltoall or ialltoallv.")
-    for option, file in (("--json", json_file), ("--html", html_file)):
-        comparison.writable_file(file, option)
+    results.check_files(json_file, html_file)
     paths().require_preload_library()
     conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
     result = measure(kinds, conditions, byte_sizes, collective, policy)
-    _show(result)
-    if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
-    if html_file:
-        html_file.write_text(_page(result))
-    raise typer.Exit(measuring.exit_status(result))
+    results.deliver(result, _show, _page, json_file, html_file)
 
 
 def measure(

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench collectives`: Offpath against the other ways to hide a collective behind computation."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import bench_report, comparison, console, measuring
+from offpath import bench_report, comparison, measuring, results
 from offpath.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import MPICH
 from offpath.paths import paths
@@ -59,22 +58,14 @@ def app_command(
     byte_sizes = parse_sizes(sizes)
     names = measuring.parse_names(collectives, COLLECTIVES, "a collective")
     chosen = chosen_peers(peers, tests, policy)
-    for option, file in (("--json", json_file), ("--html", html_file)):
-        comparison.writable_file(file, option)
+    results.check_files(json_file, html_file)
     paths().require_preload_library()
     all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
     about = {
         "collectives": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen], "tests": tests,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
-    if not result["rows"]:
-        console.note("nothing was measured.")
-    bench_report.show(result)
-    if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
-    if html_file:
-        html_file.write_text(bench_report.page(result))
-    raise typer.Exit(measuring.exit_status(result))
+    results.deliver(result, bench_report.show, bench_report.page, json_file, html_file)
 
 
 def chosen_peers(text: str, tests: int, policy: str | None) -> tuple[Peer, ...]:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench onesided`: Offpath against the MPI or OpenSHMEM alone, with targets that wait and that compute."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import comparison, console, measuring, onesided_report
+from offpath import comparison, measuring, onesided_report, results
 from offpath.errors import UserError
 from offpath.measuring import Conditions, Peer, Program, Series
 from offpath.mpis import OPENMPI
@@ -66,8 +65,7 @@ def app_command(
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
     names = measuring.parse_names(operations, OPERATIONS, "an operation")
-    for option, file in (("--json", json_file), ("--html", html_file)):
-        comparison.writable_file(file, option)
+    results.check_files(json_file, html_file)
     if nodes * ppn % 2:
         raise UserError(f"{nodes * ppn} ranks are not usable (every origin needs a target). Change --nodes or --ppn.")
     paths().require_preload_library()
@@ -77,14 +75,7 @@ def app_command(
         "shmem": shmem,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
-    if not result["rows"]:
-        console.note("nothing was measured.")
-    onesided_report.show(result)
-    if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
-    if html_file:
-        html_file.write_text(onesided_report.page(result))
-    raise typer.Exit(measuring.exit_status(result))
+    results.deliver(result, onesided_report.show, onesided_report.page, json_file, html_file)
 
 
 def chosen_peers(policy: str | None) -> tuple[Peer, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from offpath import console, report
+from offpath import console, report, results
 from offpath.measuring import TIMES, ms_text
 from offpath.mpis import TITLES
 from offpath.sizes import size_text
@@ -59,11 +59,7 @@ def show(result: dict) -> None:
             last = collective
             table.add_row(*_cells(size, peers, by_peer))
         console.out.print(table)
-    for failure in result["meta"]["failures"]:
-        console.note(f"failed: {failure['mpi']}, {failure['collective']}, {failure['peer']}: {failure['problem']}")
-    for row in result["rows"]:
-        if not row["verified"]:
-            console.fail(f"{row['collective']} of {row['bytes']} bytes, {row['peer']}: WRONG RESULT. Report this.")
+    results.show_problems(result, "collective")
 
 
 def _cells(size: int, peers: Sequence[str], by_peer: dict[str, dict]) -> list[str]:
@@ -86,9 +82,7 @@ def page(result: dict) -> str:
         numbers = [_numbers(row) for _, _, by_peer in rows for row in by_peer.values()]
         heading = f"All numbers with {TITLES[kind]}: median times in ms"
         sections.append(report.card(heading, report.table(NUMBERS, numbers)))
-    facts = {name: value for name, value in meta.items() if name != "failures"}
-    facts["failed launches"] = [f"{each['mpi']} {each['collective']} {each['peer']}" for each in meta["failures"]]
-    sections.append(report.card("How this was measured", report.facts(facts)))
+    sections.append(results.conditions_card(meta, "collective"))
     lead = (
         "The same work and the same cores for all, launched in turns; median of all launches. host: the MPI alone; "
         "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread."

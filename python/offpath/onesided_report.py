@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from offpath import console, report
+from offpath import console, report, results
 from offpath.bench_report import ABSENT, COLOURS, PEER_TITLES
 from offpath.measuring import TIMES
 from offpath.mpis import TITLES
@@ -65,11 +65,7 @@ def show(result: dict) -> None:
             for size, by_peer in by_size.items():
                 table.add_row(*_cells(size, by_peer))
         console.out.print(table)
-    for failure in result["meta"]["failures"]:
-        console.note(f"failed: {failure['mpi']}, {failure['operation']}, {failure['peer']}: {failure['problem']}")
-    for row in result["rows"]:
-        if not row["verified"]:
-            console.fail(f"{row['operation']} of {row['bytes']} bytes, {row['peer']}: WRONG RESULT. Report this.")
+    results.show_problems(result, "operation")
 
 
 def _cells(size: int, by_peer: dict[str, dict]) -> list[str]:
@@ -91,9 +87,7 @@ def page(result: dict) -> str:
             sections.append(report.card(f"{operation}, {target} target: {library}", chart, note=note))
         numbers = report.table(NUMBERS, [_numbers(row) for row in rows])
         sections.append(report.card(f"All numbers with {library}: median times in us", numbers))
-    facts = {name: value for name, value in meta.items() if name != "failures"}
-    facts["failed launches"] = [f"{each['mpi']} {each['operation']} {each['peer']}" for each in meta["failures"]]
-    sections.append(report.card("How this was measured", report.facts(facts)))
+    sections.append(results.conditions_card(meta, "operation"))
     lead = (
         "The same work and the same cores for both, launched in turns; median of all launches. An idle target waits in "
         "a barrier, a computing one calls its library between pieces of 10 ms only. piece: how long such a piece took."

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the measuring commands do with a result ({"meta", "rows"}, as measuring.compare makes it): show it, write it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from offpath import comparison, console, measuring, report
+
+
+def check_files(json_file: Path | None, html_file: Path | None) -> None:
+    """Before anything is measured. Raises UserError for a file that could not be written."""
+    for option, file in (("--json", json_file), ("--html", html_file)):
+        comparison.writable_file(file, option)
+
+
+def deliver(
+    result: dict,
+    show: Callable[[dict], None],
+    page: Callable[[dict], str],
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
+    """Shows the result, writes the files that are wanted, and ends the command with its exit status."""
+    if not result["rows"]:
+        console.note("nothing was measured.")
+    show(result)
+    if json_file:
+        json_file.write_text(json.dumps(result, indent=1) + "\n")
+    if html_file:
+        html_file.write_text(page(result))
+    raise typer.Exit(measuring.exit_status(result))
+
+
+def show_problems(result: dict, noun: str) -> None:
+    """Below the tables: launches that failed, results that were wrong. `noun`: the program's word for what it measures."""
+    for failure in result["meta"]["failures"]:
+        console.note(f"failed: {failure['mpi']}, {failure[noun]}, {failure['peer']}: {failure['problem']}")
+    for row in result["rows"]:
+        if not row["verified"]:
+            console.fail(f"{row[noun]} of {row['bytes']} bytes, {row['peer']}: WRONG RESULT. Report this.")
+
+
+def conditions_card(meta: dict, noun: str) -> str:
+    """The last card of a page."""
+    facts = {name: value for name, value in meta.items() if name != "failures"}
+    facts["failed launches"] = [f"{each['mpi']} {each[noun]} {each['peer']}" for each in meta["failures"]]
+    return report.card("How this was measured", report.facts(facts))
