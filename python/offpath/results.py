@@ -35,7 +35,7 @@ def deliver(
 
 
 def show_problems(result: dict, noun: str) -> None:
-    """Below the tables: launches that failed, results that were wrong. `noun`: the program's word for what it measures."""
+    """Below the tables: failed launches and wrong results. `noun`: the field that names what is measured."""
     for failure in result["meta"]["failures"]:
         console.note(f"failed: {failure['mpi']}, {failure[noun]}, {failure['peer']}: {failure['problem']}")
     for row in result["rows"]:

@@ -22,8 +22,8 @@ from conformance_support import (
 )
 from offpath.lab import Lab
 
-# Primes, see matrix.c; the larger the fewer cases. These leave every irregular collective a case with data (one of empty
-# blocks is not offloaded): 211 leaves the persistent neighbor_alltoallv and w none.
+# Primes, see matrix.c; the larger the fewer cases. These leave every irregular collective a case with data (with empty
+# blocks it is not offloaded): 211 leaves the persistent neighbor_alltoallv and w none.
 EVERY = {"nonblocking": 1 if FULL else 101, "persistent": 3 if FULL else 227, "blocking": 3 if FULL else 227}
 STEPS = 5000 if FULL else 400
 SEED = int(os.environ.get("OFFPATH_TEST_SEED", int.from_bytes(os.urandom(4), "little") if FULL else 20261121))
