@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from offpath import comparison, measuring, onesided_report, results
+from offpath import comparison, measuring, mpis, onesided_report, results
 from offpath.errors import UserError
 from offpath.measuring import Conditions, Peer, Program, Series
-from offpath.mpis import OPENMPI
 from offpath.paths import paths
 from offpath.sizes import parse_sizes
 
@@ -27,7 +26,8 @@ PROGRAM = Program(
     carried=("piece_iterations",),
     rows_per_size=len(TARGETS),
 )
-SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem")
+# Its launcher matters: a lab keeps OpenSHMEM out of the memory that its emulated nodes share.
+SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem", launcher=mpis.OPENSHMEM)
 # On both sides: without RDMA, Open MPI 4.1's other component aborts and gives wrong results; and its OpenSHMEM dies in
 # shmem_finalize where it has patched the program's memory functions.
 NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
@@ -85,7 +85,7 @@ def chosen_peers(policy: str | None) -> tuple[Peer, ...]:
 
 
 def chosen_series(kinds: list[str], shmem: bool, names: list[str], sizes: tuple[int, ...], policy: str | None) -> list:
-    programs = [(kind, PROGRAM) for kind in kinds] + ([(OPENMPI, SHMEM_PROGRAM)] if shmem else [])
+    programs = [(kind, PROGRAM) for kind in kinds] + ([(mpis.OPENMPI, SHMEM_PROGRAM)] if shmem else [])
     return [
         Series(kind, name, (WORD_BYTES,) if name in OF_A_WORD else sizes, chosen_peers(policy), program)
         for kind, program in programs

@@ -70,6 +70,7 @@ class Program:
     medians: tuple[str, ...] = ("host_cpu_ns", "service_cpu_ns")
     carried: tuple[str, ...] = ()  # of the first output: given to all launches after it
     rows_per_size: int = 1
+    launcher: str | None = None  # other than that of the series' MPI
 
 
 COLLECTIVE_PROGRAM = Program("collectives", "collective")
@@ -180,7 +181,8 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
         argv += ["--work-iterations", ",".join(str(row["work_iterations"]) for row in alone[0])]
         for name, value in series.carried.items():
             argv += [f"--{name.replace('_', '-')}", str(value)]
-    result = comparison.launch_for_json(where, series.mpi, argv, peer.offload, peer.env)
+    launcher = series.program.launcher or series.mpi
+    result = comparison.launch_for_json(where, launcher, argv, peer.offload, peer.env)
     if result.output is None:
         _fail(series, peer, result.problem)
         return
