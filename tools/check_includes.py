@@ -22,9 +22,11 @@ STANDS_ON = {
     "fabric/loopback": ["fabric"],
     "engine": ["fabric", "memory", "kernels", "telemetry"],
     "ops": ["engine"],
-    "service": ["ops", "session", "policy", "fabric/ucx"],
+    "device": ["session"],
+    "executor": ["device"],
+    "service": ["ops", "session", "policy", "device", "fabric/ucx"],
     "client": ["session", "wire", "policy", "telemetry"],
-    "frontends": ["client"],
+    "frontends": ["client", "device"],
     "include": [],
     "apps": [],
 }

@@ -12,6 +12,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 
 namespace offpath::device {
 
@@ -38,9 +40,11 @@ struct Listener {
   void (*channel_lost)(uint64_t) = nullptr;
 };
 
-class Channel {
+class Channel : public std::enable_shared_from_this<Channel> {
  public:
   virtual ~Channel() = default;
+  // Ends the channel's thread and with it the executor. Upcalls not answered yet keep the object.
+  virtual void close() = 0;
   // Bytes into the heap, before any command posted later. `from` is free again at return.
   virtual base::Status write(uint64_t address, const void* from, uint64_t bytes) = 0;
   // Starts reading heap bytes after the launch with the id `after` (0: none) has ended...
@@ -51,14 +55,17 @@ class Channel {
   virtual base::Status wait(Pending& pending) = 0;
   virtual void discard(uint64_t address, uint64_t bytes) = 0;
   virtual void* view(uint64_t address, uint64_t bytes) const = 0;
-  // Whether the executor has gone; *fate as it said, where it did.
-  virtual bool lost(Fate* fate, bool* has_fate) const = 0;
+  // Why the executor ended, where it had time to say it. Empty also while it lives.
+  virtual std::optional<Fate> fate() const = 0;
+  virtual bool lost() const = 0;
+  // For UpcallRequest: answers an upcall; the outputs have been filled in.
+  virtual void reply(uint64_t id, int32_t status, std::span<const offpath_span_t> outputs) = 0;
 };
 
 // `segment` was passed with hello.
-base::Result<std::unique_ptr<Channel>> open_segment_channel(base::Fd socket, base::Fd segment,
+base::Result<std::shared_ptr<Channel>> open_segment_channel(base::Fd socket, base::Fd segment,
                                                             const Description& description, const Listener& listener);
-base::Result<std::unique_ptr<Channel>> open_stream_channel(base::Fd socket, const Description& description,
+base::Result<std::shared_ptr<Channel>> open_stream_channel(base::Fd socket, const Description& description,
                                                            const Listener& listener);
 
 }  // namespace offpath::device

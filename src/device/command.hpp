@@ -28,7 +28,7 @@ inline constexpr size_t kFrameHeaderBytes = 16;
 inline constexpr uint32_t kMaxBodyBytes = 1 << 20;      // of one frame; longer data is sent in pieces
 inline constexpr uint32_t kMaxArguments = 256;          // of a region
 inline constexpr uint32_t kInlineArguments = 12;        // more lie in the heap
-inline constexpr uint32_t kTextBytes = 400;
+inline constexpr uint32_t kTextBytes = 252;  // as offpath_error_t
 
 enum class Kind : uint8_t {
   hello = 1,

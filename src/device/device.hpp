@@ -32,6 +32,7 @@ class Queue {
   friend class Device;
   Pending launch_;
   bool launched_ = false;
+  uint64_t arguments_ = 0;  // where they lie, if they are many
   std::deque<PendingRead> reads_;
 };
 
@@ -83,7 +84,7 @@ class Device {
     std::span<const uint8_t> bytes;
     std::unordered_map<uint64_t, std::string> entries;  // names by address
   };
-  Device(Options options, const Description& description, std::unique_ptr<Channel> channel);
+  Device(Options options, const Description& description, std::shared_ptr<Channel> channel);
   bool in_heap(uint64_t address, uint64_t bytes) const;
   base::Status settle(Queue& queue);  // waits for its launch
   base::Status run(const Command& command);
@@ -95,7 +96,7 @@ class Device {
   mutable std::mutex mutex_;
   Arena arena_;
   std::vector<Image> images_;
-  std::unique_ptr<Channel> channel_;
+  std::shared_ptr<Channel> channel_;
 };
 
 }  // namespace offpath::device

@@ -4,7 +4,7 @@
  *
  * Executor's end: exported by the program offpath-executor, so a library loaded there just leaves them undefined.
  * Host's end: the plugin hands every upcall to the function offpath_serve_upcall, if some library in the global scope
- * of the host process defines it; otherwise the answer is OFFPATH_ERR_UNSUPPORTED. */
+ * of the host process defines it; otherwise the answer is OFFPATH_ERR_STATE. */
 #ifndef OFFPATH_DEVICE_UPCALL_H
 #define OFFPATH_DEVICE_UPCALL_H
 
