@@ -12,7 +12,7 @@ namespace offpath::device {
 std::string region_name(const std::string& entry);
 // FILE:LINE of an address in an ELF image, from its DWARF; empty where there is none, or no libdw on this machine.
 std::string source_line(std::span<const uint8_t> image, uint64_t address);
-// Address of a symbol's start in an image is what entries have: the file of a kernel is that of its first line.
+// FILE of a symbol, likewise.
 std::string source_file(std::span<const uint8_t> image, const std::string& symbol);
 
 }  // namespace offpath::device
