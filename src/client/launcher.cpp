@@ -205,10 +205,12 @@ Status start_service(const std::string& socket_path, const offpath_attach_params
 }
 
 Status start_device_service(const std::string& socket_path) {
-  const auto cores = choose_cores(nullptr, true);
+  const auto own = choose_cores(nullptr, false);
+  const auto cores = own.ok() ? own : choose_cores(nullptr, true);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
   words.push_back("--devices");
+  if (!own.ok() || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
   return start(std::move(words), socket_path, nullptr, 0);
 }
 

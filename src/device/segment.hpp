@@ -32,6 +32,7 @@ struct SegmentHeader {
   alignas(64) std::atomic<uint32_t> tail;     // futex: commands posted so far; written by the host
   alignas(64) std::atomic<uint32_t> head;     // commands taken so far
   std::atomic<uint32_t> sleepers;             // executor's threads asleep on tail
+  std::atomic<uint32_t> lookers;              // executor's threads that look at tail without sleeping
   alignas(64) std::atomic<uint32_t> ring[kSlots];  // slots, by number of command modulo kSlots
   Slot slots[kSlots];
 };

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -27,6 +28,7 @@ using base::Memfd;
 using base::Result;
 using base::Status;
 
+constexpr std::chrono::microseconds kSpin{15};  // a short region ends sooner than a sleeper wakes
 constexpr uint64_t kPopulateFrom = 256 << 10;  // bytes; below, single page faults cost less than asking
 
 class SegmentChannel : public Channel {
@@ -76,9 +78,10 @@ class SegmentChannel : public Channel {
   Status wait(Pending& pending) override {
     Slot& slot = header_.slots[pending.slot];
     SlotState state = slot.state;
-    for (int i = 0; i < kSpins && state == SlotState::posted; ++i) {
+    const auto end_of_spin = std::chrono::steady_clock::now() + kSpin;
+    while (state == SlotState::posted && std::chrono::steady_clock::now() < end_of_spin) {
       relax();
-      state = slot.state.load(std::memory_order_acquire);
+      state = slot.state;
     }
     while (state != SlotState::done && state != SlotState::lost) {
       if (lost_) break;
@@ -131,8 +134,6 @@ class SegmentChannel : public Channel {
   }
 
  private:
-  static constexpr int kSpins = 0;
-
   uint8_t* host_address(uint64_t address) const { return segment_.data() + kHeapOffset + (address - heap_address_); }
 
   // Under the lock, with a slot free. Returns the slot.
@@ -146,7 +147,7 @@ class SegmentChannel : public Channel {
     const uint32_t tail = header_.tail;
     header_.ring[tail % kSlots] = number;
     header_.tail = tail + 1;
-    if (header_.sleepers != 0) futex_wake(header_.tail, 1);
+    if (header_.lookers == 0 && header_.sleepers != 0) futex_wake(header_.tail, 1);
     return number;
   }
 

@@ -88,7 +88,7 @@ Status Executor::open(const Options& options) {
   device::Description description = describe(options);
   Status status = preload(Environment::text("OFFPATH_EXECUTOR_PRELOAD"));
   if (status.ok()) {
-    auto endpoint = options.segment ? open_segment_endpoint(options.socket, description)
+    auto endpoint = options.segment ? open_segment_endpoint(options.socket, description, options.spin)
                                     : open_stream_endpoint(options.socket, description, upcalls_);
     if (endpoint.ok()) {
       endpoint_ = std::move(endpoint.value());

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   using offpath::device::DeviceKind;
   offpath::executor::Options options;
   std::string channel = "segment";
+  int spin_us = 0;
   CLI::App app("Runs target regions for one program. offpathd starts it; nothing to be started by hand.", "offpath-executor");
   app.set_version_flag("--version", "offpath-executor " OFFPATH_VERSION);
   app.add_option("--socket-fd", options.socket, "descriptor of the connection to the host")->required();
@@ -21,10 +22,13 @@ int main(int argc, char** argv) {
   app.add_option("--memory", options.memory_bytes, "most bytes that regions can map; 0: half of the machine's");
   app.add_option("--max-clients", options.max_clients, "limit of the service, for information");
   app.add_option("--number", options.number, "number of the device in the host's list");
+  app.add_option("--spin-us", spin_us, "how long an idle thread looks for regions before it sleeps")
+      ->check(CLI::Range(0, 1000000));
   app.add_option("--kind", options.kind, "what the device is")
       ->transform(CLI::CheckedTransformer(std::map<std::string, DeviceKind>{
           {"software", DeviceKind::software}, {"emulated", DeviceKind::emulated}, {"remote", DeviceKind::remote}}));
   CLI11_PARSE(app, argc, argv);
+  options.spin = std::chrono::microseconds(spin_us);
   options.segment = channel == "segment";
 
   signal(SIGPIPE, SIG_IGN);

@@ -8,6 +8,7 @@
 #include "executor/endpoint.hpp"
 #include "executor/send_lock.hpp"
 
+#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -21,8 +22,9 @@ using base::Status;
 
 class SegmentEndpoint : public Endpoint {
  public:
-  SegmentEndpoint(int socket, Memfd segment)
+  SegmentEndpoint(int socket, Memfd segment, std::chrono::microseconds spin)
       : socket_(socket),
+        spin_(spin),
         segment_(std::move(segment)),
         header_(*reinterpret_cast<SegmentHeader*>(segment_.data())),
         staging_(reinterpret_cast<uint64_t>(segment_.data()) + kStagingOffset, kStagingBytes) {
@@ -35,6 +37,7 @@ class SegmentEndpoint : public Endpoint {
       const uint32_t tail = header_.tail;
       uint32_t head = header_.head;
       if (head == tail) {
+        if (look(tail)) continue;
         ++header_.sleepers;
         if (header_.tail == tail) futex_wait(header_.tail, tail);
         --header_.sleepers;
@@ -83,7 +86,20 @@ class SegmentEndpoint : public Endpoint {
   bool shares_memory() const override { return true; }
 
  private:
+  // Looks at the ring for a while; one thread at a time. True: there is something new.
+  bool look(uint32_t tail) {
+    if (spin_.count() == 0 || header_.lookers.exchange(1) != 0) return false;
+    const auto end = std::chrono::steady_clock::now() + spin_;
+    while (header_.tail == tail && std::chrono::steady_clock::now() < end) relax();
+    header_.lookers = 0;
+    // Nobody was woken for what came meanwhile: this thread takes one, and wakes another if there is more.
+    const uint32_t now = header_.tail;
+    if (now - tail > 1 && header_.sleepers != 0) futex_wake(header_.tail, static_cast<int>(now - tail - 1));
+    return now != tail;
+  }
+
   const int socket_;
+  const std::chrono::microseconds spin_;
   Memfd segment_;
   SegmentHeader& header_;
   SendLock send_;
@@ -93,11 +109,12 @@ class SegmentEndpoint : public Endpoint {
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, Description description) {
+Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, Description description,
+                                                         std::chrono::microseconds spin) {
   auto segment = Memfd::create("offpath-device", kHeapOffset + description.heap_bytes);
   if (!segment.ok()) return segment.status();
   const int descriptor = segment->fd();
-  auto endpoint = std::make_unique<SegmentEndpoint>(socket, std::move(segment.value()));
+  auto endpoint = std::make_unique<SegmentEndpoint>(socket, std::move(segment.value()), spin);
   description.heap_address = endpoint->heap_address();
   description.segment_bytes = kHeapOffset + description.heap_bytes;
   if (const Status status = send_hello(socket, description, descriptor); !status.ok()) return status;

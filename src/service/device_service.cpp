@@ -36,6 +36,7 @@ namespace {
 constexpr int kLingerMs = 50;     // for programs that start while the last one ends
 constexpr int kGreetingMs = 3000;
 constexpr int kSocketFd = 3;
+constexpr int kSpinUs = 50;
 
 int signal_pipe[2] = {-1, -1};
 
@@ -170,7 +171,8 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
     if (peer->uid != getuid()) return Status::error(OFFPATH_ERR_PERMISSION, "the device service belongs to another user");
     auto handover = device::receive_handover(socket, kGreetingMs);
     if (!handover.ok()) return handover.status();
-    words.insert(words.end(), {"--number", std::to_string(handover->device_number)});
+    words.insert(words.end(), {"--number", std::to_string(handover->device_number), "--spin-us",
+                               options_.shares_cores ? "0" : std::to_string(kSpinUs)});
     dup2(handover->output.get(), STDOUT_FILENO);
     dup2(handover->error.get(), STDERR_FILENO);
     if (fchdir(handover->folder.get()) != 0) base::log_write(LogLevel::warn, "cannot enter a program's folder");

@@ -19,6 +19,7 @@ namespace offpath::service {
 struct DeviceServiceOptions {
   std::string cores;             // of the executors; empty: wherever the system likes
   std::string executor;          // words; empty: offpath-executor beside this program
+  bool shares_cores = false;     // with programs: executors never spin
   uint32_t max_clients = 64;
   uint64_t memory_bytes = 0;     // most that one program can map; 0: half of the machine's
   std::string socket_path;       // removed at the end

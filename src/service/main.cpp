@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
   }
   if (status.ok() && (devices || !address.empty())) {
     device_options.cores = options.cores;
+    device_options.shares_cores = options.shares_cores;
     device_options.socket_path = options.socket_path;
     return serve_devices(std::move(device_options), listening, address, key_file);
   }
