@@ -67,13 +67,15 @@ Result<std::unique_ptr<Device>> open_local(const Device::Options& options) {
   }
   return Status::error(OFFPATH_ERR_NO_SERVICE,
                        "the device service ends as soon as it is started (%.120s). OFFPATH_SERVICE_LOG=FILE keeps its "
-                       "last words", status.text());
+                       "last words",
+                       status.text());
 }
 
 Result<std::unique_ptr<Device>> open_remote(const DeviceEntry& entry, const Device::Options& options) {
   const std::string path = Environment::text("OFFPATH_DEVICE_KEY_FILE");
   if (path.empty()) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "no key for it. Name the key file of its service in OFFPATH_DEVICE_KEY_FILE");
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "no key for it. Name the key file of its service in OFFPATH_DEVICE_KEY_FILE");
   }
   const auto key = device::read_key(path);
   if (!key.ok()) return key.status();
@@ -93,8 +95,9 @@ Result<std::unique_ptr<Device>> open_device(const DeviceEntry& entry, int number
   auto opened = entry.local() ? open_local(options) : open_remote(entry, options);
   Status status = opened.status();
   if (opened.ok() && opened.value()->description().machine != entry.machine) {
-    status = Status::error(OFFPATH_ERR_ARGUMENT, "its architecture is %s, not %s. Correct the list of devices",
-                           device::machine_name(opened.value()->description().machine), device::machine_name(entry.machine));
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "its architecture is %s, not %s. Correct the list of devices",
+                      device::machine_name(opened.value()->description().machine), device::machine_name(entry.machine));
   }
   if (status.ok()) return opened;
   return Status::error(status.code(), "device %d (%.60s): %.170s", number, entry.name.c_str(), status.text());
@@ -145,7 +148,9 @@ Result<Device*> Devices::get(size_t number) {
   return slot.device.load();
 }
 
-Device* Devices::opened(size_t number) const { return number < slots_.size() ? slots_[number]->device.load() : nullptr; }
+Device* Devices::opened(size_t number) const {
+  return number < slots_.size() ? slots_[number]->device.load() : nullptr;
+}
 
 void say(const Status& status) { fprintf(stderr, "offpath: %s\n", status.text()); }
 

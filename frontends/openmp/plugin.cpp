@@ -157,7 +157,8 @@ int32_t __tgt_rtl_data_retrieve_async(int32_t number, void* host, void* target, 
 }
 
 int32_t __tgt_rtl_run_target_region(int32_t number, void* entry, void** args, ptrdiff_t* offsets, int32_t count) {
-  return at_once(number, [&](Device& device, Queue& queue) { return launch(device, entry, args, offsets, count, queue); });
+  return at_once(number,
+                 [&](Device& device, Queue& queue) { return launch(device, entry, args, offsets, count, queue); });
 }
 
 int32_t __tgt_rtl_run_target_region_async(int32_t number, void* entry, void** args, ptrdiff_t* offsets, int32_t count,
@@ -196,10 +197,11 @@ void __tgt_rtl_print_device_info(int32_t number) {
   if (!device.ok()) return say(device.status());
   const auto& entry = devices().entry(static_cast<size_t>(number));
   const auto& about = device.value()->description();
-  printf("    Name:          %s\n    Kind:          %s\n    Architecture:  %s\n    Cores:         %u\n"
-         "    Memory:        %llu bytes\n    Address:       %s\n    System:        %s\n    Limit:         %u programs\n",
-         entry.name.c_str(), to_string(about.kind), offpath::device::machine_name(about.machine), about.cores,
-         static_cast<unsigned long long>(about.heap_bytes), entry.address.c_str(), about.system, about.max_clients);
+  printf(
+      "    Name:          %s\n    Kind:          %s\n    Architecture:  %s\n    Cores:         %u\n"
+      "    Memory:        %llu bytes\n    Address:       %s\n    System:        %s\n    Limit:         %u programs\n",
+      entry.name.c_str(), to_string(about.kind), offpath::device::machine_name(about.machine), about.cores,
+      static_cast<unsigned long long>(about.heap_bytes), entry.address.c_str(), about.system, about.max_clients);
 }
 
 }  // extern "C"

@@ -39,8 +39,8 @@ class Arena {
   void remove(std::map<uint64_t, uint64_t>::iterator span);
 
   uint64_t end_;
-  uint64_t keep_;                                // bytes of freed blocks whose pages stay
-  std::map<uint64_t, uint64_t> free_;            // address -> bytes
+  uint64_t keep_;                                    // bytes of freed blocks whose pages stay
+  std::map<uint64_t, uint64_t> free_;                // address -> bytes
   std::set<std::pair<uint64_t, uint64_t>> by_size_;  // (bytes, address)
   std::unordered_map<uint64_t, uint64_t> blocks_;
   uint64_t used_ = 0;

@@ -35,8 +35,8 @@ Result<FrameHeader> decode_header(std::span<const uint8_t, kFrameHeaderBytes> in
   header.id = reader.number<uint64_t>();
   if (version != kProtocolVersion) {
     return Status::error(OFFPATH_ERR_ARGUMENT,
-                         "the other side of a device's channel speaks version %u, not %u. Install them together", version,
-                         kProtocolVersion);
+                         "the other side of a device's channel speaks version %u, not %u. Install them together",
+                         version, kProtocolVersion);
   }
   if (kind < static_cast<uint8_t>(Kind::hello) || kind > static_cast<uint8_t>(Kind::fate)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "frame of unknown kind %u on a device's channel", kind);
@@ -129,7 +129,8 @@ Result<Description> decode_description(std::span<const uint8_t, Description::kBy
   reader.text(description.system);
   reader.text(description.text);
   if (description.version != kProtocolVersion) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "executor and library are of different releases. Install them together");
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "executor and library are of different releases. Install them together");
   }
   if (description.status != OFFPATH_OK) return Status::error(description.status, "%s", description.text);
   constexpr uint64_t kMaxHeap = uint64_t{1} << 46;

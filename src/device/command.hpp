@@ -6,8 +6,8 @@
 //                        launch  runs an entry
 //                        copy    between any two addresses of the executor; a bad one is an error, never a crash
 //                        reply   answers an upcall; outputs follow (stream), or lie in the segment
-//   stream only          put     bytes for the heap follow;    get   bytes of the heap are wanted;    discard  give pages back
-//   executor -> host     hello   opens the channel, or refuses it
+//   stream only          put     bytes for the heap follow;    get   bytes of the heap are wanted;    discard  give
+//   pages back executor -> host     hello   opens the channel, or refuses it
 //                        answer  to load, launch, copy
 //                        data    to get; bytes follow
 //                        upcall  args and (stream) inputs follow
@@ -25,10 +25,10 @@ namespace offpath::device {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kFrameHeaderBytes = 16;
-inline constexpr uint32_t kMaxBodyBytes = 1 << 20;      // of one frame; longer data is sent in pieces
-inline constexpr uint32_t kMaxArguments = 256;          // of a region
-inline constexpr uint32_t kInlineArguments = 12;        // more lie in the heap
-inline constexpr uint32_t kTextBytes = 252;  // as offpath_error_t
+inline constexpr uint32_t kMaxBodyBytes = 1 << 20;  // of one frame; longer data is sent in pieces
+inline constexpr uint32_t kMaxArguments = 256;      // of a region
+inline constexpr uint32_t kInlineArguments = 12;    // more lie in the heap
+inline constexpr uint32_t kTextBytes = 252;         // as offpath_error_t
 
 enum class Kind : uint8_t {
   hello = 1,
@@ -56,11 +56,10 @@ void encode_header(const FrameHeader& header, std::span<uint8_t, kFrameHeaderByt
 base::Result<FrameHeader> decode_header(std::span<const uint8_t, kFrameHeaderBytes> in);
 
 // A command of the host. What the words mean:
-//   load     image address, image bytes, names address, names bytes (each ends with NUL), number of names, result address
-//   launch   entry, number of arguments, then up to kInlineArguments of them, or the address of all
-//   copy     to, from, bytes
-//   put      address, bytes                    get      address, bytes
-//   discard  address, bytes                    reply    status, bytes that follow
+//   load     image address, image bytes, names address, names bytes (each ends with NUL), number of names, result
+//   address launch   entry, number of arguments, then up to kInlineArguments of them, or the address of all copy to,
+//   from, bytes put      address, bytes                    get      address, bytes discard  address, bytes reply
+//   status, bytes that follow
 // `after` (get, 0: none): the id of a launch that must have ended first.
 struct Command {
   static constexpr size_t kWords = 14;
@@ -92,14 +91,14 @@ struct Description {
   uint32_t version = kProtocolVersion;
   base::Code status = OFFPATH_OK;
   DeviceKind kind = DeviceKind::software;
-  uint32_t machine = 0;       // ELF e_machine of the images it runs: 62 x86-64, 183 AArch64
-  uint32_t cores = 0;         // that regions may use
-  uint32_t max_clients = 0;   // of its service
+  uint32_t machine = 0;      // ELF e_machine of the images it runs: 62 x86-64, 183 AArch64
+  uint32_t cores = 0;        // that regions may use
+  uint32_t max_clients = 0;  // of its service
   uint32_t process = 0;
   uint64_t heap_address = 0;  // in the executor's address space
   uint64_t heap_bytes = 0;
-  uint64_t segment_bytes = 0; // of the shared memory that comes with hello; 0: stream channel
-  char system[64] = "";       // operating system and release
+  uint64_t segment_bytes = 0;  // of the shared memory that comes with hello; 0: stream channel
+  char system[64] = "";        // operating system and release
   char text[kTextBytes] = "";
 };
 
@@ -110,12 +109,12 @@ base::Result<Description> decode_description(std::span<const uint8_t, Descriptio
 struct Fate {
   static constexpr size_t kBytes = 48;
   static constexpr uint64_t kNoImage = UINT64_MAX;
-  int32_t signal = 0;          // 0: a region called exit
+  int32_t signal = 0;  // 0: a region called exit
   int32_t exit_status = 0;
-  uint64_t entry = 0;          // of the region that ran on the thread; 0: none
+  uint64_t entry = 0;  // of the region that ran on the thread; 0: none
   uint64_t fault_address = 0;
-  uint64_t image = kNoImage;   // number of the image (in order of loading) that the instruction belongs to
-  uint64_t offset = 0;         // of the instruction in that image's file addresses; absolute where there is no image
+  uint64_t image = kNoImage;  // number of the image (in order of loading) that the instruction belongs to
+  uint64_t offset = 0;        // of the instruction in that image's file addresses; absolute where there is no image
 };
 
 void encode(const Fate& fate, std::span<uint8_t, Fate::kBytes> out);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ways to an executor. Local: the node's device service hands the connection on to an executor. Remote: a TCP
-// connection on which both sides first prove that they know the key: version and a random challenge each way, then keyed
-// hashes of both (HMAC-SHA512-256), all of fixed length and within a time limit. The stream itself is not encrypted.
+// connection on which both sides first prove that they know the key: version and a random challenge each way, then
+// keyed hashes of both (HMAC-SHA512-256), all of fixed length and within a time limit. The stream itself is not
+// encrypted.
 #pragma once
 
 #include "base/fd.hpp"

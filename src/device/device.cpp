@@ -78,7 +78,8 @@ Result<std::vector<uint64_t>> Device::load(std::span<const uint8_t> image, std::
   if (status.ok()) status = read(addresses.data(), results_place.value(), 8 * names.size(), queue);
   if (status.ok()) status = wait(queue);
   for (const auto* result : {&place, &names_place, &results_place}) {
-    if (result->ok()) [[maybe_unused]] const Status released = release(result->value());
+    if (result->ok()) [[maybe_unused]]
+      const Status released = release(result->value());
   }
   if (!status.ok()) return status;
   Image loaded{image, {}};
@@ -191,7 +192,8 @@ Status Device::settle(Queue& queue) {
   if (!queue.launched_) return {};
   queue.launched_ = false;
   const Status status = channel_->wait(queue.launch_);
-  if (queue.arguments_ != 0) [[maybe_unused]] const Status released = release(std::exchange(queue.arguments_, 0));
+  if (queue.arguments_ != 0) [[maybe_unused]]
+    const Status released = release(std::exchange(queue.arguments_, 0));
   if (!status.ok()) return lost();
   const Answer& answer = queue.launch_.answer;
   return answer.status == OFFPATH_OK ? Status() : Status::error(answer.status, "%s", answer.text);
@@ -240,7 +242,8 @@ Status Device::lost() const {
                          "device %d (%.60s) has gone: its executor was killed, or the way to it is broken",
                          options_.number, options_.name.c_str());
   }
-  const std::string region = fate->entry == 0 ? "outside any region" : "in the target region at " + region_of(fate->entry);
+  const std::string region =
+      fate->entry == 0 ? "outside any region" : "in the target region at " + region_of(fate->entry);
   if (fate->signal == 0) {
     return Status::error(OFFPATH_ERR_SERVICE_LOST, "device %d (%.60s): exit(%d) was called %s (a region must return)",
                          options_.number, options_.name.c_str(), fate->exit_status, region.c_str());

@@ -18,7 +18,9 @@ using base::Status;
 
 namespace {
 
-Status closed() { return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side of a device's channel has closed it"); }
+Status closed() {
+  return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side of a device's channel has closed it");
+}
 
 // The descriptor that came with a message, if any.
 Fd passed_descriptor(msghdr& message) {
@@ -129,7 +131,8 @@ Status receive_exactly(int socket, void* out, size_t bytes, int timeout_ms, Fd* 
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   auto* to = static_cast<uint8_t*>(out);
   while (bytes > 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd wait{socket, POLLIN, 0};
     const int ready = left.count() < 0 ? 0 : poll(&wait, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;

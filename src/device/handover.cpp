@@ -60,7 +60,8 @@ Result<std::string> device_socket_path() {
   if (!folder.ok()) return folder.status();
   const std::string what = "devices" + base::Environment::text("OFFPATH_SERVICE_CORES");
   uint8_t name[OFFPATH_TOKEN_BYTES] = {};
-  for (size_t i = 0; i < what.size(); ++i) name[i % sizeof(name)] = static_cast<uint8_t>(name[i % sizeof(name)] * 31 + what[i]);
+  for (size_t i = 0; i < what.size(); ++i)
+    name[i % sizeof(name)] = static_cast<uint8_t>(name[i % sizeof(name)] * 31 + what[i]);
   return session::socket_path(folder.value(), name);
 }
 
@@ -106,7 +107,8 @@ Result<Handover> receive_handover(int socket, int timeout_ms) {
   const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   std::array<Fd, kDescriptors> descriptors;
   size_t count = 0;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); got > 0 && header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); got > 0 && header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const size_t passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (size_t i = 0; i < passed && count < kDescriptors; ++i) {
@@ -116,7 +118,8 @@ Result<Handover> receive_handover(int socket, int timeout_ms) {
     }
   }
   if (got != sizeof(request) || request.version != kVersion || count != kDescriptors) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "program and device service are of different releases. Install them together");
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "program and device service are of different releases. Install them together");
   }
   Handover handover;
   handover.device_number = request.device_number;

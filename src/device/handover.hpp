@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Local devices: a client connects to the node's device service (the folder and socket of session/link.hpp) and sends one
-// message, with what its regions shall share with it: standard output and error, working folder, environment. The
+// Local devices: a client connects to the node's device service (the folder and socket of session/link.hpp) and sends
+// one message, with what its regions shall share with it: standard output and error, working folder, environment. The
 // connection then becomes the executor's channel.
 #pragma once
 

@@ -17,7 +17,8 @@ std::string region_name(const std::string& entry) {
   if (function == std::string::npos || line == std::string::npos || line <= function) return entry;
   std::string name = entry.substr(function + 1, line - function - 1);
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), free);
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                     free);
   if (plain != nullptr) name = plain.get();
   return "line " + entry.substr(line + 2) + " of " + name;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared segment of a channel: submission ring and slots, then the staging area (the executor's), then the heap (the
-// host's). Both sides map it all. Commands and answers in slots are encoded as on a stream.
+// The shared segment of a channel: submission ring and slots, then the staging area (the executor's), then the heap
+// (the host's). Both sides map it all. Commands and answers in slots are encoded as on a stream.
 //
 // A slot's word: free (the host's) -> posted (the executor's) -> done (the host's); `watched` is posted with the host
 // asleep on the word; lost: the host found the executor dead.
@@ -29,10 +29,10 @@ struct Slot {
 };
 
 struct SegmentHeader {
-  alignas(64) std::atomic<uint32_t> tail;     // futex: commands posted so far; written by the host
-  alignas(64) std::atomic<uint32_t> head;     // commands taken so far
-  std::atomic<uint32_t> sleepers;             // executor's threads asleep on tail
-  std::atomic<uint32_t> lookers;              // executor's threads that look at tail without sleeping
+  alignas(64) std::atomic<uint32_t> tail;          // futex: commands posted so far; written by the host
+  alignas(64) std::atomic<uint32_t> head;          // commands taken so far
+  std::atomic<uint32_t> sleepers;                  // executor's threads asleep on tail
+  std::atomic<uint32_t> lookers;                   // executor's threads that look at tail without sleeping
   alignas(64) std::atomic<uint32_t> ring[kSlots];  // slots, by number of command modulo kSlots
   Slot slots[kSlots];
 };

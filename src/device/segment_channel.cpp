@@ -29,7 +29,7 @@ using base::Result;
 using base::Status;
 
 constexpr std::chrono::microseconds kSpin{15};  // a short region ends sooner than a sleeper wakes
-constexpr uint64_t kPopulateFrom = 256 << 10;  // bytes; below, single page faults cost less than asking
+constexpr uint64_t kPopulateFrom = 256 << 10;   // bytes; below, single page faults cost less than asking
 
 class SegmentChannel : public Channel {
  public:
@@ -226,7 +226,7 @@ class SegmentChannel : public Channel {
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<uint32_t> free_slots_;
-  std::vector<uint32_t> unwatched_;  // slots of replies
+  std::vector<uint32_t> unwatched_;                   // slots of replies
   std::unordered_map<uint64_t, uint64_t> populated_;  // bytes by address whose pages are mapped here
   std::optional<Fate> fate_;
   std::atomic<bool> lost_{false};

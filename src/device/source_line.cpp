@@ -24,8 +24,8 @@ class Libdw {
                 find(elf_nextscn_, "elf_nextscn") && find(gelf_getshdr_, "gelf_getshdr") &&
                 find(elf_getdata_, "elf_getdata") && find(gelf_getsym_, "gelf_getsym") &&
                 find(elf_strptr_, "elf_strptr") && find(begin_, "dwarf_begin_elf") && find(end_, "dwarf_end") &&
-                find(units_, "dwarf_get_units") && find(haspc_, "dwarf_haspc") && find(getsrc_, "dwarf_getsrc_die") && find(linesrc_, "dwarf_linesrc") &&
-                find(lineno_, "dwarf_lineno");
+                find(units_, "dwarf_get_units") && find(haspc_, "dwarf_haspc") && find(getsrc_, "dwarf_getsrc_die") &&
+                find(linesrc_, "dwarf_linesrc") && find(lineno_, "dwarf_lineno");
   }
   Libdw(const Libdw&) = delete;
   Libdw& operator=(const Libdw&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The host's end of a stream channel. Whoever has something to send sends it; the channel's thread reads all the time, so
-// neither side ever waits for the other to read first.
+// The host's end of a stream channel. Whoever has something to send sends it; the channel's thread reads all the time,
+// so neither side ever waits for the other to read first.
 #include "device/channel.hpp"
 #include "device/frames.hpp"
 #include "device/futex.hpp"
@@ -43,7 +43,8 @@ class StreamChannel : public Channel {
     while (bytes > 0) {
       const uint64_t part = std::min<uint64_t>(bytes, kMaxBodyBytes);
       const iovec piece{const_cast<uint8_t*>(next), part};
-      if (const Status status = send(simple(Kind::put, address, part), std::span(&piece, 1)); !status.ok()) return status;
+      if (const Status status = send(simple(Kind::put, address, part), std::span(&piece, 1)); !status.ok())
+        return status;
       address += part;
       next += part;
       bytes -= part;

@@ -46,9 +46,9 @@ typedef struct offpath_upcall_request offpath_upcall_request_t;
 
 struct offpath_upcall_request {
   uint32_t code;
-  int32_t device;          /* see offpath_device_number */
-  uint64_t channel;        /* differs between devices and is never used again: a key for what belongs to one executor */
-  const void* args;        /* 8-byte aligned; what is in them comes from the region: check it */
+  int32_t device;   /* see offpath_device_number */
+  uint64_t channel; /* differs between devices and is never used again: a key for what belongs to one executor */
+  const void* args; /* 8-byte aligned; what is in them comes from the region: check it */
   uint32_t args_bytes;
   uint32_t input_count;
   uint32_t output_count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The body of an upcall frame: code, sizes, spans, arguments. Pure. On a stream the bytes of the inputs follow the frame,
-// and those of the outputs follow its reply.
+// The body of an upcall frame: code, sizes, spans, arguments. Pure. On a stream the bytes of the inputs follow the
+// frame, and those of the outputs follow its reply.
 #pragma once
 
 #include "base/result.hpp"
@@ -17,7 +17,7 @@ inline constexpr uint64_t kMaxUpcallBytes = uint64_t{1} << 30;  // of all spans 
 struct UpcallFrame {
   uint32_t code = 0;
   std::vector<uint8_t> args;
-  std::vector<uint64_t> inputs;   // pairs of address (in heap or staging) and bytes
+  std::vector<uint64_t> inputs;  // pairs of address (in heap or staging) and bytes
   std::vector<uint64_t> outputs;
 };
 

@@ -54,8 +54,8 @@ class Endpoint {
   uint64_t heap_bytes_ = 0;
 };
 
-// Both reserve the heap and say hello; the socket stays the caller's. `spin`: how long an idle thread looks for commands
-// before it sleeps.
+// Both reserve the heap and say hello; the socket stays the caller's. `spin`: how long an idle thread looks for
+// commands before it sleeps.
 base::Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, device::Description description,
                                                               std::chrono::microseconds spin);
 base::Result<std::unique_ptr<Endpoint>> open_stream_endpoint(int socket, device::Description description,

@@ -36,8 +36,8 @@ Status preload(const std::string& list) {
     const std::string path = list.substr(begin, end - begin);
     begin = end + 1;
     if (!path.empty() && dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "cannot preload into the executor: %s. Correct OFFPATH_EXECUTOR_PRELOAD",
-                           dlerror());
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "cannot preload into the executor: %s. Correct OFFPATH_EXECUTOR_PRELOAD", dlerror());
     }
   }
   return {};
@@ -66,7 +66,8 @@ device::Description describe(const Options& options) {
   description.cores = static_cast<uint32_t>(CPU_COUNT(&cores));
   description.max_clients = options.max_clients;
   description.process = static_cast<uint32_t>(getpid());
-  const uint64_t physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  const uint64_t physical =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   const uint64_t limit = options.memory_bytes != 0 ? options.memory_bytes : physical / 2;
   const uint64_t wanted = Environment::number("OFFPATH_DEVICE_MEMORY_BYTES", limit, 1 << 20, uint64_t{1} << 45);
   description.heap_bytes = std::min(wanted, limit) / 4096 * 4096;
@@ -148,7 +149,8 @@ Answer Executor::run(const Command& command) {
       status = copy_checked(command.words[0], command.words[1], command.words[2]);
       break;
     default:
-      status = Status::error(OFFPATH_ERR_ARGUMENT, "the executor has no command %u", static_cast<unsigned>(command.kind));
+      status =
+          Status::error(OFFPATH_ERR_ARGUMENT, "the executor has no command %u", static_cast<unsigned>(command.kind));
   }
   Answer answer;
   answer.status = status.code();

@@ -15,10 +15,10 @@ namespace offpath::executor {
 
 struct Options {
   int socket = -1;
-  bool segment = true;           // else: stream
-  uint64_t memory_bytes = 0;     // most that the heap may have; 0: half of the machine's
-  uint32_t max_clients = 0;      // told to the host
-  int number = 0;                // of the device, for its regions
+  bool segment = true;                // else: stream
+  uint64_t memory_bytes = 0;          // most that the heap may have; 0: half of the machine's
+  uint32_t max_clients = 0;           // told to the host
+  int number = 0;                     // of the device, for its regions
   std::chrono::microseconds spin{0};  // see open_segment_endpoint
   device::DeviceKind kind = device::DeviceKind::software;
 };

@@ -28,7 +28,8 @@ Result<void*> open_image(std::span<const uint8_t> image) {
   if (!file.valid()) return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot make a file for the image");
   for (size_t written = 0; written < image.size();) {
     const ssize_t part = write(file.get(), image.data() + written, image.size() - written);
-    if (part <= 0) return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot keep an image of %zu bytes", image.size());
+    if (part <= 0)
+      return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot keep an image of %zu bytes", image.size());
     written += static_cast<size_t>(part);
   }
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
@@ -83,8 +84,8 @@ Result<std::vector<uint64_t>> Images::load(std::span<const uint8_t> image, const
     } else if (const void* symbol = dlsym(handle.value(), name.c_str()); symbol != nullptr) {
       addresses.push_back(reinterpret_cast<uint64_t>(symbol));
     } else {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "the image has no entry '%.150s' (host and device part do not fit). Rebuild",
-                           name.c_str());
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "the image has no entry '%.150s' (host and device part do not fit). Rebuild", name.c_str());
     }
   }
   link_map* map = nullptr;

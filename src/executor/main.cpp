@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// offpath-executor: the process that runs the target regions of one host process. Started by offpathd with the channel's
-// socket; user code runs here and nowhere else.
+// offpath-executor: the process that runs the target regions of one host process. Started by offpathd with the
+// channel's socket; user code runs here and nowhere else.
 #include "executor/executor.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   offpath::executor::Options options;
   std::string channel = "segment";
   int spin_us = 0;
-  CLI::App app("Runs target regions for one program. offpathd starts it; nothing to be started by hand.", "offpath-executor");
+  CLI::App app("Runs target regions for one program. offpathd starts it; nothing to be started by hand.",
+               "offpath-executor");
   app.set_version_flag("--version", "offpath-executor " OFFPATH_VERSION);
   app.add_option("--socket-fd", options.socket, "descriptor of the connection to the host")->required();
   app.add_option("--channel", channel, "segment (same system) or stream")->check(CLI::IsMember({"segment", "stream"}));

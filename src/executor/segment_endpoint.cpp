@@ -8,6 +8,8 @@
 #include "executor/endpoint.hpp"
 #include "executor/send_lock.hpp"
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <mutex>
 #include <vector>
@@ -46,7 +48,10 @@ class SegmentEndpoint : public Endpoint {
       const uint32_t slot = header_.ring[head % kSlots] % kSlots;
       if (!header_.head.compare_exchange_strong(head, head + 1)) continue;
       const auto frame = decode_header(header_.slots[slot].header);
-      if (!frame.ok()) return false;
+      if (!frame.ok()) {
+        shutdown(socket_, SHUT_RDWR);  // the process ends with its channel
+        return false;
+      }
       taken.command =
           decode_command(frame.value(), std::span<const uint8_t, Command::kBytes>(header_.slots[slot].command));
       taken.slot = slot;
@@ -110,7 +115,7 @@ class SegmentEndpoint : public Endpoint {
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, Description description,
-                                                         std::chrono::microseconds spin) {
+                                                        std::chrono::microseconds spin) {
   auto segment = Memfd::create("offpath-device", kHeapOffset + description.heap_bytes);
   if (!segment.ok()) return segment.status();
   const int descriptor = segment->fd();

@@ -6,6 +6,7 @@
 #include "executor/send_lock.hpp"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -47,6 +48,7 @@ class StreamEndpoint : public Endpoint {
       ended_ = !serve(taken.command);
       if (kind == Kind::reply && !ended_) return true;
     }
+    shutdown(socket_, SHUT_RDWR);  // the process ends with its channel
     return false;
   }
 
@@ -116,9 +118,8 @@ class StreamEndpoint : public Endpoint {
     const auto outputs = targets_.outputs_of(reply.id);
     for (const offpath_span_t& output : outputs) bytes += output.bytes;
     if (bytes != reply.words[1]) return false;
-    return std::all_of(outputs.begin(), outputs.end(), [&](const offpath_span_t& output) {
-      return reader_.read(output.data, output.bytes).ok();
-    });
+    return std::all_of(outputs.begin(), outputs.end(),
+                       [&](const offpath_span_t& output) { return reader_.read(output.data, output.bytes).ok(); });
   }
 
   void send_data(const Command& get) {
@@ -126,7 +127,8 @@ class StreamEndpoint : public Endpoint {
       const uint64_t part = std::min<uint64_t>(get.words[1] - sent, kMaxBodyBytes);
       const iovec piece{reinterpret_cast<void*>(get.words[0] + sent), part};
       const std::lock_guard lock(send_);
-      if (!send_frame(socket_, {Kind::data, static_cast<uint32_t>(part), get.id}, {}, std::span(&piece, 1)).ok()) return;
+      if (!send_frame(socket_, {Kind::data, static_cast<uint32_t>(part), get.id}, {}, std::span(&piece, 1)).ok())
+        return;
       sent += part;
     }
   }
@@ -144,8 +146,8 @@ class StreamEndpoint : public Endpoint {
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> open_stream_endpoint(int socket, Description description, ReplyTargets& targets) {
-  void* heap = mmap(nullptr, description.heap_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                    -1, 0);
+  void* heap =
+      mmap(nullptr, description.heap_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (heap == MAP_FAILED) {
     return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot reserve %llu bytes for regions",
                                 static_cast<unsigned long long>(description.heap_bytes));

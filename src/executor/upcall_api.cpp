@@ -14,8 +14,9 @@ std::span<const offpath_span_t> spans(const offpath_span_t* first, uint32_t coun
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-EXPORTED uint64_t offpath_upcall_post(uint32_t code, const void* args, uint32_t args_bytes, const offpath_span_t* inputs,
-                                      uint32_t input_count, const offpath_span_t* outputs, uint32_t output_count) {
+EXPORTED uint64_t offpath_upcall_post(uint32_t code, const void* args, uint32_t args_bytes,
+                                      const offpath_span_t* inputs, uint32_t input_count, const offpath_span_t* outputs,
+                                      uint32_t output_count) {
   return the_executor().upcalls().post(code, {static_cast<const uint8_t*>(args), args == nullptr ? 0 : args_bytes},
                                        spans(inputs, input_count), spans(outputs, output_count));
 }

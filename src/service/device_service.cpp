@@ -33,7 +33,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kLingerMs = 50;     // for programs that start while the last one ends
+constexpr int kLingerMs = 50;  // for programs that start while the last one ends
 constexpr int kGreetingMs = 3000;
 constexpr int kSocketFd = 3;
 constexpr int kSpinUs = 50;
@@ -113,7 +113,10 @@ void DeviceService::serve(int listening) {
     std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
     const bool stays = options_.key.has_value() || !children_.empty();
-    const int ready = poll(waits.data(), waits.size(), stays ? -1 : had_client ? kLingerMs : options_.first_client_timeout_ms);
+    const int ready = poll(waits.data(), waits.size(),
+                           stays        ? -1
+                           : had_client ? kLingerMs
+                                        : options_.first_client_timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || waits[0].revents != 0) break;
     auto child = children_.begin();
@@ -157,8 +160,9 @@ void DeviceService::accept_one(int listening) {
 // In the child, which is still one of ours: who asks, and what does its program want?
 Status DeviceService::admit(int socket, bool full, std::vector<std::string>& words) {
   words = executor_;
-  words.insert(words.end(), {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
-                             "--max-clients", std::to_string(options_.max_clients)});
+  words.insert(words.end(),
+               {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
+                "--max-clients", std::to_string(options_.max_clients)});
   if (options_.key) {
     if (const Status status = device::accept_remote(socket, *options_.key, kGreetingMs); !status.ok()) return status;
     const int one = 1;
@@ -168,7 +172,8 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
   } else {
     const auto peer = session::peer_credentials(socket);
     if (!peer.ok()) return peer.status();
-    if (peer->uid != getuid()) return Status::error(OFFPATH_ERR_PERMISSION, "the device service belongs to another user");
+    if (peer->uid != getuid())
+      return Status::error(OFFPATH_ERR_PERMISSION, "the device service belongs to another user");
     auto handover = device::receive_handover(socket, kGreetingMs);
     if (!handover.ok()) return handover.status();
     words.insert(words.end(), {"--number", std::to_string(handover->device_number), "--spin-us",
@@ -179,8 +184,10 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
     environment_ = std::move(handover->environment);
   }
   if (full) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "the device serves %u programs already (its limit). Try later, or raise "
-                         "offpathd's --max-clients", options_.max_clients);
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "the device serves %u programs already (its limit). Try later, or raise "
+                         "offpathd's --max-clients",
+                         options_.max_clients);
   }
   return {};
 }
@@ -197,15 +204,16 @@ void DeviceService::become_executor(int socket, bool full) {
     auto arguments = pointers(words);
     auto environment = pointers(environment_);
     execvpe(arguments[0], arguments.data(), environment.data());
-    status = Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot execute '%.100s' (it runs the regions). Install it",
-                                  words[0].c_str());
+    status = Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
+                                  "cannot execute '%.100s' (it runs the regions). Install it", words[0].c_str());
     socket = kSocketFd;
   }
   device::Description refusal;
   refusal.status = status.code();
   snprintf(refusal.text, sizeof(refusal.text), "%s", status.text());
   // Whoever does not know the key learns nothing.
-  if (status.code() != OFFPATH_ERR_PERMISSION) [[maybe_unused]] const Status sent = device::send_hello(socket, refusal, -1);
+  if (status.code() != OFFPATH_ERR_PERMISSION) [[maybe_unused]]
+    const Status sent = device::send_hello(socket, refusal, -1);
   base::log_write(LogLevel::warn, "refused a program: %s", status.text());
 }
 

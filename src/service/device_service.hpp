@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device service: starts an executor for each program that asks for one, hands the connection on to it, reaps it. No user
-// code and no data of programs in here. Two kinds of listeners: the node's Unix socket (the service ends with its last
-// executor) and a TCP port (it stays until SIGTERM). One thread.
+// Device service: starts an executor for each program that asks for one, hands the connection on to it, reaps it. No
+// user code and no data of programs in here. Two kinds of listeners: the node's Unix socket (the service ends with its
+// last executor) and a TCP port (it stays until SIGTERM). One thread.
 #pragma once
 
 #include "base/fd.hpp"
@@ -17,12 +17,12 @@
 namespace offpath::service {
 
 struct DeviceServiceOptions {
-  std::string cores;             // of the executors; empty: wherever the system likes
-  std::string executor;          // words; empty: offpath-executor beside this program
-  bool shares_cores = false;     // with programs: executors never spin
+  std::string cores;          // of the executors; empty: wherever the system likes
+  std::string executor;       // words; empty: offpath-executor beside this program
+  bool shares_cores = false;  // with programs: executors never spin
   uint32_t max_clients = 64;
-  uint64_t memory_bytes = 0;     // most that one program can map; 0: half of the machine's
-  std::string socket_path;       // removed at the end
+  uint64_t memory_bytes = 0;       // most that one program can map; 0: half of the machine's
+  std::string socket_path;         // removed at the end
   std::optional<device::Key> key;  // TCP: what clients must know
   int first_client_timeout_ms = 30000;
 };

@@ -71,20 +71,21 @@ int main(int argc, char** argv) {
       "Clients start it by themselves; see 'offpath run --help'.",
       "offpathd");
   app.set_version_flag("--version", "offpathd " OFFPATH_VERSION);
-  auto* listen_fd =
-      app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
+  auto* listen_fd = app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
   app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->needs(listen_fd);
   app.add_option("--socket-path", options.socket_path, "path of that socket; removed at the end");
   app.add_option("--cores", options.cores, "cores for the workers, e.g. 2,3 or 4-7");
   app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
   app.add_flag("--devices", devices, "start executors for target regions, instead of moving communication")
       ->needs(listen_fd);
-  auto* listen = app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
+  auto* listen =
+      app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
   auto* key = app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes");
   listen->needs(key)->excludes(listen_fd);
   app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
   app.add_option("--max-clients", device_options.max_clients, "programs served at a time")->check(CLI::Range(1, 4096));
-  app.add_option("--memory", device_options.memory_bytes, "bytes that one program can map; default: half of the machine's");
+  app.add_option("--memory", device_options.memory_bytes,
+                 "bytes that one program can map; default: half of the machine's");
   app.require_option();
   CLI11_PARSE(app, argc, argv);
 
@@ -105,6 +106,7 @@ int main(int argc, char** argv) {
                            log_path.c_str());
   }
   if (status.ok() && (devices || !address.empty())) {
+    if (token_fd >= 0) close(token_fd);
     device_options.cores = options.cores;
     device_options.shares_cores = options.shares_cores;
     device_options.socket_path = options.socket_path;
