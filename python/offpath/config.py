@@ -34,6 +34,12 @@ SETTINGS = (
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
     Setting("OFFPATH_UCX_NET_DEVICES", None, "UCX_NET_DEVICES for the service only"),
+    Setting("OFFPATH_DEVICES", "local", "devices for target regions, by number: [NAME=]local or [NAME=]HOST:PORT[/ARCH], or none"),
+    Setting("OFFPATH_DEVICES_FILE", None, "file with the same, one a line, where OFFPATH_DEVICES is not set"),
+    Setting("OFFPATH_DEVICE_KEY_FILE", None, "the key of remote devices' services"),
+    Setting("OFFPATH_DEVICE_MEMORY_BYTES", None, "memory that a program can map on a device; default: half of the machine's"),
+    Setting("OFFPATH_DEVICE_TIMEOUT_MS", "10000", "how long to wait for a device's first word"),
+    Setting("OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
 )
 

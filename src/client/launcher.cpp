@@ -142,18 +142,8 @@ int spawn_orphan(void* data) {
   _exit(0);
 }
 
-}  // namespace
-
-Status start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
-  const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
-  const auto cores = choose_cores(params.service_cores, share);
-  if (!cores.ok()) return cores.status();
-  std::vector<std::string> words = wrapper_words();
-  const std::string program = find_service();
-  words.insert(words.end(), {program, "--listen-fd", std::to_string(kListenFd), "--token-fd", std::to_string(kTokenFd),
-                             "--socket-path", socket_path, "--cores", cores.value()});
-  if (share) words.push_back("--share");
-
+// Creates the socket and executes the words with it; `token` (may be null) goes through a pipe.
+Status start(std::vector<std::string> words, const std::string& socket_path, const uint8_t* token, size_t token_bytes) {
   Launch launch;
   for (std::string& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);
@@ -167,7 +157,7 @@ Status start_service(const std::string& socket_path, const offpath_attach_params
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   Fd token_read(pipe_fds[0]), token_write(pipe_fds[1]);
-  if (write(token_write.get(), params.job_token, sizeof(params.job_token)) != sizeof(params.job_token)) {
+  if (write(token_write.get(), token, token_bytes) != static_cast<ssize_t>(token_bytes)) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the job token");
   }
   token_write.reset();
@@ -194,6 +184,34 @@ Status start_service(const std::string& socket_path, const offpath_attach_params
                                 launch.arguments[0]);
   }
   return {};
+}
+
+std::vector<std::string> service_words(const std::string& socket_path, const std::string& cores) {
+  std::vector<std::string> words = wrapper_words();
+  words.insert(words.end(), {find_service(), "--listen-fd", std::to_string(kListenFd), "--token-fd",
+                             std::to_string(kTokenFd), "--socket-path", socket_path, "--cores", cores});
+  return words;
+}
+
+}  // namespace
+
+Status start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
+  const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
+  const auto cores = choose_cores(params.service_cores, share);
+  if (!cores.ok()) return cores.status();
+  std::vector<std::string> words = service_words(socket_path, cores.value());
+  if (share) words.push_back("--share");
+  return start(std::move(words), socket_path, params.job_token, sizeof(params.job_token));
+}
+
+Status start_device_service(const std::string& socket_path) {
+  const auto own = choose_cores(nullptr, false);
+  const auto cores = own.ok() ? own : choose_cores(nullptr, true);
+  if (!cores.ok()) return cores.status();
+  std::vector<std::string> words = service_words(socket_path, cores.value());
+  words.push_back("--devices");
+  if (!own.ok() || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
+  return start(std::move(words), socket_path, nullptr, 0);
 }
 
 }  // namespace offpath::client

@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "service/device_service.hpp"
 #include "service/service.hpp"
 
 #include <CLI/CLI.hpp>
@@ -28,22 +29,64 @@ Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
   return {};
 }
 
+// The device service: on the given descriptor, or on a TCP port for clients that know the key.
+int serve_devices(offpath::service::DeviceServiceOptions options, int listening, const std::string& address,
+                  const std::string& key_file) {
+  offpath::base::Fd socket(listening);
+  Status status;
+  if (!address.empty()) {
+    auto key = offpath::device::read_key(key_file);
+    status = key.status();
+    if (status.ok()) {
+      options.key = key.value();
+      auto opened = offpath::service::DeviceService::listen_on(address);
+      status = opened.status();
+      if (status.ok()) socket = std::move(opened.value());
+    }
+  }
+  const std::string socket_path = options.socket_path;
+  offpath::service::DeviceService service(std::move(options));
+  if (status.ok()) status = service.start();
+  if (!status.ok()) {
+    fprintf(stderr, "offpathd: %s\n", status.text());
+    offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
+    if (!socket_path.empty()) unlink(socket_path.c_str());
+    return 1;
+  }
+  service.serve(socket.get());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
   int listening = -1;
   int token_fd = -1;
+  bool devices = false;
+  std::string address, key_file;
+  offpath::service::DeviceServiceOptions device_options;
   CLI::App app(
       "Offpath's service: moves communication for the processes of one job on this node.\n"
       "Clients start it by themselves; see 'offpath run --help'.",
       "offpathd");
   app.set_version_flag("--version", "offpathd " OFFPATH_VERSION);
-  app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)")->required();
-  app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->required();
+  auto* listen_fd = app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
+  app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->needs(listen_fd);
   app.add_option("--socket-path", options.socket_path, "path of that socket; removed at the end");
   app.add_option("--cores", options.cores, "cores for the workers, e.g. 2,3 or 4-7");
   app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
+  app.add_flag("--devices", devices, "start executors for target regions, instead of moving communication")
+      ->needs(listen_fd);
+  auto* listen =
+      app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
+  auto* key = app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes");
+  listen->needs(key)->excludes(listen_fd);
+  app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
+  app.add_option("--max-clients", device_options.max_clients, "programs served at a time")->check(CLI::Range(1, 4096));
+  app.add_option("--memory", device_options.memory_bytes,
+                 "bytes that one program can map; default: half of the machine's");
+  app.require_option();
   CLI11_PARSE(app, argc, argv);
 
   signal(SIGPIPE, SIG_IGN);
@@ -61,6 +104,13 @@ int main(int argc, char** argv) {
   if (!offpath::base::log_open(log_path.c_str(), log_level)) {
     status = Status::error(OFFPATH_ERR_ARGUMENT, "cannot write the service's log '%.100s'. Correct OFFPATH_SERVICE_LOG",
                            log_path.c_str());
+  }
+  if (status.ok() && (devices || !address.empty())) {
+    if (token_fd >= 0) close(token_fd);
+    device_options.cores = options.cores;
+    device_options.shares_cores = options.shares_cores;
+    device_options.socket_path = options.socket_path;
+    return serve_devices(std::move(device_options), listening, address, key_file);
   }
   if (status.ok()) status = read_token(token_fd, options.token);
   if (status.ok()) status = Environment::problem();

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/handover.hpp"
+
+#include "base/environment.hpp"
+#include "session/link.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+extern char** environ;
+
+namespace offpath::device {
+
+using base::Fd;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr size_t kDescriptors = 4;
+constexpr off_t kMaxEnvironmentBytes = 4 << 20;
+
+struct Request {
+  uint32_t version;
+  int32_t device_number;
+};
+
+// Without what would be loaded into the executor in front of its own libraries.
+Result<Fd> environment_file() {
+  Fd file(memfd_create("offpath-environment", MFD_CLOEXEC));
+  if (!file.valid()) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the environment");
+  std::string text;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) text.append(*entry).push_back('\0');
+  }
+  if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the environment");
+  }
+  return file;
+}
+
+Fd open_or_null(int fd) {
+  Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  return copy.valid() ? std::move(copy) : Fd(open("/dev/null", O_RDWR | O_CLOEXEC));
+}
+
+}  // namespace
+
+Result<std::string> device_socket_path() {
+  const auto folder = session::runtime_folder();
+  if (!folder.ok()) return folder.status();
+  const std::string what = "devices" + base::Environment::text("OFFPATH_SERVICE_CORES");
+  uint8_t name[OFFPATH_TOKEN_BYTES] = {};
+  for (size_t i = 0; i < what.size(); ++i)
+    name[i % sizeof(name)] = static_cast<uint8_t>(name[i % sizeof(name)] * 31 + what[i]);
+  return session::socket_path(folder.value(), name);
+}
+
+Result<Fd> connect_local(const std::string& path, int device_number) {
+  auto socket = session::connect_to(path);
+  if (!socket.ok()) return socket.status();
+  const auto environment = environment_file();
+  if (!environment.ok()) return environment.status();
+  const Fd output = open_or_null(STDOUT_FILENO);
+  const Fd error = open_or_null(STDERR_FILENO);
+  const Fd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const int descriptors[kDescriptors] = {output.get(), error.get(), folder.get(), environment->get()};
+  Request request{kVersion, device_number};
+  iovec part{&request, sizeof(request)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(descriptors))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
+  memcpy(CMSG_DATA(header), descriptors, sizeof(descriptors));
+  if (sendmsg(socket->get(), &message, MSG_NOSIGNAL) != sizeof(request)) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot ask the device service for an executor");
+  }
+  return std::move(socket.value());
+}
+
+Result<Handover> receive_handover(int socket, int timeout_ms) {
+  pollfd wait{socket, POLLIN, 0};
+  if (poll(&wait, 1, timeout_ms) <= 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "a client asked for nothing");
+  Request request{};
+  iovec part{&request, sizeof(request)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  std::array<Fd, kDescriptors> descriptors;
+  size_t count = 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); got > 0 && header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const size_t passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < passed && count < kDescriptors; ++i) {
+      int fd = -1;
+      memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      descriptors[count++] = Fd(fd);
+    }
+  }
+  if (got != sizeof(request) || request.version != kVersion || count != kDescriptors) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "program and device service are of different releases. Install them together");
+  }
+  Handover handover;
+  handover.device_number = request.device_number;
+  handover.output = std::move(descriptors[0]);
+  handover.error = std::move(descriptors[1]);
+  handover.folder = std::move(descriptors[2]);
+  struct stat info {};
+  if (fstat(descriptors[3].get(), &info) != 0 || info.st_size > kMaxEnvironmentBytes) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "the environment is longer than %lld bytes",
+                         static_cast<long long>(kMaxEnvironmentBytes));
+  }
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  if (pread(descriptors[3].get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return Status::system_error(OFFPATH_ERR_ARGUMENT, errno, "cannot read the environment");
+  }
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\0', begin), text.size());
+    handover.environment.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return handover;
+}
+
+}  // namespace offpath::device

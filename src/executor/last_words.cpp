@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "executor/last_words.hpp"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+namespace offpath::executor {
+
+using device::Fate;
+
+namespace {
+
+constexpr size_t kStackBytes = 64 << 10;
+
+Endpoint* endpoint_of_process = nullptr;
+const Images* images_of_process = nullptr;
+thread_local uint64_t current_region = 0;
+std::atomic<uint64_t> latest_region{0};  // for threads that a region started
+std::atomic_flag said;
+
+uint64_t instruction_of(void* context) {
+  const auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return static_cast<uint64_t>(machine.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return machine.pc;
+#else
+  return 0;
+#endif
+}
+
+void say(Fate fate) {
+  if (said.test_and_set()) return;
+  fate.entry = current_region != 0 ? current_region : latest_region.load();
+  endpoint_of_process->send_fate(fate);
+}
+
+void on_signal(int number, siginfo_t* info, void* context) {
+  Fate fate;
+  fate.signal = number;
+  fate.fault_address = reinterpret_cast<uint64_t>(info->si_addr);
+  const uint64_t instruction = instruction_of(context);
+  if (!images_of_process->locate(instruction, fate.image, fate.offset)) fate.offset = instruction;
+  say(fate);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void on_exit_called(int status, void*) {
+  Fate fate;
+  fate.exit_status = status;
+  say(fate);
+}
+
+}  // namespace
+
+void install_last_words(Endpoint& endpoint, const Images& images) {
+  endpoint_of_process = &endpoint;
+  images_of_process = &images;
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(number, &action, nullptr);
+  on_exit(on_exit_called, nullptr);
+}
+
+void prepare_thread() {
+  stack_t stack{};
+  stack.ss_sp = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  stack.ss_size = kStackBytes;
+  if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
+}
+
+void set_current_region(uint64_t entry) {
+  current_region = entry;
+  if (entry != 0) latest_region = entry;
+}
+
+}  // namespace offpath::executor

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/device_service.hpp"
+
+#include "base/log.hpp"
+#include "device/frames.hpp"
+#include "device/handover.hpp"
+#include "service/placement.hpp"
+#include "session/link.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+
+extern char** environ;
+
+namespace offpath::service {
+
+using base::Fd;
+using base::LogLevel;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int kLingerMs = 50;  // for programs that start while the last one ends
+constexpr int kGreetingMs = 3000;
+constexpr int kSocketFd = 3;
+constexpr int kSpinUs = 50;
+
+int signal_pipe[2] = {-1, -1};
+
+void on_terminate(int) {
+  const char byte = 't';
+  [[maybe_unused]] const ssize_t written = write(signal_pipe[1], &byte, 1);
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    if (end > begin) words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string text(path, length > 0 ? static_cast<size_t>(length) : 0);
+  return text.substr(0, text.rfind('/') + 1);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> list;
+  for (std::string& word : words) list.push_back(word.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+}  // namespace
+
+Result<Fd> DeviceService::listen_on(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' is not HOST:PORT. Write it like 0.0.0.0:7001", address.c_str());
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+  if (error != 0) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "cannot listen on '%.80s': %s", address.c_str(), gai_strerror(error));
+  }
+  Fd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int one = 1;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  const bool bound = bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0 && listen(socket.get(), 128) == 0;
+  const int number = errno;
+  freeaddrinfo(found);
+  if (!bound) return Status::system_error(OFFPATH_ERR_ARGUMENT, number, "cannot listen on '%.80s'", address.c_str());
+  return socket;
+}
+
+Status DeviceService::start() {
+  executor_ = options_.executor.empty() ? std::vector<std::string>{own_folder() + "offpath-executor"}
+                                        : split(options_.executor);
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  }
+  struct sigaction action {};
+  action.sa_handler = on_terminate;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  return bind_this_thread(options_.cores);
+}
+
+void DeviceService::serve(int listening) {
+  bool had_client = false;
+  while (true) {
+    std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
+    for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
+    const bool stays = options_.key.has_value() || !children_.empty();
+    const int ready = poll(waits.data(), waits.size(),
+                           stays        ? -1
+                           : had_client ? kLingerMs
+                                        : options_.first_client_timeout_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || waits[0].revents != 0) break;
+    auto child = children_.begin();
+    for (size_t i = 2; i < waits.size(); ++i) {
+      const auto next = std::next(child);
+      if (waits[i].revents != 0) reap(child);
+      child = next;
+    }
+    if (waits[1].revents != 0) {
+      accept_one(listening);
+      had_client = true;
+    }
+  }
+  if (!options_.socket_path.empty()) unlink(options_.socket_path.c_str());
+  while (!children_.empty()) {
+    kill(children_.front().process, SIGKILL);
+    reap(children_.begin());
+  }
+  base::log_write(LogLevel::info, "device service ends");
+}
+
+void DeviceService::accept_one(int listening) {
+  Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+  int alive[2];
+  if (!socket.valid() || pipe2(alive, O_CLOEXEC) != 0) return;
+  Fd read_end(alive[0]), write_end(alive[1]);
+  const bool full = children_.size() >= options_.max_clients;
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    // With the service its executors end.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    fcntl(write_end.get(), F_SETFD, 0);
+    if (getppid() == parent) become_executor(socket.get(), full);
+    _exit(1);
+  }
+  if (child > 0) children_.push_back({child, std::move(read_end)});
+  base::log_write(LogLevel::info, "executor %d starts", child);
+}
+
+// In the child, which is still one of ours: who asks, and what does its program want?
+Status DeviceService::admit(int socket, bool full, std::vector<std::string>& words) {
+  words = executor_;
+  words.insert(words.end(),
+               {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
+                "--max-clients", std::to_string(options_.max_clients)});
+  if (options_.key) {
+    if (const Status status = device::accept_remote(socket, *options_.key, kGreetingMs); !status.ok()) return status;
+    const int one = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    words.insert(words.end(), {"--channel", "stream", "--kind", "remote"});
+    for (char** entry = environ; *entry != nullptr; ++entry) environment_.push_back(*entry);
+  } else {
+    const auto peer = session::peer_credentials(socket);
+    if (!peer.ok()) return peer.status();
+    if (peer->uid != getuid())
+      return Status::error(OFFPATH_ERR_PERMISSION, "the device service belongs to another user");
+    auto handover = device::receive_handover(socket, kGreetingMs);
+    if (!handover.ok()) return handover.status();
+    words.insert(words.end(), {"--number", std::to_string(handover->device_number), "--spin-us",
+                               options_.shares_cores ? "0" : std::to_string(kSpinUs)});
+    dup2(handover->output.get(), STDOUT_FILENO);
+    dup2(handover->error.get(), STDERR_FILENO);
+    if (fchdir(handover->folder.get()) != 0) base::log_write(LogLevel::warn, "cannot enter a program's folder");
+    environment_ = std::move(handover->environment);
+  }
+  if (full) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "the device serves %u programs already (its limit). Try later, or raise "
+                         "offpathd's --max-clients",
+                         options_.max_clients);
+  }
+  return {};
+}
+
+void DeviceService::become_executor(int socket, bool full) {
+  std::vector<std::string> words;
+  Status status = admit(socket, full, words);
+  if (status.ok()) {
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    const int copy = fcntl(socket, F_DUPFD, 10);  // out of the way
+    dup2(copy, kSocketFd);
+    close(copy);
+    auto arguments = pointers(words);
+    auto environment = pointers(environment_);
+    execvpe(arguments[0], arguments.data(), environment.data());
+    status = Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
+                                  "cannot execute '%.100s' (it runs the regions). Install it", words[0].c_str());
+    socket = kSocketFd;
+  }
+  device::Description refusal;
+  refusal.status = status.code();
+  snprintf(refusal.text, sizeof(refusal.text), "%s", status.text());
+  // Whoever does not know the key learns nothing.
+  if (status.code() != OFFPATH_ERR_PERMISSION) [[maybe_unused]]
+    const Status sent = device::send_hello(socket, refusal, -1);
+  base::log_write(LogLevel::warn, "refused a program: %s", status.text());
+}
+
+void DeviceService::reap(std::list<Child>::iterator child) {
+  while (waitpid(child->process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  // libomp's registration of a process that did not end by itself.
+  char name[64];
+  snprintf(name, sizeof(name), "/dev/shm/__KMP_REGISTERED_LIB_%d_%d", child->process, static_cast<int>(getuid()));
+  unlink(name);
+  base::log_write(LogLevel::info, "executor %d has ended", child->process);
+  children_.erase(child);
+}
+
+}  // namespace offpath::service

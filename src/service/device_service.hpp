@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device service: starts an executor for each program that asks for one, hands the connection on to it, reaps it. No
+// user code and no data of programs in here. Two kinds of listeners: the node's Unix socket (the service ends with its
+// last executor) and a TCP port (it stays until SIGTERM). One thread.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "device/connect.hpp"
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace offpath::service {
+
+struct DeviceServiceOptions {
+  std::string cores;          // of the executors; empty: wherever the system likes
+  std::string executor;       // words; empty: offpath-executor beside this program
+  bool shares_cores = false;  // with programs: executors never spin
+  uint32_t max_clients = 64;
+  uint64_t memory_bytes = 0;       // most that one program can map; 0: half of the machine's
+  std::string socket_path;         // removed at the end
+  std::optional<device::Key> key;  // TCP: what clients must know
+  int first_client_timeout_ms = 30000;
+};
+
+class DeviceService {
+ public:
+  explicit DeviceService(DeviceServiceOptions options) : options_(std::move(options)) {}
+  // A listening TCP socket on HOST:PORT.
+  static base::Result<base::Fd> listen_on(const std::string& address);
+  // Binds to the cores, finds the executor.
+  base::Status start();
+  // Serves until SIGTERM or, on a Unix socket, until the last executor has ended.
+  void serve(int listening);
+
+ private:
+  struct Child {
+    pid_t process;
+    base::Fd alive;  // readable when it has ended
+  };
+  void accept_one(int listening);
+  void become_executor(int socket, bool full);
+  base::Status admit(int socket, bool full, std::vector<std::string>& words);
+  void reap(std::list<Child>::iterator child);
+
+  DeviceServiceOptions options_;
+  std::vector<std::string> executor_;
+  std::vector<std::string> environment_;  // in the child: its client's
+  std::list<Child> children_;
+};
+
+}  // namespace offpath::service

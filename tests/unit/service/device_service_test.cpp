@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device service in a process of its own, and programs that ask it for executors.
+#include "service/device_service.hpp"
+
+#include "device/device.hpp"
+#include "device/handover.hpp"
+#include "session/link.hpp"
+
+#include <gtest/gtest.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+namespace offpath::service {
+namespace {
+
+using base::Fd;
+using device::Device;
+
+constexpr int kTimeoutMs = 20000;
+
+class DeviceServiceTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (process_ > 0) end(SIGTERM);
+  }
+  void start(Fd listening, DeviceServiceOptions options) {
+    options.executor = OFFPATH_TEST_EXECUTOR;
+    options.memory_bytes = 16 << 20;
+    process_ = fork();
+    if (process_ == 0) {
+      DeviceService service(std::move(options));
+      if (service.start().ok()) service.serve(listening.get());
+      _exit(0);
+    }
+  }
+  void start_local() {
+    path_ = testing::TempDir() + "offpath-devices-" + std::to_string(getpid());
+    unlink(path_.c_str());
+    auto listening = session::listen_at(path_);
+    ASSERT_TRUE(listening.ok());
+    DeviceServiceOptions options;
+    options.socket_path = path_;
+    start(std::move(listening.value()), options);
+  }
+  void start_remote(uint32_t max_clients) {
+    auto listening = DeviceService::listen_on("127.0.0.1:0");
+    ASSERT_TRUE(listening.ok()) << listening.status().text();
+    sockaddr_in address{};
+    socklen_t length = sizeof(address);
+    getsockname(listening->get(), reinterpret_cast<sockaddr*>(&address), &length);
+    entry_.host = "127.0.0.1";
+    entry_.port = ntohs(address.sin_port);
+    DeviceServiceOptions options;
+    options.max_clients = max_clients;
+    options.key = key_;
+    start(std::move(listening.value()), options);
+  }
+  base::Result<std::unique_ptr<Device>> open_local() {
+    auto socket = device::connect_local(path_, 0);
+    if (!socket.ok()) return socket.status();
+    return Device::open(std::move(socket.value()), {"local", 0, kTimeoutMs});
+  }
+  base::Result<std::unique_ptr<Device>> open_remote(const device::Key& key) {
+    auto socket = device::connect_remote(entry_, key, kTimeoutMs);
+    if (!socket.ok()) return socket.status();
+    return Device::open(std::move(socket.value()), {"remote", 1, kTimeoutMs});
+  }
+  int end(int signal) {
+    if (signal != 0) kill(process_, signal);
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return status;
+  }
+  // Blocks until the executor's end has been heard.
+  static void wait_until_lost(Device& device) {
+    while (device.state().ok()) sched_yield();
+  }
+
+  std::string path_;
+  device::DeviceEntry entry_;
+  device::Key key_{1, 2, 3};
+  pid_t process_ = -1;
+};
+
+TEST_F(DeviceServiceTest, ExecutorsOfTheirOwnAndAnEndAfterTheLast) {
+  start_local();
+  auto first = open_local();
+  auto second = open_local();
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  ASSERT_TRUE(second.ok()) << second.status().text();
+  const auto one = first.value()->description();
+  EXPECT_NE(one.process, second.value()->description().process);
+  EXPECT_EQ(one.kind, device::DeviceKind::software);
+  EXPECT_EQ(one.heap_bytes, 16U << 20);
+  EXPECT_NE(one.segment_bytes, 0U);
+  // One dies: the other does not notice.
+  kill(static_cast<pid_t>(one.process), SIGKILL);
+  wait_until_lost(*first.value());
+  device::Queue queue;
+  const auto place = second.value()->allocate(8);
+  ASSERT_TRUE(place.ok());
+  EXPECT_TRUE(second.value()->copy(place.value(), place.value(), 8, queue).ok());
+  first.value().reset();
+  second.value().reset();
+  EXPECT_EQ(end(0), 0);
+  EXPECT_NE(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(DeviceServiceTest, RemoteClientsNeedTheKey) {
+  start_remote(8);
+  auto opened = open_remote(key_);
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_EQ(opened.value()->description().segment_bytes, 0U);
+  EXPECT_EQ(opened.value()->description().max_clients, 8U);
+  EXPECT_EQ(open_remote(device::Key{9}).status().code(), OFFPATH_ERR_PERMISSION);
+  EXPECT_TRUE(opened.value()->state().ok());
+}
+
+TEST_F(DeviceServiceTest, MoreProgramsThanTheLimitAreRefusedWithALine) {
+  start_remote(2);
+  auto first = open_remote(key_);
+  auto second = open_remote(key_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto third = open_remote(key_);
+  ASSERT_FALSE(third.ok());
+  EXPECT_NE(std::string(third.status().text()).find("--max-clients"), std::string::npos) << third.status().text();
+}
+
+TEST_F(DeviceServiceTest, WithTheServiceItsExecutorsEnd) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    start_remote(2);
+    auto opened = open_remote(key_);
+    ASSERT_TRUE(opened.ok()) << opened.status().text();
+    end(signal);
+    wait_until_lost(*opened.value());
+    EXPECT_FALSE(opened.value()->state().ok());
+  }
+}
+
+TEST_F(DeviceServiceTest, BadAddresses) {
+  for (const char* address : {"nowhere", "127.0.0.1:notaport", "300.1.1.1:80"}) {
+    EXPECT_FALSE(DeviceService::listen_on(address).ok()) << address;
+  }
+}
+
+}  // namespace
+}  // namespace offpath::service
