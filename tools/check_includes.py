@@ -22,6 +22,7 @@ STANDS_ON = {
     "fabric/loopback": ["fabric"],
     "engine": ["fabric", "memory", "kernels", "telemetry"],
     "ops": ["engine"],
+    "model": ["ops", "policy"],
     "service": ["ops", "session", "policy", "fabric/ucx"],
     "client": ["session", "wire", "policy", "telemetry"],
     "frontends": ["client"],
