@@ -13,11 +13,11 @@ struct Spread {
 
 void pin(int core);
 
-Spread copy_speed();                  // memcpy of blocks larger than the caches
-Spread reduce_speed();                // sum of doubles, bytes of one operand
-Spread compute_speed();               // a chain of multiply-adds, each two operations
-std::optional<Spread> cma_speed();    // process_vm_readv from a child; nothing where that is not allowed
-Spread wake_time(int other_core);     // half a round trip of two threads that sleep on a futex
+Spread copy_speed();                       // memcpy of blocks larger than the caches
+Spread reduce_speed();                     // sum of doubles, bytes of one operand
+Spread compute_speed();                    // a chain of multiply-adds, each two operations
+std::optional<Spread> cma_speed();         // process_vm_readv from a child; nothing where that is not allowed
+Spread wake_time(int other_core);          // half a round trip of two threads that sleep on a futex
 Spread shared_copy_speed(int other_core);  // memcpy while the other core does the same
 
 }  // namespace machine

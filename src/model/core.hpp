@@ -34,7 +34,7 @@ class Core {
   std::deque<Work> urgent_;
   std::list<Work> computing_;
   bool busy_ = false;
-  double since_ns_ = 0;    // computations have been brought up to this time
+  double since_ns_ = 0;  // computations have been brought up to this time
   double urgent_ns_ = 0;
   uint64_t version_ = 0;  // of the plan; older ones are void
 };

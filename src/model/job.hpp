@@ -28,17 +28,17 @@ struct Act {
 struct Job {
   Machine machine;
   uint32_t nodes = 1;
-  std::vector<uint32_t> node_of;                  // by rank
-  std::vector<uint32_t> rank_core;                // by rank: core of the machine
-  std::vector<uint32_t> service_core;             // by node; may be a rank's
+  std::vector<uint32_t> node_of;       // by rank
+  std::vector<uint32_t> rank_core;     // by rank: core of the machine
+  std::vector<uint32_t> service_core;  // by node; may be a rank's
   std::vector<Operation> operations;
   std::vector<std::vector<Act>> ranks;
 };
 
 struct Outcome {
-  std::vector<std::vector<double>> act_end_ns;    // by rank and act
-  std::vector<std::vector<double>> done_ns;       // by operation and member
-  std::vector<double> service_ns;                 // by node: processor time of the service
+  std::vector<std::vector<double>> act_end_ns;  // by rank and act
+  std::vector<std::vector<double>> done_ns;     // by operation and member
+  std::vector<double> service_ns;               // by node: processor time of the service
   double end_ns = 0;
   uint64_t events = 0;
 };

@@ -59,7 +59,8 @@ class Request {
 
  private:
   Result<json> simulated() {
-    for (const auto step : {&Request::read_places, &Request::read_cores, &Request::read_operations, &Request::read_acts}) {
+    for (const auto step :
+         {&Request::read_places, &Request::read_cores, &Request::read_operations, &Request::read_acts}) {
       if (const Status status = (this->*step)(); !status.ok()) return status;
     }
     auto outcome = simulate(job_);
@@ -83,15 +84,20 @@ class Request {
       const auto ranks = uint64_t{job_.nodes} * ppn.get<uint32_t>();
       if (ranks > kMaxRanks) return bad("nodes x ppn", "at most a million ranks");
       job_.node_of.assign(ranks, 0);
-      for (size_t rank = 0; rank < ranks; ++rank) job_.node_of[rank] = static_cast<uint32_t>(rank / ppn.get<uint32_t>());
+      for (size_t rank = 0; rank < ranks; ++rank)
+        job_.node_of[rank] = static_cast<uint32_t>(rank / ppn.get<uint32_t>());
       job_.operations.clear();
       if (const Status status = read_operations(); !status.ok()) return status;
       json& row = prices.emplace_back(json::array());
       for (const Operation& operation : job_.operations) {
         auto found = price(job_.machine, operation, job_.nodes, ppn.get<uint32_t>());
         if (!found.ok()) return found.status();
-        row.push_back({{"total_ns", found->total_ns}, {"wire_ns", found->wire_ns}, {"agent_ns", found->agent_ns},
-                       {"hops_ns", found->hops_ns}, {"hops", found->hops}, {"hides", found->hides}});
+        row.push_back({{"total_ns", found->total_ns},
+                       {"wire_ns", found->wire_ns},
+                       {"agent_ns", found->agent_ns},
+                       {"hops_ns", found->hops_ns},
+                       {"hops", found->hops},
+                       {"hides", found->hides}});
       }
     }
     return json{{"prices", prices}};
@@ -122,7 +128,8 @@ class Request {
     const auto ranks = static_cast<uint32_t>(job_.node_of.size());
     std::vector<uint32_t> seen(job_.nodes, 0), first(job_.nodes, 0);
     const json cores = request_.value("cores", json());
-    if (!cores.is_null() && (!cores.is_array() || cores.size() != job_.nodes)) return bad("cores", "a list for each node");
+    if (!cores.is_null() && (!cores.is_array() || cores.size() != job_.nodes))
+      return bad("cores", "a list for each node");
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       const uint32_t node = job_.node_of[rank];
       uint32_t core = rank;
@@ -162,7 +169,8 @@ class Request {
   }
 
   Status read_operation(const json& each, Operation& operation) {
-    if (!each.is_object() || !each.value("kind", json()).is_string()) return bad("operation", "an object with its kind");
+    if (!each.is_object() || !each.value("kind", json()).is_string())
+      return bad("operation", "an object with its kind");
     if (const Status status = set_kind(operation, each["kind"].get<std::string>()); !status.ok()) return status;
     const auto ranks = static_cast<uint32_t>(job_.node_of.size());
     if (each.contains("members")) {
@@ -174,7 +182,8 @@ class Request {
       for (uint32_t rank = 0; rank < ranks; ++rank) operation.members.push_back(rank);
     }
     const size_t size = operation.members.size();
-    if (size == 0 || (operation.remote != Remote::none && size != 2)) return bad("members", "origin and target, or a team");
+    if (size == 0 || (operation.remote != Remote::none && size != 2))
+      return bad("members", "origin and target, or a team");
     const json bytes = each.value("bytes", json(0)), root = each.value("root", json(0));
     if (!is_bytes(bytes)) return bad("bytes", "0 to 16 TiB");
     if (!is_index(root, size)) return bad("root", "a member");
@@ -184,7 +193,8 @@ class Request {
       if (!is_list(row, is_bytes) || row.size() != size) return bad("sent_bytes", "bytes by member and peer");
       operation.sent_bytes.push_back(row.get<std::vector<uint64_t>>());
     }
-    if (!operation.sent_bytes.empty() && operation.sent_bytes.size() != size) return bad("sent_bytes", "a row by member");
+    if (!operation.sent_bytes.empty() && operation.sent_bytes.size() != size)
+      return bad("sent_bytes", "a row by member");
     const json name = each.value("algorithm", json("default")), path = each.value("path", json("policy"));
     if (!name.is_string()) return bad("algorithm", "a name");
     auto algorithm = algorithm_of(name.get<std::string>());
@@ -239,7 +249,8 @@ class Request {
     if (!program.is_array()) return bad("a rank's program", "a list of acts");
     for (const json& each : program) {
       if (!each.is_array() || each.empty() || !each[0].is_string()) return bad("act", "[name, ...]");
-      const auto kind = std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& k) { return each[0] == k.first; });
+      const auto kind =
+          std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& k) { return each[0] == k.first; });
       if (kind == std::end(kinds)) return bad("act", "compute, idle, post, wait, test or sync");
       Act act{kind->second, 0, {}};
       const bool takes_operations = act.kind == Act::Kind::post || act.kind == Act::Kind::wait;

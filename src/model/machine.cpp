@@ -32,15 +32,16 @@ class Reader {
     if (!status_.ok()) return *this;
     const json* found = number_in(*json_, name);
     if (found == nullptr) {
-      status_ = Status::error(OFFPATH_ERR_ARGUMENT, "machine file: %s.%s is missing (the model needs it). Run offpath calibrate",
-                       group_, name);
+      status_ =
+          Status::error(OFFPATH_ERR_ARGUMENT,
+                        "machine file: %s.%s is missing (the model needs it). Run offpath calibrate", group_, name);
       return *this;
     }
     value = found->get<double>();
     if (!std::isfinite(value) || value < lowest || value > highest) {
       status_ = Status::error(OFFPATH_ERR_ARGUMENT,
-                       "machine file: %s.%s is %g (it should be %g to %g). Correct it, or run offpath calibrate", group_,
-                       name, value, lowest, highest);
+                              "machine file: %s.%s is %g (it should be %g to %g). Correct it, or run offpath calibrate",
+                              group_, name, value, lowest, highest);
     }
     return *this;
   }
@@ -66,7 +67,8 @@ constexpr double kNs = 1e9, kPerByte = 1e4, kBytes = 1e12, kSpeed = 1e5;
 base::Result<Machine> read_machine(const json& file) {
   Machine machine;
   if (!file.is_object() || file.value("format", "") != "offpath-machine") {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "this is no machine file (\"format\" is not offpath-machine). Run offpath calibrate");
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "this is no machine file (\"format\" is not offpath-machine). Run offpath calibrate");
   }
   if (!file.contains("version") || file["version"] != 1) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "machine file: only version 1 is known. Run offpath calibrate again");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the model knows about a machine. All of it is measured by `offpath calibrate` or given by the user; times are
-// nanoseconds, lengths bytes, speeds bytes per nanosecond (GB/s). docs/guide-planner.md describes each field of the file.
+// nanoseconds, lengths bytes, speeds bytes per nanosecond (GB/s). docs/guide-planner.md describes each field of the
+// file.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,12 +16,12 @@ namespace offpath::model {
 // What an MPI library does with a message; `family` chooses its algorithms (native.hpp).
 struct Native {
   std::string family = "openmpi";
-  double eager_bytes = 65536;      // longer messages wait for the receiver to answer (rendezvous)
-  double chunk_bytes = 131072;     // pieces of longer ones
-  double window_bytes = 262144;    // sockets take so much of one message before the receiver reads
-  double post_ns = 2000;           // of a call
-  double message_ns = 1500;        // processor time of one message, each side
-  double send_ns_per_byte = 0.1;   // processor time, kernel included
+  double eager_bytes = 65536;     // longer messages wait for the receiver to answer (rendezvous)
+  double chunk_bytes = 131072;    // pieces of longer ones
+  double window_bytes = 262144;   // sockets take so much of one message before the receiver reads
+  double post_ns = 2000;          // of a call
+  double message_ns = 1500;       // processor time of one message, each side
+  double send_ns_per_byte = 0.1;  // processor time, kernel included
   double receive_ns_per_byte = 0.15;
 };
 
@@ -46,9 +47,9 @@ struct Machine {
   double latency_ns = 10000;
   double wire_efficiency = 0.99;  // user bytes / bytes on the wire
   double header_bytes = 80;
-  double copy_bytes_per_ns = 10;    // memcpy
-  double cma_bytes_per_ns = 5;      // from one process to another
-  double reduce_bytes_per_ns = 4;   // one operand
+  double copy_bytes_per_ns = 10;   // memcpy
+  double cma_bytes_per_ns = 5;     // from one process to another
+  double reduce_bytes_per_ns = 4;  // one operand
   Native native;
   Service service;
 };

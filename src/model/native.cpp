@@ -12,7 +12,7 @@ namespace {
 using engine::kNoStep;
 using policy::Collective;
 
-constexpr uint64_t kShortBytes = 64 << 10;      // trees below, pipelines and rings from there on
+constexpr uint64_t kShortBytes = 64 << 10;  // trees below, pipelines and rings from there on
 constexpr uint64_t kLongBcastBytes = 512 << 10;
 constexpr uint64_t kBcastSegmentBytes = 32 << 10;
 
@@ -247,11 +247,19 @@ engine::Graph native_graph(const Operation& operation, const ops::Topology& topo
     return graph;
   }
   switch (operation.kind) {
-    case Collective::ibarrier: barrier(rounds, m); break;
-    case Collective::ibcast: bcast(rounds, m, operation, mpich); break;
+    case Collective::ibarrier:
+      barrier(rounds, m);
+      break;
+    case Collective::ibcast:
+      bcast(rounds, m, operation, mpich);
+      break;
     case Collective::iallgather:
-    case Collective::iallgatherv: allgather(rounds, m, operation, mpich); break;
-    case Collective::ireduce: reduce_binomial(rounds, m, operation.root, bytes); break;
+    case Collective::iallgatherv:
+      allgather(rounds, m, operation, mpich);
+      break;
+    case Collective::ireduce:
+      reduce_binomial(rounds, m, operation.root, bytes);
+      break;
     case Collective::iallreduce:
       if (mpich) {
         doubling_allreduce(rounds, m, bytes, bytes >= kShortBytes && m.size > 2);
@@ -263,10 +271,15 @@ engine::Graph native_graph(const Operation& operation, const ops::Topology& topo
       }
       break;
     case Collective::ireduce_scatter:
-    case Collective::ireduce_scatter_block: reduce_scatter(rounds, m, operation, mpich); break;
+    case Collective::ireduce_scatter_block:
+      reduce_scatter(rounds, m, operation, mpich);
+      break;
     case Collective::iscan:
-    case Collective::iexscan: scan(rounds, m, bytes); break;
-    default: exchange(rounds, m, operation);
+    case Collective::iexscan:
+      scan(rounds, m, bytes);
+      break;
+    default:
+      exchange(rounds, m, operation);
   }
   rounds.next();
   return graph;

@@ -26,8 +26,8 @@ void Network::advance() {
   since_ns_ = events_.now_ns();
   for (Connection* c : active_) c->left_bytes -= c->rate * passed_ns;
   for (Link& link : links_) {
-    link.level_bytes = std::clamp(link.level_bytes + (speed_.rate_bytes_per_ns - link.used) * passed_ns, 0.0,
-                                  speed_.burst_bytes);
+    link.level_bytes =
+        std::clamp(link.level_bytes + (speed_.rate_bytes_per_ns - link.used) * passed_ns, 0.0, speed_.burst_bytes);
   }
 }
 

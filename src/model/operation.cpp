@@ -14,17 +14,26 @@ constexpr uint64_t kSendBase = uint64_t{1} << 44, kRecvBase = uint64_t{2} << 44;
 
 offpath_collective_kind_t kind_of(Collective kind) {
   switch (kind) {
-    case Collective::ibarrier: return OFFPATH_BARRIER;
-    case Collective::ibcast: return OFFPATH_BCAST;
+    case Collective::ibarrier:
+      return OFFPATH_BARRIER;
+    case Collective::ibcast:
+      return OFFPATH_BCAST;
     case Collective::iallgather:
-    case Collective::iallgatherv: return OFFPATH_ALLGATHER;
-    case Collective::ireduce: return OFFPATH_REDUCE;
-    case Collective::iallreduce: return OFFPATH_ALLREDUCE;
+    case Collective::iallgatherv:
+      return OFFPATH_ALLGATHER;
+    case Collective::ireduce:
+      return OFFPATH_REDUCE;
+    case Collective::iallreduce:
+      return OFFPATH_ALLREDUCE;
     case Collective::ireduce_scatter:
-    case Collective::ireduce_scatter_block: return OFFPATH_REDUCE_SCATTER;
-    case Collective::iscan: return OFFPATH_SCAN;
-    case Collective::iexscan: return OFFPATH_EXSCAN;
-    default: return OFFPATH_EXCHANGE;
+    case Collective::ireduce_scatter_block:
+      return OFFPATH_REDUCE_SCATTER;
+    case Collective::iscan:
+      return OFFPATH_SCAN;
+    case Collective::iexscan:
+      return OFFPATH_EXSCAN;
+    default:
+      return OFFPATH_EXCHANGE;
   }
 }
 
@@ -72,18 +81,21 @@ Status set_kind(Operation& operation, const std::string& name) {
     operation.kind = static_cast<Collective>(i);
     if (name == policy::collective_name(operation.kind) && operation.kind != Collective::window) return {};
   }
-  return Status::error(OFFPATH_ERR_ARGUMENT, "'%s' is no operation that the model knows. Give a name that the policy has",
-                name.c_str());
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "'%s' is no operation that the model knows. Give a name that the policy has", name.c_str());
 }
 
 uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to, uint32_t size) {
   if (!operation.sent_bytes.empty()) return operation.sent_bytes[from][to];
   switch (operation.kind) {
     case Collective::igather:
-    case Collective::igatherv: return to == operation.root ? operation.bytes / size : 0;
+    case Collective::igatherv:
+      return to == operation.root ? operation.bytes / size : 0;
     case Collective::iscatter:
-    case Collective::iscatterv: return from == operation.root ? operation.bytes / size : 0;
-    default: return operation.bytes / size;
+    case Collective::iscatterv:
+      return from == operation.root ? operation.bytes / size : 0;
+    default:
+      return operation.bytes / size;
   }
 }
 
@@ -112,8 +124,11 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
       }
       break;
     }
-    case OFFPATH_BARRIER: break;
-    case OFFPATH_BCAST: (rank == operation.root ? collective.send : collective.recv) = {send}; break;
+    case OFFPATH_BARRIER:
+      break;
+    case OFFPATH_BCAST:
+      (rank == operation.root ? collective.send : collective.recv) = {send};
+      break;
     case OFFPATH_ALLGATHER: {
       uint64_t offset = 0;
       for (uint32_t peer = 0; peer < size; ++peer) {

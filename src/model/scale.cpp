@@ -113,7 +113,9 @@ class Pricing {
   double chunk_bytes() const { return dpu_ ? m_.service.chunk_bytes : m_.native.chunk_bytes; }
   double message_ns() const { return dpu_ ? m_.service.message_ns / m_.service.speed : m_.native.message_ns; }
   bool asks(double bytes) const { return dpu_ || bytes > m_.native.eager_bytes; }
-  double messages(double bytes) const { return std::max(1.0, std::ceil(bytes / chunk_bytes())) + (asks(bytes) ? 2 : 0); }
+  double messages(double bytes) const {
+    return std::max(1.0, std::ceil(bytes / chunk_bytes())) + (asks(bytes) ? 2 : 0);
+  }
   double on_wire(double bytes) const { return bytes / m_.wire_efficiency + messages(bytes) * m_.header_bytes; }
   double moved_ns(double bytes, double ns_per_byte) const {
     return messages(bytes) * (dpu_ ? m_.service.message_ns : m_.native.message_ns) + bytes * ns_per_byte;
@@ -123,11 +125,14 @@ class Pricing {
   double hop_ns(double bytes) const {
     const double chunk = std::min(bytes, chunk_bytes());
     const double speed = dpu_ ? m_.service.speed : 1;
-    const double ends = chunk * (dpu_ ? m_.service.send_ns_per_byte + m_.service.receive_ns_per_byte
-                                      : m_.native.send_ns_per_byte + m_.native.receive_ns_per_byte) / speed;
+    const double ends = chunk *
+                        (dpu_ ? m_.service.send_ns_per_byte + m_.service.receive_ns_per_byte
+                              : m_.native.send_ns_per_byte + m_.native.receive_ns_per_byte) /
+                        speed;
     const double asking = !dpu_ && asks(bytes) ? 2 * (m_.latency_ns + 2 * message_ns()) : 0;
     const double waking = dpu_ ? m_.service.wake_ns : 0;
-    return asking + waking + m_.latency_ns + 2 * message_ns() + ends + bytes / m_.wire_efficiency / m_.rate_bytes_per_ns;
+    return asking + waking + m_.latency_ns + 2 * message_ns() + ends +
+           bytes / m_.wire_efficiency / m_.rate_bytes_per_ns;
   }
 
   // From the post to the first byte on its way, and from the last one to the waiting rank.
@@ -149,42 +154,53 @@ class Pricing {
     offpath_algorithm_t algorithm = operation_.algorithm;
     if (algorithm == OFFPATH_ALGORITHM_DEFAULT) algorithm = default_algorithm();
     switch (operation_.kind) {
-      case Collective::ibarrier: return {tree, 0};
+      case Collective::ibarrier:
+        return {tree, 0};
       case Collective::ibcast:
         if (algorithm == OFFPATH_ALGORITHM_CHAIN) return {n - 1, n - 2};
         return algorithm == OFFPATH_ALGORITHM_BINOMIAL ? Chain{tree, 0} : Chain{2, 1};
       case Collective::iallgather:
-      case Collective::iallgatherv: return algorithm == OFFPATH_ALGORITHM_RING ? Chain{n - 1, 0} : Chain{1, 0};
+      case Collective::iallgatherv:
+        return algorithm == OFFPATH_ALGORITHM_RING ? Chain{n - 1, 0} : Chain{1, 0};
       case Collective::iallreduce:
         if (algorithm == OFFPATH_ALGORITHM_RING) return {2 * (n - 1), 0};
         return algorithm == OFFPATH_ALGORITHM_DOUBLING ? Chain{tree, 0} : Chain{2, 1};
-      case Collective::ireduce: return algorithm == OFFPATH_ALGORITHM_BINOMIAL ? Chain{tree, 0} : Chain{2, 1};
+      case Collective::ireduce:
+        return algorithm == OFFPATH_ALGORITHM_BINOMIAL ? Chain{tree, 0} : Chain{2, 1};
       case Collective::iscan:
-      case Collective::iexscan: return algorithm == OFFPATH_ALGORITHM_CHAIN ? Chain{n - 1, n - 2} : Chain{tree, 0};
-      default: return {1, 0};
+      case Collective::iexscan:
+        return algorithm == OFFPATH_ALGORITHM_CHAIN ? Chain{n - 1, n - 2} : Chain{tree, 0};
+      default:
+        return {1, 0};
     }
   }
 
   Chain native_chain(uint32_t n, uint32_t tree) const {
     const bool mpich = m_.native.family == "mpich";
     switch (operation_.kind) {
-      case Collective::ibarrier: return {tree, 0};
+      case Collective::ibarrier:
+        return {tree, 0};
       case Collective::ibcast: {
         if (mpich) return operation_.bytes >= (64 << 10) ? Chain{tree + n - 1, 0} : Chain{tree, 0};
         if (n <= 4) return {1, 0};
         return operation_.bytes >= (512 << 10) ? Chain{n - 1, n - 2} : Chain{tree, 0};
       }
       case Collective::iallgather:
-      case Collective::iallgatherv: return mpich ? Chain{n - 1, 0} : Chain{1, 0};
+      case Collective::iallgatherv:
+        return mpich ? Chain{n - 1, 0} : Chain{1, 0};
       case Collective::iallreduce:
         if (mpich) return {2 * tree, 0};
         return n < 4 || operation_.bytes < (64 << 10) ? Chain{2 * tree, 0} : Chain{2 * (n - 1), 0};
-      case Collective::ireduce: return {tree, 0};
+      case Collective::ireduce:
+        return {tree, 0};
       case Collective::ireduce_scatter:
-      case Collective::ireduce_scatter_block: return mpich ? Chain{n - 1, 0} : Chain{tree + 1, 0};
+      case Collective::ireduce_scatter_block:
+        return mpich ? Chain{n - 1, 0} : Chain{tree + 1, 0};
       case Collective::iscan:
-      case Collective::iexscan: return {n - 1, 0};
-      default: return {1, 0};
+      case Collective::iexscan:
+        return {n - 1, 0};
+      default:
+        return {1, 0};
     }
   }
 
@@ -192,13 +208,13 @@ class Pricing {
   offpath_algorithm_t default_algorithm() const {
     ops::Collective collective;
     collective.send = {{0, 0, {}, operation_.bytes}};
-    collective.kind = operation_.kind == Collective::ibcast        ? OFFPATH_BCAST
-                      : operation_.kind == Collective::iallreduce  ? OFFPATH_ALLREDUCE
-                      : operation_.kind == Collective::ireduce     ? OFFPATH_REDUCE
-                      : operation_.kind == Collective::iscan       ? OFFPATH_SCAN
-                      : operation_.kind == Collective::iexscan     ? OFFPATH_EXSCAN
-                      : is_exchange(operation_.kind)               ? OFFPATH_EXCHANGE
-                                                                   : OFFPATH_ALLGATHER;
+    collective.kind = operation_.kind == Collective::ibcast       ? OFFPATH_BCAST
+                      : operation_.kind == Collective::iallreduce ? OFFPATH_ALLREDUCE
+                      : operation_.kind == Collective::ireduce    ? OFFPATH_REDUCE
+                      : operation_.kind == Collective::iscan      ? OFFPATH_SCAN
+                      : operation_.kind == Collective::iexscan    ? OFFPATH_EXSCAN
+                      : is_exchange(operation_.kind)              ? OFFPATH_EXCHANGE
+                                                                  : OFFPATH_ALLGATHER;
     return ops::resolve_algorithm(collective, topology_);
   }
 

@@ -15,7 +15,7 @@ struct Price {
   double agent_ns = 0;  // processor time of the busiest service, or rank
   double hops_ns = 0;   // of the longest chain of messages
   uint32_t hops = 0;
-  bool hides = true;    // behind computation; native: only what is sent at once
+  bool hides = true;  // behind computation; native: only what is sent at once
 };
 
 // All members of `nodes` x `ppn` ranks post the operation at once. operation.members is not looked at.

@@ -12,23 +12,39 @@ using base::Status;
 using policy::Path;
 
 Costs service_costs(const Machine& m) {
-  return {m.service.message_ns, m.service.operation_ns, m.service.step_ns, m.service.send_ns_per_byte,
-          m.service.receive_ns_per_byte, 1 / m.cma_bytes_per_ns, 1 / m.reduce_bytes_per_ns, m.service.chunk_bytes,
-          std::max(m.service.window_bytes, m.service.chunk_bytes), -1};
+  return {m.service.message_ns,
+          m.service.operation_ns,
+          m.service.step_ns,
+          m.service.send_ns_per_byte,
+          m.service.receive_ns_per_byte,
+          1 / m.cma_bytes_per_ns,
+          1 / m.reduce_bytes_per_ns,
+          m.service.chunk_bytes,
+          std::max(m.service.window_bytes, m.service.chunk_bytes),
+          -1};
 }
 
 Costs native_costs(const Machine& m) {
-  return {m.native.message_ns, m.native.post_ns, 0, m.native.send_ns_per_byte, m.native.receive_ns_per_byte,
-          1 / m.copy_bytes_per_ns, 1 / m.reduce_bytes_per_ns, m.native.chunk_bytes,
-          std::max(m.native.window_bytes, m.native.chunk_bytes), m.native.eager_bytes};
+  return {m.native.message_ns,
+          m.native.post_ns,
+          0,
+          m.native.send_ns_per_byte,
+          m.native.receive_ns_per_byte,
+          1 / m.copy_bytes_per_ns,
+          1 / m.reduce_bytes_per_ns,
+          m.native.chunk_bytes,
+          std::max(m.native.window_bytes, m.native.chunk_bytes),
+          m.native.eager_bytes};
 }
 
 class Simulation {
  public:
   explicit Simulation(const Job& job)
       : job_(job),
-        network_(events_, {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
-                           job.machine.latency_ns}, job.nodes),
+        network_(events_,
+                 {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
+                  job.machine.latency_ns},
+                 job.nodes),
         transfers_(events_, network_, job.machine, [this](Part& part) { on_done(part); }),
         service_costs_(service_costs(job.machine)),
         native_costs_(native_costs(job.machine)) {}
@@ -43,7 +59,8 @@ class Simulation {
       if (ranks_[rank].next == job_.ranks[rank].size()) continue;
       return Status::error(OFFPATH_ERR_ARGUMENT,
                            "rank %u never gets past its act %zu (what it waits for never comes). Check that all "
-                           "members post the operation", rank, ranks_[rank].next);
+                           "members post the operation",
+                           rank, ranks_[rank].next);
     }
     return outcome();
   }
@@ -120,9 +137,15 @@ class Simulation {
     if (rank.next == job_.ranks[index].size()) return;
     const Act& a = act(index);
     switch (a.kind) {
-      case Act::Kind::compute: rank.core->compute(a.for_ns, [this, index] { end_act(index); }); break;
-      case Act::Kind::idle: events_.after(a.for_ns, [this, index] { end_act(index); }); break;
-      case Act::Kind::post: post(index); break;
+      case Act::Kind::compute:
+        rank.core->compute(a.for_ns, [this, index] { end_act(index); });
+        break;
+      case Act::Kind::idle:
+        events_.after(a.for_ns, [this, index] { end_act(index); });
+        break;
+      case Act::Kind::post:
+        post(index);
+        break;
       case Act::Kind::test:
         rank.mpi->open();
         rank.mpi->handle(a.for_ns, [this, index] { leave_mpi(index); });
@@ -169,9 +192,7 @@ class Simulation {
       }
     }
     // Behind what posting has to do; what comes of it later waits for the next call of MPI.
-    rank.core->urgent(0, [this, index] {
-      ranks_[index].core->urgent(0, [this, index] { leave_mpi(index); });
-    });
+    rank.core->urgent(0, [this, index] { ranks_[index].core->urgent(0, [this, index] { leave_mpi(index); }); });
   }
 
   // A waiting rank: are all operations done?
@@ -188,13 +209,14 @@ class Simulation {
       }
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
         Part& part = transfers_.part(number, member);
-        const bool counts = operation.remote == Remote::none ? part.rank == index
-                            : operation.remote == Remote::put || member == 0;
+        const bool counts =
+            operation.remote == Remote::none ? part.rank == index : operation.remote == Remote::put || member == 0;
         if (!counts) continue;
         done &= part.done;
         copy_bytes += part.own_copy_bytes;
         part.own_copy_bytes = 0;
-        if (part.done_ns == events_.now_ns() && operation.path == Path::dpu) wake_ns = job_.machine.service.host_wake_ns;
+        if (part.done_ns == events_.now_ns() && operation.path == Path::dpu)
+          wake_ns = job_.machine.service.host_wake_ns;
       }
     }
     // Own blocks while there is nothing else to do.

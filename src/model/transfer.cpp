@@ -80,13 +80,12 @@ void TransferEngine::start_pull(Part& part, uint32_t step) {
   }
   // Asks for it: service, or native after an announcement.
   const uint64_t asked = key(part.member, s.tag);
-  message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns,
-          [this, &peer, asked] {
-            const auto index = peer.graph.find_export(static_cast<uint32_t>(asked >> 32), static_cast<uint32_t>(asked));
-            if (index == engine::kNoStep) return;
-            peer.exports[index].served = true;
-            serve(peer, index);
-          });
+  message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, asked] {
+    const auto index = peer.graph.find_export(static_cast<uint32_t>(asked >> 32), static_cast<uint32_t>(asked));
+    if (index == engine::kNoStep) return;
+    peer.exports[index].served = true;
+    serve(peer, index);
+  });
 }
 
 void TransferEngine::make_ready(Part& part, uint32_t index) {
@@ -97,12 +96,11 @@ void TransferEngine::make_ready(Part& part, uint32_t index) {
   const uint64_t pull = key(part.member, e.tag);
   const double bytes = static_cast<double>(e.bytes);
   if (bytes > part.costs->eager_bytes) {
-    return message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns,
-                   [this, &peer, pull] {
-                     PullState& state = peer.pulls[pull];
-                     state.offered = true;
-                     if (state.wanted) start_pull(peer, peer.step_of.at(pull));
-                   });
+    return message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, pull] {
+      PullState& state = peer.pulls[pull];
+      state.offered = true;
+      if (state.wanted) start_pull(peer, peer.step_of.at(pull));
+    });
   }
   const Costs& costs = *part.costs;
   part.agent->handle(costs.message_ns + bytes * costs.send_ns_per_byte, [this, &part, &peer, index, pull, bytes] {
@@ -155,7 +153,8 @@ void TransferEngine::stream(Part& part, uint32_t index) {
   *pump = [=, this, &part, &peer] {
     const auto self = again.lock();
     if (!self || state->sending || state->left_bytes <= 0) return;
-    if (state->in_flight_bytes > 0 && state->in_flight_bytes + part.costs->chunk_bytes > part.costs->window_bytes) return;
+    if (state->in_flight_bytes > 0 && state->in_flight_bytes + part.costs->chunk_bytes > part.costs->window_bytes)
+      return;
     const double chunk = std::min(state->left_bytes, part.costs->chunk_bytes);
     state->left_bytes -= chunk;
     state->in_flight_bytes += chunk;

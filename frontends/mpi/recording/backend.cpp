@@ -199,7 +199,8 @@ int Startall(int count, MPI_Request* requests) {
 // `count`, `type`, `target`: where those arguments stand; without a count there is one element.
 template <auto function, const Kind& kind, int count, size_t type, size_t target>
 struct RemoteCall;
-template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, int count, size_t type, size_t target>
+template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, int count, size_t type,
+          size_t target>
 struct RemoteCall<function, kind, count, type, target> {
   static int handler(Values... values) {
     if (passes()) return (native.*function)(values...);
@@ -209,8 +210,8 @@ struct RemoteCall<function, kind, count, type, target> {
       const std::tuple all(values...);
       int64_t elements = 1;
       if constexpr (count >= 0) elements = static_cast<int64_t>(std::get<size_t(count)>(all));
-      constexpr bool with_request = std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>,
-                                                   MPI_Request*>;
+      constexpr bool with_request =
+          std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
       const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
       const Posted posted{kind.name, bytes_of(elements, std::get<type>(all)), std::get<target>(all), {}};
       const uint64_t operation = log.post_remote(call, posted, window);
@@ -300,39 +301,39 @@ int Comm_disconnect(MPI_Comm* comm) {
 }
 
 // MPI's function, its kind and shape, its signature
-#define OFFPATH_RECORDED(X, Y)                                        \
-  X(Ibarrier, Barrier_init, ibarrier, nothing, Nothing)               \
-  X(Ibcast, Bcast_init, ibcast, vector, Broadcast)                    \
-  X(Igather, Gather_init, igather, gather, EvenRooted)                \
-  X(Igatherv, Gatherv_init, igatherv, gatherv, UnevenRecvRooted)      \
-  X(Iscatter, Scatter_init, iscatter, scatter, EvenRooted)            \
-  X(Iscatterv, Scatterv_init, iscatterv, scatterv, UnevenSendRooted)  \
-  X(Iallgather, Allgather_init, iallgather, allgather, Even)          \
-  X(Iallgatherv, Allgatherv_init, iallgatherv, allgather, UnevenRecv) \
-  X(Ialltoall, Alltoall_init, ialltoall, even, Even)                  \
-  X(Ialltoallv, Alltoallv_init, ialltoallv, uneven, Uneven)           \
-  X(Ialltoallw, Alltoallw_init, ialltoallw, uneven, Typed)            \
-  X(Ireduce, Reduce_init, ireduce, vector, ReductionRooted)           \
-  X(Iallreduce, Allreduce_init, iallreduce, vector, Reduction)        \
-  X(Ireduce_scatter, Reduce_scatter_init, ireduce_scatter, vector_by_rank, ReductionUneven)                   \
-  X(Ireduce_scatter_block, Reduce_scatter_block_init, ireduce_scatter_block, vector_by_rank, Reduction)       \
-  X(Iscan, Scan_init, iscan, vector, Reduction)                       \
-  X(Iexscan, Exscan_init, iexscan, vector, Reduction)                 \
-  Y(Barrier, ibarrier, Nothing)                                       \
-  Y(Bcast, ibcast, Broadcast)                                         \
-  Y(Gather, igather, EvenRooted)                                      \
-  Y(Gatherv, igatherv, UnevenRecvRooted)                              \
-  Y(Scatter, iscatter, EvenRooted)                                    \
-  Y(Scatterv, iscatterv, UnevenSendRooted)                            \
-  Y(Allgather, iallgather, Even)                                      \
-  Y(Allgatherv, iallgatherv, UnevenRecv)                              \
-  Y(Alltoall, ialltoall, Even)                                        \
-  Y(Alltoallv, ialltoallv, Uneven)                                    \
-  Y(Reduce, ireduce, ReductionRooted)                                 \
-  Y(Allreduce, iallreduce, Reduction)                                 \
-  Y(Reduce_scatter, ireduce_scatter, ReductionUneven)                 \
-  Y(Reduce_scatter_block, ireduce_scatter_block, Reduction)           \
-  Y(Scan, iscan, Reduction)                                           \
+#define OFFPATH_RECORDED(X, Y)                                                                          \
+  X(Ibarrier, Barrier_init, ibarrier, nothing, Nothing)                                                 \
+  X(Ibcast, Bcast_init, ibcast, vector, Broadcast)                                                      \
+  X(Igather, Gather_init, igather, gather, EvenRooted)                                                  \
+  X(Igatherv, Gatherv_init, igatherv, gatherv, UnevenRecvRooted)                                        \
+  X(Iscatter, Scatter_init, iscatter, scatter, EvenRooted)                                              \
+  X(Iscatterv, Scatterv_init, iscatterv, scatterv, UnevenSendRooted)                                    \
+  X(Iallgather, Allgather_init, iallgather, allgather, Even)                                            \
+  X(Iallgatherv, Allgatherv_init, iallgatherv, allgather, UnevenRecv)                                   \
+  X(Ialltoall, Alltoall_init, ialltoall, even, Even)                                                    \
+  X(Ialltoallv, Alltoallv_init, ialltoallv, uneven, Uneven)                                             \
+  X(Ialltoallw, Alltoallw_init, ialltoallw, uneven, Typed)                                              \
+  X(Ireduce, Reduce_init, ireduce, vector, ReductionRooted)                                             \
+  X(Iallreduce, Allreduce_init, iallreduce, vector, Reduction)                                          \
+  X(Ireduce_scatter, Reduce_scatter_init, ireduce_scatter, vector_by_rank, ReductionUneven)             \
+  X(Ireduce_scatter_block, Reduce_scatter_block_init, ireduce_scatter_block, vector_by_rank, Reduction) \
+  X(Iscan, Scan_init, iscan, vector, Reduction)                                                         \
+  X(Iexscan, Exscan_init, iexscan, vector, Reduction)                                                   \
+  Y(Barrier, ibarrier, Nothing)                                                                         \
+  Y(Bcast, ibcast, Broadcast)                                                                           \
+  Y(Gather, igather, EvenRooted)                                                                        \
+  Y(Gatherv, igatherv, UnevenRecvRooted)                                                                \
+  Y(Scatter, iscatter, EvenRooted)                                                                      \
+  Y(Scatterv, iscatterv, UnevenSendRooted)                                                              \
+  Y(Allgather, iallgather, Even)                                                                        \
+  Y(Allgatherv, iallgatherv, UnevenRecv)                                                                \
+  Y(Alltoall, ialltoall, Even)                                                                          \
+  Y(Alltoallv, ialltoallv, Uneven)                                                                      \
+  Y(Reduce, ireduce, ReductionRooted)                                                                   \
+  Y(Allreduce, iallreduce, Reduction)                                                                   \
+  Y(Reduce_scatter, ireduce_scatter, ReductionUneven)                                                   \
+  Y(Reduce_scatter_block, ireduce_scatter_block, Reduction)                                             \
+  Y(Scan, iscan, Reduction)                                                                             \
   Y(Exscan, iexscan, Reduction)
 
 #define OFFPATH_KIND(function, init, id, shape, signature) constexpr Kind k_##id{#id, Shape::shape};
@@ -353,37 +354,34 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
   if (!native.load(backend->mpi)) return -1;
   const auto set = [&](int function, auto* handler) { backend->handlers[function] = reinterpret_cast<void*>(handler); };
-#define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature)                                     \
-  set(OFFPATH_FUNCTION_##function, &recording::signature::nonblocking<k_##id, &Native::function>);        \
+#define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature)                              \
+  set(OFFPATH_FUNCTION_##function, &recording::signature::nonblocking<k_##id, &Native::function>); \
   if (native.init != nullptr) set(OFFPATH_FUNCTION_##init, &recording::signature::persistent<k_##id, &Native::init>);
 #define OFFPATH_SET_BLOCKING(function, id, signature) \
   set(OFFPATH_FUNCTION_##function, &recording::signature::blocking<k_##id, &Native::function>);
   OFFPATH_RECORDED(OFFPATH_SET_NONBLOCKING, OFFPATH_SET_BLOCKING)
 #define OFFPATH_SET(name) set(OFFPATH_FUNCTION_##name, &recording::name);
-  OFFPATH_SET(Init) OFFPATH_SET(Init_thread) OFFPATH_SET(Finalize) OFFPATH_SET(Comm_free) OFFPATH_SET(Comm_disconnect)
-  OFFPATH_SET(Wait) OFFPATH_SET(Waitall) OFFPATH_SET(Waitany) OFFPATH_SET(Waitsome) OFFPATH_SET(Test)
-  OFFPATH_SET(Testall) OFFPATH_SET(Testany) OFFPATH_SET(Testsome) OFFPATH_SET(Start) OFFPATH_SET(Startall)
-  OFFPATH_SET(Win_create) OFFPATH_SET(Win_allocate) OFFPATH_SET(Win_create_dynamic) OFFPATH_SET(Win_free)
+  OFFPATH_SET(Init)
+  OFFPATH_SET(Init_thread) OFFPATH_SET(Finalize) OFFPATH_SET(Comm_free) OFFPATH_SET(Comm_disconnect) OFFPATH_SET(Wait)
+      OFFPATH_SET(Waitall) OFFPATH_SET(Waitany) OFFPATH_SET(Waitsome) OFFPATH_SET(Test) OFFPATH_SET(Testall)
+          OFFPATH_SET(Testany) OFFPATH_SET(Testsome) OFFPATH_SET(Start) OFFPATH_SET(Startall) OFFPATH_SET(Win_create)
+              OFFPATH_SET(Win_allocate) OFFPATH_SET(Win_create_dynamic) OFFPATH_SET(Win_free)
 #define OFFPATH_SET_REMOTE(name, kind, count, type, target) \
   set(OFFPATH_FUNCTION_##name, &RemoteCall<&Native::name, kind, count, type, target>::handler);
-  OFFPATH_SET_REMOTE(Put, k_put, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Get, k_get, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Accumulate, k_accumulate, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Rput, k_put, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Rget, k_get, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Raccumulate, k_accumulate, 1, 2, 3)
-  OFFPATH_SET_REMOTE(Get_accumulate, k_get, 4, 5, 6)
-  OFFPATH_SET_REMOTE(Rget_accumulate, k_get, 4, 5, 6)
-  OFFPATH_SET_REMOTE(Fetch_and_op, k_get, -1, 2, 3)
-  OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4)
-#define OFFPATH_SET_FLUSH(name, kind, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler);
-  OFFPATH_SET_FLUSH(Win_flush, k_flush, true)
-  OFFPATH_SET_FLUSH(Win_flush_all, k_flush_all, false)
-  OFFPATH_SET_FLUSH(Win_flush_local, k_flush, true)
-  OFFPATH_SET_FLUSH(Win_flush_local_all, k_flush_all, false)
-  OFFPATH_SET_FLUSH(Win_unlock, k_unlock, true)
-  OFFPATH_SET_FLUSH(Win_unlock_all, k_unlock_all, false)
-  OFFPATH_SET_FLUSH(Win_fence, k_fence, false)
-  OFFPATH_SET_FLUSH(Win_complete, k_complete, false)
-  return 0;
+                  OFFPATH_SET_REMOTE(Put, k_put, 1, 2, 3) OFFPATH_SET_REMOTE(Get, k_get, 1, 2, 3) OFFPATH_SET_REMOTE(
+                      Accumulate, k_accumulate, 1, 2, 3) OFFPATH_SET_REMOTE(Rput, k_put, 1, 2, 3)
+                      OFFPATH_SET_REMOTE(Rget, k_get, 1, 2, 3) OFFPATH_SET_REMOTE(Raccumulate, k_accumulate, 1, 2, 3)
+                          OFFPATH_SET_REMOTE(Get_accumulate, k_get, 4, 5, 6) OFFPATH_SET_REMOTE(
+                              Rget_accumulate, k_get, 4, 5, 6) OFFPATH_SET_REMOTE(Fetch_and_op, k_get, -1, 2, 3)
+                              OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4)
+#define OFFPATH_SET_FLUSH(name, kind, to_one) \
+  set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler);
+                                  OFFPATH_SET_FLUSH(Win_flush, k_flush, true)
+                                      OFFPATH_SET_FLUSH(Win_flush_all, k_flush_all, false)
+                                          OFFPATH_SET_FLUSH(Win_flush_local, k_flush, true)
+                                              OFFPATH_SET_FLUSH(Win_flush_local_all, k_flush_all, false)
+                                                  OFFPATH_SET_FLUSH(Win_unlock, k_unlock, true) OFFPATH_SET_FLUSH(
+                                                      Win_unlock_all, k_unlock_all, false)
+                                                      OFFPATH_SET_FLUSH(Win_fence, k_fence, false)
+                                                          OFFPATH_SET_FLUSH(Win_complete, k_complete, false) return 0;
 }

@@ -37,8 +37,11 @@ Posted describe(const Kind& kind, const Arguments& arguments, MPI_Comm comm) {
   const auto ranks = static_cast<uint64_t>(size);
   Posted posted{kind.name, 0, arguments.root, {}};
   switch (kind.shape) {
-    case Shape::nothing: break;
-    case Shape::vector: posted.bytes = bytes_of(recv.count, recv.type); break;
+    case Shape::nothing:
+      break;
+    case Shape::vector:
+      posted.bytes = bytes_of(recv.count, recv.type);
+      break;
     case Shape::vector_by_rank:
       posted.bytes = recv.counts != nullptr ? sum(blocks_of(recv, size)) : ranks * bytes_of(recv.count, recv.type);
       break;
@@ -64,7 +67,8 @@ Posted describe(const Kind& kind, const Arguments& arguments, MPI_Comm comm) {
       break;
     case Shape::gatherv:
       posted.sent_bytes.assign(ranks, 0);
-      if (!(is_root && in_place)) posted.sent_bytes[static_cast<size_t>(arguments.root)] = bytes_of(send.count, send.type);
+      if (!(is_root && in_place))
+        posted.sent_bytes[static_cast<size_t>(arguments.root)] = bytes_of(send.count, send.type);
       posted.bytes = is_root ? sum(blocks_of(recv, size)) : 0;
       break;
     case Shape::scatterv:

@@ -8,7 +8,18 @@
 namespace offpath::mpi::recording {
 
 // How a collective states its sizes.
-enum class Shape : uint8_t { nothing, vector, vector_by_rank, even, gather, scatter, allgather, gatherv, scatterv, uneven };
+enum class Shape : uint8_t {
+  nothing,
+  vector,
+  vector_by_rank,
+  even,
+  gather,
+  scatter,
+  allgather,
+  gatherv,
+  scatterv,
+  uneven
+};
 
 struct Kind {
   const char* name;  // as the policy has it

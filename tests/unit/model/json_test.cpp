@@ -23,7 +23,10 @@ json machine() {
 }
 
 json request() {
-  return {{"do", "simulate"}, {"machine", machine()}, {"nodes", 2}, {"ppn", 1},
+  return {{"do", "simulate"},
+          {"machine", machine()},
+          {"nodes", 2},
+          {"ppn", 1},
           {"operations", {{{"kind", "ialltoall"}, {"bytes", 1 << 20}}}},
           {"program", json::parse(R"([["post", 0], ["compute", 1000], ["wait", 0]])")}};
 }
@@ -68,14 +71,26 @@ TEST(ModelJson, MistakesAreOneLine) {
     changed[name] = value;
     return complaint(changed);
   };
-  const std::string complaints[] = {
-      complaint(json::array()), complaint(json::object()), with("do", "dance"), with("nodes", 0), with("nodes", "many"),
-      with("ppn", -1), with("operations", {{{"kind", "magic"}}}), with("operations", {{{"kind", "ibcast"}, {"root", 7}}}),
-      with("operations", {{{"kind", "ibcast"}, {"bytes", -1}}}), with("operations", {{{"kind", "get"}, {"members", {0}}}}),
-      with("operations", {{{"kind", "ialltoallv"}, {"sent_bytes", {{1, 2}}}}}), with("operations", {3}),
-      with("program", json::parse(R"([["post", 9]])")),
-      with("program", json::parse(R"([["sing"]])")), with("program", json::parse(R"([["compute", -5]])")), with("program", 4),
-      with("policy", {"ialltoall:maybe"}), with("cores", {{0}}), with("service_cores", {"x", "y"}), with("machine", 1)};
+  const std::string complaints[] = {complaint(json::array()),
+                                    complaint(json::object()),
+                                    with("do", "dance"),
+                                    with("nodes", 0),
+                                    with("nodes", "many"),
+                                    with("ppn", -1),
+                                    with("operations", {{{"kind", "magic"}}}),
+                                    with("operations", {{{"kind", "ibcast"}, {"root", 7}}}),
+                                    with("operations", {{{"kind", "ibcast"}, {"bytes", -1}}}),
+                                    with("operations", {{{"kind", "get"}, {"members", {0}}}}),
+                                    with("operations", {{{"kind", "ialltoallv"}, {"sent_bytes", {{1, 2}}}}}),
+                                    with("operations", {3}),
+                                    with("program", json::parse(R"([["post", 9]])")),
+                                    with("program", json::parse(R"([["sing"]])")),
+                                    with("program", json::parse(R"([["compute", -5]])")),
+                                    with("program", 4),
+                                    with("policy", {"ialltoall:maybe"}),
+                                    with("cores", {{0}}),
+                                    with("service_cores", {"x", "y"}),
+                                    with("machine", 1)};
   for (const std::string& text : complaints) {
     EXPECT_FALSE(text.empty());
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;

@@ -65,8 +65,8 @@ double time_of(Job job, const Operation& operation, double compute_ns = 0) {
   return outcome.ok() ? outcome->end_ns : 0;
 }
 
-double time_of(const Machine& machine, uint32_t nodes, Collective kind, uint64_t bytes, Path path, double compute_ns = 0,
-               offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT) {
+double time_of(const Machine& machine, uint32_t nodes, Collective kind, uint64_t bytes, Path path,
+               double compute_ns = 0, offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT) {
   const Job job = job_of(machine, nodes);
   return time_of(job, operation_of(job, kind, bytes, path, algorithm), compute_ns);
 }
@@ -74,7 +74,8 @@ double time_of(const Machine& machine, uint32_t nodes, Collective kind, uint64_t
 TEST(Model, AlltoallIsItsBytesAtTheLinksRate) {
   for (const uint32_t nodes : {2u, 4u, 8u}) {
     const double wire = kMiB * (nodes - 1) / nodes / 0.125;
-    EXPECT_NEAR(time_of(wire_only(), nodes, Collective::ialltoall, 1 << 20, Path::dpu), wire + 2 * 1000, 0.01 * wire) << nodes;
+    EXPECT_NEAR(time_of(wire_only(), nodes, Collective::ialltoall, 1 << 20, Path::dpu), wire + 2 * 1000, 0.01 * wire)
+        << nodes;
     EXPECT_NEAR(time_of(wire_only(), nodes, Collective::ialltoall, 1 << 20, Path::host), wire + 3 * 1000, 0.01 * wire);
   }
 }
@@ -95,8 +96,7 @@ TEST(Model, BcastToAllAtOnceSharesTheRootsLink) {
   // Open MPI sends to each of up to three others; the chain sends once.
   const double once = kMiB / 0.125;
   EXPECT_NEAR(time_of(wire_only(), 4, Collective::ibcast, 1 << 20, Path::host), 3 * once, 0.02 * once);
-  const double chain =
-      time_of(wire_only(), 4, Collective::ibcast, 1 << 20, Path::dpu, 0, OFFPATH_ALGORITHM_CHAIN);
+  const double chain = time_of(wire_only(), 4, Collective::ibcast, 1 << 20, Path::dpu, 0, OFFPATH_ALGORITHM_CHAIN);
   const double segment = (112 << 10) / 0.125;
   // Two more hops for the first segments, of which up to four share the wire.
   EXPECT_GT(chain, once + segment);
@@ -117,7 +117,8 @@ TEST(Model, TheServiceTakesItsTimeFromTheRankWhoseCoreItShares) {
   m.service.send_ns_per_byte = 0.5;
   m.service.receive_ns_per_byte = 1;
   const double compute = 20e6;
-  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu, compute), compute + 1.5 * kMiB / 2, 0.01 * compute);
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu, compute), compute + 1.5 * kMiB / 2,
+              0.01 * compute);
   m.service.own_cores = true;
   EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu, compute), compute, 1);
 }
@@ -172,7 +173,8 @@ TEST(Model, EveryKindAndPathEnds) {
             const Job job = job_of(m, nodes, ppn);
             for (const Path path : {Path::host, Path::dpu}) {
               time_of(job, operation_of(job, static_cast<Collective>(kind), bytes, path));
-              if (HasFailure()) FAIL() << policy::collective_name(Collective(kind)) << ' ' << nodes << 'x' << ppn << ' ' << bytes;
+              if (HasFailure())
+                FAIL() << policy::collective_name(Collective(kind)) << ' ' << nodes << 'x' << ppn << ' ' << bytes;
             }
           }
         }
@@ -193,7 +195,8 @@ TEST(Scale, ClosedFormAgreesWithTheSimulation) {
   m.service.own_cores = true;
   for (const auto& each : cases) {
     for (const Path path : {Path::dpu, Path::host}) {
-      if (path == Path::host && each.algorithm != OFFPATH_ALGORITHM_DEFAULT && each.kind != Collective::ibcast) continue;
+      if (path == Path::host && each.algorithm != OFFPATH_ALGORITHM_DEFAULT && each.kind != Collective::ibcast)
+        continue;
       for (const uint32_t nodes : {2u, 4u, 8u, 16u}) {
         const Job job = job_of(m, nodes);
         const Operation operation = operation_of(job, each.kind, 4 << 20, path, each.algorithm);
@@ -210,7 +213,8 @@ TEST(Scale, ClosedFormAgreesWithTheSimulation) {
 
 TEST(Scale, ThousandsOfNodesArePricedFromTheirGraphs) {
   Machine m;
-  for (const Collective kind : {Collective::ialltoall, Collective::iallgather, Collective::ibcast, Collective::iallreduce}) {
+  for (const Collective kind :
+       {Collective::ialltoall, Collective::iallgather, Collective::ibcast, Collective::iallreduce}) {
     Operation operation;
     operation.kind = kind;
     operation.bytes = 4 << 20;

@@ -51,7 +51,8 @@ void run_simgrid(std::vector<Transfer>& transfers) {
   for (uint32_t node = 0; node < kNodes; ++node) {
     hosts.push_back(zone->create_host(std::to_string(node), 1e9));
     up.push_back(zone->create_link("up" + std::to_string(node), kBytesPerSecond)->set_latency(kLatencyS / 2)->seal());
-    down.push_back(zone->create_link("down" + std::to_string(node), kBytesPerSecond)->set_latency(kLatencyS / 2)->seal());
+    down.push_back(
+        zone->create_link("down" + std::to_string(node), kBytesPerSecond)->set_latency(kLatencyS / 2)->seal());
   }
   for (uint32_t a = 0; a < kNodes; ++a) {
     for (uint32_t b = 0; b < kNodes; ++b) {
