@@ -3,6 +3,7 @@
 
 import json
 import math
+import statistics
 
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
@@ -256,3 +257,35 @@ def test_the_guides_commands_run(tmp_path):
             words += ["--loopback", "--repeats", "3"]
         result = offpath(*words, env=env, cwd=tmp_path)
         assert result.returncode == 0, (words, result.stderr)
+
+
+def test_measurements_of_a_quiet_machine_are_predicted():
+    """Published medians (docs/performance.md): one row sets the service's cost per byte, the others are predicted."""
+    rows = json.loads((ROOT / "tests" / "python" / "golden" / "planner_measured.json").read_text())["rows"]
+    lab, where = machine.default(), model.Placement(2)
+    lab["network"]["burst_bytes"] = 131072
+    lab["memory"] |= {"copy_bytes_per_ns": 16, "cma_bytes_per_ns": 7.4, "reduce_bytes_per_ns": 9}
+
+    def times(row: dict) -> list[float]:
+        here = machine.changed(lab, link=row["rate"])
+        here["native"]["family"] = row["mpi"]
+        work_ns = 1e6 * row["host_efficiency"] * row["host_total_ms"]
+        return [
+            model.bench(here, where, row["collective"], row["bytes"], path, work_ns, repeats=3).total / 1e6
+            for path in (model.HOST, model.DPU)
+        ]
+
+    anchor, *others = rows
+    start = lab["service"]["send_ns_per_byte"], lab["service"]["receive_ns_per_byte"]
+
+    def scale_costs(factor: float) -> None:
+        lab["service"] |= {"send_ns_per_byte": start[0] * factor, "receive_ns_per_byte": start[1] * factor}
+
+    calibrate.bisect(scale_costs, lambda: times(anchor)[1], anchor["offpath_total_ms"], 1)
+    errors = []
+    for row in others:
+        host, dpu = times(row)
+        errors.append(abs(dpu / row["offpath_total_ms"] - 1))
+        gain = row["host_total_ms"] / row["offpath_total_ms"] - 1
+        assert gain * (host / dpu - 1) > 0, row
+    assert statistics.median(errors) <= 0.10 and max(errors) <= 0.25
