@@ -136,28 +136,37 @@ void TransferEngine::serve(Part& part, uint32_t index) {
 
 namespace {
 struct Stream {
-  double left_bytes = 0;       // to be sent
-  double in_flight_bytes = 0;  // not yet taken by the receiver
+  double left_bytes = 0;  // to be sent
   bool sending = false;
 };
 }  // namespace
+
+std::shared_ptr<Window> TransferEngine::window_for(const Part& from, const Part& to) {
+  if (!is_native(from)) return std::make_shared<Window>();
+  auto& window = sockets_[{from.agent, to.agent}];
+  if (!window) window = std::make_shared<Window>();
+  return window;
+}
 
 void TransferEngine::stream(Part& part, uint32_t index) {
   const engine::Export& e = part.graph.exports[index];
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
   const auto state = std::make_shared<Stream>(Stream{static_cast<double>(e.bytes)});
+  const auto window = window_for(part, peer);
   const auto pump = std::make_shared<std::function<void()>>();
   const std::weak_ptr<std::function<void()>> again = pump;
   const double header = machine_.header_bytes, efficiency = machine_.wire_efficiency;
   *pump = [=, this, &part, &peer] {
     const auto self = again.lock();
     if (!self || state->sending || state->left_bytes <= 0) return;
-    if (state->in_flight_bytes > 0 && state->in_flight_bytes + part.costs->chunk_bytes > part.costs->window_bytes)
+    if (window->in_flight_bytes > 0 && window->in_flight_bytes + part.costs->chunk_bytes > part.costs->window_bytes) {
+      window->waiting.push_back([self] { (*self)(); });
       return;
+    }
     const double chunk = std::min(state->left_bytes, part.costs->chunk_bytes);
     state->left_bytes -= chunk;
-    state->in_flight_bytes += chunk;
+    window->in_flight_bytes += chunk;
     state->sending = true;
     const bool last = state->left_bytes <= 0;
     const Costs& out = *part.costs;
@@ -166,8 +175,8 @@ void TransferEngine::stream(Part& part, uint32_t index) {
       const auto arrived = [=, this, &part, &peer] {
         const Costs& in = *peer.costs;
         peer.agent->handle(in.message_ns + chunk * in.receive_ns_per_byte, [=, this, &part, &peer] {
-          state->in_flight_bytes -= chunk;
-          (*self)();
+          window->in_flight_bytes -= chunk;
+          for (const Action& next : std::exchange(window->waiting, {})) next();
           if (!last) return;
           receive(peer, pull);
           // Service: the receiver says done. Native: its sender has known since the last chunk left.

@@ -56,6 +56,13 @@ struct Part {
   uint32_t left = 0;                                  // steps and exports
 };
 
+// What may be on its way at a time: of one block of the service; with native MPI of all blocks between two ranks, which
+// share a socket and its buffers.
+struct Window {
+  double in_flight_bytes = 0;  // not yet taken by the receiver
+  std::vector<Action> waiting;
+};
+
 class TransferEngine {
  public:
   TransferEngine(Events& events, Network& network, const Machine& machine, std::function<void(Part&)> on_done)
@@ -82,6 +89,7 @@ class TransferEngine {
   void make_ready(Part& part, uint32_t index);
   void serve(Part& part, uint32_t index);
   void stream(Part& part, uint32_t index);
+  std::shared_ptr<Window> window_for(const Part& from, const Part& to);
   void take(Part& part, uint32_t index);
   void receive(Part& part, uint64_t pull);
   void end_if_done(Part& part);
@@ -92,6 +100,7 @@ class TransferEngine {
   std::function<void(Part&)> on_done_;
   std::unordered_map<uint32_t, std::vector<Part>> operations_;
   std::map<std::pair<const Agent*, const Agent*>, uint64_t> connections_;
+  std::map<std::pair<const Agent*, const Agent*>, std::shared_ptr<Window>> sockets_;
 };
 
 }  // namespace offpath::model

@@ -25,6 +25,7 @@ from offpath.sizes import size_text
 CALIBRATION_RATE = "500mbit"
 RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
 VERDICT_FROM = 0.05
+QUIET = 1.05  # times the work asked for
 COLLECTIVES = (("ialltoall", 4 << 20), ("iallgather", 2 << 20))
 # Programs that are profiled and replayed: fields of their --json that hold the time, and how to run them.
 APPS = {
@@ -45,6 +46,7 @@ class Case:
     predicted_dpu: float
     measured_host: float = 0
     measured_dpu: float = 0
+    slowed: float = 1  # how much longer the bare work took than was asked: what others did on the machine
 
     @property
     def error(self) -> float:
@@ -115,12 +117,15 @@ def bench_plan_command(
 def collective_cases(where: comparison.Place, machine: dict, mpi: str, rate: str, repeats: int) -> list[Case]:
     at_rate = machines.changed(machine, link=rate)
     place = calibrate.placement_of(where.meta)
+    # The benchmark sets its work while all ranks of a core do theirs.
+    sharing = place.ranks / len({core for cores in place.cores for core in cores})
     cases = []
     for kind, size in COLLECTIVES:
         pure = model.bench(at_rate, place, kind, size, model.HOST, 0).pure
         made = []
         for ratio in RATIOS:
-            host, dpu = (model.bench(at_rate, place, kind, size, path, ratio * pure).total for path in (model.HOST, model.DPU))
+            work_ns = ratio * pure / sharing
+            host, dpu = (model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU))
             made.append(Case(f"{kind} {size_text(size)}", place.nodes, rate, ratio, host, dpu))
         _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats)
         cases += made
@@ -134,7 +139,8 @@ def _measure(where, mpi: str, kind: str, size: int, work_ns: list[float], cases:
         console.note(f"{kind} {size_text(size)}, {where.meta['rate']}, {'offloaded' if offload else 'alone'}")
         env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
         output, _ = comparison.run_for_json(where, mpi, argv, offload, env)
-        for case, row in zip(cases, output["rows"], strict=True):
+        for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
+            case.slowed = max(case.slowed, row["t_compute_ns"] / asked_ns)
             if offload:
                 case.measured_dpu = row["t_total_ns"]
             else:
@@ -179,6 +185,7 @@ def summarize(cases: list[Case]) -> dict:
         "cases": len(cases), "median_error": statistics.median(errors), "worst_error": max(errors),
         "median_host_error": statistics.median(host_errors), "worst_host_error": max(host_errors),
         "wrong_verdicts": sum(not case.right for case in cases),
+        "median_slowed": statistics.median(case.slowed for case in cases),
     }  # fmt: skip
 
 
@@ -198,3 +205,8 @@ def show(cases: list[Case], summary: dict) -> None:
         f"{summary['worst_error']:.1%} worst; of the host's {summary['median_host_error']:.1%}, "
         f"{summary['worst_host_error']:.1%}; wrong verdicts {summary['wrong_verdicts']}"
     )
+    if summary["median_slowed"] > QUIET:
+        console.note(
+            f"bare work took {summary['median_slowed']:.2f} times as long as asked: the machine was busy with other things "
+            "(errors are not the planner's alone). Repeat it on a quiet machine."
+        )
