@@ -180,5 +180,8 @@ def show(machine: dict) -> None:
     for section in ("network", "memory", "native", "service"):
         for field in machine[section]:
             found = machine[section][field]
-            text = f"{found['median']:.4g} (min {found['min']:.4g})" if isinstance(found, dict) else found
-            console.out.print(f"{section + '.' + field:34} {text:.4g}" if isinstance(text, float) else f"{section + '.' + field:34} {text}")
+            if isinstance(found, dict):
+                text = f"{found['median']:.4g} (min {found['min']:.4g})"
+            else:
+                text = f"{found:.4g}" if isinstance(found, float) else str(found)
+            console.out.print(f"{section + '.' + field:34} {text}")

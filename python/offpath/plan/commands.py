@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath plan`: would offloading help? From a profile, at scale, by the law, and for published tables."""
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 from typer.core import TyperGroup
 
-from offpath.plan import law, machine, predict, scale, tables
+from offpath.plan import law, predict, scale, tables
 
 
 class PlanGroup(TyperGroup):
