@@ -22,6 +22,7 @@ STANDS_ON = {
     "fabric/loopback": ["fabric"],
     "engine": ["fabric", "memory", "kernels", "telemetry"],
     "ops": ["engine"],
+    "model": ["ops", "policy"],
     "device": ["session"],
     "executor": ["device"],
     "service": ["ops", "session", "policy", "device", "fabric/ucx"],

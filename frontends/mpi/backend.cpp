@@ -26,6 +26,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
 #define OFFPATH_MPI_FUNCTION(name) \
   backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
 #define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
+#define OFFPATH_MPI_OBSERVED(name)
 #include "functions.def"
   backend->service_cpu_ns = &service_cpu_ns;
   return 0;

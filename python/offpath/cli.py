@@ -39,6 +39,30 @@ def _tune() -> Callable:
     return tune_command
 
 
+def _calibrate() -> Callable:
+    from offpath.plan.calibrate import calibrate_command
+
+    return calibrate_command
+
+
+def _profile() -> Callable:
+    from offpath.plan.profile_command import profile_command
+
+    return profile_command
+
+
+def _plan() -> typer.Typer:
+    from offpath.plan.commands import app as plan_app
+
+    return plan_app
+
+
+def _bench_plan() -> Callable:
+    from offpath.plan.validation import bench_plan_command
+
+    return bench_plan_command
+
+
 def _demo() -> Callable:
     from offpath.demo import demo_command
 
@@ -54,7 +78,8 @@ def _split() -> Callable:
 class LazyGroup(TyperGroup):
     """Commands whose modules are imported only when they are used: starting a program must not wait for charts."""
 
-    lazy: dict[str, Callable[[], Callable]] = {}
+    lazy: dict[str, Callable[[], Callable | typer.Typer]] = {}
+    passes_on = ("profile",)  # commands whose last argument is a command line with options of its own
 
     def list_commands(self, ctx) -> list[str]:
         return [*super().list_commands(ctx), *self.lazy]
@@ -62,17 +87,25 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx, cmd_name: str):
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
+        command = self.lazy[cmd_name]()
+        if isinstance(command, typer.Typer):
+            return typer.main.get_command(command)
         holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        holder.command(cmd_name)(self.lazy[cmd_name]())
+        settings = {"allow_interspersed_args": False} if cmd_name in self.passes_on else {}
+        holder.command(cmd_name, context_settings=settings)(command)
         return typer.main.get_command(holder)
 
 
 class RootGroup(LazyGroup):
-    lazy = {"demo": _demo, "split": _split, "tune": _tune}
+    lazy = {
+        "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
+    }  # fmt: skip
 
 
 class BenchGroup(LazyGroup):
-    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided}
+    lazy = {
+        "alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided, "plan": _bench_plan,
+    }  # fmt: skip
 
 
 app = typer.Typer(

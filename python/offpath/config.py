@@ -30,6 +30,7 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
     Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
     Setting("OFFPATH_MPI_BLOCKING", "none", "blocking calls to offload: all, none, or of alltoall(v), allgather(v), bcast, allreduce"),
+    Setting("OFFPATH_PROFILE", None, "record to files of this name instead of offloading (offpath profile sets it)"),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),

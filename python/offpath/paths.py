@@ -53,6 +53,12 @@ class Paths:
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
+    def require_model_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-model")
+
+    def require_machine_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-machine")
+
     def require_preload_library(self) -> Path:
         return _built(self.preload_library)
 

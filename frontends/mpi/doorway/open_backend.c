@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t (*volatile service_cpu_ns)(void);
@@ -27,7 +28,9 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsig
   const char* slash = strrchr(own.dli_fname, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - own.dli_fname + 1);
   const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : "mpich";
-  snprintf(path, sizeof(path), "%.*sliboffpath_mpi_%s.so", folder, own.dli_fname, name);
+  const char* profile = getenv("OFFPATH_PROFILE"); /* records instead of offloading */
+  const char* purpose = profile != NULL && *profile != '\0' ? "profile" : "mpi";
+  snprintf(path, sizeof(path), "%.*sliboffpath_%s_%s.so", folder, own.dli_fname, purpose, name);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     const char* text = dlerror();

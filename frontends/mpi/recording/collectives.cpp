@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives: nonblocking, persistent and blocking.
+#include "recording/described.hpp"
+#include "recording/handlers.hpp"
+
+namespace offpath::mpi::recording {
+namespace {
+
+template <typename... Fields>
+struct Recorded : Signature<Fields...> {
+  using Base = Signature<Fields...>;
+
+  template <const Kind& kind, auto function>
+  static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
+    if (passes()) return (native.*function)(values..., comm, request);
+    OFFPATH_CALL(kind.name);
+    const int code = (native.*function)(values..., comm, request);
+    guarded([&] {
+      if (code == MPI_SUCCESS) {
+        log.remember(*request, log.post(call, describe(kind, Base::collect(values...), comm), comm, false));
+      }
+    });
+    return code;
+  }
+
+  template <const Kind& kind, auto function>
+  static int persistent(typename Fields::Value... values, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    const int code = (native.*function)(values..., comm, info, request);
+    if (passes() || code != MPI_SUCCESS) return code;
+    guarded([&] { log.remember_persistent(*request, describe(kind, Base::collect(values...), comm), comm); });
+    return code;
+  }
+
+  template <const Kind& kind, auto function>
+  static int blocking(typename Fields::Value... values, MPI_Comm comm) {
+    if (passes()) return (native.*function)(values..., comm);
+    OFFPATH_CALL(kind.name + 1);  // without the i of the nonblocking form
+    const int code = (native.*function)(values..., comm);
+    guarded([&] { log.post(call, describe(kind, Base::collect(values...), comm), comm, true); });
+    return code;
+  }
+};
+
+using Nothing = Recorded<>;
+using Broadcast = Recorded<RecvBuffer, RecvCount, RecvType, Root>;
+using Even = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType>;
+using EvenRooted = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType, Root>;
+using UnevenRecv = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
+using UnevenRecvRooted = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType, Root>;
+using UnevenSendRooted = Recorded<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCount, RecvType, Root>;
+using Uneven = Recorded<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
+using Typed = Recorded<SendBuffer, SendCounts, SendDispls, SendTypes, RecvBuffer, RecvCounts, RecvDispls, RecvTypes>;
+using Reduction = Recorded<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator>;
+using ReductionRooted = Recorded<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator, Root>;
+using ReductionUneven = Recorded<SendBuffer, RecvBuffer, RecvCounts, RecvType, Operator>;
+
+// MPI's function, its kind and shape, its signature
+#define OFFPATH_RECORDED(X, Y)                                                                          \
+  X(Ibarrier, Barrier_init, ibarrier, nothing, Nothing)                                                 \
+  X(Ibcast, Bcast_init, ibcast, vector, Broadcast)                                                      \
+  X(Igather, Gather_init, igather, gather, EvenRooted)                                                  \
+  X(Igatherv, Gatherv_init, igatherv, gatherv, UnevenRecvRooted)                                        \
+  X(Iscatter, Scatter_init, iscatter, scatter, EvenRooted)                                              \
+  X(Iscatterv, Scatterv_init, iscatterv, scatterv, UnevenSendRooted)                                    \
+  X(Iallgather, Allgather_init, iallgather, allgather, Even)                                            \
+  X(Iallgatherv, Allgatherv_init, iallgatherv, allgather, UnevenRecv)                                   \
+  X(Ialltoall, Alltoall_init, ialltoall, even, Even)                                                    \
+  X(Ialltoallv, Alltoallv_init, ialltoallv, uneven, Uneven)                                             \
+  X(Ialltoallw, Alltoallw_init, ialltoallw, uneven, Typed)                                              \
+  X(Ireduce, Reduce_init, ireduce, vector, ReductionRooted)                                             \
+  X(Iallreduce, Allreduce_init, iallreduce, vector, Reduction)                                          \
+  X(Ireduce_scatter, Reduce_scatter_init, ireduce_scatter, vector_by_rank, ReductionUneven)             \
+  X(Ireduce_scatter_block, Reduce_scatter_block_init, ireduce_scatter_block, vector_by_rank, Reduction) \
+  X(Iscan, Scan_init, iscan, vector, Reduction)                                                         \
+  X(Iexscan, Exscan_init, iexscan, vector, Reduction)                                                   \
+  Y(Barrier, ibarrier, Nothing)                                                                         \
+  Y(Bcast, ibcast, Broadcast)                                                                           \
+  Y(Gather, igather, EvenRooted)                                                                        \
+  Y(Gatherv, igatherv, UnevenRecvRooted)                                                                \
+  Y(Scatter, iscatter, EvenRooted)                                                                      \
+  Y(Scatterv, iscatterv, UnevenSendRooted)                                                              \
+  Y(Allgather, iallgather, Even)                                                                        \
+  Y(Allgatherv, iallgatherv, UnevenRecv)                                                                \
+  Y(Alltoall, ialltoall, Even)                                                                          \
+  Y(Alltoallv, ialltoallv, Uneven)                                                                      \
+  Y(Reduce, ireduce, ReductionRooted)                                                                   \
+  Y(Allreduce, iallreduce, Reduction)                                                                   \
+  Y(Reduce_scatter, ireduce_scatter, ReductionUneven)                                                   \
+  Y(Reduce_scatter_block, ireduce_scatter_block, Reduction)                                             \
+  Y(Scan, iscan, Reduction)                                                                             \
+  Y(Exscan, iexscan, Reduction)
+
+#define OFFPATH_KIND(function, init, id, shape, signature) constexpr Kind k_##id{#id, Shape::shape};
+#define OFFPATH_NOTHING(...)
+OFFPATH_RECORDED(OFFPATH_KIND, OFFPATH_NOTHING)
+
+}  // namespace
+
+void set_collectives(void** handlers) {
+  const auto set = [handlers](int function, auto* handler) { handlers[function] = reinterpret_cast<void*>(handler); };
+#define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature)                   \
+  set(OFFPATH_FUNCTION_##function, &signature::nonblocking<k_##id, &Native::function>); \
+  if (native.init != nullptr) set(OFFPATH_FUNCTION_##init, &signature::persistent<k_##id, &Native::init>);
+#define OFFPATH_SET_BLOCKING(function, id, signature) \
+  set(OFFPATH_FUNCTION_##function, &signature::blocking<k_##id, &Native::function>);
+  OFFPATH_RECORDED(OFFPATH_SET_NONBLOCKING, OFFPATH_SET_BLOCKING)
+}
+
+}  // namespace offpath::mpi::recording

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every recording handler does around the native call, and who sets the handlers.
+#pragma once
+
+#include "backend.h"
+#include "recording/log.hpp"
+
+#include <exception>
+
+namespace offpath::mpi::recording {
+
+// A guest never throws: out of memory ends the recording only.
+void guarded(auto&& record) {
+  const Inside inside;
+  try {
+    record();
+  } catch (const std::exception&) {
+    log.stop();
+  }
+}
+
+inline bool passes() { return Inside::here() || !log.on(); }
+
+#define OFFPATH_CALL(name) \
+  const Call call { name, log.since_start_ns(), __builtin_return_address(0) }
+
+// Each puts its own into the table, by OFFPATH_FUNCTION_*.
+void set_collectives(void** handlers);
+void set_waiting(void** handlers);
+void set_remote(void** handlers);
+
+}  // namespace offpath::mpi::recording

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Windows, one-sided operations and what waits for them.
+#include "recording/described.hpp"
+#include "recording/handlers.hpp"
+
+#include <tuple>
+#include <type_traits>
+
+namespace offpath::mpi::recording {
+namespace {
+
+// `count`, `type`, `target`: where those arguments stand; without a count there is one element.
+template <auto function, const Kind& kind, int count, size_t type, size_t target>
+struct RemoteCall;
+template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, int count, size_t type,
+          size_t target>
+struct RemoteCall<function, kind, count, type, target> {
+  static int handler(Values... values) {
+    if (passes()) return (native.*function)(values...);
+    OFFPATH_CALL(kind.name);
+    const int code = (native.*function)(values...);
+    guarded([&] {
+      const std::tuple all(values...);
+      int64_t elements = 1;
+      if constexpr (count >= 0) elements = static_cast<int64_t>(std::get<size_t(count)>(all));
+      constexpr bool with_request =
+          std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
+      const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
+      const Posted posted{kind.name, bytes_of(elements, std::get<type>(all)), std::get<target>(all), {}};
+      const uint64_t operation = log.post_remote(call, posted, window);
+      if constexpr (with_request) {
+        if (operation != UINT64_MAX) log.remember(*std::get<sizeof...(Values) - 1>(all), operation);
+      }
+    });
+    return code;
+  }
+};
+
+// What waits for one-sided operations: to the target that is the first argument, or to all.
+template <auto function, const Kind& kind, bool to_one>
+struct Flush;
+template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, bool to_one>
+struct Flush<function, kind, to_one> {
+  static int handler(Values... values) {
+    if (passes()) return (native.*function)(values...);
+    OFFPATH_CALL(kind.name);
+    const int code = (native.*function)(values...);
+    guarded([&] {
+      const std::tuple all(values...);
+      int target = -1;
+      if constexpr (to_one) target = std::get<0>(all);
+      log.wait(call, log.take_remote(std::get<sizeof...(Values) - 1>(all), target), true);
+    });
+    return code;
+  }
+};
+
+int Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  const int code = native.Win_create(base, size, unit, info, comm, window);
+  if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
+  return code;
+}
+
+int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
+  const int code = native.Win_allocate(size, unit, info, comm, base, window);
+  if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
+  return code;
+}
+
+int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  const int code = native.Win_create_dynamic(info, comm, window);
+  if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
+  return code;
+}
+
+int Win_free(MPI_Win* window) {
+  if (!passes()) guarded([&] { log.forget_window(*window); });
+  return native.Win_free(window);
+}
+
+constexpr Kind k_put{"put", Shape::vector}, k_get{"get", Shape::vector}, k_accumulate{"accumulate", Shape::vector};
+constexpr Kind k_flush{"Win_flush", Shape::nothing}, k_flush_all{"Win_flush_all", Shape::nothing},
+    k_unlock{"Win_unlock", Shape::nothing}, k_unlock_all{"Win_unlock_all", Shape::nothing},
+    k_fence{"Win_fence", Shape::nothing}, k_complete{"Win_complete", Shape::nothing};
+
+}  // namespace
+
+void set_remote(void** handlers) {
+  const auto set = [handlers](int function, auto* handler) { handlers[function] = reinterpret_cast<void*>(handler); };
+#define OFFPATH_SET(name) set(OFFPATH_FUNCTION_##name, &name)
+  OFFPATH_SET(Win_create);
+  OFFPATH_SET(Win_allocate);
+  OFFPATH_SET(Win_create_dynamic);
+  OFFPATH_SET(Win_free);
+#define OFFPATH_SET_REMOTE(name, kind, count, type, target) \
+  set(OFFPATH_FUNCTION_##name, &RemoteCall<&Native::name, kind, count, type, target>::handler)
+  OFFPATH_SET_REMOTE(Put, k_put, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Get, k_get, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Accumulate, k_accumulate, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Rput, k_put, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Rget, k_get, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Raccumulate, k_accumulate, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Get_accumulate, k_get, 4, 5, 6);
+  OFFPATH_SET_REMOTE(Rget_accumulate, k_get, 4, 5, 6);
+  OFFPATH_SET_REMOTE(Fetch_and_op, k_get, -1, 2, 3);
+  OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4);
+#define OFFPATH_SET_FLUSH(name, kind, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler)
+  OFFPATH_SET_FLUSH(Win_flush, k_flush, true);
+  OFFPATH_SET_FLUSH(Win_flush_all, k_flush_all, false);
+  OFFPATH_SET_FLUSH(Win_flush_local, k_flush, true);
+  OFFPATH_SET_FLUSH(Win_flush_local_all, k_flush_all, false);
+  OFFPATH_SET_FLUSH(Win_unlock, k_unlock, true);
+  OFFPATH_SET_FLUSH(Win_unlock_all, k_unlock_all, false);
+  OFFPATH_SET_FLUSH(Win_fence, k_fence, false);
+  OFFPATH_SET_FLUSH(Win_complete, k_complete, false);
+}
+
+}  // namespace offpath::mpi::recording

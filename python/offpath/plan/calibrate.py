@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath calibrate`: measures the machine model.
+
+Memory and cores are measured directly (bench/machine). Costs of MPI and of the service are those with which the model
+gives the times of a few short benchmarks: each parameter is fitted to the one time that depends on it most.
+"""
+
+import json
+import math
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import comparison, console, mpis
+from offpath.errors import UserError
+from offpath.lab.plan import BURST_BYTES
+from offpath.paths import paths
+from offpath.plan import machine as machines
+from offpath.plan import model
+from offpath.plan.model import DPU, HOST, Placement
+
+SHORT, LONG = 8, 1 << 20
+LAUNCHES = 3  # of each benchmark
+WORK_FACTOR = 3  # of the pure time of LONG: then what the service takes from the work shows
+EVERYTHING = "*:dpu"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times of the benchmark, ns, by (path, bytes)."""
+
+    pure: dict
+    compute: dict
+    total: dict
+
+
+def calibrate_command(
+    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
+    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
+    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = 9,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The machine file to write.")] = Path("machine.json"),
+) -> None:
+    """Measure what the planner needs to know about this machine, and write it to a file.
+
+    Copy, reduction and compute speed, wake-ups, and two cores copying at once are measured alone; rate and latency of
+    the links and what MPI and the service cost come from a few runs of the benchmark in a lab (or on loopback). About
+    half a minute. The file is JSON and may be edited: docs/guide-planner.md says what each field is.
+
+    Examples:
+
+        offpath calibrate -o machine.json
+
+        offpath calibrate --mpi mpich --rate 250mbit -o lab.json
+    """
+    [kind] = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [None]
+    if kind is None:
+        raise UserError("one MPI at a time is calibrated. Give --mpi openmpi or --mpi mpich.")
+    comparison.writable_file(output, "--output")
+    paths().require_preload_library()
+    with comparison.place(nodes, 1, rate, loopback) as where:
+        machine = calibrate(where, kind, repeats)
+    output.write_text(json.dumps(machine, indent=1) + "\n")
+    show(machine)
+    console.note(f"written to {output}")
+
+
+def placement_of(meta: dict) -> Placement:
+    """As the lab places ranks and services: both on the node's cores."""
+    if meta["place"] != "lab":
+        return Placement(meta["nodes"], meta["ppn"])
+    cores = [list(node) for node in meta["cores"]]
+    return Placement(meta["nodes"], meta["ppn"], cores, [node[0] for node in cores])
+
+
+def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
+    machine = machines.default()
+    machine["native"]["family"] = mpi
+    machine["environment"] = comparison.base_meta([mpi]) | where.meta | {"repeats": repeats}
+    console.note("memory and cores")
+    _set_memory(machine)
+    if where.meta["place"] == "lab":
+        machine["network"]["burst_bytes"] = max(BURST_BYTES, 2 * where.meta["mtu_bytes"])
+        machine["network"]["rate_bytes_per_ns"] = where.meta["rate_bits_per_s"] / 8e9
+    measured = measure(where, mpi, repeats)
+    fit(machine, placement_of(where.meta), measured)
+    machine["measured"] = {
+        f"{path}_{size}_{name}_ns": times[path, size]
+        for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
+        for path, size in times
+    }
+    return machine
+
+
+def _set_memory(machine: dict) -> None:
+    result = subprocess.run([str(paths().require_machine_program())], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise UserError(f"offpath-machine failed ({result.stderr.strip()}). Please report this.", 1)
+    found = json.loads(result.stdout)
+    for name in ("copy_bytes_per_ns", "reduce_bytes_per_ns"):
+        machine["memory"][name] = found[name]
+    machine["memory"]["cma_bytes_per_ns"] = found.get("cma_bytes_per_ns", found["copy_bytes_per_ns"])
+    contention = found["copy_bytes_per_ns"]["median"] / found["shared_copy_bytes_per_ns"]["median"]
+    machine["cores"] = {
+        "compute_flop_per_ns": found["compute_flop_per_ns"],
+        "wake_ns": found["wake_ns"],
+        "shared_copy_bytes_per_ns": found["shared_copy_bytes_per_ns"],
+        "memory_contention": round(contention, 3),
+    }
+
+
+def measure(where: comparison.Place, mpi: str, repeats: int) -> Measured:
+    measured = Measured({}, {}, {})
+
+    def run(path: str, sizes: list[int], work_ns: list[int] | None) -> None:
+        console.note(f"{mpis.TITLES[mpi]}, {'offloaded' if path == DPU else 'alone'}")
+        argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
+        argv += ["--sizes", ",".join(map(str, sizes))]
+        if work_ns:
+            argv += ["--work-ns", ",".join(map(str, work_ns))]
+        env = {"OFFPATH_POLICY": EVERYTHING} if path == DPU else {}
+        launches = [comparison.run_for_json(where, mpi, argv, path == DPU, env)[0]["rows"] for _ in range(LAUNCHES)]
+        for size, *rows in zip(sizes, *launches, strict=True):
+            # The least disturbed launch: what others do on the machine only ever adds.
+            for times, name in ((measured.pure, "pure"), (measured.compute, "compute"), (measured.total, "total")):
+                times[path, size] = min(row[f"t_{name}_ns"] for row in rows)
+
+    run(HOST, [SHORT, LONG], None)
+    work = [1_000_000, round(WORK_FACTOR * measured.pure[HOST, LONG])]
+    run(DPU, [SHORT, LONG], work)
+    return measured
+
+
+def fit(machine: dict, where: Placement, measured: Measured) -> None:
+    """Changes the machine so that the model gives what was measured."""
+    network, service = machine["network"], machine["service"]
+
+    def time(path: str, size: int, what: str) -> float:
+        result = model.bench(machine, where, "ialltoall", size, path, measured.compute[path, size], repeats=3)
+        return result.pure if what == "pure" else result.total
+
+    def change(section: dict, *fields: str) -> Callable[[float], None]:
+        start = {field: section[field] for field in fields}
+
+        def apply(factor: float) -> None:
+            for field in fields:
+                section[field] = start[field] * factor
+
+        return apply
+
+    fitted = (
+        (change(network, "latency_ns"), (HOST, SHORT, "pure"), measured.pure, 1),
+        (change(network, "rate_bytes_per_ns"), (HOST, LONG, "pure"), measured.pure, -1),
+        (change(service, "wake_ns"), (DPU, SHORT, "pure"), measured.pure, 1),
+        (change(service, "send_ns_per_byte", "receive_ns_per_byte"), (DPU, LONG, "total"), measured.total, 1),
+    )
+    for apply, (path, size, what), times, sign in fitted:
+        bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
+
+
+def bisect(apply: Callable[[float], None], predict: Callable[[], float], target: float, sign: int) -> None:
+    """Leaves the factor, from 1/30 to 30, with which the prediction is nearest the target. `sign`: does it grow (1) or
+    fall (-1) with the factor?"""
+    low, high = -math.log(30), math.log(30)
+    for _ in range(14):
+        middle = (low + high) / 2
+        apply(math.exp(middle))
+        if sign * (predict() - target) < 0:
+            low = middle
+        else:
+            high = middle
+
+
+def show(machine: dict) -> None:
+    for section in ("network", "memory", "native", "service"):
+        for field in machine[section]:
+            found = machine[section][field]
+            if isinstance(found, dict):
+                text = f"{found['median']:.4g} (min {found['min']:.4g})"
+            else:
+                text = f"{found:.4g}" if isinstance(found, float) else str(found)
+            console.out.print(f"{section + '.' + field:34} {text}")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath plan`: would offloading help? From a profile, at scale, by the law, and for published tables."""
+
+import typer
+from typer.core import TyperGroup
+
+from offpath.plan import law, predict, scale, tables
+
+
+class PlanGroup(TyperGroup):
+    """`offpath plan FILE` is short for `offpath plan replay FILE`."""
+
+    def parse_args(self, ctx, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = ["replay", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=PlanGroup,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Say beforehand whether offloading pays: `offpath plan PROFILE`.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("replay")(predict.replay_command)
+app.command("scale")(scale.scale_command)
+app.command("law")(law.law_command)
+app.command("tables")(tables.tables_command)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath plan law`: computation, memory and network of matrix multiplication and the 3-D FFT on P nodes.
+
+T_compute = W/P, T_memory = W/(P f(Z)), T_network = W/h(n) g(P)/P. Source: Czechowski, Battaglino, McClanahan, Iyer,
+Yeung, Vuduc (ICS 2012) and Czechowski et al. (HotPar 2011). Units: seconds, bytes, words of 8 or 16 bytes.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import comparison, console
+from offpath.errors import UserError
+
+WORD_BYTES, COMPLEX_BYTES = 8, 16
+EXCHANGES = 2  # of a 3-D FFT in pencils
+FFT_MEMORY = 6.3  # passes over memory of FFT and transposes on processors
+TOPOLOGIES = ("full", "torus2", "torus3", "torus4")
+PROBLEMS = ("matmul", "fft")
+COLORS = {"T_compute": "#2b6cb0", "T_memory": "#2f855a", "T_network": "#c53030", "no overlap": "#4a5568", "DPU": "#805ad5"}
+
+
+@dataclass(frozen=True)
+class Node:
+    flop_per_s: float = 1e12
+    memory_bytes_per_s: float = 100e9
+    link_bytes_per_s: float = 12.5e9
+    fast_bytes: float = 32e6  # Z
+
+
+@dataclass(frozen=True)
+class Law:
+    compute_s: float
+    memory_s: float
+    network_s: float
+
+    @property
+    def no_overlap_s(self) -> float:
+        return self.compute_s + self.memory_s + self.network_s
+
+    @property
+    def full_overlap_s(self) -> float:
+        return max(self.compute_s, self.memory_s, self.network_s)
+
+    def dpu_s(self, overlap: float) -> float:
+        """`overlap`: the part of the network's time that the DPU hides where there is enough to hide it behind."""
+        return self.no_overlap_s - min(overlap * self.network_s, self.compute_s + self.memory_s)
+
+
+def matmul(n: float, nodes: int, node: Node, copies: int = 1) -> Law:
+    """2-D (Cannon, SUMMA), 2.5-D with `copies` of the matrices; h grows like n, g like sqrt(P)."""
+    work = 2 * n**3
+    words = node.fast_bytes / WORD_BYTES
+    return Law(
+        work / (nodes * node.flop_per_s),
+        WORD_BYTES * work / (nodes * math.sqrt(words) * node.memory_bytes_per_s),
+        WORD_BYTES * 2 * n**2 / (math.sqrt(nodes * copies) * node.link_bytes_per_s),
+    )
+
+
+def topology_penalty(nodes: int, topology: str) -> float:
+    """g(P): 1 with full bisection, P^(1/d) on a torus of d dimensions."""
+    return 1.0 if topology == "full" else nodes ** (1 / int(topology.removeprefix("torus")))
+
+
+def fft(n: float, nodes: int, node: Node, topology: str = "full") -> Law:
+    points = n**3
+    words = node.fast_bytes / COMPLEX_BYTES
+    passes = FFT_MEMORY * max(1.0, math.log(n) / math.log(words))
+    return Law(
+        15 * points * math.log2(n) / (nodes * node.flop_per_s),
+        passes * points * COMPLEX_BYTES / (nodes * node.memory_bytes_per_s),
+        EXCHANGES * COMPLEX_BYTES * points / (nodes * node.link_bytes_per_s) * topology_penalty(nodes, topology),
+    )
+
+
+def slab_s(points: float, nodes: int, latency_s: float, link_bytes_per_s: float) -> float:
+    """One exchange of a slab decomposition, messages one after the other. Source: heFFTe (Ayala et al., ICCS 2020)."""
+    return (nodes - 1) * (latency_s + COMPLEX_BYTES * points / (link_bytes_per_s * nodes**2))
+
+
+def pencil_s(points: float, rows: int, columns: int, latency_s: float, link_bytes_per_s: float) -> float:
+    """The two exchanges of a pencil decomposition on rows x columns nodes."""
+    nodes = rows * columns
+    return sum(
+        (side - 1) * (latency_s + COMPLEX_BYTES * points / (link_bytes_per_s * side * nodes)) for side in (rows, columns)
+    )
+
+
+def peak_flop_per_s(points: float, nodes: int, link_bytes_per_s: float, reshapes: int = 4) -> float:
+    """Bound on the speed of a 3-D FFT that waits for its network: 5 P log2(N) B / (alpha r)."""
+    return 5 * nodes * math.log2(points) * link_bytes_per_s / (COMPLEX_BYTES * reshapes)
+
+
+def curve(problem: str, n: float, counts: list[int], node: Node, topology: str, overlap: float) -> list[dict]:
+    rows = []
+    for count in counts:
+        law = matmul(n, count, node) if problem == "matmul" else fft(n, count, node, topology)
+        work = 2 * n**3 if problem == "matmul" else 15 * n**3 * math.log2(n)
+        rows.append(
+            {
+                "nodes": count, "t_compute_s": law.compute_s, "t_memory_s": law.memory_s, "t_network_s": law.network_s,
+                "no_overlap_s": law.no_overlap_s, "full_overlap_s": law.full_overlap_s, "dpu_s": law.dpu_s(overlap),
+                "flop_per_s": work / law.dpu_s(overlap),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def law_command(
+    problem: Annotated[str, typer.Option(help="matmul or fft.")] = "fft",
+    n: Annotated[int, typer.Option("--n", min=2, help="Rows of the matrices, or points along a side of the box.")] = 4096,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Up to that many nodes, in powers of two.")] = 4096,
+    topology: Annotated[str, typer.Option(help="full, torus2, torus3 or torus4.")] = "full",
+    flops: Annotated[float, typer.Option(help="GFlop/s of a node.")] = 1000,
+    memory: Annotated[float, typer.Option(help="GB/s of a node's memory.")] = 100,
+    link: Annotated[float, typer.Option(help="GB/s of a node's link.")] = 12.5,
+    fast: Annotated[float, typer.Option(help="MB of a node's fast memory.")] = 32,
+    overlap: Annotated[float, typer.Option(min=0, max=1, help="Part of the network's time that a DPU hides.")] = 0.9,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the curves there.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+) -> None:
+    """The law of computation, memory and network, as a table and curves over the number of nodes.
+
+    Examples:
+
+        offpath plan law --problem fft --n 8192 --topology torus3
+
+        offpath plan law --problem matmul --html law.html
+    """
+    if problem not in PROBLEMS or topology not in TOPOLOGIES:
+        raise UserError(
+            f"'{problem if problem not in PROBLEMS else topology}' is not known here. Give --problem {' or '.join(PROBLEMS)}, "
+            f"--topology {', '.join(TOPOLOGIES)}."
+        )
+    for name, value in (("flops", flops), ("memory", memory), ("link", link), ("fast", fast)):
+        if not 0 < value < 1e9:
+            raise UserError(f"--{name} {value:g} is absurd (it should be above 0). Give another value.")
+    comparison.writable_file(html, "--html")
+    node = Node(flops * 1e9, memory * 1e9, link * 1e9, fast * 1e6)
+    counts = [2**k for k in range(max_nodes.bit_length()) if 2**k <= max_nodes]
+    rows = curve(problem, n, counts, node, topology, overlap)
+    if html:
+        html.write_text(page(problem, n, topology, rows))
+    if as_json:
+        print(json.dumps({"problem": problem, "n": n, "topology": topology, "rows": rows}, indent=1))
+        return
+    table = Table("nodes", "T_compute, s", "T_memory, s", "T_network, s", "no overlap, s", "DPU, s", "Tflop/s")
+    for row in rows:
+        times = ("t_compute_s", "t_memory_s", "t_network_s", "no_overlap_s", "dpu_s")
+        table.add_row(str(row["nodes"]), *(f"{row[time]:.4g}" for time in times), f"{row['flop_per_s'] / 1e12:.3g}")
+    console.out.print(table)
+
+
+def page(problem: str, n: int, topology: str, rows: list[dict]) -> str:
+    title = f"{problem}, n = {n}, {topology}"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<body><h1>{escape(title)}</h1>{svg(rows)}</body></html>\n"
+    )
+
+
+def svg(rows: list[dict]) -> str:
+    """Times over nodes, both logarithmic."""
+    lines = {
+        "T_compute": "t_compute_s", "T_memory": "t_memory_s", "T_network": "t_network_s", "no overlap": "no_overlap_s",
+        "DPU": "dpu_s",
+    }  # fmt: skip
+    width, height, edge = 720, 420, 60
+    times = [row[name] for row in rows for name in lines.values()]
+    low, high = math.log10(min(times)), math.log10(max(times))
+    last = max(1.0, math.log2(rows[-1]["nodes"]))
+
+    def point(nodes: int, seconds: float) -> str:
+        x = edge + (width - 2 * edge) * math.log2(nodes) / last
+        y = height - edge - (height - 2 * edge) * (math.log10(seconds) - low) / max(high - low, 1e-9)
+        return f"{x:.1f},{y:.1f}"
+
+    parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="times over nodes">']
+    for index, (title, name) in enumerate(lines.items()):
+        points = " ".join(point(row["nodes"], row[name]) for row in rows)
+        parts.append(f'<polyline fill="none" stroke="{COLORS[title]}" stroke-width="2" points="{points}"/>')
+        parts.append(f'<text x="{width - edge - 80}" y="{20 + 16 * index}" fill="{COLORS[title]}">{title}</text>')
+    parts.append(f'<text x="{width / 2}" y="{height - 15}">nodes, 1 to {rows[-1]["nodes"]} (log)</text>')
+    parts.append(f'<text x="5" y="20">seconds, {10**low:.2g} to {10**high:.2g} (log)</text></svg>')
+    return "".join(parts)

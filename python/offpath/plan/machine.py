@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Machine files: what `offpath calibrate` measured, or the user wrote; checked before anything uses them."""
+
+import copy
+import json
+from pathlib import Path
+
+from offpath.errors import UserError
+from offpath.lab.plan import parse_rate
+
+FORMAT, VERSION = "offpath-machine", 1
+# Sections and fields; what is not measured starts from here. ns, bytes, bytes per ns (GB/s).
+DEFAULTS = {
+    "network": {
+        "rate_bytes_per_ns": 0.125,
+        "peak_bytes_per_ns": 2.0,
+        "burst_bytes": 0,
+        "latency_ns": 15000,
+        "wire_efficiency": 0.992,  # TCP at an MTU of 9000
+        "header_bytes": 80,
+    },
+    "memory": {"copy_bytes_per_ns": 10, "cma_bytes_per_ns": 5, "reduce_bytes_per_ns": 4},
+    "native": {
+        "family": "openmpi",
+        "eager_bytes": 65536,
+        "chunk_bytes": 131072,
+        "window_bytes": 262144,
+        "post_ns": 3000,
+        "message_ns": 2000,
+        "send_ns_per_byte": 0.15,
+        "receive_ns_per_byte": 0.2,
+    },
+    "service": {
+        "own_cores": False,
+        "speed": 1.0,
+        "chunk_bytes": 57344,
+        "window_bytes": 917504,
+        "post_ns": 1000,
+        "operation_ns": 4000,
+        "step_ns": 300,
+        "message_ns": 2000,
+        "send_ns_per_byte": 0.3,
+        "receive_ns_per_byte": 0.45,
+        "wake_ns": 15000,
+        "host_wake_ns": 10000,
+    },
+}
+NOT_NUMBERS = {("native", "family"), ("service", "own_cores")}
+
+
+def default() -> dict:
+    """A machine that nobody measured: the lab's on a plain server."""
+    return {"format": FORMAT, "version": VERSION, **copy.deepcopy(DEFAULTS)}
+
+
+def value(machine: dict, section: str, field: str) -> float:
+    found = machine[section][field]
+    return found["median"] if isinstance(found, dict) else found
+
+
+def load(file: Path) -> dict:
+    """Raises UserError with one line for what is missing, foreign or absurd."""
+    try:
+        machine = json.loads(file.read_text())
+    except OSError as error:
+        raise UserError(f"the machine file {file} cannot be read ({error.strerror}). Run: offpath calibrate -o {file}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise UserError(f"{file} is no machine file (it is not JSON). Run: offpath calibrate -o {file}") from None
+    check(machine, str(file))
+    return machine
+
+
+def check(machine: object, name: str) -> None:
+    """Presence and sign; the model itself knows the ranges (src/model/machine.cpp)."""
+    if not isinstance(machine, dict) or machine.get("format") != FORMAT:
+        raise UserError(f"{name} is no machine file (its format is not {FORMAT}). Run: offpath calibrate")
+    if machine.get("version") != VERSION:
+        raise UserError(f"{name} has version {machine.get('version')} (only {VERSION} is known). Run offpath calibrate again.")
+    for section, fields in DEFAULTS.items():
+        for field in fields:
+            found = machine.get(section, {}).get(field) if isinstance(machine.get(section), dict) else None
+            if found is None:
+                raise UserError(f"{name}: {section}.{field} is missing (the model needs it). Run: offpath calibrate")
+            if (section, field) in NOT_NUMBERS:
+                continue
+            number = found.get("median") if isinstance(found, dict) else found
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e15:
+                raise UserError(f"{name}: {section}.{field} is {number!r} (it should be a number from 0 on). Correct it.")
+
+
+def changed(
+    machine: dict, *, dpu_cores: int | None = None, dpu_speed: float | None = None, link: str | None = None
+) -> dict:
+    """The machine with other hardware: what `offpath plan --dpu-cores --dpu-speed --link` ask."""
+    result = copy.deepcopy(machine)
+    if dpu_cores is not None:
+        result["service"]["own_cores"] = dpu_cores > 0
+    speed = (dpu_speed or value(machine, "service", "speed")) * max(1, dpu_cores or 1)
+    result["service"]["speed"] = speed
+    if link is not None:
+        result["network"]["rate_bytes_per_ns"] = parse_rate(link) / 8e9
+    return result

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath plan PROFILE`: what offloading would make of a recorded run, and whether it is worth it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import console
+from offpath.errors import UserError
+from offpath.plan import machine as machines
+from offpath.plan import model, profile, replay, sites
+
+WORTH = 0.05  # gains and losses below that are called none
+OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Times in ns. The offloaded time is the recorded one, changed as the model changes."""
+
+    recorded: float
+    host: float
+    dpu: float
+    limit: float
+    sites: dict  # place: (host ns, dpu ns, offloaded)
+
+    @property
+    def offloaded(self) -> float:
+        return self.recorded * self.dpu / self.host
+
+    @property
+    def error(self) -> float:
+        """Relative: how badly the model tells what was recorded, and what validation found."""
+        return max(OWN_ERROR / 2, abs(self.host - self.recorded) / self.recorded)
+
+    @property
+    def gain(self) -> float:
+        return self.host / self.dpu - 1
+
+    @property
+    def verdict(self) -> str:
+        if self.gain > WORTH:
+            return "worth it"
+        return "not worth it" if self.gain < -WORTH else "makes no difference"
+
+
+def predict(
+    found: profile.Profile, machine: dict, node_of: list[int], path: str = model.POLICY, policy: tuple[str, ...] = ()
+) -> Prediction:
+    scenario = replay.scenario(found)
+    host = scenario.run(machine, node_of, model.HOST)
+    dpu = scenario.run(machine, node_of, path, policy)
+    limit = min(host.total, scenario.limit(machine, node_of))
+    places = {place: (host.sites[place], dpu.sites.get(place, 0.0), dpu.offloaded.get(place, False)) for place in host.sites}
+    return Prediction(found.end_ns, host.total, dpu.total, limit, places)
+
+
+def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list[int]:
+    """Where the ranks live: as recorded, or `ppn` on each of `nodes`."""
+    ranks = len(found.ranks)
+    if nodes is None and ppn is None:
+        return found.node_of
+    ppn = ppn or -(-ranks // nodes)
+    nodes = nodes or -(-ranks // ppn)
+    if nodes * ppn != ranks:
+        raise UserError(
+            f"{nodes} nodes with {ppn} ranks each do not fit the profile (it has {ranks} ranks, whose work cannot be dealt "
+            "out anew). Give others, or use offpath plan scale."
+        )
+    return [rank // ppn for rank in range(ranks)]
+
+
+def replay_command(
+    file: Annotated[Path, typer.Argument(metavar="PROFILE", help="What offpath profile wrote.")],
+    machine_file: Annotated[
+        Path | None, typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote. Default: a plain server.")
+    ] = None,
+    dpu_cores: Annotated[
+        int | None, typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
+    ] = None,
+    dpu_speed: Annotated[float | None, typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
+    link: Annotated[str | None, typer.Option(help="Rate of the links, like 250mbit or 100gbit.")] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
+    ppn: Annotated[int | None, typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
+    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
+) -> None:
+    """Predict what offloading would make of a recorded run, per call site and overall.
+
+    The computations and calls of the profile are run through the model with and without offloading; the graphs are
+    those that the service would run. *limit* is what no offload can beat: a DPU that costs nothing, on the same links.
+
+    Examples:
+
+        offpath plan profile.jsonl --machine machine.json
+
+        offpath plan profile.jsonl --machine machine.json --dpu-cores 8 --dpu-speed 0.4 --link 100gbit
+    """
+    if dpu_speed is not None and not 0.01 <= dpu_speed <= 100:
+        raise UserError(f"a DPU core cannot have the speed {dpu_speed:g}. Give 0.01 to 100; 1 is a host core.")
+    found = profile.load(file)
+    machine = machines.load(machine_file) if machine_file else machines.default()
+    machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
+    if machine_file is None:
+        console.note("no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate")
+    prediction = predict(found, machine, node_map(found, nodes, ppn), policy=(policy,) if policy else ())
+    names = sites.names(prediction.sites)
+    if as_json:
+        print(json.dumps(to_json(prediction, names), indent=1))
+    else:
+        show(prediction, names)
+
+
+def to_json(prediction: Prediction, names: dict) -> dict:
+    rows = [
+        {"site": names[place], "host_ns": round(host), "offloaded_ns": round(dpu), "offloaded": offloaded}
+        for place, (host, dpu, offloaded) in _by_time(prediction)
+    ]
+    return {
+        "recorded_ns": round(prediction.recorded), "model_host_ns": round(prediction.host),
+        "model_offloaded_ns": round(prediction.dpu), "offloaded_ns": round(prediction.offloaded),
+        "limit_ns": round(prediction.limit * prediction.recorded / prediction.host), "gain": prediction.gain,
+        "error": prediction.error, "verdict": prediction.verdict, "sites": rows,
+    }  # fmt: skip
+
+
+def _by_time(prediction: Prediction) -> list:
+    return sorted(prediction.sites.items(), key=lambda item: -item[1][0])
+
+
+def show(prediction: Prediction, names: dict) -> None:
+    table = Table("call site", "host, s", "offloaded, s", "change", "path")
+    for place, (host, dpu, offloaded) in _by_time(prediction)[:20]:
+        change = f"{dpu / host - 1:+.0%}" if host > 0 else ""
+        table.add_row(names[place], f"{host / 1e9:.4f}", f"{dpu / 1e9:.4f}", change, "DPU" if offloaded else "host")
+    console.out.print(table)
+    console.out.print("Times of a call site are summed over the ranks.")
+    scale = prediction.recorded / prediction.host
+    width = prediction.error * prediction.offloaded
+    console.out.print(f"recorded   {prediction.recorded / 1e9:.4f} s (the model says {prediction.host / 1e9:.4f} s)")
+    console.out.print(f"offloaded  {prediction.offloaded / 1e9:.4f} s ± {width / 1e9:.4f} s")
+    console.out.print(f"limit      {prediction.limit * scale / 1e9:.4f} s")
+    sure = "" if abs(prediction.gain) > prediction.error or prediction.verdict.startswith("makes") else ", but within the error"
+    console.out.print(f"verdict    {prediction.verdict}: {prediction.gain:+.1%}{sure}")
+    helped = [names[place] for place, (host, dpu, off) in _by_time(prediction) if off and host - dpu > WORTH * host]
+    if helped and prediction.gain > WORTH:
+        console.out.print("what gains " + ", ".join(helped[:5]))

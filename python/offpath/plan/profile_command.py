@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath profile`: records a run without offloading."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from offpath import comparison, console, injection, mpis, processes
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.plan import profile as profiles
+
+VARIABLE = "OFFPATH_PROFILE"
+
+
+def profile_command(
+    command: Annotated[
+        list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The profile to write.")] = Path("profile.jsonl"),
+) -> None:
+    """Run a program as it is and record its collectives, waits and one-sided operations, for `offpath plan`.
+
+    Nothing is offloaded. Ranks on other nodes need the folder of the profile, too (a shared file system).
+
+    Examples:
+
+        offpath profile -o profile.jsonl -- mpirun -np 4 ./my_program
+    """
+    mpis.executable(command[0])
+    comparison.writable_file(output, "--output")
+    with tempfile.TemporaryDirectory(prefix=".offpath-profile-", dir=output.absolute().parent) as folder:
+        prefix = Path(folder) / "rank"
+        argv, extra = injection.with_variables(command, variables(prefix))
+        result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        merge(prefix, output)
+    found = profiles.load(output)
+    records = sum(len(rank.records) for rank in found.ranks)
+    console.note(f"{len(found.ranks)} ranks, {found.end_ns / 1e9:.3f} s, {records} records: {output}. Next: offpath plan {output}")
+    raise typer.Exit(result.exit_status)
+
+
+def variables(prefix: Path) -> dict[str, str]:
+    """What every rank needs in its environment to be recorded."""
+    return {
+        "LD_PRELOAD": injection.preload([str(paths().require_preload_library())]),
+        VARIABLE: str(prefix),
+    }
+
+
+def merge(prefix: Path, output: Path) -> None:
+    """One file of what the ranks wrote."""
+    parts = sorted(prefix.parent.glob(prefix.name + ".*"))
+    if not parts:
+        raise UserError(
+            "no rank recorded anything (no MPI program ran, or the ranks do not see this folder). Check the command.", 1
+        )
+    with output.open("w") as file:
+        for part in parts:
+            file.write(part.read_text())

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a profile through the model: the same computations and calls, on the host and on the DPU."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from offpath.errors import UserError
+from offpath.plan import model
+from offpath.plan.profile import Profile
+
+REMOTE = ("put", "get", "accumulate")
+# Costs of the service that a perfect DPU would not have.
+IDEAL = {
+    "own_cores": True, "speed": 1.0, "post_ns": 0, "operation_ns": 0, "step_ns": 0, "message_ns": 0,
+    "send_ns_per_byte": 0, "receive_ns_per_byte": 0, "wake_ns": 0, "host_wake_ns": 0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Times:
+    """Of one path, in ns."""
+
+    total: float
+    sites: dict  # (file, offset): all ranks' time in those calls together
+    offloaded: dict  # call site: whether its operations went to the DPU
+
+
+@dataclass
+class Scenario:
+    """The profile as the model wants it. `sites`: of each act, None for computation."""
+
+    operations: list[dict]
+    ranks: list[list[list]]
+    sites: list[list[tuple[str, int] | None]]
+    site_of_operation: list[tuple[str, int]]
+
+    def run(self, machine: dict, node_of: Sequence[int], path: str, policy: Sequence[str] = ()) -> Times:
+        operations = [operation | {"path": path} for operation in self.operations]
+        request = {
+            "do": "simulate", "machine": machine, "nodes": max(node_of) + 1, "node_of": list(node_of),
+            "operations": operations, "ranks": self.ranks, "policy": list(policy),
+        }  # fmt: skip
+        answer = model.ask(request)
+        sites: dict = {}
+        for ends, places in zip(answer["act_end_ns"], self.sites, strict=True):
+            before = 0.0
+            for end, place in zip(ends, places, strict=True):
+                if place is not None:
+                    sites[place] = sites.get(place, 0.0) + end - before
+                before = end
+        offloaded: dict = {}
+        for place, chosen in zip(self.site_of_operation, answer["paths"], strict=True):
+            offloaded[place] = offloaded.get(place, False) or chosen == model.DPU
+        return Times(answer["end_ns"], sites, offloaded)
+
+    def limit(self, machine: dict, node_of: Sequence[int]) -> float:
+        """No offload beats it: everything on a DPU that costs nothing, on the same wires."""
+        ideal = copy.deepcopy(machine)
+        ideal["service"] |= IDEAL
+        return self.run(ideal, node_of, model.DPU).total
+
+
+def scenario(profile: Profile) -> Scenario:
+    """Finds which records of different ranks are one operation: the n-th on the same communicator."""
+    made = Scenario([], [], [], [])
+    numbers: dict = {}
+    for rank in profile.ranks:
+        acts: list[list] = []
+        places: list = []
+        own: dict[int, int] = {}
+        counts: dict = {}
+        before = 0
+        for record in rank.records:
+            place = (record.get("file", "?"), record.get("offset", 0))
+            gap = record["begin_ns"] - before
+            if gap > 0:
+                acts.append(["compute", gap])
+                places.append(None)
+            before = max(before, record["end_ns"])
+            if "op" in record:
+                number = _operation(made, numbers, counts, rank, record, place)
+                own[record["op"]] = number
+                acts.append(["post", number])
+                places.append(place)
+                if record.get("blocking"):
+                    acts.append(["wait", number])
+                    places.append(place)
+                continue
+            waited = [own[each] for each in record.get("wait", []) if each in own]
+            duration = record["end_ns"] - record["begin_ns"]
+            if waited:
+                acts.append(["wait", *waited])
+            else:
+                acts.append(["test", min(duration, 1000)] if "test" in record else ["idle", duration])
+            places.append(place)
+        acts.append(["compute", max(0, rank.end_ns - before)])
+        places.append(None)
+        made.ranks.append(acts)
+        made.sites.append(places)
+    for number, operation in enumerate(made.operations):
+        _complete(operation, number)
+    return made
+
+
+def _operation(made: Scenario, numbers: dict, counts: dict, rank, record: dict, place) -> int:
+    members = rank.members[record["comm"]]
+    kind = record["kind"]
+    if kind in REMOTE:
+        target = members[record["root"]]
+        made.operations.append({"kind": kind, "bytes": record["bytes"], "members": [rank.number, target]})
+        made.site_of_operation.append(place)
+        return len(made.operations) - 1
+    # Communicators of the same members are told apart by the order of their first use.
+    key = (tuple(members), sum(1 for comm, who in rank.members.items() if who == members and comm < record["comm"]))
+    index = counts.get(key, 0)
+    counts[key] = index + 1
+    number = numbers.get((key, index))
+    if number is None:
+        number = numbers[key, index] = len(made.operations)
+        made.operations.append({"kind": kind, "bytes": 0, "members": members, "root": max(0, record["root"]), "rows": {}})
+        made.site_of_operation.append(place)
+    operation = made.operations[number]
+    if operation["kind"] != kind:
+        raise UserError(
+            f"the profile's ranks do not fit together (operation {index} of a communicator is {operation['kind']} on one "
+            f"rank and {kind} on rank {rank.number}). Record the run again."
+        )
+    operation["bytes"] = max(operation["bytes"], record["bytes"])
+    if record.get("sent_bytes"):
+        operation["rows"][members.index(rank.number)] = record["sent_bytes"]
+    return number
+
+
+def _complete(operation: dict, number: int) -> None:
+    rows = operation.pop("rows", None)
+    if rows:
+        size = len(operation["members"])
+        operation["sent_bytes"] = [rows.get(member, [0] * size) for member in range(size)]

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench plan`: predictions against measurements that were made after them.
+
+Calibration sees one link rate and two sizes of one collective. Then, for rates, sizes, collectives and amounts of
+computation that it never saw, each case is predicted first and measured afterwards.
+"""
+
+import json
+import statistics
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from offpath import comparison, console, mpis
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.plan import calibrate, model, predict, profile, profile_command
+from offpath.plan import machine as machines
+from offpath.sizes import size_text
+
+CALIBRATION_RATE = "500mbit"
+RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
+VERDICT_FROM = 0.05
+QUIET = 1.05  # times the work asked for
+COLLECTIVES = (("ialltoall", 4 << 20), ("iallgather", 2 << 20))
+# Programs that are profiled and replayed: fields of their --json that hold the time, and how to run them.
+APPS = {
+    "fft3d": ("--n", "96", "--variables", "4", "--repeats", "6", "--work", "2"),
+    "bspmm": ("--tile", "256", "--tiles", "8", "--repeats", "3"),
+}
+
+
+@dataclass
+class Case:
+    """Times in ns. The predictions are there before the measurement begins."""
+
+    what: str
+    nodes: int
+    rate: str
+    ratio: float | None
+    predicted_host: float
+    predicted_dpu: float
+    measured_host: float = 0
+    measured_dpu: float = 0
+    slowed: float = 1  # how much longer the bare work took than was asked: what others did on the machine
+
+    @property
+    def error(self) -> float:
+        """Of the offloaded time: what the user asks for."""
+        return self.predicted_dpu / self.measured_dpu - 1
+
+    @property
+    def host_error(self) -> float:
+        return self.predicted_host / self.measured_host - 1
+
+    @property
+    def predicted_gain(self) -> float:
+        return self.predicted_host / self.predicted_dpu - 1
+
+    @property
+    def measured_gain(self) -> float:
+        return self.measured_host / self.measured_dpu - 1
+
+    @property
+    def right(self) -> bool:
+        """The verdict; gains that are hardly any count as right either way."""
+        return abs(self.measured_gain) <= VERDICT_FROM or self.predicted_gain * self.measured_gain > 0
+
+
+def bench_plan_command(
+    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
+    full: Annotated[bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: half an hour.")] = False,
+    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement.")] = 7,
+    machine_file: Annotated[Path | None, typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+) -> None:
+    """Compare the planner's predictions with measurements in the lab that are made after them.
+
+    Calibrates at 500mbit with an alltoall of two sizes; then predicts and measures collectives at other rates, other
+    sizes and three ratios of computation to communication; with --full also on 4 nodes, and fft3d and bspmm from their
+    profiles. Prints each case with its error, the median and the worst, and whether the verdict was right.
+
+    Examples:
+
+        offpath bench plan
+
+        offpath bench plan --full --json validation.json
+    """
+    if mpi not in (mpis.OPENMPI, mpis.MPICH):
+        raise UserError(f"'{mpi}' cannot be validated. Give --mpi openmpi or --mpi mpich.")
+    if not comparison.lab_is_possible():
+        raise UserError("predictions are validated in the lab (it needs root). Run as root.")
+    comparison.writable_file(json_file, "--json")
+    if machine_file:
+        machine = machines.load(machine_file)
+    else:
+        with comparison.place(2, 1, CALIBRATION_RATE, False) as where:
+            machine = calibrate.calibrate(where, mpi, repeats)
+    cases: list[Case] = []
+    for nodes in (2, 4) if full else (2,):
+        for rate in ("250mbit", "500mbit", "1gbit") if full else ("250mbit", "1gbit"):
+            with comparison.place(nodes, 1, rate, False) as where:
+                cases += collective_cases(where, machine, mpi, rate, repeats)
+                if full:
+                    cases += app_cases(where, machine, mpi, rate)
+    summary = summarize(cases)
+    show(cases, summary)
+    if json_file:
+        rows = [asdict(case) | {"error": case.error, "right": case.right} for case in cases]
+        json_file.write_text(json.dumps({"machine": machine, "summary": summary, "rows": rows}, indent=1) + "\n")
+
+
+def collective_cases(where: comparison.Place, machine: dict, mpi: str, rate: str, repeats: int) -> list[Case]:
+    at_rate = machines.changed(machine, link=rate)
+    place = calibrate.placement_of(where.meta)
+    # The benchmark sets its work while all ranks of a core do theirs.
+    sharing = place.ranks / len({core for cores in place.cores for core in cores})
+    cases = []
+    for kind, size in COLLECTIVES:
+        pure = model.bench(at_rate, place, kind, size, model.HOST, 0).pure
+        made = []
+        for ratio in RATIOS:
+            work_ns = ratio * pure / sharing
+            host, dpu = (model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU))
+            made.append(Case(f"{kind} {size_text(size)}", place.nodes, rate, ratio, host, dpu))
+        _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats)
+        cases += made
+    return cases
+
+
+def _measure(where, mpi: str, kind: str, size: int, work_ns: list[float], cases: list[Case], repeats: int) -> None:
+    argv = [str(paths().bench_program("collectives", mpi)), "--collective", kind, "--repeats", str(repeats)]
+    argv += ["--sizes", ",".join([str(size)] * len(work_ns)), "--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
+    for offload in (False, True):
+        console.note(f"{kind} {size_text(size)}, {where.meta['rate']}, {'offloaded' if offload else 'alone'}")
+        env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
+        output, _ = comparison.run_for_json(where, mpi, argv, offload, env)
+        for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
+            case.slowed = max(case.slowed, row["t_compute_ns"] / asked_ns)
+            if offload:
+                case.measured_dpu = row["t_total_ns"]
+            else:
+                case.measured_host = row["t_total_ns"]
+
+
+def app_cases(where: comparison.LabPlace, machine: dict, mpi: str, rate: str) -> list[Case]:
+    """The program is profiled without offloading, its offloaded time predicted, then measured."""
+    cases = []
+    for name, arguments in APPS.items():
+        console.note(f"{name}, {rate}, {where.meta['nodes']} nodes")
+        argv = [str(paths().app(name, mpi)), *arguments]
+        with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
+            prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
+            output, _ = comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
+            profile_command.merge(prefix, merged)
+            found = profile.load(merged)
+        prediction = predict.predict(
+            found, machines.changed(machine, link=rate), found.node_of, policy=(calibrate.EVERYTHING,)
+        )
+        host = app_time(output)
+        # What surrounds the timed part of the program is not offloaded.
+        case = Case(name, where.meta["nodes"], rate, None, host, host - (prediction.host - prediction.dpu))
+        case.measured_host = host
+        measured, _ = comparison.run_for_json(where, mpi, argv, True, {"OFFPATH_POLICY": calibrate.EVERYTHING})
+        case.measured_dpu = app_time(measured)
+        cases.append(case)
+    return cases
+
+
+def app_time(output: dict) -> float:
+    """All timed repeats together, ns."""
+    if "t_total_s" in output:  # bspmm: the median of its repeats
+        return 1e9 * output["t_total_s"] * output["repeats"]
+    return 1e9 * output["times_s"]["Application"]["avg"]
+
+
+def summarize(cases: list[Case]) -> dict:
+    errors = [abs(case.error) for case in cases]
+    host_errors = [abs(case.host_error) for case in cases]
+    return {
+        "cases": len(cases), "median_error": statistics.median(errors), "worst_error": max(errors),
+        "median_host_error": statistics.median(host_errors), "worst_host_error": max(host_errors),
+        "wrong_verdicts": sum(not case.right for case in cases),
+        "median_slowed": statistics.median(case.slowed for case in cases),
+    }  # fmt: skip
+
+
+def show(cases: list[Case], summary: dict) -> None:
+    table = Table("case", "nodes", "rate", "ratio", "host: predicted, measured, ms", "error", "DPU: predicted, measured, ms",
+                  "error", "gain: predicted, measured", "verdict")  # fmt: skip
+    for case in cases:
+        table.add_row(
+            case.what, str(case.nodes), case.rate, "" if case.ratio is None else f"{case.ratio:g}",
+            f"{case.predicted_host / 1e6:.2f}, {case.measured_host / 1e6:.2f}", f"{case.host_error:+.0%}",
+            f"{case.predicted_dpu / 1e6:.2f}, {case.measured_dpu / 1e6:.2f}", f"{case.error:+.0%}",
+            f"{case.predicted_gain:+.0%}, {case.measured_gain:+.0%}", "right" if case.right else "wrong",
+        )  # fmt: skip
+    console.out.print(table)
+    console.out.print(
+        f"{summary['cases']} cases: error of the offloaded time {summary['median_error']:.1%} median, "
+        f"{summary['worst_error']:.1%} worst; of the host's {summary['median_host_error']:.1%}, "
+        f"{summary['worst_host_error']:.1%}; wrong verdicts {summary['wrong_verdicts']}"
+    )
+    if summary["median_slowed"] > QUIET:
+        console.note(
+            f"bare work took {summary['median_slowed']:.2f} times as long as asked: the machine was busy with other things "
+            "(errors are not the planner's alone). Repeat it on a quiet machine."
+        )

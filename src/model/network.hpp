@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The wires: every node has one link up and one down, shared by all its connections, behind a switch that does not
+// block. Connections share links by max-min fairness; messages of one connection follow each other.
+// A link is a token bucket: `burst_bytes` saved up while it was idle pass at `peak`, the rest at `rate`. Real links
+// have no burst; the emulated ones of the lab do, and it hides short messages.
+// Source: LogGP (Alexandrov et al., SPAA 1995) for latency and bytes; fluid flows as in SimGrid (Velho et al., 2013).
+#pragma once
+
+#include "model/events.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace offpath::model {
+
+struct LinkSpeed {
+  double rate_bytes_per_ns = 1;
+  double peak_bytes_per_ns = 1;
+  double burst_bytes = 0;
+  double latency_ns = 0;  // from one node to another
+};
+
+class Network {
+ public:
+  Network(Events& events, const LinkSpeed& speed, uint32_t nodes);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  // Connections have numbers of their caller's choice; `sent` is called when the last byte is on the way, `arrived` a
+  // latency later.
+  void send(uint64_t connection, uint32_t from, uint32_t to, double bytes, Action arrived, Action sent = {});
+
+ private:
+  struct Message {
+    double bytes;
+    Action arrived, sent;
+  };
+  struct Connection {
+    uint32_t up, down;  // links
+    std::deque<Message> messages;
+    double left_bytes = 0;  // of the first
+    double rate = 0;        // bytes per ns
+    bool fixed = false;     // while rates are found
+  };
+  struct Link {
+    double level_bytes;
+    double used = 0;  // bytes per ns
+    double spare = 0;
+    uint32_t open = 0;  // connections whose rate is not found yet
+  };
+  void advance();
+  void share();
+  void plan();
+  void on_event();
+  bool has_burst(const Link& link) const { return link.level_bytes > kEmptyBytes; }
+
+  static constexpr double kEmptyBytes = 1024;
+  static constexpr double kNothingBytes = 1e-3;
+
+  Events& events_;
+  const LinkSpeed speed_;
+  std::vector<Link> links_;  // up of all nodes, then down
+  std::map<uint64_t, Connection> connections_;
+  std::vector<Connection*> active_;
+  double since_ns_ = 0;
+  uint64_t version_ = 0;
+};
+
+}  // namespace offpath::model

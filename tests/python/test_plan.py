@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planner: files it refuses, predictions that follow from the model, the law, the guide's commands."""
+
+import json
+import math
+import statistics
+
+import pytest
+from conftest import ROOT, assert_one_line_error, offpath
+from offpath import mpis
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.plan import calibrate, law, machine, model, predict, profile, replay, scale, sites, tables
+from test_docs import commands
+
+BARRIER = {"op": 0, "kind": "ibarrier", "comm": 0, "bytes": 0, "root": 0, "blocking": True, "call": "barrier"}
+
+
+@pytest.fixture(autouse=True)
+def built():
+    if not (paths().prefix / "bin" / "offpath-model").exists():
+        pytest.skip("offpath-model is not built")
+
+
+def rank_lines(rank: int, size: int = 4 << 20, compute_ns: int = 30_000_000, host: str | None = None) -> list[dict]:
+    """Post an alltoall, compute, wait."""
+    place = {"file": "/nowhere/app", "offset": 64}
+    return [
+        {"format": "offpath-profile", "version": 1, "rank": rank, "ranks": 2, "host": host or f"node{rank}", "mpi": "openmpi"},
+        {"comm": 0, "members": [0, 1]},
+        BARRIER | {"begin_ns": 1000, "end_ns": 50_000} | place,
+        {"op": 1, "kind": "ialltoall", "comm": 0, "bytes": size, "root": 0, "call": "ialltoall", "begin_ns": 60_000,
+         "end_ns": 70_000} | place,
+        {"wait": [1], "call": "Wait", "begin_ns": 70_000 + compute_ns, "end_ns": 90_000 + compute_ns + size * 4} | place,
+        {"end_ns": 100_000 + compute_ns + size * 4},
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def good(tmp_path):
+    file = tmp_path / "profile.jsonl"
+    write(file, rank_lines(0) + rank_lines(1))
+    return file
+
+
+def write(file, lines):
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_offloading_hides_what_the_host_waits_for(good):
+    found = profile.load(good)
+    prediction = predict.predict(found, machine.default(), found.node_of)
+    assert prediction.verdict == "worth it"
+    # 2 MiB at 1 Gbit/s, 16.8 ms, behind 30 ms of work
+    assert prediction.host - prediction.dpu == pytest.approx(16.8e6, rel=0.25)
+    assert prediction.limit <= prediction.dpu < prediction.host
+
+
+def test_a_service_that_costs_more_than_it_hides_is_not_worth_it(good):
+    slow = machine.default()
+    slow["service"] |= {"send_ns_per_byte": 20, "receive_ns_per_byte": 20}
+    found = profile.load(good)
+    assert predict.predict(found, slow, found.node_of, model.DPU).verdict == "not worth it"
+
+
+def test_a_late_rank_is_late_in_the_replay(tmp_path):
+    file = tmp_path / "profile.jsonl"
+    write(file, rank_lines(0) + rank_lines(1, compute_ns=90_000_000))
+    times = replay.scenario(profile.load(file)).run(machine.default(), [0, 1], model.HOST)
+    assert times.total > 90e6 + 16e6
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda lines: lines[:-1], "rank 1 has no end"),
+        (lambda lines: lines[:6], "rank 1 of 2 is missing"),
+        (lambda lines: lines[1:], "first line is no header"),
+        (lambda lines: [lines[0] | {"format": "trace"}, *lines[1:]], "its format is not"),
+        (lambda lines: [lines[0] | {"version": 99}, *lines[1:]], "version 99"),
+        (lambda lines: [lines[0] | {"rank": 7}, *lines[1:]], "rank 7 of 2"),
+        (lambda lines: [*lines[:4], lines[4] | {"end_ns": 1}, *lines[5:]], "line 5 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"bytes": -1}, *lines[4:]], "line 4 makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"kind": "ibcast"}, *lines[4:]], "do not fit together"),
+        (lambda lines: [], "is empty"),
+    ],
+)
+def test_bad_profiles_are_one_line(good, change, words):
+    lines = [json.loads(line) for line in good.read_text().splitlines()]
+    write(good, change(lines))
+    with pytest.raises(UserError, match=words.replace("(", r"\(")):
+        replay.scenario(profile.load(good))
+
+
+def test_a_profile_cut_in_a_line_or_foreign(good, tmp_path):
+    text = good.read_text()
+    good.write_text(text[: len(text) * 2 // 3])
+    assert_one_line_error(offpath("plan", str(good)), "cut short")
+    good.write_bytes(b"\x7fELF\xff\xfe\x00")
+    assert_one_line_error(offpath("plan", str(good)), "no profile")
+    assert_one_line_error(offpath("plan", str(tmp_path / "missing")), "cannot be read")
+
+
+@pytest.mark.parametrize(
+    "section, field, value, words",
+    [
+        ("network", "rate_bytes_per_ns", None, "network.rate_bytes_per_ns is missing"),
+        ("network", "rate_bytes_per_ns", 0, "network.rate_bytes_per_ns is 0"),
+        ("network", "latency_ns", -5, "network.latency_ns is -5"),
+        ("service", "speed", "fast", "service.speed is 'fast'"),
+        ("service", "wake_ns", {"median": 1e14}, "service.wake_ns is 1e+14"),
+        ("native", "family", "lam", "native.family"),
+    ],
+)
+def test_bad_machines_are_one_line(good, tmp_path, section, field, value, words):
+    wrong = machine.default()
+    if value is None:
+        del wrong[section][field]
+    else:
+        wrong[section][field] = value
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(wrong))
+    assert_one_line_error(offpath("plan", str(good), "--machine", str(file)), words)
+
+
+def test_other_bad_input_is_one_line(good, tmp_path):
+    machine_file = tmp_path / "machine.json"
+    assert_one_line_error(offpath("plan", str(good), "--machine", str(machine_file)), "cannot be read")
+    machine_file.write_text("{")
+    assert_one_line_error(offpath("plan", str(good), "--machine", str(machine_file)), "not JSON")
+    machine_file.write_text(json.dumps(machine.default()))
+    with_machine = ("plan", str(good), "--machine", str(machine_file))
+    assert_one_line_error(offpath(*with_machine, "--nodes", "3", "--ppn", "2"), "do not fit the profile")
+    assert_one_line_error(offpath(*with_machine, "--link", "fast"), "not a link rate")
+    assert_one_line_error(offpath(*with_machine, "--dpu-speed", "0"), "speed")
+    assert_one_line_error(offpath("plan", "scale", "--nodes", "2,x"), "numbers of nodes")
+    assert_one_line_error(offpath("plan", "law", "--topology", "ring"), "ring")
+    assert_one_line_error(offpath("plan", "law", "--link", "-1"), "absurd")
+    assert_one_line_error(offpath("bench", "plan", "--mpi", "lam"), "lam")
+
+
+def test_calibration_finds_what_was_put_in():
+    """Times of a known machine, made by the model, are given back by the fitted one, and so are others."""
+    where = model.Placement(2)
+    truth = machine.default()
+    truth["network"] |= {"latency_ns": 30_000, "rate_bytes_per_ns": 0.0625}
+    truth["service"] |= {"wake_ns": 40_000, "send_ns_per_byte": 0.9, "receive_ns_per_byte": 1.35}
+    measured = calibrate.Measured({}, {}, {})
+    for path in (model.HOST, model.DPU):
+        for size in (calibrate.SHORT, calibrate.LONG):
+            times = model.bench(truth, where, "ialltoall", size, path, 30e6, repeats=3)
+            measured.pure[path, size], measured.total[path, size] = times.pure, times.total
+            measured.compute[path, size] = 30e6
+    fitted = machine.default()
+    calibrate.fit(fitted, where, measured)
+    for section, field in (
+        ("network", "latency_ns"), ("network", "rate_bytes_per_ns"), ("service", "wake_ns"), ("service", "receive_ns_per_byte"),
+    ):  # fmt: skip
+        assert fitted[section][field] == pytest.approx(truth[section][field], rel=0.1), field
+    for kind in ("ialltoall", "ibcast", "iallreduce"):
+        times = [model.bench(each, where, kind, 4 << 20, model.DPU, 50e6).total for each in (truth, fitted)]
+        assert times[1] == pytest.approx(times[0], rel=0.03)
+
+
+def test_faster_links_and_own_cores_never_hurt(good):
+    found = profile.load(good)
+    scenario = replay.scenario(found)
+    start = machine.default()
+    base = scenario.run(start, found.node_of, model.DPU).total
+    for better in (machine.changed(start, link="10gbit"), machine.changed(start, dpu_cores=2)):
+        assert scenario.run(better, found.node_of, model.DPU).total <= base
+
+
+def test_scale_reaches_thousands_of_nodes():
+    result = scale.scale(machine.default(), [2, 64, 4096], 1, 1 << 20, 1024)
+    assert {row["operation"] for row in result["rows"]} == {"ialltoall", "iallgather", "ibcast", "iallreduce", "fft"}
+    fft = [row for row in result["rows"] if row["operation"] == "fft"]
+    assert fft[0]["host_ns"] > fft[1]["host_ns"] > 0
+    assert all(row["dpu_ns"] > 0 for row in result["rows"])
+
+
+def test_the_law_is_that_of_the_papers():
+    node = law.Node(flop_per_s=1e12, memory_bytes_per_s=1e11, link_bytes_per_s=1e10, fast_bytes=8e6)
+    multiply = law.matmul(1000, 4, node)
+    assert multiply.compute_s == pytest.approx(2e9 / 4e12)
+    assert multiply.memory_s == pytest.approx(8 * 2e9 / (4 * 1000 * 1e11))
+    assert multiply.network_s == pytest.approx(8 * 2e6 / (2 * 1e10))
+    assert law.matmul(1000, 4, node, copies=4).network_s == pytest.approx(multiply.network_s / 2)
+    torus, full = law.fft(512, 64, node, "torus3"), law.fft(512, 64, node)
+    assert torus.network_s == pytest.approx(4 * full.network_s)
+    assert full.no_overlap_s == pytest.approx(full.compute_s + full.memory_s + full.network_s)
+    assert full.full_overlap_s <= full.dpu_s(1.0) <= full.no_overlap_s == full.dpu_s(0.0)
+    # A slab is a pencil with one row; without latency both approach full bisection.
+    assert law.pencil_s(1e9, 1, 64, 0, 1e10) == pytest.approx(law.slab_s(1e9, 64, 0, 1e10))
+    assert law.slab_s(512**3, 64, 0, 1e10) == pytest.approx(full.network_s / law.EXCHANGES, rel=0.02)
+    points = 512.0**3
+    network_bound = 5 * points * math.log2(points) / (4 * 16 * points / (64 * 1e10))
+    assert law.peak_flop_per_s(points, 64, 1e10) == pytest.approx(network_bound)
+
+
+def test_published_tables_add_up():
+    for column in tables.PUBLISHED:
+        for side in (column.host, column.offloaded):
+            calls = sum(time for row, time in side.items() if row not in (tables.APPLICATION, tables.COMMUNICATION))
+            assert calls == pytest.approx(side[tables.COMMUNICATION], abs=0.02), column.name
+    # The application's row of each, within what the assumptions say they can do.
+    errors = [row["transfer_error"] for row in tables.predictions() if row["row"] == tables.APPLICATION]
+    assert len(errors) == 4 and max(map(abs, errors)) < 0.15
+
+
+def test_law_writes_its_curves(tmp_path):
+    result = offpath("plan", "law", "--html", str(tmp_path / "law.html"), "--json")
+    assert len(json.loads(result.stdout)["rows"]) == 13
+    assert (tmp_path / "law.html").read_text().count("<polyline") == 5
+
+
+def test_call_sites_without_symbols_are_offsets():
+    assert sites.names([("/nowhere/app", 64)]) == {("/nowhere/app", 64): "app+0x40"}
+
+
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
+    program = paths().bench / mpi / "collectives"
+    if not (paths().lib / f"liboffpath_profile_{mpi}.so").exists() or not program.exists():
+        pytest.skip("not built")
+    file = tmp_path / "profile.jsonl"
+    extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
+    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["profile", "-o", str(file), "--", mpis.launcher(mpi), *extra, "-np", "2", str(program)]
+    for kind in ("ialltoallv", "iallgatherv", "igather", "ireduce_scatter"):
+        result = offpath(*command, "--collective", kind, "--sizes", "65536", "--repeats", "2", "--work-ns", "100000", env=env)
+        assert result.returncode == 0, result.stderr
+        found = profile.load(file)
+        kinds = [record["kind"] for record in found.ranks[0].records if "op" in record]
+        assert kinds.count(kind) >= 4
+        answer = offpath("plan", str(file), "--nodes", "2", "--json")
+        assert answer.returncode == 0, answer.stderr
+        planned = json.loads(answer.stdout)
+        assert planned["limit_ns"] <= planned["recorded_ns"]
+        assert any("measure.cpp" in row["site"] or "collectives" in row["site"] for row in planned["sites"])
+
+
+def test_the_guides_commands_run(tmp_path):
+    program = paths().bench / mpis.OPENMPI / "collectives"
+    if not program.exists() or not (paths().prefix / "bin" / "offpath-machine").exists():
+        pytest.skip("not built")
+    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    for words in commands(ROOT / "docs" / "guide-planner.md", "./offpath"):
+        if words[1] == "bench":
+            continue  # minutes in a lab
+        words = [str(program) if word == "./my_mpi_program" else word for word in words[1:]]
+        if "mpirun" in words:
+            at = words.index("mpirun")
+            words[at : at + 1] = [mpis.launcher(mpis.OPENMPI), "--oversubscribe"]
+            words += ["--sizes", "262144", "--repeats", "2"]
+        if words[0] == "calibrate":
+            words += ["--loopback", "--repeats", "3"]
+        result = offpath(*words, env=env, cwd=tmp_path)
+        assert result.returncode == 0, (words, result.stderr)
+
+
+def test_measurements_of_a_quiet_machine_are_predicted():
+    """Published medians (docs/performance.md): one row sets the service's cost per byte, the others are predicted."""
+    rows = json.loads((ROOT / "tests" / "python" / "golden" / "planner_measured.json").read_text())["rows"]
+    lab, where = machine.default(), model.Placement(2)
+    lab["network"]["burst_bytes"] = 131072
+    lab["memory"] |= {"copy_bytes_per_ns": 16, "cma_bytes_per_ns": 7.4, "reduce_bytes_per_ns": 9}
+
+    def times(row: dict) -> list[float]:
+        here = machine.changed(lab, link=row["rate"])
+        here["native"]["family"] = row["mpi"]
+        work_ns = 1e6 * row["host_efficiency"] * row["host_total_ms"]
+        return [
+            model.bench(here, where, row["collective"], row["bytes"], path, work_ns, repeats=3).total / 1e6
+            for path in (model.HOST, model.DPU)
+        ]
+
+    anchor, *others = rows
+    start = lab["service"]["send_ns_per_byte"], lab["service"]["receive_ns_per_byte"]
+
+    def scale_costs(factor: float) -> None:
+        lab["service"] |= {"send_ns_per_byte": start[0] * factor, "receive_ns_per_byte": start[1] * factor}
+
+    calibrate.bisect(scale_costs, lambda: times(anchor)[1], anchor["offpath_total_ms"], 1)
+    errors = []
+    for row in others:
+        host, dpu = times(row)
+        errors.append(abs(dpu / row["offpath_total_ms"] - 1))
+        gain = row["host_total_ms"] / row["offpath_total_ms"] - 1
+        assert gain * (host / dpu - 1) > 0, row
+    assert statistics.median(errors) <= 0.10 and max(errors) <= 0.25

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What offpath-model is asked and says: every mistake is one line.
+#include "model/job_json.hpp"
+#include "model/machine.hpp"
+
+#include <gtest/gtest.h>
+
+namespace offpath::model {
+namespace {
+
+using nlohmann::json;
+
+json machine() {
+  return json::parse(R"({"format": "offpath-machine", "version": 1,
+    "network": {"rate_bytes_per_ns": {"median": 0.125, "min": 0.12}, "peak_bytes_per_ns": 2, "burst_bytes": 0,
+                "latency_ns": 1000, "wire_efficiency": 0.99, "header_bytes": 80},
+    "memory": {"copy_bytes_per_ns": 10, "cma_bytes_per_ns": 5, "reduce_bytes_per_ns": 4},
+    "native": {"family": "mpich", "eager_bytes": 65536, "chunk_bytes": 131072, "window_bytes": 262144, "post_ns": 1,
+               "message_ns": 1, "send_ns_per_byte": 0.1, "receive_ns_per_byte": 0.1},
+    "service": {"own_cores": true, "speed": 1, "chunk_bytes": 57344, "window_bytes": 917504, "post_ns": 1,
+                "operation_ns": 1, "step_ns": 1, "message_ns": 1, "send_ns_per_byte": 0.1, "receive_ns_per_byte": 0.1,
+                "wake_ns": 1, "host_wake_ns": 1}})");
+}
+
+json request() {
+  return {{"do", "simulate"},
+          {"machine", machine()},
+          {"nodes", 2},
+          {"ppn", 1},
+          {"operations", {{{"kind", "ialltoall"}, {"bytes", 1 << 20}}}},
+          {"program", json::parse(R"([["post", 0], ["compute", 1000], ["wait", 0]])")}};
+}
+
+std::string complaint(const json& wrong) {
+  const auto result = answer(wrong);
+  return result.ok() ? "" : result.status().text();
+}
+
+TEST(ModelJson, AnswersAndSaysWhichPathThePolicyTook) {
+  const auto result = answer(request());
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ(result.value()["paths"], json({"dpu"}));
+  EXPECT_GT(result.value()["end_ns"], 4e6);
+  json host = request();
+  host["policy"] = {"ialltoall:host"};
+  EXPECT_EQ(answer(host).value()["paths"], json({"host"}));
+}
+
+TEST(ModelJson, MachineFilesAreChecked) {
+  const auto complains = [](const char* section, const char* field, const json& value, const char* word) {
+    json file = machine();
+    value.is_null() ? void(file[section].erase(field)) : void(file[section][field] = value);
+    const auto result = read_machine(file);
+    ASSERT_FALSE(result.ok()) << section << '.' << field;
+    EXPECT_NE(std::string(result.status().text()).find(word), std::string::npos) << result.status().text();
+  };
+  complains("network", "rate_bytes_per_ns", nullptr, "network.rate_bytes_per_ns is missing");
+  complains("network", "rate_bytes_per_ns", 0, "network.rate_bytes_per_ns is 0");
+  complains("network", "latency_ns", -1, "latency_ns is -1");
+  complains("service", "speed", "fast", "service.speed is missing");
+  complains("native", "family", "lam", "native.family");
+  EXPECT_FALSE(read_machine(json::array()).ok());
+  json old = machine();
+  old["version"] = 0;
+  EXPECT_FALSE(read_machine(old).ok());
+}
+
+TEST(ModelJson, MistakesAreOneLine) {
+  const auto with = [](const char* name, const json& value) {
+    json changed = request();
+    changed[name] = value;
+    return complaint(changed);
+  };
+  const std::string complaints[] = {complaint(json::array()),
+                                    complaint(json::object()),
+                                    with("do", "dance"),
+                                    with("nodes", 0),
+                                    with("nodes", "many"),
+                                    with("ppn", -1),
+                                    with("operations", {{{"kind", "magic"}}}),
+                                    with("operations", {{{"kind", "ibcast"}, {"root", 7}}}),
+                                    with("operations", {{{"kind", "ibcast"}, {"bytes", -1}}}),
+                                    with("operations", {{{"kind", "get"}, {"members", {0}}}}),
+                                    with("operations", {{{"kind", "ialltoallv"}, {"sent_bytes", {{1, 2}}}}}),
+                                    with("operations", {3}),
+                                    with("program", json::parse(R"([["post", 9]])")),
+                                    with("program", json::parse(R"([["sing"]])")),
+                                    with("program", json::parse(R"([["compute", -5]])")),
+                                    with("program", 4),
+                                    with("policy", {"ialltoall:maybe"}),
+                                    with("cores", {{0}}),
+                                    with("service_cores", {"x", "y"}),
+                                    with("machine", 1)};
+  for (const std::string& text : complaints) {
+    EXPECT_FALSE(text.empty());
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace offpath::model

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The model against what can be worked out by hand.
+#include "model/job.hpp"
+#include "model/scale.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace offpath::model {
+namespace {
+
+using policy::Collective;
+using policy::Path;
+
+constexpr double kMiB = 1 << 20;
+
+// Processors cost nothing, so times are those of the wire.
+Machine wire_only(double rate = 0.125, double latency_ns = 1000) {
+  Machine m;
+  m.rate_bytes_per_ns = rate;
+  m.latency_ns = latency_ns;
+  m.wire_efficiency = 1;
+  m.header_bytes = 0;
+  m.copy_bytes_per_ns = m.cma_bytes_per_ns = m.reduce_bytes_per_ns = 1e9;
+  m.native = {"openmpi", 65536, 131072, 1e9, 0, 0, 0, 0};
+  m.service = {true, 1, 57344, 1e9, 0, 0, 0, 0, 0, 0, 0, 0};
+  return m;
+}
+
+Job job_of(const Machine& machine, uint32_t nodes, uint32_t ppn = 1) {
+  Job job;
+  job.machine = machine;
+  job.nodes = nodes;
+  for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
+    job.node_of.push_back(rank / ppn);
+    job.rank_core.push_back(rank);
+  }
+  for (uint32_t node = 0; node < nodes; ++node) {
+    job.service_core.push_back(machine.service.own_cores ? nodes * ppn + node : node * ppn);
+  }
+  job.ranks.resize(nodes * ppn);
+  return job;
+}
+
+Operation operation_of(const Job& job, Collective kind, uint64_t bytes, Path path,
+                       offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT) {
+  Operation operation;
+  operation.kind = kind;
+  operation.bytes = bytes;
+  operation.path = path;
+  operation.algorithm = algorithm;
+  for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) operation.members.push_back(rank);
+  return operation;
+}
+
+// All ranks post it, compute and wait.
+double time_of(Job job, const Operation& operation, double compute_ns = 0) {
+  job.operations = {operation};
+  for (auto& acts : job.ranks) {
+    acts = {{Act::Kind::post, 0, {0}}, {Act::Kind::compute, compute_ns, {}}, {Act::Kind::wait, 0, {0}}};
+  }
+  auto outcome = simulate(job);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().text();
+  return outcome.ok() ? outcome->end_ns : 0;
+}
+
+double time_of(const Machine& machine, uint32_t nodes, Collective kind, uint64_t bytes, Path path,
+               double compute_ns = 0, offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT) {
+  const Job job = job_of(machine, nodes);
+  return time_of(job, operation_of(job, kind, bytes, path, algorithm), compute_ns);
+}
+
+TEST(Model, AlltoallIsItsBytesAtTheLinksRate) {
+  for (const uint32_t nodes : {2u, 4u, 8u}) {
+    const double wire = kMiB * (nodes - 1) / nodes / 0.125;
+    EXPECT_NEAR(time_of(wire_only(), nodes, Collective::ialltoall, 1 << 20, Path::dpu), wire + 2 * 1000, 0.01 * wire)
+        << nodes;
+    EXPECT_NEAR(time_of(wire_only(), nodes, Collective::ialltoall, 1 << 20, Path::host), wire + 3 * 1000, 0.01 * wire);
+  }
+}
+
+TEST(Model, TheDpuComputesOnWhileTheHostWaits) {
+  const double wire = kMiB / 2 / 0.125;
+  EXPECT_NEAR(time_of(wire_only(), 2, Collective::ialltoall, 1 << 20, Path::dpu, wire), wire + 2000, 0.01 * wire);
+  // The receiver answers the announcement only when it waits: nothing is hidden.
+  EXPECT_NEAR(time_of(wire_only(), 2, Collective::ialltoall, 1 << 20, Path::host, wire), 2 * wire + 2000, 0.01 * wire);
+}
+
+TEST(Model, ShortMessagesGoAtOnceOnTheHostToo) {
+  const double wire = 32768 / 0.125;
+  EXPECT_NEAR(time_of(wire_only(), 2, Collective::ialltoall, 65536, Path::host, 2 * wire), 2 * wire, 1500);
+}
+
+TEST(Model, BcastToAllAtOnceSharesTheRootsLink) {
+  // Open MPI sends to each of up to three others; the chain sends once.
+  const double once = kMiB / 0.125;
+  EXPECT_NEAR(time_of(wire_only(), 4, Collective::ibcast, 1 << 20, Path::host), 3 * once, 0.02 * once);
+  const double chain = time_of(wire_only(), 4, Collective::ibcast, 1 << 20, Path::dpu, 0, OFFPATH_ALGORITHM_CHAIN);
+  const double segment = (112 << 10) / 0.125;
+  // Two more hops for the first segments, of which up to four share the wire.
+  EXPECT_GT(chain, once + segment);
+  EXPECT_LT(chain, once + 2 * 4 * segment);
+}
+
+TEST(Model, ABurstPassesAtOnceAndIsSavedUpAgain) {
+  Machine m = wire_only(0.125, 0);
+  m.burst_bytes = 131072;
+  m.peak_bytes_per_ns = 1e6;
+  const double wire = (kMiB / 2 - 131072) / 0.125;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), wire, 0.02 * wire);
+}
+
+TEST(Model, TheServiceTakesItsTimeFromTheRankWhoseCoreItShares) {
+  Machine m = wire_only();
+  m.service.own_cores = false;
+  m.service.send_ns_per_byte = 0.5;
+  m.service.receive_ns_per_byte = 1;
+  const double compute = 20e6;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu, compute), compute + 1.5 * kMiB / 2,
+              0.01 * compute);
+  m.service.own_cores = true;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu, compute), compute, 1);
+}
+
+TEST(Model, ALateRankDelaysThoseThatWaitForIt) {
+  Job job = job_of(wire_only(), 2);
+  job.operations = {operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu)};
+  for (auto& acts : job.ranks) acts = {{Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+  job.ranks[1].insert(job.ranks[1].begin(), {Act::Kind::compute, 5e6, {}});
+  const auto outcome = simulate(job);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_GT(outcome->act_end_ns[0].back(), 5e6 + kMiB / 2 / 0.125);
+}
+
+TEST(Model, AOneSidedOperationNeedsNoTargetOnTheDpuOnly) {
+  for (const Path path : {Path::dpu, Path::host}) {
+    Job job = job_of(wire_only(), 2);
+    Operation get = operation_of(job, Collective::window, 1 << 20, path);
+    get.remote = Remote::get;
+    job.operations = {get};
+    job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+    job.ranks[1] = {{Act::Kind::compute, 50e6, {}}, {Act::Kind::test, 1, {}}, {Act::Kind::sync, 0, {}}};
+    job.ranks[0].push_back({Act::Kind::sync, 0, {}});
+    const auto outcome = simulate(job);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+    const double done = outcome->act_end_ns[0][1], wire = kMiB / 0.125;
+    if (path == Path::dpu) {
+      EXPECT_NEAR(done, wire, 0.01 * wire);
+    } else {
+      EXPECT_GT(done, 50e6);
+    }
+  }
+}
+
+TEST(Model, WaitingForWhatNeverComesIsSaid) {
+  Job job = job_of(wire_only(), 2);
+  job.operations = {operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu)};
+  job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+  const auto outcome = simulate(job);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_NE(std::string(outcome.status().text()).find("rank 0 never gets past"), std::string::npos);
+}
+
+TEST(Model, EveryKindAndPathEnds) {
+  for (size_t kind = 0; kind <= size_t(Collective::iexscan); ++kind) {
+    for (const uint32_t nodes : {1u, 2u, 3u, 5u, 8u}) {
+      for (const uint32_t ppn : {1u, 2u, 3u}) {
+        for (const uint64_t bytes : {uint64_t{0}, uint64_t{40}, uint64_t{1} << 20}) {
+          for (const char* family : {"openmpi", "mpich"}) {
+            Machine m;
+            m.native.family = family;
+            const Job job = job_of(m, nodes, ppn);
+            for (const Path path : {Path::host, Path::dpu}) {
+              time_of(job, operation_of(job, static_cast<Collective>(kind), bytes, path));
+              if (HasFailure())
+                FAIL() << policy::collective_name(Collective(kind)) << ' ' << nodes << 'x' << ppn << ' ' << bytes;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The closed form against the simulation, where that is still quick.
+TEST(Scale, ClosedFormAgreesWithTheSimulation) {
+  const struct {
+    Collective kind;
+    offpath_algorithm_t algorithm;
+  } cases[] = {{Collective::ialltoall, OFFPATH_ALGORITHM_DEFAULT},  {Collective::iallgather, OFFPATH_ALGORITHM_DIRECT},
+               {Collective::iallgather, OFFPATH_ALGORITHM_RING},    {Collective::ibcast, OFFPATH_ALGORITHM_CHAIN},
+               {Collective::iallreduce, OFFPATH_ALGORITHM_DEFAULT}, {Collective::iallreduce, OFFPATH_ALGORITHM_RING}};
+  Machine m;
+  m.service.own_cores = true;
+  for (const auto& each : cases) {
+    for (const Path path : {Path::dpu, Path::host}) {
+      if (path == Path::host && each.algorithm != OFFPATH_ALGORITHM_DEFAULT && each.kind != Collective::ibcast)
+        continue;
+      for (const uint32_t nodes : {2u, 4u, 8u, 16u}) {
+        const Job job = job_of(m, nodes);
+        const Operation operation = operation_of(job, each.kind, 4 << 20, path, each.algorithm);
+        const double simulated = time_of(job, operation);
+        const auto closed = price(m, operation, nodes, 1);
+        ASSERT_TRUE(closed.ok());
+        EXPECT_NEAR(closed->total_ns / simulated, 1, 0.15)
+            << policy::collective_name(each.kind) << '=' << policy::algorithm_name(each.algorithm) << ' '
+            << (path == Path::dpu ? "dpu " : "host ") << nodes;
+      }
+    }
+  }
+}
+
+TEST(Scale, ThousandsOfNodesArePricedFromTheirGraphs) {
+  Machine m;
+  for (const Collective kind :
+       {Collective::ialltoall, Collective::iallgather, Collective::ibcast, Collective::iallreduce}) {
+    Operation operation;
+    operation.kind = kind;
+    operation.bytes = 4 << 20;
+    operation.path = Path::dpu;
+    const auto found = price(m, operation, 4096, 1);
+    ASSERT_TRUE(found.ok()) << found.status().text();
+    EXPECT_GT(found->total_ns, 4 * kMiB / m.rate_bytes_per_ns * 0.9) << policy::collective_name(kind);
+  }
+}
+
+}  // namespace
+}  // namespace offpath::model
