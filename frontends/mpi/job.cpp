@@ -9,6 +9,7 @@
 #include "native.hpp"
 #include "node.hpp"
 #include "persistent.hpp"
+#include "proxy/layer.hpp"
 #include "rma/windows.hpp"
 #include "types/datatype.hpp"
 #include "waiting.hpp"
@@ -73,6 +74,7 @@ bool Job::read_opening(const Opening& opening) {
 
 void Job::fill_node_record(NodeRecord* record) const {
   record->node_key = node_key();
+  record->has_targets = regions::have_targets() ? 1 : 0;
   memcpy(record->host, host_.data(), sizeof(record->host));
   to_words(bound_cores(), &record->mask);
   to_words(allowed_cores(), &record->allowed);
@@ -175,6 +177,7 @@ void Job::start() {
     host_ = host_name();
     native.Comm_rank(MPI_COMM_WORLD, &rank_);
     native.Comm_size(MPI_COMM_WORLD, &size_);
+    all_have_targets_ = regions::have_targets();
     if (size_ == 1) {
       turn_off(LogLevel::info, "the job has one process");
       return;
@@ -188,6 +191,7 @@ void Job::start() {
     std::vector<NodeRecord> records(static_cast<size_t>(size_));
     native.Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, control_);
     number_nodes(records);
+    for (const NodeRecord& record : records) all_have_targets_ = all_have_targets_ && record.has_targets != 0;
     const uint32_t node_count = *std::max_element(nodes_.begin(), nodes_.end()) + 1;
     bool on = read_opening(opening);
     if (on && !policy_.offloads(node_count)) {

@@ -19,6 +19,7 @@ struct Job::Opening {
 
 struct Job::NodeRecord {
   uint64_t node_key;
+  uint8_t has_targets;
   char host[64];
   std::array<uint64_t, kMaxCores / 64> mask;
   std::array<uint64_t, kMaxCores / 64> allowed;
