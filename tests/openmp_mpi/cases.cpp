@@ -53,16 +53,16 @@ void directions(Setting* setting) {
       const int value = 3310 + 2 * from_device + to_device;
       if (rank == 0 && setting->device == from_device) {
         if (crossing) cross(true);
-        EXPECT(MPI_Send(&value, 1, MPI_INT, 1, 4, MPI_COMM_WORLD) == MPI_SUCCESS);
+        EXPECT(MPI_Send(&value, 1, MPI_INT, 1, value, MPI_COMM_WORLD) == MPI_SUCCESS);
         if (crossing) cross(false);
       }
       if (rank == 1 && setting->device == to_device) {
         int got = 0;
         MPI_Status status;
-        EXPECT(MPI_Recv(&got, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, &status) == MPI_SUCCESS);
+        EXPECT(MPI_Recv(&got, 1, MPI_INT, 0, value, MPI_COMM_WORLD, &status) == MPI_SUCCESS);
         int count = 0;
         MPI_Get_count(&status, MPI_INT, &count);
-        EXPECT(got == value && status.MPI_SOURCE == 0 && status.MPI_TAG == 4 && count == 1);
+        EXPECT(got == value && status.MPI_SOURCE == 0 && status.MPI_TAG == value && count == 1);
       }
     }
   }

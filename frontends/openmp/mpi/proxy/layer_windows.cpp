@@ -83,7 +83,8 @@ int adopt(int code, void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
 }
 
 int win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return adopt(handlers::Win_create(base, bytes, unit, info, comm, win), base, bytes, unit, info, comm, *win);
+  const int code = handlers::Win_create(base, bytes, unit, info, comm, win);
+  return adopt(code, base, bytes, unit, info, comm, *win);
 }
 
 int win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
