@@ -27,7 +27,7 @@ enum class Call : uint32_t {
   comm_size = 1,  // also tells the own rank
   comm_set_info,  // flag: this side's messages cross over
   abort,          // peer: the error code
-  send,
+  send,  // flag: synchronous
   recv,  // the buffer is input and output: a short message leaves the rest as it was
   iprobe,
   // Collectives. peer: the root; flag: in place, then input and output are the same buffer.
@@ -61,7 +61,7 @@ struct Arguments {
   int64_t displacement;
   int32_t peer;
   int32_t tag;
-  int32_t flag;  // Crossing, or whether in place
+  int32_t flag;  // see Call
   int32_t reserved;
 };
 

@@ -3,6 +3,8 @@
 
 #include "offpath/offpath.h"
 
+#include <atomic>
+#include <cstdio>
 #include <type_traits>
 
 namespace offpath::regions {
@@ -29,8 +31,14 @@ int UpCall::post(const Arguments& arguments, Buffer input, Buffer output) {
 
 int UpCall::ended(int32_t status) {
   id_ = 0;
-  if (status != OFFPATH_OK) result_.error = MPI_ERR_OTHER;  // nobody in the host process serves MPI
-  return result_.error;
+  if (status == OFFPATH_OK) return result_.error;
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    fprintf(stderr,
+            "offpath error: MPI calls in target regions return errors: nobody serves them in the host process. Preload "
+            "liboffpath_mpi.so there, or run the program with offpath run\n");
+  }
+  return result_.error = MPI_ERR_OTHER;
 }
 
 bool UpCall::test() {

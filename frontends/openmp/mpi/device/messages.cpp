@@ -18,17 +18,20 @@ int prepare(Call kind, const void* data, int count, MPI_Datatype type, int peer,
   return measure(count, type, &buffer->bytes, &arguments->type);
 }
 
-int send(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+int send(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, bool synchronous = false) {
   Arguments arguments;
   Buffer buffer;
   const int code = prepare(Call::send, data, count, type, peer, tag, comm, &arguments, &buffer);
+  arguments.flag = synchronous ? 1 : 0;
   return code == MPI_SUCCESS ? call(arguments, nullptr, buffer) : code;
 }
 
-int isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+int isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request,
+          bool synchronous = false) {
   Arguments arguments;
   Buffer buffer;
   const int code = prepare(Call::send, data, count, type, peer, tag, comm, &arguments, &buffer);
+  arguments.flag = synchronous ? 1 : 0;
   return code == MPI_SUCCESS ? start(arguments, false, buffer, {}, request) : code;
 }
 
@@ -38,6 +41,14 @@ extern "C" {
 
 int MPI_Send(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   return send(data, count, type, peer, tag, comm);
+}
+
+int MPI_Ssend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+  return send(data, count, type, peer, tag, comm, true);
+}
+
+int MPI_Issend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+  return isend(data, count, type, peer, tag, comm, request, true);
 }
 
 // A native ready send may be an ordinary one.
