@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < REGIONS; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
   for (int i = 0; i < REGIONS; ++i) {
     int* const failure = &failures[i];
-#pragma omp target nowait firstprivate(i) map(to : comms) map(from : failure[0:1])
+#pragma omp target nowait firstprivate(i) map(to : comms) map(from : failure [0:1])
     {
       const MPI_Comm comm = comms[i];
       int in[MAX_RANKS], out[MAX_RANKS], bad = 0;

@@ -33,15 +33,15 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   got[0] = message(rank, 3310, 0);
-#pragma omp target map(from : got[1:1])
+#pragma omp target map(from : got [1:1])
   got[1] = message(rank, 3311, 0);
   if (rank == 0) {
-#pragma omp target map(from : got[2:1])
+#pragma omp target map(from : got [2:1])
     got[2] = message(rank, 3312, 1);
     got[3] = message(rank, 3313, 1);
   } else {
     got[2] = message(rank, 3312, 0);
-#pragma omp target map(from : got[3:1])
+#pragma omp target map(from : got [3:1])
     got[3] = message(rank, 3313, 0);
   }
   printf("rank %d: %d %d %d %d\n", rank, got[0], got[1], got[2], got[3]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Host and region make windows at the same time; rank 0's host puts into rank 1's region, its region into rank 1's host. */
+ * Host and region make windows at the same time; rank 0's host puts into rank 1's region, its region into rank 1's
+ * host. */
 #include <mpi.h>
 #include <stdio.h>
 
