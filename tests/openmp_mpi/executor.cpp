@@ -24,6 +24,7 @@ struct Underway : offpath_upcall_request {
   std::vector<offpath_span_t> in, out, back;  // back: where staged outputs go
   std::deque<std::vector<char>> staged;
   bool answered = false;
+  bool served = false;  // the proxy has seen it
   int32_t status = 0;
 };
 
@@ -67,7 +68,7 @@ void lose_channel() {
 int unanswered() {
   std::lock_guard lock(mutex);
   int count = 0;
-  for (const auto& [id, request] : underway) count += request->answered ? 0 : 1;
+  for (const auto& [id, request] : underway) count += request->served && !request->answered ? 1 : 0;
   return count;
 }
 
@@ -107,6 +108,8 @@ uint64_t offpath_upcall_post(uint32_t code, const void* args, uint32_t args_byte
     underway.emplace(id, std::move(made));
   }
   serve(request);
+  std::lock_guard lock(mutex);
+  request->served = true;
   return id;
 }
 

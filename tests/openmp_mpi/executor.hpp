@@ -8,5 +8,5 @@
 void use_staging(bool staged);
 // As if the executor had died: everything underway has to be answered soon.
 void lose_channel();
-// Upcalls not answered yet.
+// Upcalls that the proxy has and did not answer yet.
 int unanswered();

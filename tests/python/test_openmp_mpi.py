@@ -79,7 +79,7 @@ def test_random_messages_between_all_sides(mpi, memory, np):
 def test_errors_are_clear(mpi):
     result = sides(mpi, 2, "errors", "shared")
     lines = result.stderr.splitlines()
-    assert any("MPI_Recv or MPI_Irecv in a target region of rank 0 failed" in line for line in lines), result.stderr
+    assert any("MPI_Send or MPI_Isend in a target region of rank 0 failed" in line for line in lines), result.stderr
     assert any("MPI_Comm_dup is not served in target regions" in line for line in lines), result.stderr
 
 
