@@ -5,6 +5,8 @@
 #include "handlers.hpp"
 #include "job.hpp"
 #include "native.hpp"
+#include "proxy/layer.hpp"
+#include "proxy/proxy.hpp"
 
 namespace {
 
@@ -14,6 +16,9 @@ void* handler_of(auto* handler, auto* native_function) {
 }
 
 uint64_t service_cpu_ns() { return offpath::mpi::job.service_cpu_ns(); }
+
+void serve_upcall(offpath_upcall_request_t* request) { offpath::mpi::regions::proxy.serve(request); }
+void upcall_channel_lost(uint64_t channel) { offpath::mpi::regions::proxy.lose(channel); }
 
 }  // namespace
 
@@ -27,7 +32,13 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
 #define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
 #define OFFPATH_MPI_OBSERVED(name)
+#define OFFPATH_MPI_PLAIN(name)
 #include "functions.def"
   backend->service_cpu_ns = &service_cpu_ns;
+  if (offpath::mpi::regions::have_targets()) {
+    offpath::mpi::regions::install(backend->handlers);
+    backend->serve_upcall = &serve_upcall;
+    backend->upcall_channel_lost = &upcall_channel_lost;
+  }
   return 0;
 }

@@ -6,6 +6,8 @@
 #ifndef OFFPATH_FRONTENDS_MPI_BACKEND_H
 #define OFFPATH_FRONTENDS_MPI_BACKEND_H
 
+#include "device/upcall.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -24,6 +26,9 @@ typedef struct offpath_backend {
   void* mpi;                        /* in: dlopen handle of the loaded MPI library */
   void** handlers;                  /* out: function_count entries; NULL: the native function */
   uint64_t (*service_cpu_ns)(void); /* out */
+  /* out: MPI calls of target regions; NULL where there are none */
+  void (*serve_upcall)(offpath_upcall_request_t* request);
+  void (*upcall_channel_lost)(uint64_t channel);
 } offpath_backend_t;
 
 /* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */

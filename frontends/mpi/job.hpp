@@ -35,6 +35,9 @@ class Job {
   void stop();
 
   bool active() const { return active_.load(std::memory_order_acquire); }
+  int rank() const { return rank_; }
+  // Every process of the job has a plugin for target regions; known after start().
+  bool all_have_targets() const { return all_have_targets_; }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
   // The blocking form is offloaded where the policy offloads the nonblocking one.
@@ -80,6 +83,7 @@ class Job {
   offpath_session_t* session_ = nullptr;
   bool spare_cores_ = false;
   std::string service_cores_;
+  bool all_have_targets_ = false;
   std::atomic<bool> loss_reported_{false};
   std::string reason_ = "MPI_Init was not called";
   attach::Nodes nodes_;

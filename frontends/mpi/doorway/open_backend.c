@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "../backend.h"
 #include "doorway.h"
+#include "offpath/offpath.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,11 +11,27 @@
 #include <string.h>
 
 static uint64_t (*volatile service_cpu_ns)(void);
+static void (*volatile serve_upcall)(offpath_upcall_request_t*);
+static void (*volatile upcall_channel_lost)(uint64_t);
 
 /* For programs that measure: processor time of this node's service so far, 0 without one. Found with dlsym. */
 __attribute__((visibility("default"))) uint64_t offpath_frontend_service_cpu_ns(void) {
   uint64_t (*function)(void) = service_cpu_ns;
   return function == NULL ? 0 : function();
+}
+
+/* The plugin for target regions finds these two in the global scope. */
+__attribute__((visibility("default"))) void offpath_serve_upcall(offpath_upcall_request_t* request) {
+  void (*function)(offpath_upcall_request_t*) = serve_upcall;
+  if (function == NULL)
+    request->answer(request, OFFPATH_ERR_ARGUMENT);
+  else
+    function(request);
+}
+
+__attribute__((visibility("default"))) void offpath_upcall_channel_lost(uint64_t channel) {
+  void (*function)(uint64_t) = upcall_channel_lost;
+  if (function != NULL) function(channel);
 }
 
 int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsigned count, char* reason,
@@ -38,11 +55,13 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsig
     return -1;
   }
   offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
-  offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL};
+  offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL, NULL, NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway", path);
     return -1;
   }
   service_cpu_ns = backend.service_cpu_ns;
+  serve_upcall = backend.serve_upcall;
+  upcall_channel_lost = backend.upcall_channel_lost;
   return 0;
 }
