@@ -1,2 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-int not_on_the_device(void) { return 0; }
+int only_on_the_host(void) {
+  return 0;
+}

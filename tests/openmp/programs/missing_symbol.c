@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Its device code calls a function that the host has and the device has not.
-int not_on_the_device(void);
-
-#pragma omp begin declare target
-extern int not_on_the_device(void);
-#pragma omp end declare target
+// Its region calls a function that is defined for the host alone.
+int only_on_the_host(void);
 
 int main(void) {
-  int value = 0;
+  int value = 1;
 #pragma omp target map(tofrom : value)
-  value = not_on_the_device();
+  value = only_on_the_host();
   return value;
 }
