@@ -128,20 +128,16 @@ def devices(
         table.add_row(
             "-" if row["number"] is None else str(row["number"]), row["name"], row["kind"], row["architecture"],
             str(row["cores"] or "-"), _memory_text(row["memory_bytes"]), row["address"], row["state"],
-            _limits_text(row["limits"]),
+            f"{programs} programs" if (programs := row["limits"].get("programs")) else "-",
         )  # fmt: skip
     console.out.print(table if rows else "There are no devices: target regions run on the host.")
     for row in rows:
-        if row["number"] is None:
-            console.note(f"{row['name']} runs, but OFFPATH_DEVICES does not list it. Add {row['entry']}")
+        if "problem" in row:
+            console.note(row["problem"])
+        if "entry" in row:
+            console.note(f"{row['name']} runs, but is not in OFFPATH_DEVICES. Add: {row['entry']}")
+
 
 
 def _memory_text(size: int | None) -> str:
     return f"{size / 2**30:.1f} GiB" if size else "-"
-
-
-def _limits_text(limits: dict) -> str:
-    parts = [f"{_memory_text(limits['heap_bytes'])} per program"] if limits.get("heap_bytes") else []
-    if limits.get("max_clients"):
-        parts.append(f"{limits['max_clients']} programs")
-    return ", ".join(parts)
