@@ -64,6 +64,10 @@ class Paths:
         """The program `name` of bench/ built with `mpi`. Raises UserError when it is not built."""
         return _built(self.bench / mpi / name)
 
+    def openmp_program(self, kind: str, name: str) -> Path:
+        """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
+        return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
+
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
