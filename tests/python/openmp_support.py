@@ -76,11 +76,11 @@ def run(program: Path | str, *arguments: str, env: Mapping[str, str] = {}) -> su
 
 
 @contextlib.contextmanager
-def standing_device(name: str, arch: str, folder: Path) -> Iterator[service.Record]:
-    """A device of its own, with a key of its own, that is stopped at the end."""
-    key = folder / f"{name}.key"
-    key.write_text(os.urandom(32).hex())
-    key.chmod(0o600)
+def standing_device(name: str, arch: str, folder: Path, key: Path | None = None) -> Iterator[service.Record]:
+    """A device that is stopped at the end; with a key of its own unless given."""
+    if key is None:
+        key = folder / f"{name}.key"
+        service.make_key(key)
     record = service.start(service.Options(name, arch, service.with_free_port("127.0.0.1"), key))
     try:
         yield record

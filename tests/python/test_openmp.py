@@ -105,13 +105,11 @@ def test_a_library_with_regions_and_sources_compiled_on_their_own(arch, device, 
 
 @arm
 def test_several_devices_of_each_architecture_in_one_program(build, folder, emulated):
-    with standing_device("second", "aarch64", folder) as second:
-        Path(second.key_file).write_bytes(Path(emulated.key_file).read_bytes())
-        env = seen_by(emulated, local=2)
-        result = run(build("devices"), env=env)
+    with standing_device("second", "aarch64", folder, Path(emulated.key_file)) as second:
+        result = run(build("devices"), env=seen_by(emulated, second, local=2))
         assert result.returncode == 0, (result.stdout, result.stderr)
         lines = [line.split() for line in result.stdout.splitlines()[:-1]]
-        assert [words[1] for words in lines] == ["x86_64", "x86_64", "aarch64"]
+        assert [words[1] for words in lines] == ["x86_64", "x86_64", "aarch64", "aarch64"]
 
 
 def test_plain_clang_with_the_documented_flags(folder):

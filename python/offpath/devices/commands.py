@@ -5,7 +5,6 @@ import os
 import platform
 import re
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from offpath import console, processes
 from offpath.devices import listing, service
+from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.sizes import parse_size
 
@@ -24,11 +24,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Standing devices for OpenMP target regions: services on a TCP port, also of an emulated Arm processor.",
 )
-
-
-class Architecture(StrEnum):
-    x86_64 = "x86_64"
-    aarch64 = "aarch64"
 
 
 @app.command()

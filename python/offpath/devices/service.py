@@ -12,15 +12,20 @@ import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from offpath.errors import UserError
 from offpath.paths import Paths, paths, runtime_folder
 
-ARCHITECTURES = ("x86_64", "aarch64")
 START_LIMIT_S = 20.0
 STOP_GRACE_S = 5.0
 KEY_VARIABLE = "OFFPATH_DEVICE_KEY_FILE"
+
+
+class Architecture(StrEnum):
+    x86_64 = "x86_64"
+    aarch64 = "aarch64"
 
 
 @dataclass(frozen=True)
@@ -87,14 +92,18 @@ def emulator_command(arch: str, where: Paths) -> list[str]:
 def default_key_file() -> Path:
     """The user's own key, made when it is first asked for."""
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath"
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "device.key"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(32) + "\n")
+    with contextlib.suppress(FileExistsError):
+        make_key(path)
     return path
+
+
+def make_key(path: Path) -> None:
+    """A new key that only its owner can read. Raises FileExistsError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_hex(32) + "\n")
 
 
 def with_free_port(listen: str) -> str:
@@ -124,7 +133,7 @@ def start(options: Options) -> Record:
         _start_time(process.pid) or "", options.arch != platform.machine(),
     )  # fmt: skip
     try:
-        _await_listening(process, options.listen, log)
+        await_listening(process, options.listen, log)
     except BaseException:
         process.kill()
         process.wait()
@@ -168,17 +177,27 @@ def stop(record: Record) -> None:
     (_folder() / f"{record.name}.json").unlink(missing_ok=True)
 
 
-def _await_listening(process: subprocess.Popen, address: str, log: Path) -> None:
-    host, _, port = address.rpartition(":")
+def await_listening(process: subprocess.Popen, address: str, log: Path) -> None:
+    """Returns when the process, in whichever network it is, listens there. Raises UserError when it does not."""
+    port = int(address.rpartition(":")[2])
     deadline = time.monotonic() + START_LIMIT_S
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            socket.create_connection((host if host != "0.0.0.0" else "127.0.0.1", int(port)), timeout=1).close()
+        if _listens(process.pid, port):
             return
-        except OSError:
-            time.sleep(0.05)
+        time.sleep(0.02)
     said = log.read_text(errors="replace").strip().splitlines()
     raise UserError(f"The device service did not start: {said[-1] if said else 'it says nothing'} (all of it: {log}).", 1)
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Looks at the sockets of its network: connecting would be taken for a client."""
+    with contextlib.suppress(OSError):
+        for table in ("tcp", "tcp6"):
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                _, local, _, state = line.split()[:4]
+                if state == "0A" and int(local.rpartition(":")[2], 16) == port:
+                    return True
+    return False
 
 
 def _start_time(pid: int) -> str | None:
