@@ -17,12 +17,9 @@ def collect() -> list[dict]:
     The plugin's own code looks at them, so this is what a program gets. Raises UserError for a list that is wrong.
     """
     standing = {record.address: record for record in service.running()}
-    rows = []
-    for row in _seen_by_programs():
-        record = standing.pop(row["address"], None)
-        if record is not None and record.emulated:
-            row["kind"] = "emulated"
-        rows.append(row)
+    rows = _seen_by_programs()
+    for row in rows:
+        standing.pop(row["address"], None)
     return rows + [_unlisted(record) for record in standing.values()]
 
 
