@@ -117,7 +117,8 @@ def paths() -> Paths:
 
 def _at(prefix: Path) -> Paths:
     installed = prefix / "libexec" / "offpath"
-    programs = installed if installed.is_dir() else prefix
+    is_build_tree = (prefix / "CMakeCache.txt").exists()
+    programs = installed if installed.is_dir() and not is_build_tree else prefix
     return Paths(prefix=prefix, apps=programs / "apps", bench=programs / "bench")
 
 

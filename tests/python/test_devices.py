@@ -83,7 +83,8 @@ def test_a_device_that_was_killed_is_forgotten(env):
         (["start", "3"], "name"),
         (["start", "--memory", "much"], "not a size"),
         (["start", "--key-file", "/no/such/key"], "not a file"),
-        (["start", "--cores", "banana"], "cores"),
+        (["start", "--cores", "banana"], "not a list of cores"),
+        (["start", "--cores", "1000000"], "cores"),
         (["start", "--arch", "riscv"], "riscv"),
     ],
 )

@@ -59,6 +59,8 @@ def start(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,30}", name):
         raise UserError(f"{name} is not usable as a name. Use a letter, then letters, digits, - and _.")
+    if cores is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cores):
+        raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
     key = (key_file or service.default_key_file()).absolute()
     if not key.is_file():
         raise UserError(f"{key} is not a file (programs prove with it that they may use the device). Correct --key-file.")
