@@ -6,10 +6,10 @@ CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'front
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo test bench format lint asan tsan install clean distclean
+.PHONY: help setup build aarch64 programs demo test bench format lint asan tsan install clean distclean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup:  ## Install what is missing: Debian packages, Python environment
 	@tools/setup
@@ -17,6 +17,13 @@ setup:  ## Install what is missing: Debian packages, Python environment
 build: setup  ## Build everything into build/release
 	@cmake --preset release -DOFFPATH_TESTS=ON >build/configure.log || { cat build/configure.log; exit 1; }
 	@cmake --build --preset release
+
+# Where the tools or the network are missing, setup has said so, and there is nothing to build with.
+aarch64: setup  ## Build the service for an emulated Arm DPU into build/aarch64
+	@if [ -f .aarch64/ready ]; then \
+		cmake --preset aarch64 >build/configure-aarch64.log || { cat build/configure-aarch64.log; exit 1; }; \
+		cmake --build --preset aarch64; \
+	fi
 
 # What is needed to run programs; a first demo does not wait for the tests to be built.
 programs: setup
@@ -26,9 +33,11 @@ programs: setup
 demo: programs  ## Show on this machine what offloading gains (about a minute or two after the build)
 	@./offpath demo
 
-test: build  ## Run all tests: C++ (ctest), then command line and lab (pytest)
+test: build aarch64  ## Run all tests: C++ (ctest), then command line and lab (pytest)
 	@status=0; \
 	ctest --preset release -j2 --no-tests=error --output-log build/ctest.log || status=1; \
+	if [ -f .aarch64/ready ]; then ctest --preset aarch64 -j2 --no-tests=error || status=1; \
+	else echo "aarch64 unit tests: skipped (tools/setup-aarch64 says why)"; fi; \
 	.venv/bin/python -m pytest -q tests/python || status=1; \
 	if [ $$status -ne 0 ]; then sed -n '/tests passed,/,$$p' build/ctest.log; fi; \
 	exit $$status
@@ -64,5 +73,5 @@ install: programs  ## Install under PREFIX (default /usr/local)
 clean:  ## Remove everything that was built
 	@rm -rf build
 
-distclean: clean  ## Remove the Python environment too
-	@rm -rf .venv
+distclean: clean  ## Remove the Python environment and the arm64 libraries too
+	@rm -rf .venv .aarch64

@@ -9,6 +9,8 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from offpath import __version__, console
+from offpath.devices.commands import app as device_app
+from offpath.devices.commands import devices
 from offpath.errors import UserError
 from offpath.info_command import info
 from offpath.lab.commands import app as lab_app
@@ -29,6 +31,12 @@ def _bench_collectives() -> Callable:
 
 def _bench_onesided() -> Callable:
     from offpath.bench_onesided import app_command
+
+    return app_command
+
+
+def _bench_openmp() -> Callable:
+    from offpath.bench_openmp import app_command
 
     return app_command
 
@@ -104,8 +112,12 @@ class RootGroup(LazyGroup):
 
 class BenchGroup(LazyGroup):
     lazy = {
-        "alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided, "plan": _bench_plan,
-    }  # fmt: skip
+        "alltoall": _bench_alltoall,
+        "collectives": _bench_collectives,
+        "onesided": _bench_onesided,
+        "openmp": _bench_openmp,
+        "plan": _bench_plan,
+    }
 
 
 app = typer.Typer(
@@ -143,6 +155,8 @@ def bench() -> None:
 
 app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(info)
+app.command()(devices)
+app.add_typer(device_app, name="device")
 app.add_typer(lab_app, name="lab")
 app.add_typer(bench_app, name="bench")
 

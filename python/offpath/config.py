@@ -42,6 +42,8 @@ SETTINGS = (
     Setting("OFFPATH_DEVICE_TIMEOUT_MS", "10000", "how long to wait for a device's first word"),
     Setting("OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
+    Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
+    Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
 )
 
 # Any other OFFPATH_UCX_* is handed on to the service's UCX; it is known by its prefix, not by its name.

@@ -26,6 +26,20 @@ class Paths:
         return self.prefix / "bin" / "offpath-policy"
 
     @property
+    def devices_program(self) -> Path:
+        return self.prefix / "bin" / "offpath-devices"
+
+    def other_architecture(self, arch: str) -> Path:
+        """Folder of the service's programs for `arch`; they are built in a tree of their own beside this one."""
+        return self.prefix.parent / arch / "bin"
+
+    def sysroot(self, arch: str) -> Path | None:
+        """The libraries that those programs run with; None when there are none."""
+        root = source_root()
+        sysroot = root / f".{arch}" / "sysroot" if root else None
+        return sysroot if sysroot and sysroot.is_dir() else None
+
+    @property
     def lib(self) -> Path:
         return self.prefix / "lib"
 
@@ -50,6 +64,10 @@ class Paths:
         """The program `name` of bench/ built with `mpi`. Raises UserError when it is not built."""
         return _built(self.bench / mpi / name)
 
+    def openmp_program(self, kind: str, name: str) -> Path:
+        """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
+        return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
+
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
@@ -58,6 +76,9 @@ class Paths:
 
     def require_machine_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-machine")
+
+    def require_devices_program(self) -> Path:
+        return _built(self.devices_program)
 
     def require_preload_library(self) -> Path:
         return _built(self.preload_library)
@@ -73,6 +94,15 @@ def source_root() -> Path | None:
     """The root of the source tree this package lives in; None when it is installed."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "CMakePresets.json").is_file() else None
+
+
+def runtime_folder() -> Path:
+    """Where sockets and records of what runs are; src/session/link.cpp decides the same."""
+    xdg = os.environ.get("XDG_RUNTIME_DIR")
+    default = f"{xdg}/offpath" if xdg else f"/tmp/offpath-{os.getuid()}"
+    folder = Path(os.environ.get("OFFPATH_RUNTIME_DIR") or default)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def paths() -> Paths:
@@ -93,7 +123,8 @@ def paths() -> Paths:
 
 def _at(prefix: Path) -> Paths:
     installed = prefix / "libexec" / "offpath"
-    programs = installed if installed.is_dir() else prefix
+    is_build_tree = (prefix / "CMakeCache.txt").exists()
+    programs = installed if installed.is_dir() and not is_build_tree else prefix
     return Paths(prefix=prefix, apps=programs / "apps", bench=programs / "bench")
 
 

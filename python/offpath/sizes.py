@@ -6,24 +6,26 @@ import re
 from offpath.errors import UserError
 
 MAX_BYTES = 1 << 30
-_SIZE = re.compile(r"^(\d+)([kmKM]?)(?:i?[bB])?$")
-_UNITS = {"": 1, "k": 1024, "m": 1024**2}
+_SIZE = re.compile(r"^(\d+)([kKmMgGtT]?)(?:i?[bB])?$")
+_UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Bytes of "64K,1M,300". Raises UserError for anything else."""
-    sizes = []
-    for word in text.split(","):
-        match = _SIZE.match(word.strip())
-        size = int(match[1]) * _UNITS[match[2].lower()] if match else 0
-        if not 1 <= size <= MAX_BYTES:
-            raise UserError(f"'{word}' is not a size. Give bytes from 1 to 1 GiB, like 65536, 256K or 4M.")
-        sizes.append(size)
-    return tuple(sizes)
+    return tuple(parse_size(word, MAX_BYTES) for word in text.split(","))
+
+
+def parse_size(text: str, most: int) -> int:
+    """Bytes of "64K". Raises UserError for anything else."""
+    match = _SIZE.match(text.strip())
+    size = int(match[1]) * _UNITS[match[2].lower()] if match else 0
+    if not 1 <= size <= most:
+        raise UserError(f"'{text}' is not a size. Give bytes from 1 to {size_text(most)}, like 65536, 256K or 4M.")
+    return size
 
 
 def size_text(size: int) -> str:
-    for unit, name in ((1024**2, "MiB"), (1024, "KiB")):
+    for unit, name in ((1024**4, "TiB"), (1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"
     return f"{size} B"

@@ -4,6 +4,7 @@ States: planned (constructed) -> up -> down. `down` works from any state and mor
 manager belongs to its process: should that be killed, the next lab to come up removes it.
 """
 
+import dataclasses
 import os
 import shutil
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from offpath import injection, mpis, processes, stats
 from offpath.errors import UserError
-from offpath.lab import inventory, launchers, network, quota, state
+from offpath.lab import dpus, inventory, launchers, network, quota, state
 from offpath.lab.plan import HEAD, Plan
 from offpath.launch import available_cores, native_environment
 from offpath.paths import paths
@@ -37,9 +38,11 @@ class Lab:
         name: str | None = None,
         dpu_slowdown: float = 1.0,
         cores_per_node: int = 1,
+        dpu_arch: str | None = None,
     ):
         name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
-        self.plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, available_cores())
+        plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, available_cores())
+        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch)
 
     @classmethod
     def attach(cls, name: str) -> "Lab":
@@ -62,6 +65,9 @@ class Lab:
             state.prepare(self.plan)
             network.build(self.plan, progress)
             quota.apply(self.plan)
+            if self.plan.dpu_arch:
+                progress("device services")
+                dpus.start(self)
             state.save(self.plan, os.getpid() if owned else None)
         except BaseException:
             self.down()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from offpath import console, mpis, stats
+from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.lab import inventory, state
 from offpath.lab import plan as planning
@@ -47,6 +48,10 @@ def up(
     cores_per_node: Annotated[
         int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")
     ] = 1,
+    dpu: Annotated[
+        Architecture | None,
+        typer.Option(help="Each DPU runs a device service of this architecture, which its node's programs use."),
+    ] = None,
 ) -> None:
     """Bring up a lab.
 
@@ -58,8 +63,10 @@ def up(
         offpath lab up
 
         offpath lab up --nodes 4 --rate 1gbit --name fast
+
+        offpath lab up --dpu aarch64
     """
-    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node)
+    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None)
     if console.is_interactive():
         with console.err.status("lab") as status:
             lab.up(progress=lambda step: status.update(f"lab {name}: {step}"))
@@ -178,6 +185,7 @@ def _status_row(name: str, measure: bool) -> dict:
         "mtu_bytes": plan.mtu_bytes,
         "node_cores": plan.node_cores,
         "dpu_slowdown": plan.dpu_slowdown,
+        "dpu_arch": plan.dpu_arch,
     }
     if measure and missing == 0:
         from offpath.lab.transfer import measure as measure_link
@@ -198,6 +206,8 @@ def _status_line(row: dict) -> str:
     ]
     if row["dpu_slowdown"] != 1:
         parts.append(f"DPUs {row['dpu_slowdown']:g} times slower")
+    if row["dpu_arch"]:
+        parts.append(f"devices on {row['dpu_arch']} DPUs")
     parts.append(f"{row['process_count']} processes")
     if "measured_bits_per_s" in row:
         measured = row["measured_bits_per_s"]

@@ -52,6 +52,7 @@ class Plan:
     mtu_bytes: int
     dpu_slowdown: float
     node_cores: tuple[tuple[int, ...], ...]
+    dpu_arch: str | None = None  # of the device service that each DPU runs; None: it runs none
 
     @classmethod
     def make(

@@ -1,0 +1,1 @@
+"""Devices: what `#pragma omp target` regions run on, and the standing services that provide them."""

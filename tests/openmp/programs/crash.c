@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ends in a region in the way that its argument names.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#pragma omp declare target
+static void fall(int* address) { *address = 1; }
+#pragma omp end declare target
+
+int main(int argc, char** argv) {
+  const char way = argc > 1 ? argv[1][0] : '?';
+  int done = 0;
+#pragma omp target map(tofrom : done)
+  done = getpid();
+  printf("device process %d\n", done);
+  fflush(stdout);
+  if (way == 's') {
+#pragma omp target map(tofrom : done)
+    fall((int*)16);
+  } else if (way == 'a') {
+#pragma omp target map(tofrom : done)
+    abort();
+  } else if (way == 'e') {
+#pragma omp target map(tofrom : done)
+    exit(3);
+  } else if (way == 'w') {  // for somebody who kills the device meanwhile
+#pragma omp target map(tofrom : done)
+    for (int i = 0; i < 100; i++) {
+      sleep(1);
+    }
+  }
+  puts("went on");
+  return 0;
+}

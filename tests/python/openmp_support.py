@@ -1,0 +1,99 @@
+"""Building and running programs with target regions on the devices that there are here."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from conftest import LIMIT_S, ROOT
+
+from offpath.devices import service
+from offpath.errors import UserError
+from offpath.paths import paths
+
+PROGRAMS = ROOT / "tests" / "openmp" / "programs"
+TARGETS = {"x86_64": "x86_64-pc-linux-gnu", "aarch64": "aarch64-unknown-linux"}
+CLANG_PARTS = ("clang-14", "/usr/lib/llvm-14/bin/clang-offload-wrapper", "/usr/lib/llvm-14/lib/libomptarget.so")
+
+
+def missing_compiler() -> str | None:
+    """What keeps target regions from being compiled here; None when nothing does."""
+    for part in CLANG_PARTS:
+        if shutil.which(part) is None and not Path(part).exists():
+            return f"{part} is missing: programs with target regions cannot be built. Run: make setup"
+    if not (paths().lib / "libomptarget.rtl.x86_64.so").exists():
+        return "the plugin is not built. Run: make build"
+    return None
+
+
+def missing_for(arch: str) -> str | None:
+    """What keeps an emulated device of `arch` from running here; None when nothing does."""
+    try:
+        service.emulator_command(arch, paths())
+    except UserError as error:
+        return f"no {arch}: {error}"
+    return None if shutil.which(f"{arch}-linux-gnu-ld") else f"no {arch}: its linker is missing. Run: make setup"
+
+
+def compiler(language: str = "c") -> str:
+    return str(paths().prefix / "bin" / ("offpath-cc" if language == "c" else "offpath-c++"))
+
+
+@dataclass
+class Builder:
+    """Programs by name, compiled when they are first asked for: with code for every architecture there is here."""
+
+    folder: Path
+    targets: str = ",".join(triple for arch, triple in TARGETS.items() if arch == "x86_64" or not missing_for(arch))
+    built: dict[str, Path] = field(default_factory=dict)
+
+    def __call__(self, name: str) -> Path:
+        if name not in self.built:
+            source = next(PROGRAMS.glob(f"{name}.c*"))
+            language = "c" if source.suffix == ".c" else "c++"
+            self.compile([source, "-o", self.folder / name], language=language)
+            self.built[name] = self.folder / name
+        return self.built[name]
+
+    def compile(self, arguments: list, targets: str | None = None, language: str = "c") -> subprocess.CompletedProcess:
+        words = [compiler(language), "-O2", "-Wall", "-Werror", f"-fopenmp-targets={targets or self.targets}"]
+        result = subprocess.run(
+            [*words, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=LIMIT_S
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == "" or "OFFPATH_CC_VERBOSE" in os.environ, result.stderr
+        return result
+
+
+def run(program: Path | str, *arguments: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [str(program), *arguments], capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | dict(env)
+    )
+
+
+@contextlib.contextmanager
+def standing_device(name: str, arch: str, folder: Path, key: Path | None = None) -> Iterator[service.Record]:
+    """A device that is stopped at the end; with a key of its own unless given."""
+    if key is None:
+        key = folder / f"{name}.key"
+        service.make_key(key)
+    record = service.start(service.Options(name, arch, service.with_free_port("127.0.0.1"), key))
+    try:
+        yield record
+    finally:
+        service.stop(record)
+
+
+def seen_by(*records: service.Record, local: int = 0) -> dict[str, str]:
+    """The variables by which a program uses these devices, after `local` software DPUs."""
+    entries = ["local"] * local + [record.entry for record in records]
+    keys = {service.KEY_VARIABLE: records[0].key_file} if records else {}
+    return {"OFFPATH_DEVICES": ",".join(entries), **keys}
+
+
+def requires(reason: str | None):
+    return pytest.mark.skipif(reason is not None, reason=reason or "")

@@ -1,0 +1,30 @@
+"""`offpath bench openmp`: what it measures, writes and refuses. No figure is judged."""
+
+import json
+
+import openmp_support
+from conftest import assert_one_line_error, offpath
+from openmp_support import requires
+
+pytestmark = requires(openmp_support.missing_compiler())
+
+
+def test_rows_and_kernels(tmp_path):
+    file = tmp_path / "result.json"
+    result = offpath(
+        "bench", "openmp", "--runs", "1", "--repeats", "20", "--map", "1", "--kernels", "cg", "--small", "--json", str(file)
+    )
+    assert result.returncode == 0, result.stderr
+    found = json.loads(file.read_text())
+    rows = {row["name"]: row for row in found["regions"]}
+    assert {"empty region", "map(tofrom) of 128 B", "bulk map(to) / memcpy", "overlap of nowait and host"} <= rows.keys()
+    assert all(row["value"]["median"] > 0 for row in rows.values())
+    assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["ok"] is True
+    assert found["meta"]["devices"][0]["number"] == 0
+    assert "empty region" in result.stdout and "cg" in result.stdout
+
+
+def test_what_it_refuses():
+    assert_one_line_error(offpath("bench", "openmp", "--kernels", "fft"), "fft", "stencil")
+    assert_one_line_error(offpath("bench", "openmp", "--json", "/proc/none/x"), "--json")
+    assert_one_line_error(offpath("bench", "openmp", env={"OFFPATH_DEVICES": "none"}), "No device answers")

@@ -1,0 +1,127 @@
+"""Target regions when something is wrong: one clear line, never a hang, nobody else harmed."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import openmp_support
+import pytest
+from conftest import LIMIT_S
+from openmp_support import PROGRAMS, TARGETS, requires, run, seen_by, standing_device
+from test_openmp import ARCHITECTURES, arm, build, device, emulated, folder, own_runtime_folder  # noqa: F401
+
+pytestmark = requires(openmp_support.missing_compiler())
+HOST = {"OFFPATH_TEST_HOST": "1"}
+ABORTED = (-signal.SIGABRT, 1)  # libomptarget aborts, or ends with 1
+
+
+def offpath_lines(result: subprocess.CompletedProcess) -> list[str]:
+    return [line for line in result.stderr.splitlines() if line.startswith("offpath:")]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("way, word", [("segv", "SIGSEGV|[Ss]egmentation"), ("abort", "SIGABRT|[Aa]bort"), ("exit", "exit")])
+def test_a_region_that_ends_its_device(way, word, arch, device, build):  # noqa: F811
+    result = run(build("crash"), way, env=device)
+    assert result.returncode in ABORTED and "went on" not in result.stdout
+    lines = offpath_lines(result)
+    assert len(lines) == 1, result.stderr
+    assert re.search(word, lines[0]) and "main" in lines[0] and "device 0" in lines[0]
+    # Others, and later programs, have their devices.
+    assert run(build("crash"), "none", env=device).stdout.endswith("went on\n")
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_device_that_is_killed_in_a_region(arch, device, build):  # noqa: F811
+    program = subprocess.Popen(
+        [build("crash"), "wait"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | device
+    )
+    process = int(program.stdout.readline().split()[-1])
+    time.sleep(0.1)  # so that it is mostly inside of the region; before it, the outcome is the same
+    os.kill(process, signal.SIGKILL)
+    _, errors = program.communicate(timeout=LIMIT_S)
+    assert program.returncode in ABORTED
+    lines = [line for line in errors.splitlines() if line.startswith("offpath:")]
+    assert len(lines) == 1 and "device 0" in lines[0], errors
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_a_symbol_that_the_device_has_not(arch, device, build, folder):  # noqa: F811
+    program = folder / f"missing_{arch}"
+    build.compile([PROGRAMS / "missing_symbol.c", PROGRAMS / "missing_host.c", "-o", program], TARGETS[arch])
+    result = run(program, env=device)
+    assert result.returncode in ABORTED
+    assert len(offpath_lines(result)) == 1 and "only_on_the_host" in offpath_lines(result)[0], result.stderr
+    assert run(program, env={"OFFPATH_DEVICES": "none"}).returncode == 0
+
+
+DOWN = {"OFFPATH_DEVICES": "far=127.0.0.1:1/x86_64", "OFFPATH_DEVICE_TIMEOUT_MS": "2000"}
+
+
+@pytest.fixture
+def some_key(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef0123456789abcdef")
+    key.chmod(0o600)
+    return {"OFFPATH_DEVICE_KEY_FILE": str(key)}
+
+
+def test_a_device_that_is_down_is_named_and_the_host_runs_the_program(build, some_key):  # noqa: F811
+    result = run(build("parallel"), env=DOWN | HOST | some_key)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    lines = offpath_lines(result)
+    assert len(lines) == 1 and "far" in lines[0]
+
+
+def test_a_device_that_is_down_and_mandatory_offload(build, some_key):  # noqa: F811
+    result = run(build("parallel"), env=DOWN | some_key | {"OMP_TARGET_OFFLOAD": "mandatory"})
+    assert result.returncode in ABORTED
+    assert "far" in offpath_lines(result)[0]
+
+
+def test_offload_disabled_runs_on_the_host_without_a_word(build):  # noqa: F811
+    result = run(build("environments"), env=seen_by(local=1) | HOST | {"OMP_TARGET_OFFLOAD": "disabled"})
+    assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)
+
+
+def test_no_device_runs_on_the_host_without_a_word(build):  # noqa: F811
+    result = run(build("asynchronous"), env={"OFFPATH_DEVICES": "none"} | HOST)
+    assert result.returncode == 0 and result.stderr == "", (result.stdout, result.stderr)
+
+
+@arm
+def test_an_image_of_another_architecture_than_the_devices(build, folder):  # noqa: F811
+    """A program for Arm alone, where there is only a software DPU: the host runs it."""
+    build.compile([PROGRAMS / "parallel.c", "-o", "only_arm"], TARGETS["aarch64"])
+    result = run(folder / "only_arm", env=seen_by(local=1) | HOST)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+
+
+@arm
+def test_a_device_of_another_architecture_than_listed(build, emulated):  # noqa: F811
+    env = seen_by(emulated) | HOST
+    env["OFFPATH_DEVICES"] = env["OFFPATH_DEVICES"].replace("aarch64", "x86_64")
+    result = run(build("parallel"), env=env)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    assert "aarch64" in offpath_lines(result)[0] and "x86_64" in offpath_lines(result)[0]
+
+
+def test_another_key(build, folder, some_key):  # noqa: F811
+    with standing_device("keyed", "x86_64", folder) as record:
+        result = run(build("parallel"), env=seen_by(record) | some_key | HOST)
+        assert result.returncode == 0, (result.stdout, result.stderr)
+        assert len(offpath_lines(result)) == 1 and "key" in offpath_lines(result)[0]
+        assert run(build("parallel"), env=seen_by(record)).returncode == 0
+
+
+def test_nothing_is_left_behind(build, folder):  # noqa: F811
+    """When the program and its device are gone, so is the service that was started for them."""
+    runtime = Path(os.environ["OFFPATH_RUNTIME_DIR"])
+    assert run(build("crash"), "none", env=seen_by(local=1)).returncode == 0
+    deadline = time.monotonic() + 20
+    while any(runtime.glob("*.sock*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [path.name for path in runtime.iterdir() if path.name != "devices"] == []
