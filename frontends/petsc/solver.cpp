@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "solver.hpp"
+
+namespace offpath::petsc {
+namespace {
+
+PetscLogEvent post_event, wait_event;
+
+PetscErrorCode reset(KSP ksp) {
+  PetscFunctionBegin;
+  solver_of(ksp).storage.reset();
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode destroy(KSP ksp) {
+  PetscFunctionBegin;
+  delete &solver_of(ksp);
+  ksp->data = nullptr;
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode view(KSP ksp, PetscViewer viewer) {
+  PetscFunctionBegin;
+  PetscBool is_ascii;
+  PetscCall(PetscObjectTypeCompare(reinterpret_cast<PetscObject>(viewer), PETSCVIEWERASCII, &is_ascii));
+  if (is_ascii == PETSC_TRUE && solver_of(ksp).storage != nullptr) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  vector updates and dot products: %s\n",
+                                     solver_of(ksp).storage->executor().describe().c_str()));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  preconditioner and matrix-vector product: this program\n"));
+  }
+  PetscFunctionReturn(0);
+}
+
+// A monitor may ask for the iterate at any time.
+PetscErrorCode build_solution(KSP ksp, Vec given, Vec* out) {
+  PetscFunctionBegin;
+  PetscCall(hand_back(ksp));
+  PetscCall(KSPBuildSolutionDefault(ksp, given, out));
+  PetscFunctionReturn(0);
+}
+
+}  // namespace
+
+PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCode (*solve)(KSP), uint32_t solution) {
+  PetscFunctionBegin;
+  auto solver = std::make_unique<Solver>();
+  solver->solution = solution;
+  ksp->data = solver.release();
+  for (const KSPNormType norm : {KSP_NORM_UNPRECONDITIONED, KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE}) {
+    PetscCall(KSPSetSupportedNorm(ksp, norm, PC_LEFT, norm == KSP_NORM_PRECONDITIONED ? 3 : 2));
+  }
+  ksp->ops->setup = setup;
+  ksp->ops->solve = solve;
+  ksp->ops->reset = reset;
+  ksp->ops->destroy = destroy;
+  ksp->ops->view = view;
+  ksp->ops->buildsolution = build_solution;
+  ksp->ops->buildresidual = KSPBuildResidualDefault;
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars) {
+  PetscFunctionBegin;
+  Mat matrix;
+  Vec like;
+  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
+  PetscCall(MatCreateVecs(matrix, &like, nullptr));
+  PetscCall(Storage::create(ksp, like, vectors, scalars, &solver_of(ksp).storage));
+  PetscCall(VecDestroy(&like));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode hand_back(KSP ksp) {
+  PetscFunctionBegin;
+  const Solver& solver = solver_of(ksp);
+  if (solver.solving) {
+    const Vec iterate = solver.storage->vec(solver.solution);
+    PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(iterate)));  // PETSc did not see it change
+    PetscCall(VecCopy(iterate, ksp->vec_sol));
+  }
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode register_events() {
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventRegister("OffpathPost", KSP_CLASSID, &post_event));
+  PetscCall(PetscLogEventRegister("OffpathWait", KSP_CLASSID, &wait_event));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode post(KSP ksp, const offpath_program_t& program) {
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(post_event, ksp, 0, 0, 0));
+  PetscCall(solver_of(ksp).storage->executor().post(program));
+  PetscCall(PetscLogEventEnd(post_event, ksp, 0, 0, 0));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode wait(KSP ksp) {
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(wait_event, ksp, 0, 0, 0));
+  PetscCall(solver_of(ksp).storage->executor().wait());
+  PetscCall(PetscLogEventEnd(wait_event, ksp, 0, 0, 0));
+  PetscFunctionReturn(0);
+}
+
+}  // namespace offpath::petsc
