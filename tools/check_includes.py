@@ -24,7 +24,7 @@ STANDS_ON = {
     "ops": ["engine"],
     "service": ["ops", "session", "policy", "fabric/ucx"],
     "client": ["session", "wire", "policy", "telemetry"],
-    "frontends": ["client"],
+    "frontends": ["client", "kernels"],
     "include": [],
     "apps": [],
 }

@@ -9,5 +9,6 @@ extern "C" [[gnu::visibility("default")]] PetscErrorCode PetscDLLibraryRegister_
   PetscCall(open_job());
   PetscCall(register_events());
   PetscCall(KSPRegister("offpath_pipecg", create_pipecg));
+  PetscCall(KSPRegister("offpath_cg", create_cg));
   PetscFunctionReturn(0);
 }

@@ -102,18 +102,12 @@ PetscErrorCode test_convergence(KSP ksp, PetscInt iteration) {
   PetscFunctionReturn(0);
 }
 
-// x, r = b - A x, u = B r, w = A u; what is only added up begins as 0.
+// r = b - A x, u = B r, w = A u; what is only added up begins as 0.
 PetscErrorCode start(KSP ksp, Mat matrix) {
   PetscFunctionBegin;
   Storage& storage = *solver_of(ksp).storage;
-  for (const uint32_t vector : {kZ, kQ, kP, kS, kX}) PetscCall(VecSet(storage.vec(vector), 0));
-  if (ksp->guess_zero == PETSC_TRUE) {
-    PetscCall(VecCopy(ksp->vec_rhs, storage.vec(kR)));
-  } else {
-    PetscCall(VecCopy(ksp->vec_sol, storage.vec(kX)));
-    PetscCall(KSP_MatMult(ksp, matrix, storage.vec(kX), storage.vec(kR)));
-    PetscCall(VecAYPX(storage.vec(kR), -1, ksp->vec_rhs));
-  }
+  for (const uint32_t vector : {kZ, kQ, kP, kS}) PetscCall(VecSet(storage.vec(vector), 0));
+  PetscCall(begin_residual(ksp, matrix, kX, kR));
   PetscCall(KSP_PCApply(ksp, storage.vec(kR), storage.vec(kU)));
   PetscCall(KSP_MatMult(ksp, matrix, storage.vec(kU), storage.vec(kW0)));
   storage.scalar(kOne) = storage.scalar(kAlpha) = 1;
@@ -146,14 +140,7 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
 
 PetscErrorCode solve(KSP ksp) {
   PetscFunctionBegin;
-  Mat matrix;
-  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
-  ksp->its = 0;
-  PetscCall(start(ksp, matrix));
-  solver_of(ksp).solving = true;
-  PetscCall(iterate(ksp, matrix));
-  PetscCall(hand_back(ksp));
-  solver_of(ksp).solving = false;
+  PetscCall(run_solver(ksp, start, iterate));
   PetscFunctionReturn(0);
 }
 

@@ -70,6 +70,33 @@ PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars) {
   PetscFunctionReturn(0);
 }
 
+PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual) {
+  PetscFunctionBegin;
+  const Vec x = solver_of(ksp).storage->vec(solution), r = solver_of(ksp).storage->vec(residual);
+  if (ksp->guess_zero == PETSC_TRUE) {
+    PetscCall(VecSet(x, 0));
+    PetscCall(VecCopy(ksp->vec_rhs, r));
+  } else {
+    PetscCall(VecCopy(ksp->vec_sol, x));
+    PetscCall(KSP_MatMult(ksp, matrix, x, r));
+    PetscCall(VecAYPX(r, -1, ksp->vec_rhs));
+  }
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat)) {
+  PetscFunctionBegin;
+  Mat matrix;
+  PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
+  ksp->its = 0;
+  PetscCall(start(ksp, matrix));
+  solver_of(ksp).solving = true;
+  PetscCall(iterate(ksp, matrix));
+  PetscCall(hand_back(ksp));
+  solver_of(ksp).solving = false;
+  PetscFunctionReturn(0);
+}
+
 PetscErrorCode hand_back(KSP ksp) {
   PetscFunctionBegin;
   const Solver& solver = solver_of(ksp);

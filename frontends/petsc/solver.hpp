@@ -18,6 +18,10 @@ inline Solver& solver_of(KSP ksp) { return *static_cast<Solver*>(ksp->data); }
 PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCode (*solve)(KSP), uint32_t solution);
 // To be called by `setup`.
 PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars);
+// Fills the iterate and its residual.
+PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual);
+// Runs both, and hands the iterate back.
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat));
 // Copies the iterate to where PETSc looks for it.
 PetscErrorCode hand_back(KSP ksp);
 
