@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A PETSc program that knows nothing of Offpath: a 1-D Laplacian, plus -shift S on the diagonal, solved -solves N times
- * (the second from what the first found, if -guess). -nan puts one into the right-hand side. -kill ITERATION ends
+ * (the second from what the first found, if -guess). -poison puts a NaN into the right-hand side. -kill ITERATION ends
  * every service whose command line names -service TEXT, from a monitor, as a crash would. */
 #define _GNU_SOURCE
 #include <petscksp.h>
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", &solves, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-kill", &kill_at, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &shift, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-nan", &nan, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-poison", &nan, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-guess", &guess, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-service", service, sizeof(service), NULL));
   PetscCall(make_matrix(rows, shift, &matrix));
