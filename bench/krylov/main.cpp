@@ -62,8 +62,8 @@ PetscErrorCode make_solvers(Mat matrix, std::vector<Solver>* solvers) {
     solver.type = names[i];
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &solver.ksp));
     PetscCall(KSPSetOperators(solver.ksp, matrix, matrix));
-    PetscCall(KSPSetFromOptions(solver.ksp));
     PetscCall(KSPSetType(solver.ksp, names[i]));
+    PetscCall(KSPSetFromOptions(solver.ksp));
     PetscCall(KSPSetResidualHistory(solver.ksp, nullptr, PETSC_DECIDE, PETSC_TRUE));
     PetscCall(KSPSetUp(solver.ksp));
     solvers->push_back(std::move(solver));

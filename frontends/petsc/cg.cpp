@@ -9,7 +9,7 @@
 namespace offpath::petsc {
 namespace {
 
-enum Vector : uint32_t { kR, kU, kP, kS, kX, kVectors };
+enum Vector : uint32_t { kR, kU, kP, kS, kX, kPart, kVectors };
 enum Scalar : uint32_t { kOne, kAlpha, kScalars };
 
 PetscErrorCode setup(KSP ksp) {
@@ -66,7 +66,8 @@ PetscErrorCode test_convergence(KSP ksp, PetscInt iteration, PetscScalar gamma) 
 
 PetscErrorCode iterate(KSP ksp, Mat matrix) {
   PetscFunctionBegin;
-  const Storage& storage = *solver_of(ksp).storage;
+  Storage& storage = *solver_of(ksp).storage;
+  Product& product = solver_of(ksp).product;
   const Vec r = storage.vec(kR), u = storage.vec(kU), p = storage.vec(kP), s = storage.vec(kS);
   PetscScalar gamma_old = INFINITY;
   for (PetscInt i = 0;; ++i) {
@@ -78,7 +79,9 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
     if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
     PetscCall(VecAYPX(p, gamma / gamma_old, u));
     gamma_old = gamma;
-    PetscCall(KSP_MatMult(ksp, matrix, p, s));
+    PetscCall(product.begin(ksp, storage, matrix, kP, kS));
+    if (product.phi() > 0) PetscCall(wait(ksp));
+    PetscCall(product.end(storage, kS));
     PetscCall(VecDot(p, s, &curvature));
     KSPCheckDot(ksp, curvature);
     if (curvature <= 0) {
@@ -101,7 +104,7 @@ PetscErrorCode start(KSP ksp, Mat matrix) {
 
 PetscErrorCode solve(KSP ksp) {
   PetscFunctionBegin;
-  PetscCall(run_solver(ksp, start, iterate));
+  PetscCall(run_solver(ksp, start, iterate, kPart, nullptr));
   PetscFunctionReturn(0);
 }
 

@@ -23,9 +23,12 @@ class Executor {
 
   // Memory for scalars and vectors, zeroed; null when there is none. It is freed with the executor.
   virtual void* allocate(uint64_t bytes) = 0;
-  // Starts a program. One at a time; it may be copied before the call returns, what it works on not.
+  virtual void release(void* memory) = 0;  // what allocate() gave
+  // Whether programs may multiply rows of matrices.
+  virtual bool multiplies() const = 0;
+  // Starts a program, after those posted before. It may be copied before the call returns, what it works on not.
   virtual PetscErrorCode post(const offpath_program_t& program) = 0;
-  // Until the program is done.
+  // Until all that was posted is done.
   virtual PetscErrorCode wait() = 0;
   // For -ksp_view.
   virtual std::string describe() const = 0;

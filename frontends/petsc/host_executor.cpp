@@ -47,6 +47,11 @@ class HostExecutor : public Executor {
     return memory_.back().get();
   }
 
+  void release(void* gone) override {
+    std::erase_if(memory_, [&](const auto& memory) { return memory.get() == gone; });
+  }
+  bool multiplies() const override { return false; }
+
   PetscErrorCode post(const offpath_program_t& program) override {
     PetscFunctionBegin;
     kernels::VectorProgram vector = translate(program);

@@ -15,7 +15,7 @@
 namespace offpath::petsc {
 namespace {
 
-enum Vector : uint32_t { kM0, kM1, kW0, kW1, kN, kZ, kQ, kP, kS, kX, kU, kR, kVectors };
+enum Vector : uint32_t { kM0, kM1, kW0, kW1, kN, kZ, kQ, kP, kS, kX, kU, kR, kPart, kVectors };
 enum Scalar : uint32_t {
   kOne, kMinusOne, kGamma, kDelta, kNorm, kGammaOld, kAlpha, kMinusAlpha, kBeta, kCurvature, kScalars
 };
@@ -119,13 +119,15 @@ PetscErrorCode start(KSP ksp, Mat matrix) {
 PetscErrorCode iterate(KSP ksp, Mat matrix) {
   PetscFunctionBegin;
   Storage& storage = *solver_of(ksp).storage;
+  Product& product = solver_of(ksp).product;
   PetscCall(post_iteration(ksp, 0, false));
   for (PetscInt i = 0;; ++i) {
     const uint32_t turn = i % 2;
     const uint32_t m = turn == 0 ? kM0 : kM1, w = turn == 0 ? kW0 : kW1, next_w = turn == 0 ? kW1 : kW0;
     PetscCall(KSP_PCApply(ksp, storage.vec(w), storage.vec(m)));
-    PetscCall(KSP_MatMult(ksp, matrix, storage.vec(m), storage.vec(kN)));
+    PetscCall(product.begin(ksp, storage, matrix, m, kN));
     PetscCall(wait(ksp));
+    PetscCall(product.end(storage, kN));
     PetscCall(test_convergence(ksp, i));
     if (ksp->reason != KSP_CONVERGED_ITERATING) PetscFunctionReturn(0);
     if (i >= ksp->max_it) {
@@ -138,9 +140,16 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
   }
 }
 
+// What the service has to do in an iteration; for its time.
+PetscErrorCode post_updates(KSP ksp) {
+  PetscFunctionBegin;
+  PetscCall(post_iteration(ksp, 0, true));
+  PetscFunctionReturn(0);
+}
+
 PetscErrorCode solve(KSP ksp) {
   PetscFunctionBegin;
-  PetscCall(run_solver(ksp, start, iterate));
+  PetscCall(run_solver(ksp, start, iterate, kPart, post_updates));
   PetscFunctionReturn(0);
 }
 

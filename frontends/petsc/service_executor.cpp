@@ -43,8 +43,10 @@ class ServiceExecutor : public Executor {
  public:
   explicit ServiceExecutor(offpath_team_t* team) : team_(team) {}
   ~ServiceExecutor() override {
-    if (op_ != nullptr) offpath_op_wait(op_, UINT64_MAX);  // it writes to the memory
-    offpath_op_free(op_);
+    for (offpath_op_t* op : ops_) {
+      offpath_op_wait(op, UINT64_MAX);  // it writes to the memory
+      offpath_op_free(op);
+    }
     // After PetscFinalize has detached, team and memory are gone already.
     if (job.session == nullptr) return;
     offpath_team_destroy(team_);
@@ -58,18 +60,30 @@ class ServiceExecutor : public Executor {
     return memory;
   }
 
+  void release(void* memory) override {
+    offpath_memory_free(job.session, memory);
+    std::erase(memory_, memory);
+  }
+  bool multiplies() const override { return true; }
+
   PetscErrorCode post(const offpath_program_t& program) override {
     PetscFunctionBegin;
-    PetscCall(succeed(offpath_program(team_, &program, &op_)));
+    offpath_op_t* op = nullptr;
+    PetscCall(succeed(offpath_program(team_, &program, &op)));
+    ops_.push_back(op);
     PetscFunctionReturn(0);
   }
 
   PetscErrorCode wait() override {
     PetscFunctionBegin;
-    const offpath_status_t status = offpath_op_wait(op_, UINT64_MAX);
-    offpath_op_free(op_);
-    op_ = nullptr;
-    PetscCall(succeed(status));
+    offpath_status_t first = OFFPATH_OK;
+    for (offpath_op_t* op : ops_) {
+      const offpath_status_t status = offpath_op_wait(op, UINT64_MAX);
+      if (first == OFFPATH_OK) first = status;
+      offpath_op_free(op);
+    }
+    ops_.clear();
+    PetscCall(succeed(first));
     PetscFunctionReturn(0);
   }
 
@@ -93,7 +107,7 @@ class ServiceExecutor : public Executor {
   }
 
   offpath_team_t* team_;
-  offpath_op_t* op_ = nullptr;
+  std::vector<offpath_op_t*> ops_;
   std::vector<void*> memory_;
 };
 

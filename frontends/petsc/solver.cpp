@@ -6,8 +6,28 @@ namespace {
 
 PetscLogEvent post_event, wait_event;
 
+// -ksp_offpath_phi F|auto
+PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
+  PetscFunctionBegin;
+  char text[32] = "";
+  PetscBool given, is_auto;
+  PetscReal phi = 0;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Offpath options");
+  PetscCall(PetscOptionsString("-ksp_offpath_phi", "share of a product's rows done by the service: 0 to 0.9, or auto",
+                               "", "0", text, sizeof(text), &given));
+  PetscOptionsHeadEnd();
+  if (given == PETSC_FALSE) PetscFunctionReturn(0);
+  PetscCall(PetscStrcmp(text, "auto", &is_auto));
+  if (is_auto == PETSC_FALSE) PetscCall(PetscOptionsStringToReal(text, &phi));
+  PetscCheck(phi >= 0 && phi <= 0.9, PetscObjectComm(reinterpret_cast<PetscObject>(ksp)), PETSC_ERR_ARG_OUTOFRANGE,
+             "-ksp_offpath_phi %s is no share of rows that leaves some to the host. Give 0 to 0.9, or auto", text);
+  solver_of(ksp).phi = is_auto == PETSC_TRUE ? -1 : phi;
+  PetscFunctionReturn(0);
+}
+
 PetscErrorCode reset(KSP ksp) {
   PetscFunctionBegin;
+  PetscCall(solver_of(ksp).product.reset());
   solver_of(ksp).storage.reset();
   PetscFunctionReturn(0);
 }
@@ -26,7 +46,9 @@ PetscErrorCode view(KSP ksp, PetscViewer viewer) {
   if (is_ascii == PETSC_TRUE && solver_of(ksp).storage != nullptr) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  vector updates and dot products: %s\n",
                                      solver_of(ksp).storage->executor().describe().c_str()));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  preconditioner and matrix-vector product: this program\n"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  preconditioner, matrix-vector product and the rest: this program\n"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  share of the product's rows done by the service: %g\n",
+                                     solver_of(ksp).product.phi()));
   }
   PetscFunctionReturn(0);
 }
@@ -51,6 +73,7 @@ PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCo
   }
   ksp->ops->setup = setup;
   ksp->ops->solve = solve;
+  ksp->ops->setfromoptions = set_from_options;
   ksp->ops->reset = reset;
   ksp->ops->destroy = destroy;
   ksp->ops->view = view;
@@ -84,16 +107,19 @@ PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t r
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat)) {
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat), uint32_t part,
+                          PetscErrorCode (*post_busy)(KSP)) {
   PetscFunctionBegin;
   Mat matrix;
   PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
   ksp->its = 0;
+  Solver& solver = solver_of(ksp);
+  PetscCall(solver.product.prepare(ksp, *solver.storage, matrix, solver.phi, part, post_busy));
   PetscCall(start(ksp, matrix));
-  solver_of(ksp).solving = true;
+  solver.solving = true;
   PetscCall(iterate(ksp, matrix));
   PetscCall(hand_back(ksp));
-  solver_of(ksp).solving = false;
+  solver.solving = false;
   PetscFunctionReturn(0);
 }
 

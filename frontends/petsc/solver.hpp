@@ -2,12 +2,15 @@
 // What the solvers share: storage made at set-up, and what PETSc asks of a KSP besides solving.
 #pragma once
 
+#include "product.hpp"
 #include "storage.hpp"
 
 namespace offpath::petsc {
 
 struct Solver {
   std::unique_ptr<Storage> storage;
+  Product product;
+  double phi = 0;         // -ksp_offpath_phi; negative: auto
   uint32_t solution = 0;  // index of the iterate among the vectors
   bool solving = false;   // the iterate is ahead of the KSP's own vector
 };
@@ -20,8 +23,9 @@ PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCo
 PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars);
 // Fills the iterate and its residual.
 PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual);
-// Runs both, and hands the iterate back.
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat));
+// Prepares the product (`part`, `post_busy`: see there), runs both, and hands the iterate back.
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat), uint32_t part,
+                          PetscErrorCode (*post_busy)(KSP));
 // Copies the iterate to where PETSc looks for it.
 PetscErrorCode hand_back(KSP ksp);
 

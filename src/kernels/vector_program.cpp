@@ -78,7 +78,10 @@ class Pass : public Kernel {
     block_bytes_ = std::min(kBlockRows, program_.rows) * vectors * sizeof(double);
   }
 
-  uint64_t blocks() const override { return std::max<uint64_t>(1, (program_.rows + kBlockRows - 1) / kBlockRows); }
+  uint64_t blocks() const override {
+    const uint64_t rows = program_.statements.empty() ? 0 : program_.rows;
+    return std::max<uint64_t>(1, (rows + kBlockRows - 1) / kBlockRows);
+  }
   uint64_t block_bytes() const override { return block_bytes_; }
 
   Status run(uint64_t block, Vectors arrays) override {

@@ -100,6 +100,26 @@ def test_a_monitor_sees_the_iterate():
         assert norms[0] == pytest.approx(norms[1], rel=1e-6)
 
 
+@pytest.mark.parametrize("phi", ("0.3", "0.9", "auto"))
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
+    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
+    argv = [krylov, *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    for ranks in (1, 3):
+        result = run(ranks, [*argv, "-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_offpath_phi", phi])
+        assert result.returncode == 0, result.stderr
+        theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
+        assert_same_history(ours["residual_history"], theirs["residual_history"])
+        share = re.search(r"share of the product's rows done by the service: (\S+)", result.stdout)
+        assert phi == "auto" or share[1] == phi
+
+
+def test_a_share_that_is_none_is_refused():
+    for phi in ("1", "-0.1", "much"):
+        result = run(1, [solve_program(), *plugin(), "-ksp_type", "offpath_cg", "-ksp_offpath_phi", phi])
+        assert result.returncode != 0
+
+
 def test_petsc_options_variable_and_log_view():
     options = " ".join([*plugin(), "-ksp_type", "offpath_pipecg", "-log_view", "-ksp_view"])
     result = run(1, [solve_program()], {"PETSC_OPTIONS": options})
