@@ -121,10 +121,9 @@ PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "{\"rows\": %ld, \"entries\": %.0f, \"ranks\": %d, \"solvers\": [\n",
                         static_cast<long>(rows), info.nz_used, ranks));
   for (const Solver& solver : solvers) {
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                          " {\"type\": \"%s\", \"iterations\": %ld, \"reason\": %d, \"true_residual\": %.6e,\n  ",
-                          solver.type.c_str(), static_cast<long>(solver.iterations), solver.reason,
-                          solver.true_residual));
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD, " {\"type\": \"%s\", \"iterations\": %ld, \"reason\": %d, \"true_residual\": %.6e,\n  ",
+        solver.type.c_str(), static_cast<long>(solver.iterations), solver.reason, solver.true_residual));
     PetscCall(print_list("iteration_s", solver.seconds));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
     PetscCall(print_list("residual_history", solver.history));

@@ -6,7 +6,8 @@
 
 namespace offpath::bench {
 
-// 3-D Laplacian on an n x n x n grid, 27-point stencil, homogeneous Dirichlet boundary: 26 on the diagonal, -1 elsewhere.
+// 3-D Laplacian on an n x n x n grid, 27-point stencil, homogeneous Dirichlet boundary: 26 on the diagonal, -1
+// elsewhere.
 PetscErrorCode make_laplacian(MPI_Comm comm, PetscInt n, Mat* matrix);
 
 }  // namespace offpath::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Executor: who works off a solver's vector programs: the service, or this process with the same kernels. Which of them is
-// decided once per solver, alike on all its ranks.
+// Executor: who works off a solver's vector programs: the service, or this process with the same kernels. Which of them
+// is decided once per solver, alike on all its ranks.
 //
 // Threads: PETSc's. Errors: PETSc's; texts go to PetscError. A service that is lost while it has something to do ends
 // the solve with PETSC_ERR_LIB: the vectors are half updated then, and the other ranks may be an iteration ahead.

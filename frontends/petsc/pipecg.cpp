@@ -5,8 +5,8 @@
 //   service   q = m + beta q, p = u + beta p, s = w + beta s, x += alpha p, u -= alpha q, r -= alpha s, the dots
 //             gamma = (r, u), delta = (w, u) and the norm, their sums over the ranks, alpha and beta of the next step
 //
-// The service works on an iteration while the host is at the next one's B and A, so m and w lie in two buffers that take
-// turns. One program per iteration; the host waits for the one before.
+// The service works on an iteration while the host is at the next one's B and A, so m and w lie in two buffers that
+// take turns. One program per iteration; the host waits for the one before.
 #include "solver.hpp"
 
 #include <cmath>
@@ -17,17 +17,29 @@ namespace {
 
 enum Vector : uint32_t { kM0, kM1, kW0, kW1, kN, kZ, kQ, kP, kS, kX, kU, kR, kPart, kVectors };
 enum Scalar : uint32_t {
-  kOne, kMinusOne, kGamma, kDelta, kNorm, kGammaOld, kAlpha, kMinusAlpha, kBeta, kCurvature, kScalars
+  kOne,
+  kMinusOne,
+  kGamma,
+  kDelta,
+  kNorm,
+  kGammaOld,
+  kAlpha,
+  kMinusAlpha,
+  kBeta,
+  kCurvature,
+  kScalars
 };
 
 constexpr uint32_t kSums = kGamma, kSumsCount = 3;  // gamma, delta, norm
 
 // beta = gamma / gamma_old, alpha = gamma / (delta - beta / alpha_old * gamma). The first time gamma_old is infinite.
-constexpr offpath_scalar_step_t kAfter[] = {
-    {OFFPATH_SCALAR_DIVIDE, kBeta, kGamma, kGammaOld},        {OFFPATH_SCALAR_DIVIDE, kCurvature, kBeta, kAlpha},
-    {OFFPATH_SCALAR_MULTIPLY, kCurvature, kCurvature, kGamma}, {OFFPATH_SCALAR_SUBTRACT, kCurvature, kDelta, kCurvature},
-    {OFFPATH_SCALAR_DIVIDE, kAlpha, kGamma, kCurvature},      {OFFPATH_SCALAR_MULTIPLY, kMinusAlpha, kMinusOne, kAlpha},
-    {OFFPATH_SCALAR_COPY, kGammaOld, kGamma, kGamma}};
+constexpr offpath_scalar_step_t kAfter[] = {{OFFPATH_SCALAR_DIVIDE, kBeta, kGamma, kGammaOld},
+                                            {OFFPATH_SCALAR_DIVIDE, kCurvature, kBeta, kAlpha},
+                                            {OFFPATH_SCALAR_MULTIPLY, kCurvature, kCurvature, kGamma},
+                                            {OFFPATH_SCALAR_SUBTRACT, kCurvature, kDelta, kCurvature},
+                                            {OFFPATH_SCALAR_DIVIDE, kAlpha, kGamma, kCurvature},
+                                            {OFFPATH_SCALAR_MULTIPLY, kMinusAlpha, kMinusOne, kAlpha},
+                                            {OFFPATH_SCALAR_COPY, kGammaOld, kGamma, kGamma}};
 
 PetscErrorCode setup(KSP ksp) {
   PetscFunctionBegin;
@@ -47,9 +59,9 @@ PetscErrorCode post_iteration(KSP ksp, uint32_t turn, bool updates) {
                        r[] = {{kOne, kR}, {kMinusAlpha, kS}}, gamma[] = {{0, kR}, {0, kU}},
                        delta[] = {{0, updates ? next_w : w}, {0, kU}}, norms[] = {{0, normed}, {0, normed}};
   const offpath_statement_t statements[] = {
-      {OFFPATH_UPDATE, kQ, 2, q},         {OFFPATH_UPDATE, kP, 2, p},         {OFFPATH_UPDATE, kS, 2, s},
-      {OFFPATH_UPDATE, kX, 2, x},         {OFFPATH_UPDATE, kU, 2, u},         {OFFPATH_UPDATE, kR, 2, r},
-      {OFFPATH_DOT, kGamma, 2, gamma},    {OFFPATH_DOT, kDelta, 2, delta},    {OFFPATH_DOT, kNorm, 2, norms}};
+      {OFFPATH_UPDATE, kQ, 2, q},      {OFFPATH_UPDATE, kP, 2, p},      {OFFPATH_UPDATE, kS, 2, s},
+      {OFFPATH_UPDATE, kX, 2, x},      {OFFPATH_UPDATE, kU, 2, u},      {OFFPATH_UPDATE, kR, 2, r},
+      {OFFPATH_DOT, kGamma, 2, gamma}, {OFFPATH_DOT, kDelta, 2, delta}, {OFFPATH_DOT, kNorm, 2, norms}};
   constexpr uint32_t kUpdates = 6, kAll = 9;
   offpath_program_t program = storage.program();
   program.statements = updates ? statements : statements + kUpdates;

@@ -159,8 +159,7 @@ PetscErrorCode Product::make_rest(Mat matrix) {
 
 // The host's time falls with phi, the service's grows: where the two lines meet both are done at once. The slowest rank
 // counts.
-PetscErrorCode Product::measure(KSP ksp, Storage& storage, Mat matrix, PetscErrorCode (*post_busy)(KSP),
-                                double* phi) {
+PetscErrorCode Product::measure(KSP ksp, Storage& storage, Mat matrix, PetscErrorCode (*post_busy)(KSP), double* phi) {
   PetscFunctionBegin;
   Executor& executor = storage.executor();
   double host = INFINITY, share = INFINITY, rest = post_busy == nullptr ? 0 : INFINITY;

@@ -10,10 +10,10 @@ namespace offpath::petsc {
 
 class Product {
  public:
-  // `phi` in [0, 1): of the rows; negative: as many as make both sides equally long, by measurement. `part`: a vector of
-  // the storage that takes the service's part. `post_busy` posts what the service has to do besides in each iteration; null: nothing.
-  // Collective; without a service, with another kind of matrix than AIJ, or without room all is left to the host, with
-  // a line under -info.
+  // `phi` in [0, 1): of the rows; negative: as many as make both sides equally long, by measurement. `part`: a vector
+  // of the storage that takes the service's part. `post_busy` posts what the service has to do besides in each
+  // iteration; null: nothing. Collective; without a service, with another kind of matrix than AIJ, or without room all
+  // is left to the host, with a line under -info.
   PetscErrorCode prepare(KSP ksp, Storage& storage, Mat matrix, double phi, uint32_t part,
                          PetscErrorCode (*post_busy)(KSP));
   double phi() const { return phi_; }

@@ -107,8 +107,8 @@ PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t r
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat), uint32_t part,
-                          PetscErrorCode (*post_busy)(KSP)) {
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat),
+                          uint32_t part, PetscErrorCode (*post_busy)(KSP)) {
   PetscFunctionBegin;
   Mat matrix;
   PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));

@@ -24,8 +24,8 @@ PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars);
 // Fills the iterate and its residual.
 PetscErrorCode begin_residual(KSP ksp, Mat matrix, uint32_t solution, uint32_t residual);
 // Prepares the product (`part`, `post_busy`: see there), runs both, and hands the iterate back.
-PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat), uint32_t part,
-                          PetscErrorCode (*post_busy)(KSP));
+PetscErrorCode run_solver(KSP ksp, PetscErrorCode (*start)(KSP, Mat), PetscErrorCode (*iterate)(KSP, Mat),
+                          uint32_t part, PetscErrorCode (*post_busy)(KSP));
 // Copies the iterate to where PETSc looks for it.
 PetscErrorCode hand_back(KSP ksp);
 

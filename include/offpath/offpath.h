@@ -430,8 +430,8 @@ typedef struct offpath_program_params {
   uint32_t reduce_count;
 } offpath_program_t;
 
-/* Posts a program. The description is copied before the call returns; vectors and scalars belong to it until it is done.
- * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT for missing arrays, OFFPATH_ERR_NO_MEMORY for a
+/* Posts a program. The description is copied before the call returns; vectors and scalars belong to it until it is
+ * done. Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT for missing arrays, OFFPATH_ERR_NO_MEMORY for a
  *           description that is too long. Indices that do not exist fail the operation with OFFPATH_ERR_ARGUMENT,
  *           memory that is not shared with OFFPATH_ERR_MEMORY_FAULT; on the other members it fails, too, if they need
  *           its scalars. */

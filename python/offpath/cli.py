@@ -33,6 +33,12 @@ def _bench_onesided() -> Callable:
     return app_command
 
 
+def _bench_krylov() -> Callable:
+    from offpath.bench_krylov import app_command
+
+    return app_command
+
+
 def _tune() -> Callable:
     from offpath.tune_command import tune_command
 
@@ -66,7 +72,7 @@ class RootGroup(LazyGroup):
 
 
 class BenchGroup(LazyGroup):
-    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided}
+    lazy = {"alltoall": _bench_alltoall, "collectives": _bench_collectives, "onesided": _bench_onesided, "krylov": _bench_krylov}
 
 
 app = typer.Typer(

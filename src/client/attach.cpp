@@ -78,9 +78,11 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params) {
 // With as much shared memory as the machine has: pages come when they are handed out. Without any where the process's
 // limits (file size, address space) do not allow it.
 Result<Memfd> create_segment() {
-  const uint64_t machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t bytes = Environment::number("OFFPATH_SHARED_MEMORY_BYTES", machine, 0, uint64_t{1} << 46);
-  auto segment = Memfd::create("offpath-session", local::kSegmentBytes + bytes / local::kHeaderBytes * local::kHeaderBytes);
+  auto segment =
+      Memfd::create("offpath-session", local::kSegmentBytes + bytes / local::kHeaderBytes * local::kHeaderBytes);
   return segment.ok() ? std::move(segment) : Memfd::create("offpath-session", local::kSegmentBytes);
 }
 

@@ -22,7 +22,8 @@ constexpr uint64_t kMaxSleepNs = 1000000000;
 }  // namespace
 
 offpath_session::offpath_session(offpath::base::Memfd memory)
-    : segment(std::move(memory)), arena(layout::kArenaOffset, layout::kSegmentBytes),
+    : segment(std::move(memory)),
+      arena(layout::kArenaOffset, layout::kSegmentBytes),
       heap(segment.bytes() - layout::kSegmentBytes) {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {

@@ -34,8 +34,8 @@ struct offpath_op {
   uint64_t sequence = 0;
   uint32_t target = 0;              // one-sided
   uint64_t address = 0, bytes = 0;  // memory to attach or detach
-  // What goes into the segment: a collective's or program's record and its counters by member (Slot::open) behind it, or a one-sided
-  // operation's record.
+  // What goes into the segment: a collective's or program's record and its counters by member (Slot::open) behind it,
+  // or a one-sided operation's record.
   std::vector<uint8_t> record;
   uint32_t flags = 0;
   bool lazy = false;                                 // need not wake the service at once

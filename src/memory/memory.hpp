@@ -51,7 +51,7 @@ std::unique_ptr<Memory> make_cma(pid_t process);
 struct Region {
   uint64_t address = 0;  // in the client
   uint64_t bytes = 0;
-  uint8_t* data = nullptr;             // here
+  uint8_t* data = nullptr;              // here
   std::shared_ptr<const void> mapping;  // keeps it there
 };
 

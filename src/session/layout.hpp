@@ -53,11 +53,11 @@ struct alignas(64) Slot {
   uint32_t kind;   // OpKind
   int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
-  uint64_t team;        // arena offset of the TeamRecord
-  uint64_t sequence;    // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
-                        // window, from 0
-  uint64_t record;      // arena offset of the CollectiveRecord, RemoteRecord or ProgramRecord and what follows it
-  uint64_t open;        // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
+  uint64_t team;      // arena offset of the TeamRecord
+  uint64_t sequence;  // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
+                      // window, from 0
+  uint64_t record;    // arena offset of the CollectiveRecord, RemoteRecord or ProgramRecord and what follows it
+  uint64_t open;  // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
   Atomic32 steps_left;  // for a person (offpath_op_describe)
   Atomic32 exports_left;
   uint64_t window;  // windows, remote: arena offset of the WindowRecord

@@ -44,7 +44,9 @@ Result<SegmentView> SegmentView::open(base::Memfd memory) {
   return view;
 }
 
-Slot& SegmentView::slot(uint32_t index) const { return reinterpret_cast<Slot*>(mapping_->data() + kSlotsOffset)[index]; }
+Slot& SegmentView::slot(uint32_t index) const {
+  return reinterpret_cast<Slot*>(mapping_->data() + kSlotsOffset)[index];
+}
 
 std::optional<uint32_t> SegmentView::take_submission() {
   SegmentHeader& head = header();

@@ -82,8 +82,8 @@ class SegmentView {
 
   // Ends the operation and tells so.
   void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
-  // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before the
-  // worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
+  // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before
+  // the worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
   void tell();
   void wake();
 

@@ -181,10 +181,13 @@ TEST(Program, MistakesAreRefused) {
     program.statements_count = 1;
     REQUIRE_STATUS(offpath_program(team, &program, &op), OFFPATH_ERR_ARGUMENT);
     const offpath_term_t terms[] = {{0, 0}, {0, kVectors}, {kScalars, 0}, {0, 1}, {0, 2}};
-    for (const offpath_statement_t& wrong :
-         {offpath_statement_t{OFFPATH_UPDATE, kVectors, 1, terms}, {OFFPATH_UPDATE, 0, 2, terms},
-          {OFFPATH_UPDATE, 0, 1, terms + 2}, {OFFPATH_UPDATE, 0, 5, terms}, {OFFPATH_DOT, kScalars, 2, terms + 3},
-          {OFFPATH_DOT, 0, 1, terms}, {static_cast<offpath_statement_kind_t>(9), 0, 1, terms}}) {
+    for (const offpath_statement_t& wrong : {offpath_statement_t{OFFPATH_UPDATE, kVectors, 1, terms},
+                                             {OFFPATH_UPDATE, 0, 2, terms},
+                                             {OFFPATH_UPDATE, 0, 1, terms + 2},
+                                             {OFFPATH_UPDATE, 0, 5, terms},
+                                             {OFFPATH_DOT, kScalars, 2, terms + 3},
+                                             {OFFPATH_DOT, 0, 1, terms},
+                                             {static_cast<offpath_statement_kind_t>(9), 0, 1, terms}}) {
       program = arrays.program();
       program.statements = &wrong;
       program.statements_count = 1;

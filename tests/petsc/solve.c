@@ -25,7 +25,8 @@ static void kill_services(void) {
     if (file < 0) continue;
     const ssize_t bytes = read(file, words, sizeof(words));
     close(file);
-    if (bytes > 0 && strstr(words, "offpathd") != NULL && memmem(words, (size_t)bytes, service, strlen(service)) != NULL)
+    if (bytes > 0 && strstr(words, "offpathd") != NULL &&
+        memmem(words, (size_t)bytes, service, strlen(service)) != NULL)
       kill(atoi(entry->d_name), SIGKILL);
   }
   closedir(folder);

@@ -36,11 +36,12 @@ Compute::Array scalars_of(const Program& program) {
 Compute multiply(const MatrixRows& rows, const Program& program) {
   Compute out;
   out.kernel = kernels::make_multiply(rows.shape);
-  out.arrays = {array(rows.offsets, (rows.shape.rows + 1) * sizeof(int32_t)),
-                array(rows.columns, rows.shape.entries * sizeof(int32_t)),
-                array(rows.values, rows.shape.entries * sizeof(double)),
-                array(program.vectors[rows.source], rows.shape.columns * sizeof(double)),
-                array(program.vectors[rows.target] + rows.first_row * sizeof(double), rows.shape.rows * sizeof(double))};
+  out.arrays = {
+      array(rows.offsets, (rows.shape.rows + 1) * sizeof(int32_t)),
+      array(rows.columns, rows.shape.entries * sizeof(int32_t)),
+      array(rows.values, rows.shape.entries * sizeof(double)),
+      array(program.vectors[rows.source], rows.shape.columns * sizeof(double)),
+      array(program.vectors[rows.target] + rows.first_row * sizeof(double), rows.shape.rows * sizeof(double))};
   return out;
 }
 

@@ -3,8 +3,8 @@
 //
 //   multiply rows of matrices -> the pass (scalar steps, updates, dots) -> allreduce of some scalars -> scalar steps
 //
-// The allreduce is the collective's expansion, in the file of scalars itself, so all members get the same bits. Programs
-// of a member take effect in the order of posting (Graph::in_order). Pure.
+// The allreduce is the collective's expansion, in the file of scalars itself, so all members get the same bits.
+// Programs of a member take effect in the order of posting (Graph::in_order). Pure.
 #pragma once
 
 #include "base/result.hpp"

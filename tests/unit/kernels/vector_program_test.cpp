@@ -47,12 +47,14 @@ VectorProgram draw_program(std::mt19937_64& random, uint32_t scalars, uint32_t v
   const auto scalar = [&] { return static_cast<uint32_t>(random() % scalars); };
   const auto vector = [&] { return static_cast<uint32_t>(random() % vectors); };
   for (uint64_t i = random() % 3; i > 0; --i) {
-    out.before.push_back({random() % 2 == 0 ? OFFPATH_SCALAR_COPY : OFFPATH_SCALAR_SUBTRACT, scalar(), scalar(), scalar()});
+    out.before.push_back(
+        {random() % 2 == 0 ? OFFPATH_SCALAR_COPY : OFFPATH_SCALAR_SUBTRACT, scalar(), scalar(), scalar()});
   }
   for (uint32_t target = 0; target < vectors; ++target) {
     Statement& update = out.statements.emplace_back();
     update.target = target;
-    for (uint64_t k = random() % (OFFPATH_UPDATE_TERMS_MAX + 1); k > 0; --k) update.terms.push_back({scalar(), vector()});
+    for (uint64_t k = random() % (OFFPATH_UPDATE_TERMS_MAX + 1); k > 0; --k)
+      update.terms.push_back({scalar(), vector()});
     if (random() % 2 == 0) out.statements.push_back({OFFPATH_DOT, scalar(), {{0, vector()}, {0, vector()}}});
   }
   return out;
