@@ -4,6 +4,7 @@
 #include "matrix.hpp"
 
 #include <petscksp.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <string>
@@ -21,7 +22,8 @@ constexpr char kHelp[] =
 struct Solver {
   KSP ksp = nullptr;
   std::string type;
-  std::vector<double> seconds;  // per iteration, by round
+  std::vector<double> seconds;      // per iteration, by round
+  std::vector<double> cpu_seconds;  // of this rank, likewise
   std::vector<double> history;
   PetscInt iterations = 0;
   int reason = 0;
@@ -71,19 +73,29 @@ PetscErrorCode make_solvers(Mat matrix, std::vector<Solver>* solvers) {
   PetscFunctionReturn(0);
 }
 
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
   PetscFunctionBegin;
   PetscCall(VecSet(x, 0));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  const double begin = MPI_Wtime();
+  const double begin = MPI_Wtime(), cpu_begin = cpu_seconds();
   PetscCall(KSPSolve(solver->ksp, b, x));
+  const double cpu = cpu_seconds() - cpu_begin;
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   const double seconds = MPI_Wtime() - begin;
   KSPConvergedReason reason;
   PetscCall(KSPGetIterationNumber(solver->ksp, &solver->iterations));
   PetscCall(KSPGetConvergedReason(solver->ksp, &reason));
   solver->reason = reason;
-  solver->seconds.push_back(seconds / static_cast<double>(std::max<PetscInt>(1, solver->iterations)));
+  const auto iterations = static_cast<double>(std::max<PetscInt>(1, solver->iterations));
+  solver->seconds.push_back(seconds / iterations);
+  solver->cpu_seconds.push_back(cpu / iterations);
   const PetscReal* history;
   PetscInt length;
   PetscCall(KSPGetResidualHistory(solver->ksp, &history, &length));
@@ -125,6 +137,8 @@ PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
         PETSC_COMM_WORLD, " {\"type\": \"%s\", \"iterations\": %ld, \"reason\": %d, \"true_residual\": %.6e,\n  ",
         solver.type.c_str(), static_cast<long>(solver.iterations), solver.reason, solver.true_residual));
     PetscCall(print_list("iteration_s", solver.seconds));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
+    PetscCall(print_list("host_cpu_s", solver.cpu_seconds));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
     PetscCall(print_list("residual_history", solver.history));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "}%s\n", &solver == &solvers.back() ? "" : ","));

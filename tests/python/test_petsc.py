@@ -68,7 +68,7 @@ def assert_same_history(got: list[float], expected: list[float], rel: float = 1e
 def test_residuals_of_an_example_of_petsc(solver, preconditioner, tmp_path):
     argv = [real_programs.petsc(tmp_path, "ex2.c"), "-m", "30", "-n", "30", "-ksp_monitor", "-ksp_view"]
     argv += PRECONDITIONERS[preconditioner]
-    for ranks in (1, 2, 4):
+    for ranks in (1, 4) if preconditioner == "jacobi" else (2,):
         ours = run(ranks, [*argv, *plugin(), "-ksp_type", solver])
         assert by_service(ours)
         assert_same_history(residuals(ours), residuals(run(ranks, [*argv, "-ksp_type", SOLVERS[solver]])))
@@ -105,7 +105,7 @@ def test_a_monitor_sees_the_iterate():
 def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
     krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
     argv = [krylov, *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
-    for ranks in (1, 3):
+    for ranks in (1, 3) if phi == "0.3" else (2,):
         result = run(ranks, [*argv, "-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_offpath_phi", phi])
         assert result.returncode == 0, result.stderr
         theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
