@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
@@ -95,13 +95,14 @@ def app_command(
                 raise UserError(f"krylov failed with {each.name}: {result.stderr.strip()[-300:]}")
             each.launches.append(json.loads(result.stdout[result.stdout.index('{"rows"') :]))
     rows = [row for each in chosen for row in each.rows()]
-    table = Table("setting", "solver", "ranks", "ms/iteration", "min", "max", "of same ranks' cg", "pipecg")
+    table = Table(*(Column(name, no_wrap=True) for name in ("setting", "solver", "ranks", "ms/it.", "min", "max", "/cg", "/pipecg")))
     reference = {row["solver"]: row["iteration_ns"] for row in rows if row["setting"] == "same ranks"}
     for row in rows:
         times = [f"{row[name] / 1e6:.2f}" for name in ("iteration_ns", "iteration_min_ns", "iteration_max_ns")]
         ratios = [f"{row['iteration_ns'] / reference[name]:.2f}" for name in PETSC]
         table.add_row(row["setting"], row["solver"], str(row["ranks"]), *times, *ratios)
     console.out.print(table)
+    console.out.print("ms/it.: per iteration. /cg, /pipecg: of PETSc's time on the same ranks")
     if json_file:
         meta = comparison.base_meta([OPENMPI]) | {"grid": grid, "preconditioner": pc, "emulated": True, "runs": runs}
         json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1))
