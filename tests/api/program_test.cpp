@@ -253,6 +253,35 @@ TEST(Program, ALostServiceEndsIt) {
   job.finish();
 }
 
+// Buffers of other operations may lie there too; one side or both.
+TEST(Memory, CollectivesWorkOnIt) {
+  for (const uint32_t nodes : {1U, 2U}) {
+    Job(4, nodes).run([](Process& p) {
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      constexpr uint64_t kBytes = 100000;
+      void* shared = nullptr;
+      REQUIRE_STATUS(offpath_memory_allocate(session, p.size * kBytes, &shared), OFFPATH_OK);
+      std::vector<uint8_t> own(p.size * kBytes);
+      for (const bool send_shared : {false, true}) {
+        auto* send = send_shared ? static_cast<uint8_t*>(shared) : own.data();
+        auto* recv = send_shared ? own.data() : static_cast<uint8_t*>(shared);
+        for (uint64_t i = 0; i < p.size * kBytes; ++i) send[i] = static_cast<uint8_t>(i / kBytes * 16 + p.rank + i % 7);
+        offpath_op_t* op = nullptr;
+        REQUIRE_STATUS(offpath_alltoall(team, send, recv, kBytes, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        offpath_op_free(op);
+        for (uint64_t i = 0; i < p.size * kBytes; ++i) {
+          const uint64_t at = p.rank * kBytes + i % kBytes;
+          REQUIRE(recv[i] == static_cast<uint8_t>(p.rank * 16 + i / kBytes + at % 7));
+        }
+      }
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
 TEST(Memory, IsZeroedAndCanBeHadAgain) {
   setenv("OFFPATH_SHARED_MEMORY_BYTES", "1048576", 1);
   Job(1).run([](Process& p) {
