@@ -68,6 +68,33 @@ void check(const RemoteArguments& arguments) {
   }
 }
 
+void check(const ProgramArguments& arguments) {
+  const ProgramRecord& head = arguments.head;
+  FUZZ_REQUIRE(arguments.vectors.size() == head.vectors_count && arguments.matrices.size() == head.matrices_count);
+  FUZZ_REQUIRE(arguments.before.size() == head.before_count && arguments.after.size() == head.after_count);
+  FUZZ_REQUIRE(arguments.statements.size() == head.statements_count && arguments.terms.size() == head.terms_count);
+  uint64_t terms = 0;
+  for (const StatementRecord& statement : arguments.statements) terms += statement.terms_count;
+  FUZZ_REQUIRE(arguments.terms.size() == terms);
+}
+
+// One of everything.
+std::vector<uint8_t> some_program() {
+  const ProgramRecord head{10, 0x7000, 2, 0, 1, 1, 1, 1, 1, 1, 1, 0};
+  const uint64_t vector = 0x8000;
+  const MatrixRecord matrix{0, 10, 0x9000, 0xA000, 0xB000, 30, 10, 0, 0};
+  const ScalarStepRecord steps[2] = {{1, 0, 0, 0}, {2, 1, 0, 1}};
+  const StatementRecord statement{1, 0, 1, 0};
+  const TermRecord term{0, 0};
+  std::vector<uint8_t> out;
+  const auto add = [&](const auto& part) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&part);
+    out.insert(out.end(), bytes, bytes + sizeof(part));
+  };
+  add(head), add(vector), add(matrix), add(steps), add(statement), add(term);
+  return out;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
@@ -97,6 +124,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       if (arguments.ok()) check(arguments.value());
       const auto remote = view->remote_arguments(slot);
       if (remote.ok()) check(remote.value());
+      const auto program = view->program_arguments(slot);
+      if (program.ok()) check(program.value());
       view->finish(*index, OFFPATH_OK);
     }
     for (const uint64_t offset : {last, last & 0x3FFFFFF, kSegmentBytes - (last & 127)}) {
@@ -139,6 +168,7 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
   };
   return {
       operation(3, testing::encode_collective(testing::some_collective())),
+      operation(9, some_program()),
       operation(8, testing::encode_remote(testing::some_remote())),
       pack({{64, 1},
             {kRing, 0},

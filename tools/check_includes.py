@@ -28,7 +28,7 @@ STANDS_ON = {
     "service": ["ops", "session", "policy", "device", "fabric/ucx"],
     "client": ["session", "wire", "policy", "telemetry"],
     "frontends/attach": ["base"],
-    "frontends": ["frontends/attach", "client", "device"],
+    "frontends": ["frontends/attach", "client", "device", "kernels"],
     "include": [],
     "apps": [],
 }

@@ -340,6 +340,103 @@ void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity);
 /* Frees a finished operation; an unfinished one is freed when it finishes. NULL is allowed. */
 void offpath_op_free(offpath_op_t* op);
 
+/* ---- memory shared with the service --------------------------------------------------------------------------- */
+
+/* Memory of this process that the service maps too and works on in place. It comes zeroed, at page boundaries, and goes
+ * with the session at the latest; a forked child shares it with its parent.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (0 bytes) · OFFPATH_ERR_NO_MEMORY (more than the system, or
+ *           OFFPATH_SHARED_MEMORY_BYTES, has left) · OFFPATH_ERR_STATE
+ * Blocking  while the system finds the pages. */
+offpath_status_t offpath_memory_allocate(offpath_session_t* session, uint64_t bytes, void** address);
+
+/* Gives back what offpath_memory_allocate gave and no operation uses; NULL is allowed. */
+void offpath_memory_free(offpath_session_t* session, void* address);
+
+/* ---- vector programs ------------------------------------------------------------------------------------------ */
+
+/* A vector program is what an iterative solver does between two matrix-vector products, worked off by the service in
+ * one pass over the vectors: rows of matrices are multiplied, then scalar steps `before`, then the statements, then
+ * reduce_count scalars from reduce_first on are summed over the team, then scalar steps `after`.
+ *
+ * Scalars, vectors and matrices lie in memory of offpath_memory_allocate, aligned to 8 bytes; vectors do not overlap.
+ * Programs of one member on a team take effect in the order of posting, each seeing all of the ones before; what failed
+ * fails those posted behind it and not yet begun. Sums depend on values, lengths, team and nodes alone: they are the
+ * same run to run and, those over the team, on all members. */
+
+typedef enum offpath_scalar_op {
+  OFFPATH_SCALAR_COPY = 1, /* result = left */
+  OFFPATH_SCALAR_ADD = 2,
+  OFFPATH_SCALAR_SUBTRACT = 3,
+  OFFPATH_SCALAR_MULTIPLY = 4,
+  OFFPATH_SCALAR_DIVIDE = 5,
+  OFFPATH_SCALAR_SQRT = 6 /* of left */
+} offpath_scalar_op_t;
+
+typedef struct offpath_scalar_step {
+  offpath_scalar_op_t op;
+  uint32_t result; /* indices of scalars */
+  uint32_t left;
+  uint32_t right;
+} offpath_scalar_step_t;
+
+typedef enum offpath_statement_kind {
+  OFFPATH_UPDATE = 1, /* vector target = sum over its terms of scalar * vector; the target may be among the terms */
+  OFFPATH_DOT = 2     /* scalar target = sum over the rows of the product of its two terms' vectors */
+} offpath_statement_kind_t;
+
+#define OFFPATH_UPDATE_TERMS_MAX 4
+
+typedef struct offpath_term {
+  uint32_t scalar; /* dot: not looked at */
+  uint32_t vector;
+} offpath_term_t;
+
+typedef struct offpath_statement {
+  offpath_statement_kind_t kind;
+  uint32_t target;
+  uint32_t terms_count; /* update: at most OFFPATH_UPDATE_TERMS_MAX, dot: 2 */
+  const offpath_term_t* terms;
+} offpath_statement_t;
+
+/* A stretch of rows of a matrix in compressed sparse rows: vector target[first_row ...] = A * vector source. */
+typedef struct offpath_matrix_rows {
+  uint64_t first_row; /* of the program's rows */
+  uint64_t rows;
+  const int32_t* offsets; /* rows + 1; entries are counted from offsets[0] */
+  const int32_t* columns; /* of the first entry on, each < columns_count */
+  const double* values;
+  uint64_t entries;
+  uint64_t columns_count; /* length of the source vector */
+  uint32_t source;
+  uint32_t target;
+} offpath_matrix_rows_t;
+
+typedef struct offpath_program_params {
+  uint32_t struct_bytes; /* sizeof(offpath_program_t) */
+  uint32_t scalars_count;
+  double* scalars;
+  double* const* vectors; /* each of `rows` elements, or what a matrix needs */
+  uint32_t vectors_count;
+  uint32_t matrices_count;
+  uint64_t rows;
+  const offpath_matrix_rows_t* matrices;
+  const offpath_scalar_step_t* before;
+  const offpath_statement_t* statements;
+  const offpath_scalar_step_t* after;
+  uint32_t before_count;
+  uint32_t statements_count;
+  uint32_t after_count;
+  uint32_t reduce_first; /* scalars; all members name as many */
+  uint32_t reduce_count;
+} offpath_program_t;
+
+/* Posts a program. The description is copied before the call returns; vectors and scalars belong to it until it is
+ * done. Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT for missing arrays, OFFPATH_ERR_NO_MEMORY for a
+ *           description that is too long. Indices that do not exist fail the operation with OFFPATH_ERR_ARGUMENT,
+ *           memory that is not shared with OFFPATH_ERR_MEMORY_FAULT; on the other members it fails, too, if they need
+ *           its scalars. */
+offpath_status_t offpath_program(offpath_team_t* team, const offpath_program_t* program, offpath_op_t** op);
+
 /* ---- windows and one-sided operations ------------------------------------------------------------------------- */
 
 /* A window opens memory of every member of a team to the others. One-sided operations read and write it: the origin's

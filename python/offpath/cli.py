@@ -41,6 +41,12 @@ def _bench_openmp() -> Callable:
     return app_command
 
 
+def _bench_krylov() -> Callable:
+    from offpath.bench_krylov import app_command
+
+    return app_command
+
+
 def _tune() -> Callable:
     from offpath.tune_command import tune_command
 
@@ -114,6 +120,7 @@ class BenchGroup(LazyGroup):
     lazy = {
         "alltoall": _bench_alltoall,
         "collectives": _bench_collectives,
+        "krylov": _bench_krylov,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,

@@ -28,6 +28,7 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_LOG", None, "file for the service's messages"),
     Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
+    Setting("OFFPATH_SHARED_MEMORY_BYTES", None, "memory a rank may share with its service; default: as much as the machine has"),
     Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
     Setting("OFFPATH_MPI_BLOCKING", "none", "blocking calls to offload: all, none, or of alltoall(v), allgather(v), bcast, allreduce"),
     Setting("OFFPATH_PROFILE", None, "record to files of this name instead of offloading (offpath profile sets it)"),

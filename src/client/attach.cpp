@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -74,6 +75,17 @@ Status attach(offpath_session& session, const offpath_attach_params_t& params) {
                        "keeps its last words");
 }
 
+// With as much shared memory as the machine has: pages come when they are handed out. Without any where the process's
+// limits (file size, address space) do not allow it.
+Result<Memfd> create_segment() {
+  const uint64_t machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t bytes = Environment::number("OFFPATH_SHARED_MEMORY_BYTES", machine, 0, uint64_t{1} << 46);
+  auto segment =
+      Memfd::create("offpath-session", local::kSegmentBytes + bytes / local::kHeaderBytes * local::kHeaderBytes);
+  return segment.ok() ? std::move(segment) : Memfd::create("offpath-session", local::kSegmentBytes);
+}
+
 }  // namespace
 
 extern "C" offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, offpath_session_t** out,
@@ -86,7 +98,7 @@ extern "C" offpath_status_t offpath_session_attach(const offpath_attach_params_t
     return status.code();
   }
   *out = nullptr;
-  auto segment = Memfd::create("offpath-session", local::kSegmentBytes);
+  auto segment = create_segment();
   if (!segment.ok()) {
     segment.status().copy_to(error);
     return segment.status().code();

@@ -34,11 +34,11 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   const bool remote = op.kind == OpKind::remote;
   remote ? reap_unclaimed() : reap_orphans();
   submit_queued();
-  if (op.kind == OpKind::collective || remote) {
+  if (op.in_sequence() || remote) {
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
-  if (op.kind == OpKind::collective) op.sequence = op.team->next_sequence;
+  if (op.in_sequence()) op.sequence = op.team->next_sequence;
   // Before the service can complete it.
   if (remote) op.sequence = op.window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
   if (!queue.empty() || !submit(op)) {
@@ -50,8 +50,8 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   }
   ++op.team->unfinished;
   if (op.window != nullptr) ++op.window->unfinished;
-  if (op.kind == OpKind::collective) ++op.team->next_sequence;
-  if (op.kind == OpKind::collective || remote) ++posted_count;
+  if (op.in_sequence()) ++op.team->next_sequence;
+  if (op.in_sequence() || remote) ++posted_count;
   if (out != nullptr) {
     *out = owned.release();
   } else {
@@ -78,7 +78,7 @@ bool offpath_session::submit(offpath_op& op) {
   entry.team = op.team->record;
   entry.sequence = op.kind == OpKind::remote ? op.window->submitted++ : op.sequence;
   entry.record = op.record_offset;
-  entry.open = op.kind == OpKind::collective ? op.open_offset() : 0;
+  entry.open = op.in_sequence() ? op.open_offset() : 0;
   entry.window = op.window == nullptr ? 0 : op.window->record;
   entry.address = op.address;
   entry.bytes = op.bytes;
@@ -152,7 +152,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
   }
   if (!lost) return OFFPATH_IN_PROGRESS;
   bool begun = false;
-  if (op.kind == OpKind::collective && op.slot != offpath_op::kQueued) {
+  if (op.in_sequence() && op.slot != offpath_op::kQueued) {
     begun = op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
   } else if (op.kind == OpKind::remote && op.slot != offpath_op::kQueued) {
     begun = slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::active);

@@ -22,7 +22,9 @@ constexpr uint64_t kMaxSleepNs = 1000000000;
 }  // namespace
 
 offpath_session::offpath_session(offpath::base::Memfd memory)
-    : segment(std::move(memory)), arena(layout::kArenaOffset, layout::kSegmentBytes) {
+    : segment(std::move(memory)),
+      arena(layout::kArenaOffset, layout::kSegmentBytes),
+      heap(segment.bytes() - layout::kSegmentBytes) {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     fork_mark = static_cast<uint8_t*>(page);
@@ -36,6 +38,8 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
   head.ring_offset = layout::kRingOffset;
   head.slots_offset = layout::kSlotsOffset;
   head.arena_offset = layout::kArenaOffset;
+  head.shared_address = reinterpret_cast<uint64_t>(segment.data() + layout::kSegmentBytes);
+  head.shared_bytes = heap.capacity();
   head.probe_address = reinterpret_cast<uint64_t>(&probe);
   head.magic = layout::kMagic;
   free_slots.reserve(layout::kSlotCount);

@@ -13,6 +13,7 @@
 #include "base/memfd.hpp"
 #include "client/arena.hpp"
 #include "client/collective_record.hpp"
+#include "client/heap.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
@@ -33,8 +34,8 @@ struct offpath_op {
   uint64_t sequence = 0;
   uint32_t target = 0;              // one-sided
   uint64_t address = 0, bytes = 0;  // memory to attach or detach
-  // What goes into the segment: a collective's record and its counters by member (Slot::open) behind it, or a one-sided
-  // operation's record.
+  // What goes into the segment: a collective's or program's record and its counters by member (Slot::open) behind it,
+  // or a one-sided operation's record.
   std::vector<uint8_t> record;
   uint32_t flags = 0;
   bool lazy = false;                                 // need not wake the service at once
@@ -47,6 +48,9 @@ struct offpath_op {
   std::atomic<uint32_t> test_count{0};
   uint64_t record_offset = 0;  // arena offset
 
+  bool in_sequence() const {  // of its team
+    return kind == offpath::session::OpKind::collective || kind == offpath::session::OpKind::program;
+  }
   uint64_t open_offset() const;  // arena offset of the counters
   void copy_own_blocks();        // once
 };
@@ -130,6 +134,7 @@ struct offpath_session {
   std::string socket_path;
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
+  offpath::client::Heap heap;  // of the shared memory
   std::vector<uint32_t> free_slots;
   std::vector<offpath_op*> by_slot;
   std::deque<offpath_op*> queue;

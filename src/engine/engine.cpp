@@ -121,11 +121,17 @@ Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, Opera
   return operation;
 }
 
-// Queues the steps that wait for nothing and serves those who have asked before.
-void Engine::State::start(Operation& operation) {
+void Engine::State::release_first_steps(Operation& operation) {
   for (uint32_t step = 0; step < operation.steps.size(); ++step) {
     if (operation.graph.steps[step].waits == 0) ready.emplace_back(&operation, step);
   }
+}
+
+// Queues the steps that wait for nothing and serves those who have asked before.
+void Engine::State::start(Operation& operation) {
+  auto& in_order = operation.team->in_order;
+  if (operation.graph.in_order) in_order.push_back(&operation);
+  if (!operation.graph.in_order || in_order.front() == &operation) release_first_steps(operation);
   auto& parked = operation.team->parked;
   const auto [first, last] = parked.equal_range(operation.key);
   std::vector<Message> pulls_before;

@@ -6,6 +6,7 @@
 //   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`. With 0 bytes it
 //           moves nothing and is done when the peer's export is handed out: a notification.
 //   reduce  target = source ∘ operand, element by element, with the graph's reduction. The target may be one of them.
+//   compute a kernel on arrays that the service sees in place: shared memory of the client, or scratch
 //   export  what others may pull from here; not a step, nobody runs it, but the operation waits until it was taken
 //
 // A step starts when all steps ordered before it are done and all exports it waits for were taken; an export is handed
@@ -13,11 +14,13 @@
 // same operation, under the same tag and in at most as many bytes; a pull that finds no export gets an empty block.
 #pragma once
 
+#include "kernels/kernel.hpp"
 #include "kernels/reduce.hpp"
 #include "memory/memory.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -44,7 +47,16 @@ struct Place {
 inline Place client_place(uint64_t address) { return {address, 0, kClient}; }
 inline Place scratch_place(uint64_t offset) { return {offset, 0, kScratch}; }
 
-enum class StepKind : uint8_t { copy, pull, reduce };
+enum class StepKind : uint8_t { copy, pull, reduce, compute };
+
+struct Compute {
+  struct Array {
+    Place place;  // contiguous
+    uint64_t bytes = 0;
+  };
+  std::unique_ptr<kernels::Kernel> kernel;
+  std::vector<Array> arrays;  // what the kernel works on, in its order
+};
 inline constexpr uint32_t kNoStep = UINT32_MAX;
 
 struct Step {
@@ -56,6 +68,7 @@ struct Step {
   Place operand{};     // reduce
   Place target{};
   uint64_t bytes = 0;
+  std::shared_ptr<const Compute> compute{};
   std::vector<uint32_t> next{};  // steps that wait for this one
 };
 
@@ -79,6 +92,9 @@ class Graph {
   uint32_t reduce(Place source, Place operand, Place target, uint64_t bytes) {
     return add({.kind = StepKind::reduce, .source = source, .operand = operand, .target = target, .bytes = bytes});
   }
+  uint32_t compute(Compute work) {
+    return add({.kind = StepKind::compute, .compute = std::make_shared<const Compute>(std::move(work))});
+  }
   // Returns the export's index, valid until seal().
   uint32_t offer(uint32_t peer, uint32_t tag, Place place, uint64_t bytes, uint32_t after = kNoStep) {
     exports.push_back({peer, tag, place, bytes, after, {}});
@@ -94,6 +110,21 @@ class Graph {
   void order_after_taken(uint32_t export_index, uint32_t step) {
     exports[export_index].next.push_back(step);
     ++steps[step].waits;
+  }
+  // All that is there so far begins after `step`, exports included.
+  void begin_with(uint32_t step) {
+    for (uint32_t i = 0; i < steps.size(); ++i) {
+      if (i != step && steps[i].waits == 0) order(step, i);
+    }
+    for (Export& block : exports) {
+      if (block.after == kNoStep) block.after = step;
+    }
+  }
+  // `step` begins when all others are done.
+  void end_with(uint32_t step) {
+    for (uint32_t i = 0; i < steps.size(); ++i) {
+      if (i != step) order(i, step);
+    }
   }
   // Reserves scratch; returns its offset, 64-byte aligned.
   uint64_t reserve_scratch(uint64_t bytes) {
@@ -112,6 +143,8 @@ class Graph {
   std::vector<Layout> layouts;
   kernels::Reduction reduction;
   uint64_t scratch_bytes = 0;
+  bool in_order = false;  // its steps begin when those of its member and team that are so and were
+                          // posted before have ended; its exports wait for steps
 
   // Index of the export to `peer` under `tag`, or kNoStep. After seal().
   uint32_t find_export(uint32_t peer, uint32_t tag) const {

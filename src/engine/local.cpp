@@ -20,21 +20,24 @@ bool Engine::State::move_local() {
     Status status;
     Cause cause = Cause::complete;
     const bool reduces = work.operand.memory != nullptr;
-    const uint64_t bytes = reduces ? reduce_chunk(work, status) : copy_chunk(work, status, cause);
-    if (bytes == 0) {
+    const bool computes = !work.arrays.empty();
+    const uint64_t bytes = computes  ? compute_block(work, status)
+                           : reduces ? reduce_chunk(work, status)
+                                     : copy_chunk(work, status, cause);
+    if (bytes == 0 && !computes) {
       local.push_front(std::move(work));
       break;
     }
     busy = true;
     budget -= std::min(budget, bytes + kTurnBytes);
-    work.offset += bytes;
+    work.offset += computes ? 1 : bytes;
     if (status.ok() && work.offset < work.bytes) {
       local.push_back(std::move(work));
     } else if (work.pull_id != 0) {
       pulls.at(work.pull_id).placed = work.offset;
       finish_pull(work.pull_id, status, cause);
     } else {
-      finish_step(*work.operation, work.step, status, work.bytes);
+      finish_step(*work.operation, work.step, status, computes ? 0 : work.bytes);
     }
     settle();
   }
@@ -67,6 +70,34 @@ uint64_t Engine::State::copy_chunk(const LocalWork& work, Status& status, Cause&
     return 0;
   }
   return bytes;
+}
+
+Status Engine::State::prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const {
+  work.bytes = compute.kernel->blocks();
+  for (const Compute::Array& array : compute.arrays) {
+    Location location;
+    if (const Status status = operation.resolve(array.place, location); !status.ok()) return status;
+    if (location.memory->view(location.address, array.bytes) == nullptr) {
+      return Status::error(OFFPATH_ERR_MEMORY_FAULT,
+                           "%llu bytes at %#llx are no shared memory (the service computes in place). Use memory of "
+                           "offpath_memory_allocate",
+                           static_cast<unsigned long long>(array.bytes),
+                           static_cast<unsigned long long>(location.address));
+    }
+    work.arrays.push_back(std::move(location));
+  }
+  return {};
+}
+
+uint64_t Engine::State::compute_block(const LocalWork& work, Status& status) const {
+  const Compute& compute = *work.operation->graph.steps[work.step].compute;
+  std::vector<uint8_t*> views;
+  views.reserve(work.arrays.size());
+  for (size_t i = 0; i < work.arrays.size(); ++i) {
+    views.push_back(work.arrays[i].memory->view(work.arrays[i].address, compute.arrays[i].bytes));
+  }
+  status = compute.kernel->run(work.offset, views);
+  return compute.kernel->block_bytes();
 }
 
 uint64_t Engine::State::reduce_chunk(const LocalWork& work, Status& status) {

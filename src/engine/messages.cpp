@@ -181,7 +181,12 @@ void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory
   if (bytes == 0) {
     s.finish_pull(pull_id, {}, State::Cause::complete);
   } else {
-    s.local.push_back({&operation, pull.step, pull_id, {std::move(memory), address}, {}, pull.target, bytes, 0});
+    s.local.push_back({.operation = &operation,
+                       .step = pull.step,
+                       .pull_id = pull_id,
+                       .source = {std::move(memory), address},
+                       .target = pull.target,
+                       .bytes = bytes});
   }
   s.settle();
 }

@@ -114,6 +114,7 @@ struct Team {
   bool removed = false;
   bool abandoned = false;  // its client is gone
   uint64_t next_sequence = 0;
+  std::deque<Operation*> in_order;                     // unfinished ones with Graph::in_order; the first may run
   std::map<OperationKey, Operation*> operations;       // unfinished
   std::multimap<OperationKey, wire::Message> parked;   // pulls by the operation they ask
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
@@ -145,7 +146,8 @@ struct Pull {
   uint64_t total = UINT64_MAX;  // over the fabric; known with the first chunk
 };
 
-// What this engine does itself, chunk by chunk: a copy, a reduction, or a neighbour's block that is pulled.
+// What this engine does itself, chunk by chunk: a copy, a reduction, a computation, or a neighbour's block that is
+// pulled.
 struct LocalWork {
   Operation* operation = nullptr;
   uint32_t step = 0;
@@ -153,6 +155,7 @@ struct LocalWork {
   Location source = {};
   Location operand = {};  // reductions only
   Location target = {};
+  std::vector<Location> arrays = {};  // of a computation, whose bytes and offset are blocks
   uint64_t bytes = 0;
   uint64_t offset = 0;
 };

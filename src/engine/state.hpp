@@ -21,6 +21,9 @@ struct Engine::State {
   Operation& add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
                            uint64_t context);
   void start(Operation& operation);
+  void release_first_steps(Operation& operation);
+  // A failure is the next one's failure too: it would work on garbage.
+  void release_next_in_order(const Operation& operation);
   // Forgets a team that was removed and has nothing left to do.
   void forget_if_unused(const Team& team);
 
@@ -112,6 +115,9 @@ struct Engine::State {
   // The bytes moved; 0: no chunk is free.
   uint64_t copy_chunk(const LocalWork& work, base::Status& status, Cause& cause);
   uint64_t reduce_chunk(const LocalWork& work, base::Status& status);
+  // One block; returns the bytes of memory it touched.
+  uint64_t compute_block(const LocalWork& work, base::Status& status) const;
+  base::Status prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const;
 
   // loss.cpp
   void lose_member(Team& team, uint32_t rank, bool process);

@@ -29,8 +29,13 @@ void Engine::State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
   if (step.kind == StepKind::pull) return start_pull(operation, index);
   if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
-  if (step.bytes == 0) return finish_step(operation, index, {}, 0);
   LocalWork work{.operation = &operation, .step = index, .bytes = step.bytes};
+  if (step.kind == StepKind::compute) {
+    if (const Status status = prepare_compute(operation, *step.compute, work); !status.ok())
+      return finish_step(operation, index, status, 0);
+    return local.push_back(std::move(work));
+  }
+  if (step.bytes == 0) return finish_step(operation, index, {}, 0);
   Status status = operation.resolve(step.source, work.source);
   if (status.ok()) status = operation.resolve(step.target, work.target);
   if (status.ok() && step.kind == StepKind::reduce) {
@@ -147,8 +152,23 @@ void Engine::State::settle() {
   }
 }
 
+void Engine::State::release_next_in_order(const Operation& operation) {
+  auto& in_order = operation.team->in_order;
+  const bool first = !in_order.empty() && in_order.front() == &operation;
+  std::erase(in_order, &operation);
+  if (!first || in_order.empty()) return;
+  Operation& next = *in_order.front();
+  if (next.over) return;
+  if (!operation.status.ok()) {
+    next.note_failure(operation.status);
+    for (StepProgress& step : next.steps) step.failed = true;
+  }
+  release_first_steps(next);
+}
+
 void Engine::State::retire(Operation& operation) {
   release(operation);
+  if (operation.graph.in_order) release_next_in_order(operation);
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
   team.operations.erase(gone->key);

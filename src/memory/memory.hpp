@@ -47,6 +47,17 @@ class Memory {
 // kernel, 7 GB/s from 256 KiB on; needs the right to ptrace the process (notes in docs/architecture.md).
 std::unique_ptr<Memory> make_cma(pid_t process);
 
+// Client memory that this process maps too.
+struct Region {
+  uint64_t address = 0;  // in the client
+  uint64_t bytes = 0;
+  uint8_t* data = nullptr;              // here
+  std::shared_ptr<const void> mapping;  // keeps it there
+};
+
+// What lies in the region is used in place, by memcpy or through view(); everything else by `rest`.
+std::unique_ptr<Memory> make_shared_region(const Region& region, std::unique_ptr<Memory> rest);
+
 // A layout made ready for looking up bytes: immutable, shared by all blocks that lie so.
 class LayoutIndex;
 // Any layout is taken; accesses through one that is no layout (size not the sum, or 0) fail with OFFPATH_ERR_ARGUMENT.

@@ -47,8 +47,8 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   const Status status = carry_out(kind, *index, slot);
-  const bool goes_on = kind == OpKind::collective || kind == OpKind::remote || kind == OpKind::window_close ||
-                       kind == OpKind::window_detach;
+  const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
+                       kind == OpKind::window_close || kind == OpKind::window_detach;
   if (!status.ok() || !goes_on) view_.finish(*index, status.code(), counts(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
@@ -63,7 +63,8 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       destroy_team(slot.team);
       return {};
     case OpKind::collective:
-      return begin_collective(index, slot);
+    case OpKind::program:
+      return begin_operation(kind, index, slot);
     case OpKind::window_open:
       return open_window(slot);
     case OpKind::window_close:
@@ -113,7 +114,7 @@ void ServedClient::destroy_team(uint64_t record) {
   teams_.erase(team);
 }
 
-Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
+Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   const uint64_t record = slot.team;
   const auto found = teams_.find(record);
   if (found == teams_.end()) return Status::error(OFFPATH_ERR_ARGUMENT, "operation on an unknown team");
@@ -125,7 +126,7 @@ Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
   // one has a higher number.
   team.next_sequence = sequence + 1;
   view_.team_record(record)->started.store(sequence + 1, std::memory_order_relaxed);
-  auto graph = expand(slot, team.topology);
+  auto graph = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team.topology);
   if (!graph.ok()) return graph.status();
   show_work(slot, graph.value(), team.topology);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
@@ -133,7 +134,15 @@ Status ServedClient::begin_collective(uint32_t index, Slot& slot) {
   return {};
 }
 
-base::Result<engine::Graph> ServedClient::expand(const Slot& slot, const ops::Topology& topology) const {
+base::Result<engine::Graph> ServedClient::expand_program(const Slot& slot, const ops::Topology& topology) const {
+  auto arguments = view_.program_arguments(slot);
+  if (!arguments.ok()) return arguments.status();
+  ops::Program program = translate(std::move(arguments.value()));
+  if (const Status status = ops::check(program); !status.ok()) return status;
+  return ops::expand(std::move(program), topology);
+}
+
+base::Result<engine::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {
   const auto arguments = view_.collective_arguments(slot);
   if (!arguments.ok()) return arguments.status();
   auto collective = translate(arguments.value(), (slot.flags & session::kOwnBlockByClient) == 0);

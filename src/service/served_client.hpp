@@ -69,8 +69,10 @@ class ServedClient {
   base::Status carry_out(session::OpKind kind, uint32_t index, session::Slot& slot);
   base::Status create_team(const session::Slot& slot);
   void destroy_team(uint64_t record);
-  base::Status begin_collective(uint32_t index, session::Slot& slot);
-  base::Result<engine::Graph> expand(const session::Slot& slot, const ops::Topology& topology) const;
+  // A collective or a program.
+  base::Status begin_operation(session::OpKind kind, uint32_t index, session::Slot& slot);
+  base::Result<engine::Graph> expand_collective(const session::Slot& slot, const ops::Topology& topology) const;
+  base::Result<engine::Graph> expand_program(const session::Slot& slot, const ops::Topology& topology) const;
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
   void count_down(const session::Slot& slot, uint32_t peer);

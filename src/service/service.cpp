@@ -140,7 +140,9 @@ void Service::attach(int listening) {
   }
   std::shared_ptr<memory::Memory> memory;
   if (status.ok()) {
-    memory = memory::make_cma(credentials->pid);
+    memory =
+        memory::make_shared_region({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
+                                   memory::make_cma(credentials->pid));
     const session::SegmentHeader& header = view->header();
     uint64_t value = 0;
     status = memory->read(&value, header.probe_address, sizeof(value));

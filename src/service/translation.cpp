@@ -34,6 +34,15 @@ std::vector<ops::Block> translate_blocks(const std::vector<session::BlockRecord>
   return out;
 }
 
+std::vector<kernels::ScalarStep> translate_steps(const std::vector<session::ScalarStepRecord>& records) {
+  std::vector<kernels::ScalarStep> out;
+  out.reserve(records.size());
+  for (const session::ScalarStepRecord& record : records) {
+    out.push_back({static_cast<offpath_scalar_op_t>(record.op), record.result, record.left, record.right});
+  }
+  return out;
+}
+
 }  // namespace
 
 base::Result<ops::Collective> translate(const session::CollectiveArguments& arguments, bool copy_own_blocks) {
@@ -83,6 +92,38 @@ base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments
     return base::Status::error(OFFPATH_ERR_ARGUMENT, "%zu bytes of data came along, %llu are sent", wanted.data.size(),
                                static_cast<unsigned long long>(data_bytes(wanted)));
   }
+  return out;
+}
+
+ops::Program translate(session::ProgramArguments arguments) {
+  const session::ProgramRecord& head = arguments.head;
+  ops::Program out;
+  out.scalars = head.scalars;
+  out.reduce_first = head.reduce_first;
+  out.reduce_count = head.reduce_count;
+  for (const session::MatrixRecord& record : arguments.matrices) {
+    out.matrices.push_back({{record.rows, record.entries, record.columns_count},
+                            record.first_row,
+                            record.offsets,
+                            record.columns,
+                            record.values,
+                            record.source,
+                            record.target});
+  }
+  kernels::VectorProgram& vector = out.vector;
+  vector.rows = head.rows;
+  vector.scalars = head.scalars_count;
+  vector.vectors = head.vectors_count;
+  vector.before = translate_steps(arguments.before);
+  vector.after = translate_steps(arguments.after);
+  auto term = arguments.terms.begin();
+  for (const session::StatementRecord& record : arguments.statements) {
+    kernels::Statement& statement = vector.statements.emplace_back();
+    statement.kind = static_cast<offpath_statement_kind_t>(record.kind);
+    statement.target = record.target;
+    for (uint32_t i = 0; i < record.terms_count; ++i, ++term) statement.terms.push_back({term->scalar, term->vector});
+  }
+  out.vectors = std::move(arguments.vectors);
   return out;
 }
 

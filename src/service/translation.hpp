@@ -4,6 +4,7 @@
 
 #include "ops/collectives/collective.hpp"
 #include "ops/onesided/onesided.hpp"
+#include "ops/programs/program.hpp"
 #include "session/segment_view.hpp"
 
 namespace offpath::service {
@@ -14,5 +15,8 @@ base::Result<ops::Collective> translate(const session::CollectiveArguments& argu
 
 // Likewise, for ops::onesided::check(); data that came along is exactly what is sent. `window`: its id.
 base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window);
+
+// For ops::check(), which knows the enumerators of programs.
+ops::Program translate(session::ProgramArguments arguments);
 
 }  // namespace offpath::service

@@ -2,7 +2,10 @@
 // The session segment: the memory that one client owns and its service maps. It holds everything there is to know
 // about the client's operations, so a service that dies loses nothing. Fixed offsets, checked by golden tests.
 //
-//   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][arena: teams, arrays]
+//   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][arena: teams, arrays][shared memory]
+//
+// Up to kSegmentBytes lies what client and service say to each other; behind it the memory that the client hands out to
+// its program (offpath_memory_allocate), sparse: data only, which the service works on in place.
 //
 // Who writes what: the client writes a slot, sets its state to posted, puts its index into the ring and then advances
 // `submitted`. The service advances `consumed`, sets the slot to active when it begins the operation and to done,
@@ -17,9 +20,9 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 inline constexpr uint32_t kSlotCount = 1024;
-inline constexpr size_t kSegmentBytes = size_t{64} << 20;
+inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
 using Atomic32 = std::atomic<uint32_t>;
 using Atomic64 = std::atomic<uint64_t>;
@@ -34,7 +37,8 @@ enum class OpKind : uint32_t {
   window_close = 5,   // done when the service has let go of the window's memory
   window_attach = 6,  // `address` and `bytes` of the slot
   window_detach = 7,  // `address`; done when the service has let go of it
-  remote = 8
+  remote = 8,
+  program = 9
 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
@@ -49,11 +53,11 @@ struct alignas(64) Slot {
   uint32_t kind;   // OpKind
   int32_t status;  // offpath_status_t, valid when done
   uint32_t flags;
-  uint64_t team;        // arena offset of the TeamRecord
-  uint64_t sequence;    // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
-                        // window, from 0
-  uint64_t record;      // arena offset of the CollectiveRecord or RemoteRecord and what follows it
-  uint64_t open;        // collective: arena offset of u32[team size]: pulls and exports of that member still open
+  uint64_t team;      // arena offset of the TeamRecord
+  uint64_t sequence;  // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
+                      // window, from 0
+  uint64_t record;    // arena offset of the CollectiveRecord, RemoteRecord or ProgramRecord and what follows it
+  uint64_t open;  // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
   Atomic32 steps_left;  // for a person (offpath_op_describe)
   Atomic32 exports_left;
   uint64_t window;  // windows, remote: arena offset of the WindowRecord
@@ -148,6 +152,58 @@ struct RemoteRecord {
 };
 static_assert(sizeof(RemoteRecord) == 112);
 
+// A vector program's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
+struct ProgramRecord {
+  uint64_t rows;
+  uint64_t scalars;  // address of the client, in the shared memory, as are those of the vectors
+  uint32_t scalars_count;
+  uint32_t reduce_first;
+  uint32_t reduce_count;
+  uint32_t vectors_count;     // uint64_t: addresses
+  uint32_t matrices_count;    // MatrixRecord
+  uint32_t before_count;      // ScalarStepRecord
+  uint32_t after_count;       // ScalarStepRecord
+  uint32_t statements_count;  // StatementRecord
+  uint32_t terms_count;       // TermRecord, of all statements one after the other
+  uint32_t reserved;
+};
+static_assert(sizeof(ProgramRecord) == 56);
+
+struct MatrixRecord {
+  uint64_t first_row;
+  uint64_t rows;
+  uint64_t offsets;  // addresses of the client, in the shared memory
+  uint64_t columns;
+  uint64_t values;
+  uint64_t entries;
+  uint64_t columns_count;  // length of the source vector
+  uint32_t source;
+  uint32_t target;
+};
+static_assert(sizeof(MatrixRecord) == 64);
+
+struct ScalarStepRecord {
+  uint32_t op;
+  uint32_t result;
+  uint32_t left;
+  uint32_t right;
+};
+static_assert(sizeof(ScalarStepRecord) == 16);
+
+struct StatementRecord {
+  uint32_t kind;
+  uint32_t target;
+  uint32_t terms_count;
+  uint32_t reserved;
+};
+static_assert(sizeof(StatementRecord) == 16);
+
+struct TermRecord {
+  uint32_t scalar;
+  uint32_t vector;
+};
+static_assert(sizeof(TermRecord) == 8);
+
 struct Counters {
   Atomic64 completed;
   Atomic64 failed;
@@ -172,6 +228,8 @@ struct SegmentHeader {
   alignas(64) Atomic32 events;         // service: +1 per finished operation; futex word
   Atomic32 waiters;                    // client threads asleep on `events`
   alignas(64) Counters counters;       // service
+  uint64_t shared_address;             // of the shared memory, in the client
+  uint64_t shared_bytes;               // multiple of 4096; 0: none
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

@@ -22,8 +22,9 @@ uint64_t count_ranges(const std::vector<LayoutRecord>& layouts) {
 }  // namespace
 
 Result<SegmentView> SegmentView::open(base::Memfd memory) {
-  if (memory.bytes() != kSegmentBytes) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "session segment has %zu bytes, not %zu", memory.bytes(), kSegmentBytes);
+  if (memory.bytes() < kSegmentBytes) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "session segment has %zu bytes, not %zu or more", memory.bytes(),
+                         kSegmentBytes);
   }
   SegmentView view(std::move(memory));
   const SegmentHeader& header = view.header();
@@ -33,21 +34,26 @@ Result<SegmentView> SegmentView::open(base::Memfd memory) {
                          "service are of different releases). Install them together",
                          header.version, kVersion);
   }
-  if (header.slot_count != kSlotCount || header.segment_bytes != kSegmentBytes || header.ring_offset != kRingOffset ||
+  const uint64_t shared_bytes = view.shared_bytes();
+  if (header.shared_bytes != shared_bytes || shared_bytes % kHeaderBytes != 0 ||
+      view.shared_address_ + shared_bytes < shared_bytes || header.slot_count != kSlotCount ||
+      header.segment_bytes != kSegmentBytes || header.ring_offset != kRingOffset ||
       header.slots_offset != kSlotsOffset || header.arena_offset != kArenaOffset) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "session segment has an unknown layout");
   }
   return view;
 }
 
-Slot& SegmentView::slot(uint32_t index) const { return reinterpret_cast<Slot*>(memory_.data() + kSlotsOffset)[index]; }
+Slot& SegmentView::slot(uint32_t index) const {
+  return reinterpret_cast<Slot*>(mapping_->data() + kSlotsOffset)[index];
+}
 
 std::optional<uint32_t> SegmentView::take_submission() {
   SegmentHeader& head = header();
   const uint32_t consumed = head.consumed.load(std::memory_order_relaxed);
   const uint32_t submitted = head.submitted.load(std::memory_order_acquire);
   if (corrupt_ || consumed == submitted) return std::nullopt;
-  const auto* ring = reinterpret_cast<const Atomic32*>(memory_.data() + kRingOffset);
+  const auto* ring = reinterpret_cast<const Atomic32*>(mapping_->data() + kRingOffset);
   const uint32_t index = ring[consumed % kSlotCount].load(std::memory_order_relaxed);
   if (submitted - consumed > kSlotCount || index >= kSlotCount) {
     corrupt_ = true;
@@ -58,12 +64,12 @@ std::optional<uint32_t> SegmentView::take_submission() {
 }
 
 uint8_t* SegmentView::bytes_at(uint64_t offset, uint64_t count) const {
-  if (offset < kArenaOffset || offset > memory_.bytes() || count > memory_.bytes() - offset) return nullptr;
-  return memory_.data() + offset;
+  if (offset < kArenaOffset || offset > kSegmentBytes || count > kSegmentBytes - offset) return nullptr;
+  return mapping_->data() + offset;
 }
 
 Atomic32* SegmentView::counters_at(uint64_t offset, uint64_t count) const {
-  if (offset % alignof(Atomic32) != 0 || count > memory_.bytes() / sizeof(Atomic32)) return nullptr;
+  if (offset % alignof(Atomic32) != 0 || count > kSegmentBytes / sizeof(Atomic32)) return nullptr;
   return reinterpret_cast<Atomic32*>(bytes_at(offset, count * sizeof(Atomic32)));
 }
 
@@ -132,9 +138,32 @@ Result<RemoteArguments> SegmentView::remote_arguments(const Slot& slot) const {
   return out;
 }
 
+Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const {
+  uint64_t offset = slot.record;
+  const uint8_t* record = bytes_at(offset, sizeof(ProgramRecord));
+  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "program record lies outside the segment");
+  ProgramArguments out{};
+  memcpy(&out.head, record, sizeof(out.head));
+  offset += sizeof(out.head);
+  if (!copy_array(offset, out.head.vectors_count, out.vectors) ||
+      !copy_array(offset, out.head.matrices_count, out.matrices) ||
+      !copy_array(offset, out.head.before_count, out.before) || !copy_array(offset, out.head.after_count, out.after) ||
+      !copy_array(offset, out.head.statements_count, out.statements) ||
+      !copy_array(offset, out.head.terms_count, out.terms)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "program arguments lie outside the segment");
+  }
+  uint64_t terms = 0;
+  for (const StatementRecord& statement : out.statements) terms += statement.terms_count;
+  if (terms != out.terms.size()) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "the statements of a program have %llu terms, %zu came along",
+                         static_cast<unsigned long long>(terms), out.terms.size());
+  }
+  return out;
+}
+
 template <typename T>
 bool SegmentView::copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const {
-  if (count > memory_.bytes() / sizeof(T)) return false;
+  if (count > kSegmentBytes / sizeof(T)) return false;
   const uint8_t* from = bytes_at(offset, count * sizeof(T));
   if (from == nullptr) return false;
   out.resize(count);

@@ -6,6 +6,7 @@
 #include "base/memfd.hpp"
 #include "session/layout.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,12 +38,22 @@ struct RemoteArguments {
   std::vector<uint8_t> data;  // at most OFFPATH_REMOTE_INLINE_BYTES
 };
 
+// A vector program's record copied out of the segment, likewise.
+struct ProgramArguments {
+  ProgramRecord head;
+  std::vector<uint64_t> vectors;
+  std::vector<MatrixRecord> matrices;
+  std::vector<ScalarStepRecord> before, after;
+  std::vector<StatementRecord> statements;
+  std::vector<TermRecord> terms;  // exactly as many as the statements count together
+};
+
 class SegmentView {
  public:
   // Takes the mapping; errors when header values are not what layout.hpp says.
   static base::Result<SegmentView> open(base::Memfd memory);
 
-  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory_.data()); }
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(mapping_->data()); }
   Slot& slot(uint32_t index) const;  // index < kSlotCount
   // The next submitted slot index, or nothing. Errors (a wild index) disable the ring for ever.
   std::optional<uint32_t> take_submission();
@@ -56,6 +67,14 @@ class SegmentView {
   // Null when the offset is not a window record inside the arena.
   WindowRecord* window_record(uint64_t offset) const;
   base::Result<RemoteArguments> remote_arguments(const Slot& slot) const;
+  base::Result<ProgramArguments> program_arguments(const Slot& slot) const;
+
+  // The memory that client and service share for data, as it was at open(); the mapping keeps it there.
+  uint64_t shared_address() const { return shared_address_; }
+  uint64_t shared_bytes() const { return mapping_->bytes() - kSegmentBytes; }
+  uint8_t* shared_data() const { return mapping_->data() + kSegmentBytes; }
+  std::shared_ptr<const base::Memfd> mapping() const { return mapping_; }
+
   // u8[count] inside the arena, or null.
   uint8_t* bytes_at(uint64_t offset, uint64_t count) const;
   // u32[count] inside the arena, or null. The client reads them at any time.
@@ -63,13 +82,14 @@ class SegmentView {
 
   // Ends the operation and tells so.
   void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
-  // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before the
-  // worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
+  // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before
+  // the worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
   void tell();
   void wake();
 
  private:
-  explicit SegmentView(base::Memfd memory) : memory_(std::move(memory)) {}
+  explicit SegmentView(base::Memfd memory)
+      : mapping_(std::make_shared<const base::Memfd>(std::move(memory))), shared_address_(header().shared_address) {}
   // Null when the offset is not that of a T inside the arena.
   template <typename T>
   T* record_at(uint64_t offset) const;
@@ -77,7 +97,8 @@ class SegmentView {
   template <typename T>
   bool copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const;
 
-  base::Memfd memory_;
+  std::shared_ptr<const base::Memfd> mapping_;
+  uint64_t shared_address_;
   bool corrupt_ = false;
   bool told_ = false;
 };

@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 3U);
+  EXPECT_EQ(kVersion, 4U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -37,6 +37,7 @@ TEST(Layout, Enumerations) {
   EXPECT_EQ(static_cast<int>(OpKind::window_attach), 6);
   EXPECT_EQ(static_cast<int>(OpKind::window_detach), 7);
   EXPECT_EQ(static_cast<int>(OpKind::remote), 8);
+  EXPECT_EQ(static_cast<int>(OpKind::program), 9);
   EXPECT_EQ(static_cast<int>(SlotState::free), 0);
   EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
   EXPECT_EQ(static_cast<int>(SlotState::active), 2);
@@ -59,6 +60,8 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, events, 256);
   EXPECT_AT(SegmentHeader, waiters, 260);
   EXPECT_AT(SegmentHeader, counters, 320);
+  EXPECT_AT(SegmentHeader, shared_address, 360);
+  EXPECT_AT(SegmentHeader, shared_bytes, 368);
   EXPECT_EQ(sizeof(SegmentHeader), 384U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -66,6 +69,33 @@ TEST(Layout, Header) {
   EXPECT_AT(Counters, served_bytes, 24);
   EXPECT_AT(Counters, local_bytes, 32);
   EXPECT_EQ(sizeof(Counters), 40U);
+}
+
+TEST(Layout, RecordOfAProgram) {
+  EXPECT_AT(ProgramRecord, rows, 0);
+  EXPECT_AT(ProgramRecord, scalars, 8);
+  EXPECT_AT(ProgramRecord, scalars_count, 16);
+  EXPECT_AT(ProgramRecord, reduce_first, 20);
+  EXPECT_AT(ProgramRecord, reduce_count, 24);
+  EXPECT_AT(ProgramRecord, vectors_count, 28);
+  EXPECT_AT(ProgramRecord, matrices_count, 32);
+  EXPECT_AT(ProgramRecord, before_count, 36);
+  EXPECT_AT(ProgramRecord, after_count, 40);
+  EXPECT_AT(ProgramRecord, statements_count, 44);
+  EXPECT_AT(ProgramRecord, terms_count, 48);
+  EXPECT_EQ(sizeof(ProgramRecord), 56U);
+  EXPECT_AT(MatrixRecord, first_row, 0);
+  EXPECT_AT(MatrixRecord, rows, 8);
+  EXPECT_AT(MatrixRecord, offsets, 16);
+  EXPECT_AT(MatrixRecord, columns, 24);
+  EXPECT_AT(MatrixRecord, values, 32);
+  EXPECT_AT(MatrixRecord, entries, 40);
+  EXPECT_AT(MatrixRecord, columns_count, 48);
+  EXPECT_AT(MatrixRecord, source, 56);
+  EXPECT_AT(MatrixRecord, target, 60);
+  EXPECT_EQ(sizeof(ScalarStepRecord), 16U);
+  EXPECT_EQ(sizeof(StatementRecord), 16U);
+  EXPECT_EQ(sizeof(TermRecord), 8U);
 }
 
 TEST(Layout, SlotOfAnOperation) {

@@ -57,6 +57,33 @@ TEST_F(Segment, OtherSizesAreRefused) {
   }
 }
 
+TEST(SharedMemory, LiesBehindTheSegmentAndIsAnnounced) {
+  auto memory = base::Memfd::create("test", kSegmentBytes + 8192);
+  ASSERT_TRUE(memory.ok());
+  const auto open = [&] {
+    return SegmentView::open(std::move(base::Memfd::adopt(base::Fd(dup(memory->fd())), memory->bytes()).value()));
+  };
+  const testing::ClientSegment good;
+  memcpy(memory->data(), good.memory.data(), sizeof(SegmentHeader));
+  auto& header = *reinterpret_cast<SegmentHeader*>(memory->data());
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{4096}, uint64_t{8191}, uint64_t{12288}, UINT64_MAX}) {
+    header.shared_bytes = bytes;
+    EXPECT_EQ(open().status().code(), OFFPATH_ERR_ARGUMENT) << bytes;
+  }
+  header.shared_bytes = 8192;
+  header.shared_address = UINT64_MAX - 8190;
+  EXPECT_EQ(open().status().code(), OFFPATH_ERR_ARGUMENT);
+  header.shared_address = 0x7000;
+  const auto view = open();
+  ASSERT_TRUE(view.ok());
+  header.shared_address = 0x9000;  // too late
+  EXPECT_EQ(view->shared_address(), 0x7000U);
+  EXPECT_EQ(view->shared_bytes(), 8192U);
+  view->shared_data()[8191] = 5;
+  EXPECT_EQ(memory->data()[kSegmentBytes + 8191], 5);
+  EXPECT_EQ(view->bytes_at(kSegmentBytes, 1), nullptr);
+}
+
 TEST_F(Segment, SubmissionsAreTakenInOrder) {
   SegmentView v = view();
   EXPECT_EQ(v.take_submission(), std::nullopt);

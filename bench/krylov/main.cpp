@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Solves one system with several solvers in turns, and prints what each of them took as JSON. Nothing here knows the
+// solvers: -solvers cg,pipecg,offpath_pipecg; everything else by PETSc's options (-pc_type, -ksp_max_it, ...).
+#include "matrix.hpp"
+
+#include <petscksp.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr char kHelp[] =
+    "Time per iteration of Krylov solvers in turns.\n"
+    "  -grid N           3-D Laplacian, 27-point stencil, N x N x N (default 64)\n"
+    "  -load FILE        or a matrix in PETSc's binary form\n"
+    "  -solvers A,B,...  types of KSP (default cg,pipecg)\n"
+    "  -rounds N         solves of each, in turns (default 5)\n";
+
+struct Solver {
+  KSP ksp = nullptr;
+  std::string type;
+  std::vector<double> seconds;      // per iteration, by round
+  std::vector<double> cpu_seconds;  // of this rank, likewise
+  std::vector<double> history;
+  PetscInt iterations = 0;
+  int reason = 0;
+  double true_residual = 0;  // relative, of what was returned
+};
+
+PetscErrorCode make_matrix(Mat* matrix) {
+  PetscFunctionBegin;
+  PetscInt grid = 64;
+  char file[PETSC_MAX_PATH_LEN];
+  PetscBool load;
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-grid", &grid, nullptr));
+  PetscCall(PetscOptionsGetString(nullptr, nullptr, "-load", file, sizeof(file), &load));
+  if (load == PETSC_FALSE) {
+    PetscCall(offpath::bench::make_laplacian(PETSC_COMM_WORLD, grid, matrix));
+    PetscFunctionReturn(0);
+  }
+  PetscViewer viewer;
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, file, FILE_MODE_READ, &viewer));
+  PetscCall(MatCreate(PETSC_COMM_WORLD, matrix));
+  PetscCall(MatSetFromOptions(*matrix));
+  PetscCall(MatLoad(*matrix, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode make_solvers(Mat matrix, std::vector<Solver>* solvers) {
+  PetscFunctionBegin;
+  char names[32][64] = {};
+  char* types[32] = {};
+  PetscInt count = 32;
+  PetscBool given;
+  PetscCall(PetscOptionsGetStringArray(nullptr, nullptr, "-solvers", types, &count, &given));
+  for (PetscInt i = 0; i < (given == PETSC_TRUE ? count : 2); ++i) {
+    PetscCall(PetscStrncpy(names[i], given == PETSC_TRUE ? types[i] : i == 0 ? KSPCG : KSPPIPECG, sizeof(names[i])));
+    PetscCall(PetscFree(types[i]));
+    Solver solver;
+    solver.type = names[i];
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &solver.ksp));
+    PetscCall(KSPSetOperators(solver.ksp, matrix, matrix));
+    PetscCall(KSPSetType(solver.ksp, names[i]));
+    PetscCall(KSPSetFromOptions(solver.ksp));
+    PetscCall(KSPSetResidualHistory(solver.ksp, nullptr, PETSC_DECIDE, PETSC_TRUE));
+    PetscCall(KSPSetUp(solver.ksp));
+    solvers->push_back(std::move(solver));
+  }
+  PetscFunctionReturn(0);
+}
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
+  PetscFunctionBegin;
+  PetscCall(VecSet(x, 0));
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  const double begin = MPI_Wtime(), cpu_begin = cpu_seconds();
+  PetscCall(KSPSolve(solver->ksp, b, x));
+  const double cpu = cpu_seconds() - cpu_begin;
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  const double seconds = MPI_Wtime() - begin;
+  KSPConvergedReason reason;
+  PetscCall(KSPGetIterationNumber(solver->ksp, &solver->iterations));
+  PetscCall(KSPGetConvergedReason(solver->ksp, &reason));
+  solver->reason = reason;
+  const auto iterations = static_cast<double>(std::max<PetscInt>(1, solver->iterations));
+  solver->seconds.push_back(seconds / iterations);
+  solver->cpu_seconds.push_back(cpu / iterations);
+  const PetscReal* history;
+  PetscInt length;
+  PetscCall(KSPGetResidualHistory(solver->ksp, &history, &length));
+  solver->history.assign(history, history + length);
+  Vec residual;
+  PetscReal norm, reference;
+  PetscCall(VecDuplicate(b, &residual));
+  PetscCall(MatMult(matrix, x, residual));
+  PetscCall(VecAYPX(residual, -1, b));
+  PetscCall(VecNorm(residual, NORM_2, &norm));
+  PetscCall(VecNorm(b, NORM_2, &reference));
+  PetscCall(VecDestroy(&residual));
+  solver->true_residual = norm / reference;
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode print_list(const char* name, const std::vector<double>& values) {
+  PetscFunctionBegin;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\"%s\": [", name));
+  for (size_t i = 0; i < values.size(); ++i) {
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s%.17g", i == 0 ? "" : ", ", values[i]));
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "]"));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
+  PetscFunctionBegin;
+  PetscInt rows;
+  MatInfo info;
+  PetscMPIInt ranks;
+  PetscCall(MatGetSize(matrix, &rows, nullptr));
+  PetscCall(MatGetInfo(matrix, MAT_GLOBAL_SUM, &info));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "{\"rows\": %ld, \"entries\": %.0f, \"ranks\": %d, \"solvers\": [\n",
+                        static_cast<long>(rows), info.nz_used, ranks));
+  for (const Solver& solver : solvers) {
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD, " {\"type\": \"%s\", \"iterations\": %ld, \"reason\": %d, \"true_residual\": %.6e,\n  ",
+        solver.type.c_str(), static_cast<long>(solver.iterations), solver.reason, solver.true_residual));
+    PetscCall(print_list("iteration_s", solver.seconds));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
+    PetscCall(print_list("host_cpu_s", solver.cpu_seconds));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
+    PetscCall(print_list("residual_history", solver.history));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "}%s\n", &solver == &solvers.back() ? "" : ","));
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "]}\n"));
+  PetscFunctionReturn(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  PetscCall(PetscInitialize(&argc, &argv, nullptr, kHelp));
+  Mat matrix;
+  Vec b, x, ones;
+  std::vector<Solver> solvers;
+  PetscInt rounds = 5;
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-rounds", &rounds, nullptr));
+  PetscCall(make_matrix(&matrix));
+  PetscCall(MatCreateVecs(matrix, &x, &b));
+  PetscCall(VecDuplicate(x, &ones));
+  PetscCall(VecSet(ones, 1));
+  PetscCall(MatMult(matrix, ones, b));
+  PetscCall(make_solvers(matrix, &solvers));
+  for (PetscInt round = 0; round < rounds; ++round) {
+    for (Solver& solver : solvers) PetscCall(solve(matrix, b, x, &solver));
+  }
+  PetscCall(report(matrix, solvers));
+  for (Solver& solver : solvers) PetscCall(KSPDestroy(&solver.ksp));
+  PetscCall(VecDestroy(&ones));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&matrix));
+  PetscCall(PetscFinalize());
+  return 0;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Executor: who works off a solver's vector programs: the service, or this process with the same kernels. Which of them
+// is decided once per solver, alike on all its ranks.
+//
+// Threads: PETSc's. Errors: PETSc's; texts go to PetscError. A service that is lost while it has something to do ends
+// the solve with PETSC_ERR_LIB: the vectors are half updated then, and the other ranks may be an iteration ahead.
+#pragma once
+
+#include <offpath/offpath.h>
+#include <petscksp.h>
+
+#include <memory>
+#include <string>
+
+namespace offpath::petsc {
+
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  // Memory for scalars and vectors, zeroed; null when there is none. It is freed with the executor.
+  virtual void* allocate(uint64_t bytes) = 0;
+  virtual void release(void* memory) = 0;  // what allocate() gave
+  // Whether programs may multiply rows of matrices.
+  virtual bool multiplies() const = 0;
+  // Starts a program, after those posted before. It may be copied before the call returns, what it works on not.
+  virtual PetscErrorCode post(const offpath_program_t& program) = 0;
+  // Until all that was posted is done.
+  virtual PetscErrorCode wait() = 0;
+  // For -ksp_view.
+  virtual std::string describe() const = 0;
+};
+
+std::unique_ptr<Executor> make_host_executor(MPI_Comm comm);
+// Collective. Null on all ranks, with the reason, when a rank cannot have a service.
+PetscErrorCode make_service_executor(MPI_Comm comm, std::unique_ptr<Executor>* executor, std::string* reason);
+
+// Collective over PETSC_COMM_WORLD: agrees on what makes the job's processes find the same service.
+PetscErrorCode open_job();
+
+}  // namespace offpath::petsc

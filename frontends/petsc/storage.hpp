@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Storage: a solver's scalars and vectors, in memory that its executor works on. The vectors are PETSc's too (Vec).
+#pragma once
+
+#include "executor.hpp"
+
+#include <petsc/private/kspimpl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace offpath::petsc {
+
+class Storage {
+ public:
+  // Collective: with the service, or where a rank cannot have it, or not as much memory, on the host, with one line
+  // under -info that says why. `like` gives layout and type.
+  static PetscErrorCode create(KSP ksp, Vec like, uint32_t vectors, uint32_t scalars, std::unique_ptr<Storage>* out);
+  ~Storage();
+
+  Executor& executor() { return *executor_; }
+  double& scalar(uint32_t index) { return scalars_[index]; }
+  Vec vec(uint32_t index) const { return vecs_[index]; }
+  double* array(uint32_t index) const { return arrays_[index]; }
+  uint64_t rows() const { return rows_; }
+  // Scalars and vectors filled in.
+  offpath_program_t program();
+
+ private:
+  Storage() = default;
+  bool allocate(uint32_t vectors, uint32_t scalars);
+  PetscErrorCode wrap(MPI_Comm comm, Vec like);
+
+  std::unique_ptr<Executor> executor_;
+  uint64_t rows_ = 0;
+  uint32_t scalars_count_ = 0;
+  double* scalars_ = nullptr;
+  std::vector<double*> arrays_;
+  std::vector<Vec> vecs_;
+};
+
+}  // namespace offpath::petsc

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Heap: which stretches of the shared memory are handed out; offsets from 0, whole pages, first fit. Stretches are
+// vectors of a solver: few and large. Its book-keeping is private memory, so nobody else can damage it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace offpath::client {
+
+class Heap {
+ public:
+  explicit Heap(uint64_t capacity) : capacity_(capacity) {
+    if (capacity > 0) free_[0] = capacity;
+  }
+  uint64_t capacity() const { return capacity_; }
+  // Nothing when there is no stretch of that length.
+  std::optional<uint64_t> allocate(uint64_t bytes);
+  // The length of the stretch that began there; 0 if none did.
+  uint64_t release(uint64_t offset);
+
+ private:
+  uint64_t capacity_;
+  std::map<uint64_t, uint64_t> free_;  // offset and length; neighbours are put together
+  std::map<uint64_t, uint64_t> used_;
+};
+
+}  // namespace offpath::client

@@ -1,0 +1,187 @@
+"""Unmodified PETSc programs with liboffpath_petsc.so: the residuals of PETSc's own solvers, and PETSc's own ends."""
+
+import json
+import re
+import uuid
+
+import pytest
+import real_programs
+from conftest import offpath, requires_root
+from offpath.lab import Lab
+from offpath.launch import local_mpirun
+from offpath.paths import paths
+
+LIMIT_S = 120  # for a hang, never reached otherwise
+SHARED = {"OFFPATH_SERVICE_SHARE": "1"}
+SOLVERS = {"offpath_pipecg": "pipecg", "offpath_cg": "cg"}
+PRECONDITIONERS = {
+    "none": ["-pc_type", "none"],
+    "jacobi": ["-pc_type", "jacobi"],
+    "bjacobi": ["-pc_type", "bjacobi", "-sub_pc_type", "icc"],
+    "gamg": ["-pc_type", "gamg"],
+    "boomeramg": ["-pc_type", "hypre", "-pc_hypre_type", "boomeramg"],
+}
+MONITOR = re.compile(r"^\s*(\d+) KSP (?:\w+ )*(?:Residual norm|resid norm) (\S+)", re.MULTILINE)
+
+
+def plugin() -> list[str]:
+    library = paths().lib / "liboffpath_petsc.so"
+    if not library.exists():
+        pytest.skip(f"{library} is not built")
+    return ["-dll_append", str(library)]
+
+
+def run(ranks: int, argv: list[str], env: dict | None = None):
+    return local_mpirun("openmpi", ranks, argv, env=SHARED | (env or {}), timeout=LIMIT_S)
+
+
+def solve_program() -> str:
+    return str(real_programs.need(paths().prefix / "tests" / "petsc" / "openmpi" / "solve"))
+
+
+def residuals(result) -> list[float]:
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
+    found = [float(norm) for _, norm in MONITOR.findall(result.stdout)]
+    assert found, result.stdout
+    return found
+
+
+def results(result) -> list[tuple[int, str, float]]:
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
+    lines = [line.split() for line in result.stdout.splitlines() if line.startswith("result ")]
+    return [(int(iterations), reason, float(norm)) for _, iterations, reason, norm in lines]
+
+
+def by_service(result) -> bool:
+    return "vector updates and dot products: the service" in result.stdout
+
+
+def assert_same_history(got: list[float], expected: list[float], rel: float = 1e-6) -> None:
+    """Rounding differs, and iterations carry that on."""
+    assert abs(len(got) - len(expected)) <= 1
+    count = min(len(got), len(expected))
+    assert got[:count] == pytest.approx(expected[:count], rel=rel, abs=1e-10 * expected[0])
+
+
+@pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_residuals_of_an_example_of_petsc(solver, preconditioner, tmp_path):
+    argv = [real_programs.petsc(tmp_path, "ex2.c"), "-m", "30", "-n", "30", "-ksp_monitor", "-ksp_view"]
+    argv += PRECONDITIONERS[preconditioner]
+    for ranks in (1, 4) if preconditioner == "jacobi" else (2,):
+        ours = run(ranks, [*argv, *plugin(), "-ksp_type", solver])
+        assert by_service(ours)
+        assert_same_history(residuals(ours), residuals(run(ranks, [*argv, "-ksp_type", SOLVERS[solver]])))
+
+
+@pytest.mark.parametrize("norm", ("preconditioned", "unpreconditioned", "natural", "none"))
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_norms_guesses_and_repeated_solves(solver, norm):
+    argv = [solve_program(), "-pc_type", "bjacobi", "-ksp_norm_type", norm, "-guess", "-solves", "3", "-ksp_monitor"]
+    argv += ["-ksp_max_it", "9"] if norm == "none" else []
+    ours = run(2, [*argv, *plugin(), "-ksp_type", solver])
+    theirs = run(2, [*argv, "-ksp_type", SOLVERS[solver]])
+    got, expected = results(ours), results(theirs)
+    if norm != "none":  # PETSc's pipecg then counts one more
+        assert [reason for _, reason, _ in got] == [reason for _, reason, _ in expected]
+        assert_same_history(residuals(ours)[:5], residuals(theirs)[:5])
+    assert len(got) == 3
+    assert all(true < 1e-3 for _, _, true in got) or norm == "none"
+
+
+def test_a_monitor_sees_the_iterate():
+    argv = [solve_program(), "-pc_type", "jacobi", "-rows", "60", "-ksp_monitor_true_residual", "-ksp_max_it", "20"]
+    expected = run(2, [*argv, "-ksp_type", "pipecg"]).stdout
+    for solver in SOLVERS:
+        got = run(2, [*argv, *plugin(), "-ksp_type", solver]).stdout
+        number = re.compile(r"true resid norm (\S+)")
+        norms = [list(map(float, number.findall(text)))[:20] for text in (got, expected)]
+        assert len(norms[0]) == 20
+        assert norms[0] == pytest.approx(norms[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("phi", ("0.3", "0.9", "auto"))
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
+    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
+    argv = [krylov, *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    for ranks in (1, 3) if phi == "0.3" else (2,):
+        result = run(ranks, [*argv, "-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_offpath_phi", phi])
+        assert result.returncode == 0, result.stderr
+        theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
+        assert_same_history(ours["residual_history"], theirs["residual_history"])
+        share = re.search(r"share of the product's rows done by the service: (\S+)", result.stdout)
+        assert phi == "auto" or share[1] == phi
+
+
+def test_a_share_that_is_none_is_refused():
+    for phi in ("1", "-0.1", "much"):
+        result = run(1, [solve_program(), *plugin(), "-ksp_type", "offpath_cg", "-ksp_offpath_phi", phi])
+        assert result.returncode != 0
+
+
+def test_petsc_options_variable_and_log_view():
+    options = " ".join([*plugin(), "-ksp_type", "offpath_pipecg", "-log_view", "-ksp_view"])
+    result = run(1, [solve_program()], {"PETSC_OPTIONS": options})
+    assert by_service(result)
+    assert "OffpathPost" in result.stdout and "OffpathWait" in result.stdout
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_a_service_the_host_does_it_and_says_so(solver):
+    argv = [solve_program(), *plugin(), "-ksp_type", solver, "-ksp_monitor", "-ksp_view", "-info", ":ksp"]
+    native = run(2, [solve_program(), "-ksp_type", SOLVERS[solver], "-ksp_monitor"])
+    for env, why in (({"OFFPATH_SERVICE_PATH": "/nowhere/offpathd"}, "/nowhere/offpathd"),
+                     ({"OFFPATH_SHARED_MEMORY_BYTES": "8192"}, "shared memory")):
+        result = run(2, argv, env)
+        assert not by_service(result)
+        lines = [line for line in result.stdout.splitlines() if "Offpath: the host does the vector work" in line]
+        assert len({line.split("]")[0] for line in lines}) == len(lines) and why in lines[0]
+        assert_same_history(residuals(result)[:30], residuals(native)[:30])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_breakdowns_end_with_petscs_reasons(solver):
+    argv = [solve_program(), *plugin(), "-ksp_type", solver, "-pc_type", "none"]
+    for ranks in (1, 2):
+        assert results(run(ranks, [*argv, "-shift", "-1"]))[0][1] == "DIVERGED_INDEFINITE_MAT"
+        assert results(run(ranks, [*argv, "-poison"]))[0][1] == "DIVERGED_NANORINF"
+
+
+@pytest.mark.parametrize("ranks", (1, 2))
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    argv = [solve_program(), *plugin(), "-ksp_type", solver, "-pc_type", "none", "-kill", "5", "-service", str(folder)]
+    result = run(ranks, argv, {"OFFPATH_RUNTIME_DIR": str(folder)})
+    assert result.returncode != 0
+    assert "Offpath: vector operations of the solver failed" in result.stderr
+
+
+def test_bench_krylov(tmp_path):
+    plugin()
+    file = tmp_path / "out.json"
+    result = offpath("bench", "krylov", "--grid", "6", "--runs", "1", "--phi", "0,0.3", "--iterations", "3", "--json", str(file))
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(file.read_text())["rows"]
+    solvers = ["cg", "pipecg"] * 2 + ["offpath_cg", "offpath_pipecg"] * 2
+    assert [row["solver"] for row in rows] == solvers
+    assert all(0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"] for row in rows)
+    assert_same_history(rows[-1]["residual_history"], rows[1]["residual_history"])
+
+
+@requires_root
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_two_nodes(solver):
+    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
+    argv = [krylov, *plugin(), "-grid", "12", "-rounds", "2", "-pc_type", "jacobi"]
+    argv += ["-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_view"]
+    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        # The preloaded part stays out of it: only the solver talks to services.
+        result = lab.mpirun("openmpi", 2, argv, offload=True, env={"OFFPATH_ENABLE": "0"}, timeout=LIMIT_S)
+    assert result.returncode == 0, result.stderr
+    assert "team on 2 node(s)" in result.stdout
+    theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
+    assert_same_history(ours["residual_history"], theirs["residual_history"])
+    assert ours["true_residual"] == pytest.approx(theirs["true_residual"], rel=1e-3)
