@@ -64,7 +64,9 @@ def measure(
     totals = tuple(size * ranks for size in sizes)
     peers = (measuring.ALONE, measuring.offpath_peer(policy))
     all_series = [Series(kind, collective, totals, peers) for kind in kinds]
-    result = measuring.compare(kinds, conditions, all_series, {"collective": collective} | comparison.policy_meta(policy))
+    result = measuring.compare(
+        kinds, conditions, all_series, {"collective": collective} | comparison.policy_meta(policy)
+    )
     for row in result["rows"]:
         row["bytes_per_peer"] = row["bytes"] // ranks
     return result

@@ -64,7 +64,9 @@ def app_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks; the other cores are the service's.")] = 1,
     pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
-    phi: Annotated[str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")] = "0,0.1,0.2,0.3,0.4,auto",
+    phi: Annotated[
+        str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")
+    ] = "0,0.1,0.2,0.3,0.4,auto",
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
@@ -83,7 +85,9 @@ def app_command(
     comparison.writable_file(json_file, "--json")
     cores = available_cores()
     if ranks >= len(cores):
-        raise UserError(f"{ranks} ranks leave none of {len(cores)} cores to the service (it would slow them). Use fewer")
+        raise UserError(
+            f"{ranks} ranks leave none of {len(cores)} cores to the service (it would slow them). Use fewer"
+        )
     program = str(paths().bench_program("krylov", OPENMPI))
     chosen = settings(ranks, cores, phi.split(","))
     argv = ["-grid", str(grid), "-pc_type", pc, "-ksp_max_it", str(iterations), "-ksp_rtol", "1e-30", "-rounds", "4"]
@@ -95,7 +99,12 @@ def app_command(
                 raise UserError(f"krylov failed with {each.name}: {result.stderr.strip()[-300:]}")
             each.launches.append(json.loads(result.stdout[result.stdout.index('{"rows"') :]))
     rows = [row for each in chosen for row in each.rows()]
-    table = Table(*(Column(name, no_wrap=True) for name in ("setting", "solver", "ranks", "ms/it.", "min", "max", "/cg", "/pipecg")))
+    table = Table(
+        *(
+            Column(name, no_wrap=True)
+            for name in ("setting", "solver", "ranks", "ms/it.", "min", "max", "/cg", "/pipecg")
+        )
+    )
     reference = {row["solver"]: row["iteration_ns"] for row in rows if row["setting"] == "same ranks"}
     for row in rows:
         times = [f"{row[name] / 1e6:.2f}" for name in ("iteration_ns", "iteration_min_ns", "iteration_max_ns")]

@@ -51,8 +51,8 @@ def app_command(
     """Compare one-sided operations without and with Offpath, on the same cores.
 
     The lower half of the ranks are origins, each with a target in the upper half. An *idle* target waits in a barrier,
-    a *computing* one computes for 10 ms at a time and calls its library only in between. t_pure is the operation and its
-    flush, t_total the operation, a fixed amount of work, and the flush; the work is set in the first launch without
+    a *computing* one computes for 10 ms at a time and calls its library only in between. t_pure is the operation and
+    its flush, t_total the operation, a fixed amount of work, and the flush; the work is set in the first launch without
     Offpath to last as long as t_pure there, and the same for both. put_rate is 64 puts before a flush. Offpath's
     services share the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything.
 

@@ -25,7 +25,9 @@ def app_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches; medians over them are shown.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Short regions in each launch.")] = 2000,
     size_mib: Annotated[int, typer.Option("--map", min=1, help="MiB of a bulk map.")] = 64,
-    kernels: Annotated[str, typer.Option(help="Which kernels, separated by commas; none: no kernels.")] = ",".join(KERNELS),
+    kernels: Annotated[str, typer.Option(help="Which kernels, separated by commas; none: no kernels.")] = ",".join(
+        KERNELS
+    ),
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from offpath import __version__, config, console, mpis, policy_table
 from offpath.launch import available_cores
-from offpath.sizes import size_text
 from offpath.paths import Paths, paths
+from offpath.sizes import size_text
 
 COMPONENTS = {
     "service": lambda where: where.service,

@@ -222,7 +222,12 @@ def _row(series: Series, peer: Peer, samples: list[dict]) -> dict:
     def median(name: str) -> float:
         return statistics.median(sample[name] for sample in samples)
 
-    row = {"mpi": series.mpi, series.program.noun: series.name, "peer": peer.name, "mode": DPU if peer.offload else HOST}
+    row = {
+        "mpi": series.mpi,
+        series.program.noun: series.name,
+        "peer": peer.name,
+        "mode": DPU if peer.offload else HOST,
+    }
     row |= {name: samples[0][name] for name in series.program.labels}
     row |= {f"{time}_ns": round(median(f"{time}_ns")) for time in TIMES}
     row["efficiency"] = max(row["t_pure_ns"], row["t_compute_ns"]) / row["t_total_ns"]

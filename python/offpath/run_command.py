@@ -83,7 +83,9 @@ def _checked_blocking(names: str | None) -> str | None:
     words = [] if names in (None, "all", "none") else [word.strip() for word in names.split(",")]
     for word in words:
         if word not in BLOCKING:
-            raise typer.BadParameter(f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}.")
+            raise typer.BadParameter(
+                f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}."
+            )
     return ",".join(words) or names
 
 

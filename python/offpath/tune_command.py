@@ -109,7 +109,10 @@ def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer,
         ALONE,
         *(
             Peer(
-                path, path, offload=True, env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
+                path,
+                path,
+                offload=True,
+                env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
                 must_offload=True,
             )  # fmt: skip
             for path in paths_tried

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT
-
 from offpath.devices import service
 from offpath.errors import UserError
 from offpath.paths import paths

@@ -12,12 +12,29 @@ pytestmark = requires(openmp_support.missing_compiler())
 def test_rows_and_kernels(tmp_path):
     file = tmp_path / "result.json"
     result = offpath(
-        "bench", "openmp", "--runs", "1", "--repeats", "20", "--map", "1", "--kernels", "cg", "--small", "--json", str(file)
+        "bench",
+        "openmp",
+        "--runs",
+        "1",
+        "--repeats",
+        "20",
+        "--map",
+        "1",
+        "--kernels",
+        "cg",
+        "--small",
+        "--json",
+        str(file),
     )
     assert result.returncode == 0, result.stderr
     found = json.loads(file.read_text())
     rows = {row["name"]: row for row in found["regions"]}
-    assert {"empty region", "map(tofrom) of 128 B", "bulk map(to) / memcpy", "overlap of nowait and host"} <= rows.keys()
+    assert {
+        "empty region",
+        "map(tofrom) of 128 B",
+        "bulk map(to) / memcpy",
+        "overlap of nowait and host",
+    } <= rows.keys()
     assert all(row["value"]["median"] > 0 for row in rows.values())
     assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["ok"] is True
     assert found["meta"]["devices"][0]["number"] == 0

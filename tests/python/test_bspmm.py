@@ -61,7 +61,9 @@ def test_a_wrong_update_is_found_out(library, tmp_path):
     subprocess.run(compiler, input=nothing[library], text=True, check=True)
     mpi, name = PROGRAMS[library]
     path = program("apps", mpi, name)
-    result = mpirun(mpi, 2, "env", f"LD_PRELOAD={preload}", *SETTINGS, str(path), "--tile", "8", "--tiles", "4", "--check")
+    result = mpirun(
+        mpi, 2, "env", f"LD_PRELOAD={preload}", *SETTINGS, str(path), "--tile", "8", "--tiles", "4", "--check"
+    )
     assert result.returncode != 0 and "verified: no" in result.stdout
 
 

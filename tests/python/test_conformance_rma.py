@@ -2,8 +2,8 @@
 """One-sided operations: a random program against its own model, natively and offloaded; both print the same lines.
 
 The lines do not depend on the MPI, and natively MPICH gets all of them right. Open MPI 4.1 does not: osc/pt2pt hangs
-in locks of single targets, and both components get derived types wrong. It natively runs what it gets right; offloaded runs
-are compared with MPICH's lines whichever MPI they use.
+in locks of single targets, and both components get derived types wrong. It natively runs what it gets right; offloaded
+runs are compared with MPICH's lines whichever MPI they use.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Commands in the documents: each is understood by the command line or the Makefile; those of the lab's guide are run."""
+"""Commands in the documents: each is known to the command line or the Makefile; those of the lab's guide are run."""
 
 import re
 import shlex
@@ -50,7 +50,9 @@ def test_the_lab_guide_runs(programs):
             mpi = words[words.index("--mpi") + 1] if "--mpi" in words else None
             words = [str(programs / f"hello_{mpi}") if word == "./my_mpi_program" else word for word in words[1:]]
             position = 2
-            named = words[:position] + ([name] if words[1] in ("down", "status") else ["--name", name]) + words[position:]
+            named = (
+                words[:position] + ([name] if words[1] in ("down", "status") else ["--name", name]) + words[position:]
+            )
             result = offpath(*named)
             assert result.returncode == 0, (named, result.stderr)
     finally:

@@ -59,7 +59,12 @@ def test_wrong_arrow_is_one_line(tmp_path, file, include):
     ],
 )
 def test_right_arrow_is_clean(tmp_path, file, include):
-    files = {"include/offpath/offpath.h": "", "frontends/mpi/a.hpp": "", "frontends/attach/b.hpp": "", file: f'#include "{include}"\n'}
+    files = {
+        "include/offpath/offpath.h": "",
+        "frontends/mpi/a.hpp": "",
+        "frontends/attach/b.hpp": "",
+        file: f'#include "{include}"\n',
+    }
     assert check(tmp_path, files) == (0, "check_includes: clean\n")
 
 

@@ -23,7 +23,9 @@ def offpath_lines(result: subprocess.CompletedProcess) -> list[str]:
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-@pytest.mark.parametrize("way, word", [("segv", "SIGSEGV|[Ss]egmentation"), ("abort", "SIGABRT|[Aa]bort"), ("exit", "exit")])
+@pytest.mark.parametrize(
+    "way, word", [("segv", "SIGSEGV|[Ss]egmentation"), ("abort", "SIGABRT|[Aa]bort"), ("exit", "exit")]
+)
 def test_a_region_that_ends_its_device(way, word, arch, device, build):  # noqa: F811
     result = run(build("crash"), way, env=device)
     assert result.returncode in ABORTED and "went on" not in result.stdout

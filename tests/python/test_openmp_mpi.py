@@ -95,13 +95,29 @@ def compiled(folder, mpi, source):
     """With plain clang: the wrapper of mpi.h declares its handles for devices, too."""
     (folder / "mpi.h").write_text("#pragma omp declare target\n#include_next <mpi.h>\n#pragma omp end declare target\n")
     flags = ("--showme:compile", "--showme:link") if mpi == "openmpi" else ("-compile_info", "-link_info")
-    words = [subprocess.run([f"mpicc.{mpi}", flag], capture_output=True, text=True, check=True).stdout.split()
-             for flag in flags]
+    words = [
+        subprocess.run([f"mpicc.{mpi}", flag], capture_output=True, text=True, check=True).stdout.split()
+        for flag in flags
+    ]
     compile_words = [word for word in words[0] if word.startswith("-I")]
     link_words = [word for word in words[1] if word.startswith(("-L", "-l"))]
     program = folder / source.stem
-    subprocess.run([CLANG, "-O2", "-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", f"-I{folder}", *compile_words,
-                    source, "-o", program, *link_words], check=True, capture_output=True)
+    subprocess.run(
+        [
+            CLANG,
+            "-O2",
+            "-fopenmp",
+            "-fopenmp-targets=x86_64-pc-linux-gnu",
+            f"-I{folder}",
+            *compile_words,
+            source,
+            "-o",
+            program,
+            *link_words,
+        ],
+        check=True,
+        capture_output=True,
+    )
     return program
 
 
@@ -132,8 +148,14 @@ def test_halo_is_right(mpi, np, where, tmp_path):
 @pytest.mark.parametrize("mpi", MPIS)
 def test_two_nodes(mpi, case, lab_name):
     folder = paths().prefix / "tests" / "openmp_mpi"
-    argv = [folder / mpi / "sides", folder / "libomptarget.rtl.x86_64.so", folder / f"openmp_mpi_regions_{mpi}.so", case,
-            "shared", "7"]
+    argv = [
+        folder / mpi / "sides",
+        folder / "libomptarget.rtl.x86_64.so",
+        folder / f"openmp_mpi_regions_{mpi}.so",
+        case,
+        "shared",
+        "7",
+    ]
     with Lab(nodes=2, rate="1gbit", name=lab_name) as lab:
         result = lab.mpirun(mpi, 2, [str(word) for word in argv], offload=True, env=NATIVE, timeout=LIMIT_S)
     assert result.returncode == 0 and "passed" in result.stdout, result.stderr

@@ -131,8 +131,10 @@ def test_petsc_options_variable_and_log_view():
 def test_without_a_service_the_host_does_it_and_says_so(solver):
     argv = [solve_program(), *plugin(), "-ksp_type", solver, "-ksp_monitor", "-ksp_view", "-info", ":ksp"]
     native = run(2, [solve_program(), "-ksp_type", SOLVERS[solver], "-ksp_monitor"])
-    for env, why in (({"OFFPATH_SERVICE_PATH": "/nowhere/offpathd"}, "/nowhere/offpathd"),
-                     ({"OFFPATH_SHARED_MEMORY_BYTES": "8192"}, "shared memory")):
+    for env, why in (
+        ({"OFFPATH_SERVICE_PATH": "/nowhere/offpathd"}, "/nowhere/offpathd"),
+        ({"OFFPATH_SHARED_MEMORY_BYTES": "8192"}, "shared memory"),
+    ):
         result = run(2, argv, env)
         assert not by_service(result)
         lines = [line for line in result.stdout.splitlines() if "Offpath: the host does the vector work" in line]
@@ -162,7 +164,9 @@ def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_pat
 def test_bench_krylov(tmp_path):
     plugin()
     file = tmp_path / "out.json"
-    result = offpath("bench", "krylov", "--grid", "6", "--runs", "1", "--phi", "0,0.3", "--iterations", "3", "--json", str(file))
+    result = offpath(
+        "bench", "krylov", "--grid", "6", "--runs", "1", "--phi", "0,0.3", "--iterations", "3", "--json", str(file)
+    )
     assert result.returncode == 0, result.stderr
     rows = json.loads(file.read_text())["rows"]
     solvers = ["cg", "pipecg"] * 2 + ["offpath_cg", "offpath_pipecg"] * 2

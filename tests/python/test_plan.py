@@ -26,12 +26,14 @@ def rank_lines(rank: int, size: int = 4 << 20, compute_ns: int = 30_000_000, hos
     """Post an alltoall, compute, wait."""
     place = {"file": "/nowhere/app", "offset": 64}
     return [
-        {"format": "offpath-profile", "version": 1, "rank": rank, "ranks": 2, "host": host or f"node{rank}", "mpi": "openmpi"},
+        {"format": "offpath-profile", "version": 1, "rank": rank, "ranks": 2, "host": host or f"node{rank}",
+         "mpi": "openmpi"},
         {"comm": 0, "members": [0, 1]},
         BARRIER | {"begin_ns": 1000, "end_ns": 50_000} | place,
         {"op": 1, "kind": "ialltoall", "comm": 0, "bytes": size, "root": 0, "call": "ialltoall", "begin_ns": 60_000,
          "end_ns": 70_000} | place,
-        {"wait": [1], "call": "Wait", "begin_ns": 70_000 + compute_ns, "end_ns": 90_000 + compute_ns + size * 4} | place,
+        {"wait": [1], "call": "Wait", "begin_ns": 70_000 + compute_ns,
+         "end_ns": 90_000 + compute_ns + size * 4} | place,
         {"end_ns": 100_000 + compute_ns + size * 4},
     ]  # fmt: skip
 
@@ -154,7 +156,8 @@ def test_calibration_finds_what_was_put_in():
     fitted = machine.default()
     calibrate.fit(fitted, where, measured)
     for section, field in (
-        ("network", "latency_ns"), ("network", "rate_bytes_per_ns"), ("service", "wake_ns"), ("service", "receive_ns_per_byte"),
+        ("network", "latency_ns"), ("network", "rate_bytes_per_ns"), ("service", "wake_ns"),
+        ("service", "receive_ns_per_byte"),
     ):  # fmt: skip
         assert fitted[section][field] == pytest.approx(truth[section][field], rel=0.1), field
     for kind in ("ialltoall", "ibcast", "iallreduce"):
@@ -228,7 +231,9 @@ def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
     env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["profile", "-o", str(file), "--", mpis.launcher(mpi), *extra, "-np", "2", str(program)]
     for kind in ("ialltoallv", "iallgatherv", "igather", "ireduce_scatter"):
-        result = offpath(*command, "--collective", kind, "--sizes", "65536", "--repeats", "2", "--work-ns", "100000", env=env)
+        result = offpath(
+            *command, "--collective", kind, "--sizes", "65536", "--repeats", "2", "--work-ns", "100000", env=env
+        )
         assert result.returncode == 0, result.stderr
         found = profile.load(file)
         kinds = [record["kind"] for record in found.ranks[0].records if "op" in record]

@@ -18,6 +18,7 @@ from offpath.errors import UserError
 from offpath.sizes import parse_size
 
 MOST_MEMORY = 1 << 50
+THIS_MACHINE = next((one for one in Architecture if one == platform.machine()), Architecture.x86_64)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,7 +32,7 @@ def start(
     name: Annotated[str, typer.Argument(help="What the device is called.")] = "dpu",
     arch: Annotated[
         Architecture, typer.Option(help="Its architecture; another than this machine's is emulated by qemu.")
-    ] = Architecture(platform.machine()),
+    ] = THIS_MACHINE,
     listen: Annotated[str, typer.Option(help="HOST:PORT; without a port, or with 0, a free one.")] = "127.0.0.1",
     key_file: Annotated[
         Path | None, typer.Option(help="What programs must know to use it. Default: ~/.config/offpath/device.key")
@@ -63,9 +64,17 @@ def start(
         raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
     key = (key_file or service.default_key_file()).absolute()
     if not key.is_file():
-        raise UserError(f"{key} is not a file (programs prove with it that they may use the device). Correct --key-file.")
+        raise UserError(
+            f"{key} is not a file (programs prove with it that they may use the device). Correct --key-file."
+        )
     options = service.Options(
-        name, arch.value, service.with_free_port(listen), key, cores, parse_size(memory, MOST_MEMORY) if memory else None, max_clients
+        name,
+        arch.value,
+        service.with_free_port(listen),
+        key,
+        cores,
+        parse_size(memory, MOST_MEMORY) if memory else None,
+        max_clients,
     )
     if foreground:
         words = service.command(options)
@@ -120,7 +129,9 @@ def devices(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table("number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", box=None, pad_edge=False)
+    table = Table(
+        "number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", box=None, pad_edge=False
+    )
     for row in rows:
         table.add_row(
             "-" if row["number"] is None else str(row["number"]), row["name"], row["kind"], row["architecture"],
@@ -133,7 +144,6 @@ def devices(
             console.note(row["problem"])
         if "entry" in row:
             console.note(f"{row['name']} runs, but is not in OFFPATH_DEVICES. Add: {row['entry']}")
-
 
 
 def _memory_text(size: int | None) -> str:

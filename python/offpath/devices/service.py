@@ -186,7 +186,9 @@ def await_listening(process: subprocess.Popen, address: str, log: Path) -> None:
             return
         time.sleep(0.02)
     said = log.read_text(errors="replace").strip().splitlines()
-    raise UserError(f"The device service did not start: {said[-1] if said else 'it says nothing'} (all of it: {log}).", 1)
+    raise UserError(
+        f"The device service did not start: {said[-1] if said else 'it says nothing'} (all of it: {log}).", 1
+    )
 
 
 def _listens(pid: int, port: int) -> bool:

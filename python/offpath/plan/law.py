@@ -23,7 +23,13 @@ EXCHANGES = 2  # of a 3-D FFT in pencils
 FFT_MEMORY = 6.3  # passes over memory of FFT and transposes on processors
 TOPOLOGIES = ("full", "torus2", "torus3", "torus4")
 PROBLEMS = ("matmul", "fft")
-COLORS = {"T_compute": "#2b6cb0", "T_memory": "#2f855a", "T_network": "#c53030", "no overlap": "#4a5568", "DPU": "#805ad5"}
+COLORS = {
+    "T_compute": "#2b6cb0",
+    "T_memory": "#2f855a",
+    "T_network": "#c53030",
+    "no overlap": "#4a5568",
+    "DPU": "#805ad5",
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ def pencil_s(points: float, rows: int, columns: int, latency_s: float, link_byte
     """The two exchanges of a pencil decomposition on rows x columns nodes."""
     nodes = rows * columns
     return sum(
-        (side - 1) * (latency_s + COMPLEX_BYTES * points / (link_bytes_per_s * side * nodes)) for side in (rows, columns)
+        (side - 1) * (latency_s + COMPLEX_BYTES * points / (link_bytes_per_s * side * nodes))
+        for side in (rows, columns)
     )
 
 
@@ -115,7 +122,9 @@ def curve(problem: str, n: float, counts: list[int], node: Node, topology: str, 
 
 def law_command(
     problem: Annotated[str, typer.Option(help="matmul or fft.")] = "fft",
-    n: Annotated[int, typer.Option("--n", min=2, help="Rows of the matrices, or points along a side of the box.")] = 4096,
+    n: Annotated[
+        int, typer.Option("--n", min=2, help="Rows of the matrices, or points along a side of the box.")
+    ] = 4096,
     max_nodes: Annotated[int, typer.Option(min=1, help="Up to that many nodes, in powers of two.")] = 4096,
     topology: Annotated[str, typer.Option(help="full, torus2, torus3 or torus4.")] = "full",
     flops: Annotated[float, typer.Option(help="GFlop/s of a node.")] = 1000,
@@ -136,7 +145,8 @@ def law_command(
     """
     if problem not in PROBLEMS or topology not in TOPOLOGIES:
         raise UserError(
-            f"'{problem if problem not in PROBLEMS else topology}' is not known here. Give --problem {' or '.join(PROBLEMS)}, "
+            f"'{problem if problem not in PROBLEMS else topology}' is not known here. "
+            f"Give --problem {' or '.join(PROBLEMS)}, "
             f"--topology {', '.join(TOPOLOGIES)}."
         )
     for name, value in (("flops", flops), ("memory", memory), ("link", link), ("fast", fast)):

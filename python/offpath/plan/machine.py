@@ -63,7 +63,9 @@ def load(file: Path) -> dict:
     try:
         machine = json.loads(file.read_text())
     except OSError as error:
-        raise UserError(f"the machine file {file} cannot be read ({error.strerror}). Run: offpath calibrate -o {file}") from None
+        raise UserError(
+            f"the machine file {file} cannot be read ({error.strerror}). Run: offpath calibrate -o {file}"
+        ) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise UserError(f"{file} is no machine file (it is not JSON). Run: offpath calibrate -o {file}") from None
     check(machine, str(file))
@@ -75,7 +77,9 @@ def check(machine: object, name: str) -> None:
     if not isinstance(machine, dict) or machine.get("format") != FORMAT:
         raise UserError(f"{name} is no machine file (its format is not {FORMAT}). Run: offpath calibrate")
     if machine.get("version") != VERSION:
-        raise UserError(f"{name} has version {machine.get('version')} (only {VERSION} is known). Run offpath calibrate again.")
+        raise UserError(
+            f"{name} has version {machine.get('version')} (only {VERSION} is known). Run offpath calibrate again."
+        )
     for section, fields in DEFAULTS.items():
         for field in fields:
             found = machine.get(section, {}).get(field) if isinstance(machine.get(section), dict) else None
@@ -85,7 +89,9 @@ def check(machine: object, name: str) -> None:
                 continue
             number = found.get("median") if isinstance(found, dict) else found
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e15:
-                raise UserError(f"{name}: {section}.{field} is {number!r} (it should be a number from 0 on). Correct it.")
+                raise UserError(
+                    f"{name}: {section}.{field} is {number!r} (it should be a number from 0 on). Correct it."
+                )
 
 
 def changed(

@@ -87,7 +87,13 @@ def bench(
         blocking("ibarrier", 0)
         both = call(kind, size, path)
         timed("total", [["post", both], ["compute", work_ns], ["wait", both]])
-    request = {"do": "simulate", "machine": machine, "operations": operations, "program": program, "policy": list(policy)}
+    request = {
+        "do": "simulate",
+        "machine": machine,
+        "operations": operations,
+        "program": program,
+        "policy": list(policy),
+    }
     ends = ask(request | where.request())["act_end_ns"]
     times: dict[str, list[float]] = {"pure": [], "compute": [], "total": []}
     for name, first, last in marks:

@@ -55,7 +55,9 @@ def predict(
     host = scenario.run(machine, node_of, model.HOST)
     dpu = scenario.run(machine, node_of, path, policy)
     limit = min(host.total, scenario.limit(machine, node_of))
-    places = {place: (host.sites[place], dpu.sites.get(place, 0.0), dpu.offloaded.get(place, False)) for place in host.sites}
+    places = {
+        place: (host.sites[place], dpu.sites.get(place, 0.0), dpu.offloaded.get(place, False)) for place in host.sites
+    }
     return Prediction(found.end_ns, host.total, dpu.total, limit, places)
 
 
@@ -68,7 +70,8 @@ def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list
     nodes = nodes or -(-ranks // ppn)
     if nodes * ppn != ranks:
         raise UserError(
-            f"{nodes} nodes with {ppn} ranks each do not fit the profile (it has {ranks} ranks, whose work cannot be dealt "
+            f"{nodes} nodes with {ppn} ranks each do not fit the profile (it has {ranks} ranks, whose work "
+            f"cannot be dealt "
             "out anew). Give others, or use offpath plan scale."
         )
     return [rank // ppn for rank in range(ranks)]
@@ -77,7 +80,8 @@ def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list
 def replay_command(
     file: Annotated[Path, typer.Argument(metavar="PROFILE", help="What offpath profile wrote.")],
     machine_file: Annotated[
-        Path | None, typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote. Default: a plain server.")
+        Path | None,
+        typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote. Default: a plain server."),
     ] = None,
     dpu_cores: Annotated[
         int | None, typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
@@ -106,7 +110,9 @@ def replay_command(
     machine = machines.load(machine_file) if machine_file else machines.default()
     machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
     if machine_file is None:
-        console.note("no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate")
+        console.note(
+            "no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate"
+        )
     prediction = predict(found, machine, node_map(found, nodes, ppn), policy=(policy,) if policy else ())
     names = sites.names(prediction.sites)
     if as_json:
@@ -144,7 +150,11 @@ def show(prediction: Prediction, names: dict) -> None:
     console.out.print(f"recorded   {prediction.recorded / 1e9:.4f} s (the model says {prediction.host / 1e9:.4f} s)")
     console.out.print(f"offloaded  {prediction.offloaded / 1e9:.4f} s ± {width / 1e9:.4f} s")
     console.out.print(f"limit      {prediction.limit * scale / 1e9:.4f} s")
-    sure = "" if abs(prediction.gain) > prediction.error or prediction.verdict.startswith("makes") else ", but within the error"
+    sure = (
+        ""
+        if abs(prediction.gain) > prediction.error or prediction.verdict.startswith("makes")
+        else ", but within the error"
+    )
     console.out.print(f"verdict    {prediction.verdict}: {prediction.gain:+.1%}{sure}")
     helped = [names[place] for place, (host, dpu, off) in _by_time(prediction) if off and host - dpu > WORTH * host]
     if helped and prediction.gain > WORTH:

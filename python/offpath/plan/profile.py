@@ -45,7 +45,9 @@ def load(file: Path) -> Profile:
     try:
         lines = file.read_text().splitlines()
     except OSError as error:
-        raise UserError(f"the profile {file} cannot be read ({error.strerror}). Give a file of offpath profile.") from None
+        raise UserError(
+            f"the profile {file} cannot be read ({error.strerror}). Give a file of offpath profile."
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is no profile (it is not text). Give a file of offpath profile.") from None
     ranks: dict[int, Rank] = {}
@@ -81,7 +83,11 @@ def _parsed(line: str, file: Path, number: int) -> dict:
     except json.JSONDecodeError:
         record = None
     if not isinstance(record, dict):
-        what = "is no profile (it holds no JSON lines)" if number == 1 else f"is damaged or cut short (line {number} is not JSON)"
+        what = (
+            "is no profile (it holds no JSON lines)"
+            if number == 1
+            else f"is damaged or cut short (line {number} is not JSON)"
+        )
         raise UserError(f"{file} {what}. Record the run again with offpath profile.")
     return record
 

@@ -39,7 +39,10 @@ def profile_command(
         merge(prefix, output)
     found = profiles.load(output)
     records = sum(len(rank.records) for rank in found.ranks)
-    console.note(f"{len(found.ranks)} ranks, {found.end_ns / 1e9:.3f} s, {records} records: {output}. Next: offpath plan {output}")
+    console.note(
+        f"{len(found.ranks)} ranks, {found.end_ns / 1e9:.3f} s, {records} records: {output}. "
+        f"Next: offpath plan {output}"
+    )
     raise typer.Exit(result.exit_status)
 
 

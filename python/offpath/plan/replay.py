@@ -118,12 +118,15 @@ def _operation(made: Scenario, numbers: dict, counts: dict, rank, record: dict, 
     number = numbers.get((key, index))
     if number is None:
         number = numbers[key, index] = len(made.operations)
-        made.operations.append({"kind": kind, "bytes": 0, "members": members, "root": max(0, record["root"]), "rows": {}})
+        made.operations.append(
+            {"kind": kind, "bytes": 0, "members": members, "root": max(0, record["root"]), "rows": {}}
+        )
         made.site_of_operation.append(place)
     operation = made.operations[number]
     if operation["kind"] != kind:
         raise UserError(
-            f"the profile's ranks do not fit together (operation {index} of a communicator is {operation['kind']} on one "
+            f"the profile's ranks do not fit together "
+            f"(operation {index} of a communicator is {operation['kind']} on one "
             f"rank and {kind} on rank {rank.number}). Record the run again."
         )
     operation["bytes"] = max(operation["bytes"], record["bytes"])

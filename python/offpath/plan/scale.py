@@ -21,7 +21,9 @@ FLOP_PER_POINT = 5  # of an FFT: 5 n log2 n
 
 
 def scale_command(
-    machine_file: Annotated[Path | None, typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote.")] = None,
+    machine_file: Annotated[
+        Path | None, typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote.")
+    ] = None,
     nodes: Annotated[str, typer.Option(help="Numbers of nodes.")] = "2,4,8,16,64,256,1024,4096",
     ppn: Annotated[int, typer.Option(min=1, max=256, help="Ranks per node.")] = 1,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends or receives.")] = "4M",

@@ -73,7 +73,9 @@ class Case:
 
 def bench_plan_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
-    full: Annotated[bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: half an hour.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: half an hour.")
+    ] = False,
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement.")] = 7,
     machine_file: Annotated[Path | None, typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
@@ -125,7 +127,9 @@ def collective_cases(where: comparison.Place, machine: dict, mpi: str, rate: str
         made = []
         for ratio in RATIOS:
             work_ns = ratio * pure / sharing
-            host, dpu = (model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU))
+            host, dpu = (
+                model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU)
+            )
             made.append(Case(f"{kind} {size_text(size)}", place.nodes, rate, ratio, host, dpu))
         _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats)
         cases += made
@@ -190,7 +194,8 @@ def summarize(cases: list[Case]) -> dict:
 
 
 def show(cases: list[Case], summary: dict) -> None:
-    table = Table("case", "nodes", "rate", "ratio", "host: predicted, measured, ms", "error", "DPU: predicted, measured, ms",
+    table = Table("case", "nodes", "rate", "ratio", "host: predicted, measured, ms", "error",
+                  "DPU: predicted, measured, ms",
                   "error", "gain: predicted, measured", "verdict")  # fmt: skip
     for case in cases:
         table.add_row(
@@ -207,6 +212,7 @@ def show(cases: list[Case], summary: dict) -> None:
     )
     if summary["median_slowed"] > QUIET:
         console.note(
-            f"bare work took {summary['median_slowed']:.2f} times as long as asked: the machine was busy with other things "
+            f"bare work took {summary['median_slowed']:.2f} times as long as asked: "
+            f"the machine was busy with other things "
             "(errors are not the planner's alone). Repeat it on a quiet machine."
         )
