@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Keeps the dependency arrows between components, and the promise that our code never ends its host process.
 
 Run from anywhere: tools/check_includes.py [ROOT]. Prints one line per violation; exit status 1 when there is any.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The `offpath` command: what it is made of, and how its errors look."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where a program runs with and without Offpath in turns, and what a result file says about that place."""
 
 import contextlib

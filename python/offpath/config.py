@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where messages go: results to stdout, everything about the work itself to stderr."""
 
 import sys

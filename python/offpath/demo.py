@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath demo`: a real 3-D FFT on two emulated nodes, without and with Offpath in turns."""
 
 import json

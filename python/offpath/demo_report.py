@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the demo shows at its end: the table, where the time went, and the page."""
 
 from rich import box

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath info`: what Offpath would use, and where each value came from."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What a program's environment must hold to be offloaded, and how it gets to every rank."""
 
 import os

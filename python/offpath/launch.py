@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Starting MPI programs on this machine, without a lab."""
 
 import os

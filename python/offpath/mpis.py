@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The MPIs of this machine: which are installed, which one a program was built with."""
 
 import functools

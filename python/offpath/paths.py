@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where the built or installed parts of Offpath are."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Running one command to its end, whatever happens to us meanwhile: signals, time limits, death."""
 
 import contextlib

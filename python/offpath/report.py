@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Small self-contained HTML pages: text, tables and bar charts in one file, light and dark, nothing from a network."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath run`: any program, with its collectives offloaded."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the ranks report at MPI_Finalize, read back and put into one line."""
 
 import contextlib

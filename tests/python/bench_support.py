@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests of fft3d, bench and demo: the built programs, started natively."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests of conformance: programs run natively and offloaded, and what both printed compared."""
 
 import functools

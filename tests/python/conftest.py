@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests of the command line and the lab. None of them depends on timing or on the C++ parts."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Building and running programs with target regions on the devices that there are here."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Other people's programs for test_real_programs.py: where they are, how they are built and started."""
 
 import subprocess

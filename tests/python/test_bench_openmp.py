@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench openmp`: what it measures, writes and refuses. No figure is judged."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Bad input: one line that says what is wrong and what to do, an exit status that is not 0, nothing left behind."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The resolved configuration: environment in, one exact answer out."""
 
 import json

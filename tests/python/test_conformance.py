@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A program gives the same results under Offpath as without: tests/conformance, line by line.
 
 OFFPATH_TEST_FULL=1 walks the whole matrix and adds calls of over 2 GiB. OFFPATH_TEST_SEED=N repeats a random program.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath demo` on a tiny grid: what it writes and says, not what it gains."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath devices` and `offpath device`: what they list, start and stop, and what they refuse."""
 
 import json

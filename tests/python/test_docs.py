@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands in the documents: each is known to the command line or the Makefile; those of the lab's guide are run."""
 
 import re

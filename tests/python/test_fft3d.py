@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """fft3d on its own, natively: right for any grid and any number of ranks, the same for both MPIs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """tools/check_includes.py on small trees, and on ours."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The lab: real namespaces, both MPIs, and nothing left behind."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The real thing in a lab: unmodified programs, services in their own namespaces, both MPIs, and services that die."""
 
 import os

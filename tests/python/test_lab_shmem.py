@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """OpenSHMEM programs between the nodes of a lab: unmodified, offloaded, right; and a target that only computes."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Target regions on a software DPU and on an emulated Arm: every kind of program, compiled as users compile."""
 
 import os

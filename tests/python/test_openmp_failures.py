@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Target regions when something is wrong: one clear line, never a hang, nobody else harmed."""
 
 import os

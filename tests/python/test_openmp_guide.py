@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The commands of docs/guide-openmp.md, in its order, with the programs of the tests in the place of the reader's."""
 
 import os

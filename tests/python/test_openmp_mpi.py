@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """MPI inside target regions. The sides: both sides of each rank in one process, the region's code compiled against the
 device library and the executor a stand-in. The programs: real regions in a real executor, compiled by clang."""
 

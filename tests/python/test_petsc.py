@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Unmodified PETSc programs with liboffpath_petsc.so: the residuals of PETSc's own solvers, and PETSc's own ends."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs that know nothing of Offpath compute the same with it, and their collectives were in fact offloaded.
 
 All of it on this machine's one node; quick subsets unless OFFPATH_TEST_FULL=1.

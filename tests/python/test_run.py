@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath run`: what the ranks get, what the user gets back."""
 
 import json

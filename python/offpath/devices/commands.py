@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath device ...`: starting and stopping standing devices; `offpath devices`: what a program would see."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What `offpath devices` lists: the devices that programs see, and standing ones that they are not told of."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Standing device services: offpathd on a TCP port, of this machine's architecture or, under qemu, of another."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An emulated cluster: nodes with a host and a DPU behind one rate-limited port, and MPI programs started on it.
 
 States: planned (constructed) -> up -> down. `down` works from any state and more than once. A lab used as a context

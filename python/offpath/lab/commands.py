@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`offpath lab ...`: the command line of the emulated cluster."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Device services on a lab's DPUs: target regions of a node's programs run on its own DPU, behind its own port."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What exists of a lab on this machine, and how all of it is removed.
 
 Removal asks the machine and not the lab's own record, so that it also works after a kill at any moment.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The mpirun command lines that hold inside a lab, one function per MPI."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds a lab's namespaces, bridges and rate-limited links with ip(8) and tc(8).
 
 Everything lives inside the lab's own namespaces, the switch in that of the launching side: nothing of the machine is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What a lab looks like: names, addresses, cores, limits. Pure: nothing here touches the machine."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A slower DPU: a share of processor time for the processes of a node's DPU, by control group."""
 
 from offpath.errors import UserError

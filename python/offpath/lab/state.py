@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A lab's record under /run: what was asked for, and which process it belongs to."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Measures what a link of a lab carries: a plain socket transfer from one place to another.
 
 Run as `python -m offpath.lab.transfer serve ADDRESS` (prints the port, then the rate it saw) and
