@@ -89,8 +89,9 @@ def standing_device(name: str, arch: str, folder: Path, key: Path | None = None)
 
 
 def seen_by(*records: service.Record, local: int = 0) -> dict[str, str]:
-    """The variables by which a program uses these devices, after `local` software DPUs."""
-    entries = ["local"] * local + [record.entry for record in records]
+    """The variables by which a program uses these devices, after `local` software DPUs called local0, local1..."""
+    software = [f"local{number}=local" for number in range(local)]
+    entries = software + [record.entry for record in records]
     keys = {service.KEY_VARIABLE: records[0].key_file} if records else {}
     return {"OFFPATH_DEVICES": ",".join(entries), **keys}
 
