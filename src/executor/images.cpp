@@ -3,6 +3,7 @@
 
 #include "base/fd.hpp"
 #include "device/command.hpp"
+#include "executor/device_libraries.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -74,6 +75,7 @@ void call_padded(uint64_t entry, std::span<const uint64_t> arguments) {
 Result<std::vector<uint64_t>> Images::load(std::span<const uint8_t> image, const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   if (count_ == kMaxImages) return Status::error(OFFPATH_ERR_NO_MEMORY, "more than %zu images", kMaxImages);
+  open_device_libraries();
   const auto handle = open_image(image);
   if (!handle.ok()) return handle.status();
   std::vector<uint64_t> addresses;

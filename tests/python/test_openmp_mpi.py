@@ -148,6 +148,8 @@ def test_halo_is_right(mpi, np, where, tmp_path):
 @pytest.mark.parametrize("case", ("mixture", "windows", "collectives"))
 @pytest.mark.parametrize("mpi", MPIS)
 def test_two_nodes(mpi, case, lab_name):
+    if (mpi, case) == ("openmpi", "windows"):
+        pytest.skip("Open MPI 4.1 has no windows between nodes over TCP with MPI_THREAD_MULTIPLE (osc/pt2pt refuses)")
     folder = paths().prefix / "tests" / "openmp_mpi"
     argv = [
         folder / mpi / "sides",
