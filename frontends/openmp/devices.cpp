@@ -83,7 +83,11 @@ Result<std::unique_ptr<Device>> open_remote(const DeviceEntry& entry, const Devi
   if (!socket.ok()) return socket.status();
   auto opened = Device::open(std::move(socket.value()), options);
   if (!opened.ok() && opened.status().code() == OFFPATH_ERR_SERVICE_LOST) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "its service closed the connection (another key?)");
+    // Not another key: the service has just proven that it has this one.
+    return Status::error(
+        OFFPATH_ERR_NO_SERVICE,
+        "its service closed the connection before a region could run (is its machine overloaded?). Try "
+        "again; the service's log says why");
   }
   return opened;
 }

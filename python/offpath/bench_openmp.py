@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import comparison, console
+from offpath import bench_halo, comparison, console
 from offpath.devices import listing
 from offpath.errors import UserError
 from offpath.paths import paths
 
 KERNELS = ("stencil", "mriq", "lbm", "cg", "spmv", "ep")
 RUN_LIMIT_S = 600.0
-FORMATS = {"us": "{:.1f} us", "GB/s": "{:.2f} GB/s", "1": "{:.2f}", "s": "{:.4f} s"}
+FORMATS = {"us": "{:.1f} us", "ms": "{:.3f} ms", "GB/s": "{:.2f} GB/s", "1": "{:.2f}", "s": "{:.4f} s"}
 
 
 def app_command(
@@ -29,6 +29,7 @@ def app_command(
         KERNELS
     ),
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
+    halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 200,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
@@ -36,7 +37,9 @@ def app_command(
 
     An empty region and one that maps 128 bytes, both ways; a map of many bytes against one memcpy into memory that
     another process has mapped; a `nowait` region and the host computing for 20 ms each (1: both take the time of one);
-    and each kernel of apps/accel on the device and, with as many threads as OpenMP takes there, on the host.
+    a step of apps/halo on two cores, its outer part on a software DPU that has one of them, against the longer of its
+    parts and against the host alone on both; and each kernel of apps/accel on the device
+    and, with as many threads as OpenMP takes there, on the host.
 
     Examples:
 
@@ -59,6 +62,9 @@ def app_command(
     size = ["--small"] if small else []
     launches = [_rows([regions, "--repeats", repeats, "--bytes", size_mib << 20]) for _ in range(runs)]
     result["regions"] = _over_launches(launches, "name", ("unit",), ("value",))
+    if halo:
+        launches = [bench_halo.rows(halo) for _ in range(runs)]
+        result["regions"] += _over_launches(launches, "name", ("unit",), ("value",))
     for name in names:
         launches = [_rows([accel, "--kernel", name, "--json", "--device", device, *size]) for _ in range(runs)]
         result["kernels"] += _over_launches(launches, "kernel", ("size", "ok"), ("device_s", "host_s"))

@@ -137,7 +137,8 @@ Status receive_exactly(int socket, void* out, size_t bytes, int timeout_ms, Fd* 
     const int ready = left.count() < 0 ? 0 : poll(&wait, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) {
-      return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on a device's channel within %d ms", timeout_ms);
+      return Status::error(OFFPATH_ERR_NO_SERVICE,
+                           "no answer on a device's channel within %d ms (it is down or overloaded)", timeout_ms);
     }
     iovec part{to, bytes};
     msghdr message{};

@@ -33,8 +33,8 @@ using base::Status;
 
 namespace {
 
-constexpr int kLingerMs = 50;  // for programs that start while the last one ends
-constexpr int kGreetingMs = 3000;
+constexpr int kLingerMs = 50;       // for programs that start while the last one ends
+constexpr int kGreetingMs = 10000;  // as long as programs wait for a device
 constexpr int kSocketFd = 3;
 constexpr int kSpinUs = 50;
 

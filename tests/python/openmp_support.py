@@ -96,5 +96,12 @@ def seen_by(*records: service.Record, local: int = 0) -> dict[str, str]:
     return {"OFFPATH_DEVICES": ",".join(entries), **keys}
 
 
+def remove_registrations_of_the_dead() -> None:
+    """What OpenMP's library leaves in /dev/shm of a program that ended abnormally, as many of these tests do."""
+    for file in Path("/dev/shm").glob(f"__KMP_REGISTERED_LIB_*_{os.getuid()}"):
+        if not Path("/proc", file.name.split("_")[-2]).exists():
+            file.unlink(missing_ok=True)
+
+
 def requires(reason: str | None):
     return pytest.mark.skipif(reason is not None, reason=reason or "")

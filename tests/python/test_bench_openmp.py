@@ -24,6 +24,8 @@ def test_rows_and_kernels(tmp_path):
         "--kernels",
         "cg",
         "--small",
+        "--halo",
+        "3",
         "--json",
         str(file),
     )
@@ -35,6 +37,8 @@ def test_rows_and_kernels(tmp_path):
         "map(tofrom) of 128 B",
         "bulk map(to) / memcpy",
         "overlap of nowait and host",
+        "halo: step / longer part",
+        "halo: step / host alone",
     } <= rows.keys()
     assert all(row["value"]["median"] > 0 for row in rows.values())
     assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["ok"] is True

@@ -35,6 +35,7 @@ def own_runtime_folder(tmp_path_factory):
     before = os.environ.get("OFFPATH_RUNTIME_DIR")
     os.environ["OFFPATH_RUNTIME_DIR"] = str(path)
     yield
+    openmp_support.remove_registrations_of_the_dead()
     if before is None:
         del os.environ["OFFPATH_RUNTIME_DIR"]
     else:

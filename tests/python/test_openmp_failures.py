@@ -4,7 +4,9 @@
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from test_openmp import ARCHITECTURES, arm, build, device, emulated, folder, own
 pytestmark = requires(openmp_support.missing_compiler())
 HOST = {"OFFPATH_TEST_HOST": "1"}
 ABORTED = (-signal.SIGABRT, 1)  # libomptarget aborts, or ends with 1
+CHALLENGE_BYTES, PROOF_BYTES = 40, 32  # of the greeting, src/device/connect.cpp
 
 
 def offpath_lines(result: subprocess.CompletedProcess) -> list[str]:
@@ -118,6 +121,43 @@ def test_another_key(build, folder, some_key):  # noqa: F811
         assert result.returncode == 0, (result.stdout, result.stderr)
         assert len(offpath_lines(result)) == 1 and "key" in offpath_lines(result)[0]
         assert run(build("parallel"), env=seen_by(record)).returncode == 0
+
+
+def silent(client: socket.socket, _service: socket.socket) -> None:
+    client.recv(1)
+    client.recv(1 << 16)  # what is left of its challenge; then it waits in vain
+
+
+def cut_after_the_proofs(client: socket.socket, service: socket.socket) -> None:
+    """As a service does whose machine was too slow: both have shown that they know the key, and nothing follows."""
+    service.sendall(client.recv(CHALLENGE_BYTES, socket.MSG_WAITALL))
+    client.sendall(service.recv(CHALLENGE_BYTES + PROOF_BYTES, socket.MSG_WAITALL))
+    client.recv(PROOF_BYTES, socket.MSG_WAITALL)
+
+
+@pytest.mark.parametrize("way, word", [(silent, "no answer"), (cut_after_the_proofs, "closed the connection")])
+def test_a_device_that_runs_out_of_time_has_no_other_key(way, word, build, tmp_path):  # noqa: F811
+    with standing_device("late", "x86_64", tmp_path) as record, socket.create_server(("127.0.0.1", 0)) as between:
+        between.settimeout(LIMIT_S)
+        ended = threading.Event()
+
+        def stand_between() -> None:
+            host, port = record.entry.partition("=")[2].partition("/")[0].rsplit(":", 1)
+            with between.accept()[0] as client, socket.create_connection((host, int(port))) as service:
+                way(client, service)
+                if way is silent:
+                    ended.wait(LIMIT_S)
+
+        thread = threading.Thread(target=stand_between)
+        thread.start()
+        env = seen_by(record) | HOST | {"OFFPATH_DEVICE_TIMEOUT_MS": "500" if way is silent else "10000"}
+        env["OFFPATH_DEVICES"] = f"late=127.0.0.1:{between.getsockname()[1]}/x86_64"
+        result = run(build("parallel"), env=env)
+        ended.set()
+        thread.join()
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    (line,) = offpath_lines(result)
+    assert word in line and "key" not in line
 
 
 def test_nothing_is_left_behind(build, folder):  # noqa: F811

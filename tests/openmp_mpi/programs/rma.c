@@ -36,5 +36,5 @@ int main(int argc, char** argv) {
 #pragma omp taskwait
   printf("rank %d: host %d, region %d\n", rank, host, device);
   MPI_Finalize();
-  return rank == 0 || (host == 6310 && device == 3310) ? 0 : 1;
+  return rank != 1 || (host == 6310 && device == 3310) ? 0 : 1;
 }

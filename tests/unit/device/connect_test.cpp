@@ -85,6 +85,14 @@ TEST(DeviceConnect, SilenceIsBounded) {
   const Port port;
   const auto client = connect_remote(port.entry, key_of(1), 50);  // nobody accepts
   EXPECT_EQ(client.status().code(), OFFPATH_ERR_NO_SERVICE);
+  EXPECT_EQ(std::string(client.status().text()).find("key"), std::string::npos);
+}
+
+TEST(DeviceConnect, AServiceThatGivesUpIsNotAnotherKey) {
+  const Port port;
+  auto server = std::async(std::launch::async, [&] { port.accepted(); });
+  const auto client = connect_remote(port.entry, key_of(1), 5000);
+  EXPECT_EQ(client.status().code(), OFFPATH_ERR_SERVICE_LOST);
 }
 
 TEST(DeviceConnect, KeyFiles) {

@@ -95,7 +95,7 @@ int win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* b
 int win_set_info(MPI_Win win, MPI_Info info) {
   const auto window = host_windows.find(win);
   if (window != nullptr) name(*window, info);
-  return native.Win_set_info(win, info);
+  return window != nullptr && says_only_crossing(info) ? MPI_SUCCESS : native.Win_set_info(win, info);
 }
 
 int raised(MPI_Win win, int code) {
@@ -195,6 +195,13 @@ Crossing crossing_of(MPI_Info info) {
   const int code = native.Info_get(info, offpath::regions::kCrossKey, sizeof(value) - 1, value, &given);
   if (code != MPI_SUCCESS || given == 0) return Crossing::unsaid;
   return strcmp(value, "1") == 0 ? Crossing::on : Crossing::off;
+}
+
+bool says_only_crossing(MPI_Info info) {
+  if (crossing_of(info) == Crossing::unsaid) return false;
+  int keys = 0;
+  const Inside inside;
+  return native.Info_get_nkeys(info, &keys) == MPI_SUCCESS && keys == 1;
 }
 
 void install_windows(void** table) {
