@@ -3,6 +3,7 @@
 #include "executor.hpp"
 #include "kernels/vector_program.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -43,7 +44,7 @@ class HostExecutor : public Executor {
   explicit HostExecutor(MPI_Comm comm) : comm_(comm) {}
 
   void* allocate(uint64_t bytes) override {
-    memory_.emplace_back(calloc(bytes, 1));
+    memory_.emplace_back(calloc(std::max<uint64_t>(bytes, 1), 1));
     return memory_.back().get();
   }
 
@@ -51,6 +52,7 @@ class HostExecutor : public Executor {
     std::erase_if(memory_, [&](const auto& memory) { return memory.get() == gone; });
   }
   bool multiplies() const override { return false; }
+  uint64_t offset_of(const void*) const override { return 0; }
 
   PetscErrorCode post(const offpath_program_t& program) override {
     PetscFunctionBegin;

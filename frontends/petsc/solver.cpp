@@ -6,7 +6,7 @@ namespace {
 
 PetscLogEvent post_event, wait_event;
 
-// -ksp_offpath_phi F|auto
+// -ksp_offpath_phi F|auto, -ksp_offpath_leaders N
 PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscFunctionBegin;
   char text[32] = "";
@@ -15,6 +15,9 @@ PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscOptionsHeadBegin(PetscOptionsObject, "Offpath options");
   PetscCall(PetscOptionsString("-ksp_offpath_phi", "share of a product's rows done by the service: 0 to 0.9, or auto",
                                "", "0", text, sizeof(text), &given));
+  PetscCall(PetscOptionsBoundedInt("-ksp_offpath_leaders",
+                                   "ranks of a node that talk to the service, for the others too; 0: every rank", "",
+                                   solver_of(ksp).leaders, &solver_of(ksp).leaders, nullptr, 0));
   PetscOptionsHeadEnd();
   if (given == PETSC_FALSE) PetscFunctionReturn(0);
   PetscCall(PetscStrcmp(text, "auto", &is_auto));
@@ -88,7 +91,7 @@ PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars) {
   Vec like;
   PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
   PetscCall(MatCreateVecs(matrix, &like, nullptr));
-  PetscCall(Storage::create(ksp, like, vectors, scalars, &solver_of(ksp).storage));
+  PetscCall(Storage::create(ksp, like, vectors, scalars, solver_of(ksp).leaders, &solver_of(ksp).storage));
   PetscCall(VecDestroy(&like));
   PetscFunctionReturn(0);
 }

@@ -11,6 +11,7 @@ struct Solver {
   std::unique_ptr<Storage> storage;
   Product product;
   double phi = 0;         // -ksp_offpath_phi; negative: auto
+  PetscInt leaders = 0;   // -ksp_offpath_leaders; 0: every rank
   uint32_t solution = 0;  // index of the iterate among the vectors
   bool solving = false;   // the iterate is ahead of the KSP's own vector
 };
