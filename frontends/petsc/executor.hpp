@@ -39,6 +39,8 @@ class Executor {
 };
 
 std::unique_ptr<Executor> make_host_executor(MPI_Comm comm);
+// Runs a program's scalar steps `before` and its statements in this process.
+PetscErrorCode run_pass(const offpath_program_t& program);
 // Collective. Null on all ranks, with the reason, when a rank cannot have a service.
 PetscErrorCode make_service_executor(MPI_Comm comm, std::unique_ptr<Executor>* executor, std::string* reason);
 // Collective. The same, but only `leaders` ranks of each node talk to the service, for themselves and for an equal

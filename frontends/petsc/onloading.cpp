@@ -126,8 +126,8 @@ class OnloadedExecutor : public Executor {
   }
 
   std::string describe() const override {
-    return (service_ != nullptr ? service_->describe() : "the service of this node") + ", a leader for " +
-           std::to_string(groups_.size) + " ranks";
+    const std::string service = service_ != nullptr ? service_->describe() : "the service of this node";
+    return groups_.size == 1 ? service : service + ", one leader for " + std::to_string(groups_.size) + " ranks";
   }
 
  private:

@@ -9,12 +9,20 @@ import pytest
 import real_programs
 from conftest import offpath, requires_root
 from offpath.lab import Lab
-from offpath.launch import local_mpirun
-from offpath.paths import paths
+from petsc_support import (
+    LIMIT_S,
+    SOLVERS,
+    assert_same_history,
+    by_service,
+    krylov_program,
+    plugin,
+    residuals,
+    results,
+    run,
+    solve_program,
+    solvers_of,
+)
 
-LIMIT_S = 120  # for a hang, never reached otherwise
-SHARED = {"OFFPATH_SERVICE_SHARE": "1"}
-SOLVERS = {"offpath_pipecg": "pipecg", "offpath_cg": "cg"}
 PRECONDITIONERS = {
     "none": ["-pc_type", "none"],
     "jacobi": ["-pc_type", "jacobi"],
@@ -22,46 +30,6 @@ PRECONDITIONERS = {
     "gamg": ["-pc_type", "gamg"],
     "boomeramg": ["-pc_type", "hypre", "-pc_hypre_type", "boomeramg"],
 }
-MONITOR = re.compile(r"^\s*(\d+) KSP (?:\w+ )*(?:Residual norm|resid norm) (\S+)", re.MULTILINE)
-
-
-def plugin() -> list[str]:
-    library = paths().lib / "liboffpath_petsc.so"
-    if not library.exists():
-        pytest.skip(f"{library} is not built")
-    return ["-dll_append", str(library)]
-
-
-def run(ranks: int, argv: list[str], env: dict | None = None):
-    return local_mpirun("openmpi", ranks, argv, env=SHARED | (env or {}), timeout=LIMIT_S)
-
-
-def solve_program() -> str:
-    return str(real_programs.need(paths().prefix / "tests" / "petsc" / "openmpi" / "solve"))
-
-
-def residuals(result) -> list[float]:
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
-    found = [float(norm) for _, norm in MONITOR.findall(result.stdout)]
-    assert found, result.stdout
-    return found
-
-
-def results(result) -> list[tuple[int, str, float]]:
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
-    lines = [line.split() for line in result.stdout.splitlines() if line.startswith("result ")]
-    return [(int(iterations), reason, float(norm)) for _, iterations, reason, norm in lines]
-
-
-def by_service(result) -> bool:
-    return "vector updates and dot products: the service" in result.stdout
-
-
-def assert_same_history(got: list[float], expected: list[float], rel: float = 1e-6) -> None:
-    """Rounding differs, and iterations carry that on."""
-    assert abs(len(got) - len(expected)) <= 1
-    count = min(len(got), len(expected))
-    assert got[:count] == pytest.approx(expected[:count], rel=rel, abs=1e-10 * expected[0])
 
 
 @pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
@@ -104,12 +72,10 @@ def test_a_monitor_sees_the_iterate():
 @pytest.mark.parametrize("phi", ("0.3", "0.9", "auto"))
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
-    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
-    argv = [krylov, *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    argv = [krylov_program(), *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
     for ranks in (1, 3) if phi == "0.3" else (2,):
         result = run(ranks, [*argv, "-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_offpath_phi", phi])
-        assert result.returncode == 0, result.stderr
-        theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
+        theirs, ours = solvers_of(result)
         assert_same_history(ours["residual_history"], theirs["residual_history"])
         share = re.search(r"share of the product's rows done by the service: (\S+)", result.stdout)
         assert phi == "auto" or share[1] == phi
@@ -179,14 +145,12 @@ def test_bench_krylov(tmp_path):
 @requires_root
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_two_nodes(solver):
-    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
-    argv = [krylov, *plugin(), "-grid", "12", "-rounds", "2", "-pc_type", "jacobi"]
+    argv = [krylov_program(), *plugin(), "-grid", "12", "-rounds", "2", "-pc_type", "jacobi"]
     argv += ["-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_view"]
     with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
         # The preloaded part stays out of it: only the solver talks to services.
         result = lab.mpirun("openmpi", 2, argv, offload=True, env={"OFFPATH_ENABLE": "0"}, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    theirs, ours = solvers_of(result)
     assert "team on 2 node(s)" in result.stdout
-    theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
     assert_same_history(ours["residual_history"], theirs["residual_history"])
     assert ours["true_residual"] == pytest.approx(theirs["true_residual"], rel=1e-3)
