@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified PETSc programs with liboffpath_petsc.so: the residuals of PETSc's own solvers, and PETSc's own ends."""
 
-import json
 import re
 import uuid
 
 import pytest
 import real_programs
-from conftest import offpath, requires_root
+from conftest import requires_root
 from offpath.lab import Lab
 from petsc_support import (
     LIMIT_S,
@@ -126,20 +125,6 @@ def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_pat
     result = run(ranks, argv, {"OFFPATH_RUNTIME_DIR": str(folder)})
     assert result.returncode != 0
     assert "Offpath: vector operations of the solver failed" in result.stderr
-
-
-def test_bench_krylov(tmp_path):
-    plugin()
-    file = tmp_path / "out.json"
-    result = offpath(
-        "bench", "krylov", "--grid", "6", "--runs", "1", "--phi", "0,0.3", "--iterations", "3", "--json", str(file)
-    )
-    assert result.returncode == 0, result.stderr
-    rows = json.loads(file.read_text())["rows"]
-    solvers = ["cg", "pipecg"] * 2 + ["offpath_cg", "offpath_pipecg"] * 2
-    assert [row["solver"] for row in rows] == solvers
-    assert all(0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"] for row in rows)
-    assert_same_history(rows[-1]["residual_history"], rows[1]["residual_history"])
 
 
 @requires_root
