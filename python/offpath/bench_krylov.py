@@ -92,7 +92,7 @@ def _counts(leaders: str) -> list[int]:
     try:
         return [int(word) for word in leaders.split(",") if word]
     except ValueError:
-        raise UserError(f"--leaders {leaders} is no list of numbers (of ranks per node). Give for example 1,2") from None
+        raise UserError(f"--leaders {leaders} is no list of numbers (ranks per node). Give for example 1,2") from None
 
 
 @contextlib.contextmanager

@@ -52,13 +52,13 @@ def test_every_column(tmp_path):
     assert [(row["setting"], row["solver"]) for row in rows] == [
         *(("same ranks", each) for each in theirs), *(("all cores", each) for each in theirs + ours),
         *(("phi 0", each) for each in ours), *(("phi 0.3", each) for each in ours),
-        *(("leaders 1", each) for each in ours), ("preloaded", "pipecg"), *(("accuracy", each) for each in theirs + ours),
+        *(("leaders 1", each) for each in ours), ("preloaded", "pipecg"),
+        *(("accuracy", each) for each in theirs + ours),
     ]  # fmt: skip
     for row in rows:
         assert 0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"]
         assert 0 < row["roofline_ns"] <= row["predicted_ns"]
         assert row["history_difference"] < 1e-6 and row["drift"] < 1e-6
-        assert (row["offloaded_count"] > 0) == (row["setting"] == "preloaded")
     assert {row["iterations"] for row in rows if row["setting"] == "accuracy"} <= {8, 9}
     assert set(result["meta"]["best_phi"]) == set(ours)
 
@@ -129,5 +129,7 @@ def test_leaders_that_are_no_numbers():
 def test_two_nodes_of_a_lab(tmp_path):
     result = bench(tmp_path, "--lab", "2", "--grid", "6", "--phi", "0")
     assert result["meta"]["nodes"] == 2
-    assert [row["setting"] for row in result["rows"]][::2] == ["same ranks", "phi 0", "leaders 1", "preloaded", "accuracy"]
+    settings = dict.fromkeys(row["setting"] for row in result["rows"])
+    assert list(settings) == ["same ranks", "phi 0", "leaders 1", "preloaded", "accuracy"]
+    assert all((row["offloaded_count"] > 0) == (row["setting"] == "preloaded") for row in result["rows"])
     assert all(row["ranks"] == 2 and row["history_difference"] < 1e-6 for row in result["rows"])

@@ -7,9 +7,12 @@ import uuid
 import pytest
 import real_programs
 from conftest import requires_root
+from offpath import stats
 from offpath.lab import Lab
+from offpath.launch import local_mpirun
 from petsc_support import (
     LIMIT_S,
+    SHARED,
     SOLVERS,
     assert_same_history,
     by_service,
@@ -125,6 +128,19 @@ def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_pat
     result = run(ranks, argv, {"OFFPATH_RUNTIME_DIR": str(folder)})
     assert result.returncode != 0
     assert "Offpath: vector operations of the solver failed" in result.stderr
+
+
+@pytest.mark.parametrize("leaders", ("0", "1"))
+def test_beside_the_preloaded_part(leaders):
+    """Two sessions of a process, each with a service: PETSc's reductions by the one, the solvers' work by the other."""
+    argv = [krylov_program(), *plugin(), "-grid", "8", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    argv += ["-solvers", "pipecg,offpath_pipecg", "-ksp_offpath_leaders", leaders]
+    env = SHARED | {"OFFPATH_POLICY": "iallreduce:dpu"}
+    result = local_mpirun("openmpi", 3, argv, offload=True, env=env, timeout=LIMIT_S)
+    theirs, ours = solvers_of(result)
+    assert by_service(result)
+    assert stats.offloaded_count(result.stats) > 0
+    assert_same_history(ours["residual_history"], theirs["residual_history"])
 
 
 @requires_root

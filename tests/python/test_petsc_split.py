@@ -102,7 +102,7 @@ def test_vectors_go_between_the_sides_as_split_says(solver):
     exchanged = {each["name"]: each for each in program["exchanges"] if each["kind"] == "vector"}
     assert received == {name for name, each in exchanged.items() if (each["from"], each["to"]) == ("host", "dpu")}
     assert all(each["from"] == "host" for each in exchanged.values())
-    # Two copies where nobody waits: the next iteration's names differ. One where the writer waits for the reader.
+    # Two copies where nobody waits: names change from one iteration to the next. One where the writer waits.
     argv = [solve_program(), *plugin(), "-ksp_type", solver, "-pc_type", "none", "-ksp_max_it", "6", "-info", ":ksp"]
     posted = [text for kind, text in LINE.findall(run(1, argv).stdout) if kind == "posts"][2:5]
     for name, each in exchanged.items():
