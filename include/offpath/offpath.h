@@ -354,7 +354,8 @@ void offpath_memory_free(offpath_session_t* session, void* address);
 
 /* The file that such memory lies in, so that other processes of this user may map it, too (MAP_SHARED, whole pages from
  * offset_bytes on), by /proc or a passed descriptor. The descriptor stays the session's.
- * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no memory of offpath_memory_allocate begins there) · OFFPATH_ERR_STATE */
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no memory of offpath_memory_allocate begins there) · OFFPATH_ERR_STATE
+ */
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes);
 
