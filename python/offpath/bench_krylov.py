@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from offpath import comparison, console, krylov_settings, matrix_market
+from offpath import comparison, krylov_report, krylov_settings, matrix_market
 from offpath.errors import UserError
 from offpath.krylov_model import Model
-from offpath.krylov_settings import ACCURACY, ALL_CORES, PETSC, SAME
+from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
 from offpath.lab import Lab
 from offpath.mpis import OPENMPI
 from offpath.paths import paths
+from offpath.split import Machine
 from offpath.split.measuring import measured_machine
 
 REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
@@ -44,8 +44,8 @@ def app_command(
     Against PETSc's cg and pipecg on the same ranks, which leave the service's cores idle, and on as many ranks as there
     are cores. *leaders*: few ranks talk to the service for the others. *preloaded*: PETSc's own pipecg with reductions
     by Offpath's MPI_Iallreduce. *predicted* is what `offpath split` says for this machine's memory bandwidth, *roof*
-    what the bandwidth alone allows (both for Jacobi's preconditioner). *drift*: how far the residual of the recurrence
-    is from the true one.
+    what the bandwidth alone allows (both for Jacobi's preconditioner; in a lab nodes share it). *drift*: how far the
+    residual of the recurrence is from the true one after --accuracy-iterations.
 
     Examples:
 
@@ -75,7 +75,7 @@ def app_command(
                     rounds = ["-rounds", "1" if once else "4"]
                     krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
     rows = _rows(chosen, machine)
-    _show(rows)
+    krylov_report.show(rows)
     if json_file:
         solved = chosen[0].launches[0]
         place = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate} if lab else {"place": "loopback"}
@@ -83,7 +83,7 @@ def app_command(
             "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
             "entries": solved["entries"], "preconditioner": pc, "runs": runs,
             "bytes_per_s": {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
-            "best_phi": _best_phi(rows), "failures": [],
+            "best_phi": krylov_report.best_phi(rows), "failures": [],
         }  # fmt: skip
         json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1) + "\n")
 
@@ -111,7 +111,7 @@ def _place(nodes: int, rate: str) -> contextlib.AbstractContextManager[Lab | Non
     return Lab(nodes=nodes, rate=rate) if nodes else contextlib.nullcontext()
 
 
-def _rows(chosen: Sequence[krylov_settings.Setting], machine) -> list[dict]:
+def _rows(chosen: Sequence[krylov_settings.Setting], machine: Machine) -> list[dict]:
     solved = chosen[0].launches[0]
     model = Model(machine, solved["rows"], solved["entries"] / solved["rows"])
     rows = [row for each in chosen for row in each.rows()]
@@ -127,26 +127,3 @@ def _rows(chosen: Sequence[krylov_settings.Setting], machine) -> list[dict]:
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """The largest difference in an iteration, of the first residual."""
     return max(abs(left - right) for left, right in zip(ours, theirs, strict=False)) / theirs[0]
-
-
-def _best_phi(rows: Sequence[dict]) -> dict[str, str]:
-    swept = [row for row in rows if row["setting"].startswith("phi ")]
-    return {
-        solver: min((row for row in swept if row["solver"] == solver), key=lambda row: row["iteration_ns"])["setting"]
-        for solver in krylov_settings.OURS
-    }
-
-
-def _show(rows: Sequence[dict]) -> None:
-    names = ("setting", "solver", "ranks", "ms/it.", "min", "max", "/cg", "/pipecg", "predicted", "roof", "drift")
-    table = Table(*(Column(name, no_wrap=True) for name in names))
-    reference = {row["solver"]: row["iteration_ns"] for row in rows if row["setting"] == SAME}
-    for row in rows:
-        times = [f"{row[name] / 1e6:.2f}" for name in ("iteration_ns", "iteration_min_ns", "iteration_max_ns")]
-        ratios = [f"{row['iteration_ns'] / reference[name]:.2f}" for name in PETSC]
-        model = [f"{row[name] / 1e6:.2f}" for name in ("predicted_ns", "roofline_ns")]
-        table.add_row(row["setting"], row["solver"], str(row["ranks"]), *times, *ratios, *model, f"{row['drift']:.1e}")
-    console.out.print(table)
-    console.out.print("ms/it.: per iteration. /cg, /pipecg: of PETSc's time on the same ranks")
-    best = ", ".join(f"{solver} with {setting}" for solver, setting in _best_phi(rows).items())
-    console.out.print(f"Shortest: {best}")
