@@ -34,7 +34,7 @@ def finite_elements(side: int) -> tuple[int, dict[tuple[int, int], float]]:
                 for i, row in enumerate(corners):
                     for j, column in enumerate(corners):
                         if row >= column:
-                            here = element[i][j] + (0.05 if row == column else 0)
+                            here = float(element[i][j]) + (0.05 if row == column else 0)
                             entries[row, column] = entries.get((row, column), 0.0) + here
     return size, {key: value for key, value in entries.items() if value}
 
@@ -59,7 +59,7 @@ def test_every_column(tmp_path):
         assert 0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"]
         assert 0 < row["roofline_ns"] <= row["predicted_ns"]
         assert row["history_difference"] < 1e-6 and row["drift"] < 1e-6
-    assert {row["iterations"] for row in rows if row["setting"] == "accuracy"} <= {8, 9}
+    assert {row["iterations"] for row in rows if row["setting"] == "accuracy"} == {8}
     assert set(result["meta"]["best_phi"]) == set(ours)
 
 
