@@ -9,12 +9,14 @@
 namespace offpath::petsc {
 namespace {
 
-enum Vector : uint32_t { kR, kU, kP, kS, kX, kPart, kVectors };
-enum Scalar : uint32_t { kOne, kAlpha, kScalars };
+enum Vector : uint32_t { kR, kU, kP, kS, kX, kPart };
+constexpr const char* kVectorNames[] = {"r", "u", "p", "s", "x", "part"};
+enum Scalar : uint32_t { kOne, kAlpha };
+constexpr const char* kScalarNames[] = {"1", "alpha"};
 
 PetscErrorCode setup(KSP ksp) {
   PetscFunctionBegin;
-  PetscCall(make_storage(ksp, kVectors, kScalars));
+  PetscCall(make_storage(ksp, {kVectorNames, kScalarNames}));
   PetscFunctionReturn(0);
 }
 

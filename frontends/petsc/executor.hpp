@@ -21,9 +21,13 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  // Memory for scalars and vectors, zeroed; null when there is none. It is freed with the executor.
+  // Memory for scalars, a vector or a part of a matrix, zeroed; null when there is none. It is freed with the executor.
+  // Where ranks share a leader, these two are collective over them, in the same order.
   virtual void* allocate(uint64_t bytes) = 0;
   virtual void release(void* memory) = 0;  // what allocate() gave
+  // Bytes that the same call of allocate() gave to the ranks before this one that share its leader: whoever works on
+  // the memory sees them as one array.
+  virtual uint64_t offset_of(const void* memory) const = 0;
   // Whether programs may multiply rows of matrices.
   virtual bool multiplies() const = 0;
   // Starts a program, after those posted before. It may be copied before the call returns, what it works on not.
@@ -35,10 +39,16 @@ class Executor {
 };
 
 std::unique_ptr<Executor> make_host_executor(MPI_Comm comm);
+// Runs a program's scalar steps `before` and its statements in this process.
+PetscErrorCode run_pass(const offpath_program_t& program);
 // Collective. Null on all ranks, with the reason, when a rank cannot have a service.
 PetscErrorCode make_service_executor(MPI_Comm comm, std::unique_ptr<Executor>* executor, std::string* reason);
+// Collective. The same, but only `leaders` ranks of each node talk to the service, for themselves and for an equal
+// share of its other ranks; 0: all ranks do.
+PetscErrorCode make_onloaded_executor(MPI_Comm comm, PetscInt leaders, std::unique_ptr<Executor>* executor,
+                                      std::string* reason);
 
-// Collective over PETSC_COMM_WORLD: agrees on what makes the job's processes find the same service.
-PetscErrorCode open_job();
+// Lets MPI get on with what other ranks want of this one, and other processes have the core; for those who wait.
+PetscErrorCode progress(MPI_Comm comm);
 
 }  // namespace offpath::petsc

@@ -3,6 +3,7 @@
 #include "executor.hpp"
 #include "kernels/vector_program.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -43,7 +44,7 @@ class HostExecutor : public Executor {
   explicit HostExecutor(MPI_Comm comm) : comm_(comm) {}
 
   void* allocate(uint64_t bytes) override {
-    memory_.emplace_back(calloc(bytes, 1));
+    memory_.emplace_back(calloc(std::max<uint64_t>(bytes, 1), 1));
     return memory_.back().get();
   }
 
@@ -51,23 +52,14 @@ class HostExecutor : public Executor {
     std::erase_if(memory_, [&](const auto& memory) { return memory.get() == gone; });
   }
   bool multiplies() const override { return false; }
+  uint64_t offset_of(const void*) const override { return 0; }
 
   PetscErrorCode post(const offpath_program_t& program) override {
     PetscFunctionBegin;
-    kernels::VectorProgram vector = translate(program);
-    PetscCheck(kernels::check(vector).ok() && program.matrices_count == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s",
-               kernels::check(vector).text());
+    PetscCheck(program.matrices_count == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "the host multiplies by PETSc");
     scalars_ = program.scalars;
-    after_ = vector.after;
-    const auto pass = kernels::make_pass(std::move(vector));
-    std::vector<uint8_t*> arrays{reinterpret_cast<uint8_t*>(program.scalars)};
-    for (uint32_t i = 0; i < program.vectors_count; ++i) {
-      arrays.push_back(reinterpret_cast<uint8_t*>(program.vectors[i]));
-    }
-    for (uint64_t block = 0; block < pass->blocks(); ++block) {
-      const base::Status status = pass->run(block, arrays);
-      PetscCheck(status.ok(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s", status.text());
-    }
+    after_ = steps_of(program.after, program.after_count);
+    PetscCall(run_pass(program));
     if (program.reduce_count > 0) {
       PetscCallMPI(MPI_Iallreduce(MPI_IN_PLACE, program.scalars + program.reduce_first,
                                   static_cast<int>(program.reduce_count), MPI_DOUBLE, MPI_SUM, comm_, &request_));
@@ -94,6 +86,22 @@ class HostExecutor : public Executor {
 };
 
 }  // namespace
+
+PetscErrorCode run_pass(const offpath_program_t& program) {
+  PetscFunctionBegin;
+  kernels::VectorProgram vector = translate(program);
+  PetscCheck(kernels::check(vector).ok(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s", kernels::check(vector).text());
+  std::vector<uint8_t*> arrays{reinterpret_cast<uint8_t*>(program.scalars)};
+  for (uint32_t i = 0; i < program.vectors_count; ++i) {
+    arrays.push_back(reinterpret_cast<uint8_t*>(program.vectors[i]));
+  }
+  const auto pass = kernels::make_pass(std::move(vector));
+  for (uint64_t block = 0; block < pass->blocks(); ++block) {
+    const base::Status status = pass->run(block, arrays);
+    PetscCheck(status.ok(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s", status.text());
+  }
+  PetscFunctionReturn(0);
+}
 
 std::unique_ptr<Executor> make_host_executor(MPI_Comm comm) { return std::make_unique<HostExecutor>(comm); }
 

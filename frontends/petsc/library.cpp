@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What PETSc calls when it loads the library (-dll_append liboffpath_petsc.so): registers the solvers.
+#include "job.hpp"
 #include "solver.hpp"
 
 extern "C" [[gnu::visibility("default")]] PetscErrorCode PetscDLLibraryRegister_offpath_petsc() {

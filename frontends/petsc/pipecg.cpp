@@ -15,20 +15,11 @@
 namespace offpath::petsc {
 namespace {
 
-enum Vector : uint32_t { kM0, kM1, kW0, kW1, kN, kZ, kQ, kP, kS, kX, kU, kR, kPart, kVectors };
-enum Scalar : uint32_t {
-  kOne,
-  kMinusOne,
-  kGamma,
-  kDelta,
-  kNorm,
-  kGammaOld,
-  kAlpha,
-  kMinusAlpha,
-  kBeta,
-  kCurvature,
-  kScalars
-};
+enum Vector : uint32_t { kM0, kM1, kW0, kW1, kN, kZ, kQ, kP, kS, kX, kU, kR, kPart };
+constexpr const char* kVectorNames[] = {"m", "m'", "w", "w'", "n", "z", "q", "p", "s", "x", "u", "r", "part"};
+enum Scalar : uint32_t { kOne, kMinusOne, kGamma, kDelta, kNorm, kGammaOld, kAlpha, kMinusAlpha, kBeta, kCurvature };
+constexpr const char* kScalarNames[] = {"1",         "-1",    "gamma",  "delta", "norm",
+                                        "gamma_old", "alpha", "-alpha", "beta",  "curvature"};
 
 constexpr uint32_t kSums = kGamma, kSumsCount = 3;  // gamma, delta, norm
 
@@ -43,7 +34,7 @@ constexpr offpath_scalar_step_t kAfter[] = {{OFFPATH_SCALAR_DIVIDE, kBeta, kGamm
 
 PetscErrorCode setup(KSP ksp) {
   PetscFunctionBegin;
-  PetscCall(make_storage(ksp, kVectors, kScalars));
+  PetscCall(make_storage(ksp, {kVectorNames, kScalarNames}));
   PetscFunctionReturn(0);
 }
 
@@ -74,19 +65,13 @@ PetscErrorCode post_iteration(KSP ksp, uint32_t turn, bool updates) {
   PetscFunctionReturn(0);
 }
 
-// z = n + beta z, next_w = w - alpha z in one pass.
-PetscErrorCode update_z_and_w(Storage& storage, uint32_t w, uint32_t next_w) {
+// z = n + beta z, next_w = w - alpha z.
+PetscErrorCode update_z_and_w(KSP ksp, uint32_t w, uint32_t next_w) {
   PetscFunctionBegin;
-  const double alpha = storage.scalar(kAlpha), beta = storage.scalar(kBeta);
-  const double *from = storage.array(w), *n = storage.array(kN);
-  double *to = storage.array(next_w), *z = storage.array(kZ);
-#pragma GCC ivdep
-  for (uint64_t i = 0; i < storage.rows(); ++i) {
-    const double updated = n[i] + beta * z[i];
-    z[i] = updated;
-    to[i] = from[i] - alpha * updated;
-  }
-  PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(storage.vec(next_w))));
+  const offpath_term_t z[] = {{kOne, kN}, {kBeta, kZ}}, next[] = {{kOne, w}, {kMinusAlpha, kZ}};
+  const offpath_statement_t statements[] = {{OFFPATH_UPDATE, kZ, 2, z}, {OFFPATH_UPDATE, next_w, 2, next}};
+  PetscCall(run_here(ksp, statements));
+  PetscCall(PetscObjectStateIncrease(reinterpret_cast<PetscObject>(solver_of(ksp).storage->vec(next_w))));
   PetscFunctionReturn(0);
 }
 
@@ -146,7 +131,7 @@ PetscErrorCode iterate(KSP ksp, Mat matrix) {
       ksp->reason = KSP_DIVERGED_ITS;
       PetscFunctionReturn(0);
     }
-    PetscCall(update_z_and_w(storage, w, next_w));
+    PetscCall(update_z_and_w(ksp, w, next_w));
     PetscCall(post_iteration(ksp, turn, true));
     ksp->its = i + 1;
   }

@@ -36,12 +36,12 @@ struct DiagonalBlock {
 };
 
 template <typename T>
-const T* copy_to(Executor& executor, const T* from, uint64_t count, std::vector<void*>* memory) {
-  void* to = executor.allocate(std::max<uint64_t>(count, 1) * sizeof(T));
+T* copy_to(Executor& executor, const T* from, uint64_t count, std::vector<void*>* memory) {
+  void* to = executor.allocate(count * sizeof(T));
   if (to == nullptr) return nullptr;
   memory->push_back(to);
   memcpy(to, from, count * sizeof(T));
-  return static_cast<const T*>(to);
+  return static_cast<T*>(to);
 }
 
 }  // namespace
@@ -118,10 +118,13 @@ PetscErrorCode Product::copy_rows(Storage& storage, Mat matrix, bool* fits) {
   if (block.done == PETSC_TRUE) {
     const auto entries = static_cast<uint64_t>(block.offsets[rows_]);
     const int32_t* offsets = copy_to(storage.executor(), block.offsets, rows_ + 1, &memory_);
-    const int32_t* columns = copy_to(storage.executor(), block.columns, entries, &memory_);
+    int32_t* columns = copy_to(storage.executor(), block.columns, entries, &memory_);
     const double* values = copy_to(storage.executor(), block.values, entries, &memory_);
-    *fits = offsets != nullptr && columns != nullptr && values != nullptr;
-    share_ = {0, rows_, offsets, columns, values, entries, std::max<uint64_t>(storage.rows(), 1), 0, part_};
+    const uint64_t first = storage.first_row(), known = std::max<uint64_t>(first + storage.rows(), 1);
+    *fits = offsets != nullptr && columns != nullptr && values != nullptr && known <= INT32_MAX;
+    if (*fits)
+      std::for_each(columns, columns + entries, [&](int32_t& column) { column += static_cast<int32_t>(first); });
+    share_ = {first, rows_, offsets, columns, values, entries, known, 0, part_};
   }
   PetscCall(block.close());
   PetscFunctionReturn(0);

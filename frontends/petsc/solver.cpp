@@ -6,7 +6,17 @@ namespace {
 
 PetscLogEvent post_event, wait_event;
 
-// -ksp_offpath_phi F|auto
+PetscErrorCode show(KSP ksp, const char* what, const offpath_program_t& program) {
+  PetscFunctionBegin;
+  PetscBool wanted;
+  PetscCall(PetscInfoEnabled(KSP_CLASSID, &wanted));
+  if (wanted == PETSC_TRUE && program.statements_count > 0) {
+    PetscCall(PetscInfo(ksp, "Offpath: the host %s: %s\n", what, text_of(program, solver_of(ksp).names).c_str()));
+  }
+  PetscFunctionReturn(0);
+}
+
+// -ksp_offpath_phi F|auto, -ksp_offpath_leaders N
 PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscFunctionBegin;
   char text[32] = "";
@@ -15,6 +25,9 @@ PetscErrorCode set_from_options(KSP ksp, PetscOptionItems* PetscOptionsObject) {
   PetscOptionsHeadBegin(PetscOptionsObject, "Offpath options");
   PetscCall(PetscOptionsString("-ksp_offpath_phi", "share of a product's rows done by the service: 0 to 0.9, or auto",
                                "", "0", text, sizeof(text), &given));
+  PetscCall(PetscOptionsBoundedInt("-ksp_offpath_leaders",
+                                   "ranks of a node that talk to the service, for the others too; 0: every rank", "",
+                                   solver_of(ksp).leaders, &solver_of(ksp).leaders, nullptr, 0));
   PetscOptionsHeadEnd();
   if (given == PETSC_FALSE) PetscFunctionReturn(0);
   PetscCall(PetscStrcmp(text, "auto", &is_auto));
@@ -82,13 +95,16 @@ PetscErrorCode create_solver(KSP ksp, PetscErrorCode (*setup)(KSP), PetscErrorCo
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode make_storage(KSP ksp, uint32_t vectors, uint32_t scalars) {
+PetscErrorCode make_storage(KSP ksp, const Names& names) {
   PetscFunctionBegin;
   Mat matrix;
   Vec like;
   PetscCall(PCGetOperators(ksp->pc, &matrix, nullptr));
   PetscCall(MatCreateVecs(matrix, &like, nullptr));
-  PetscCall(Storage::create(ksp, like, vectors, scalars, &solver_of(ksp).storage));
+  Solver& solver = solver_of(ksp);
+  solver.names = names;
+  PetscCall(Storage::create(ksp, like, static_cast<uint32_t>(names.vectors.size()),
+                            static_cast<uint32_t>(names.scalars.size()), solver.leaders, &solver.storage));
   PetscCall(VecDestroy(&like));
   PetscFunctionReturn(0);
 }
@@ -143,9 +159,20 @@ PetscErrorCode register_events() {
 
 PetscErrorCode post(KSP ksp, const offpath_program_t& program) {
   PetscFunctionBegin;
+  PetscCall(show(ksp, "posts", program));
   PetscCall(PetscLogEventBegin(post_event, ksp, 0, 0, 0));
   PetscCall(solver_of(ksp).storage->executor().post(program));
   PetscCall(PetscLogEventEnd(post_event, ksp, 0, 0, 0));
+  PetscFunctionReturn(0);
+}
+
+PetscErrorCode run_here(KSP ksp, std::span<const offpath_statement_t> statements) {
+  PetscFunctionBegin;
+  offpath_program_t program = solver_of(ksp).storage->program();
+  program.statements = statements.data();
+  program.statements_count = static_cast<uint32_t>(statements.size());
+  PetscCall(show(ksp, "does", program));
+  PetscCall(run_pass(program));
   PetscFunctionReturn(0);
 }
 

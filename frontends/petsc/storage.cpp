@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "storage.hpp"
 
-#include <algorithm>
-
 namespace offpath::petsc {
 
 Storage::~Storage() {
@@ -14,7 +12,7 @@ bool Storage::allocate(uint32_t vectors, uint32_t scalars) {
   scalars_ = static_cast<double*>(executor_->allocate(scalars * sizeof(double)));
   bool all = scalars_ != nullptr;
   for (uint32_t i = 0; i < vectors && all; ++i) {
-    arrays_.push_back(static_cast<double*>(executor_->allocate(std::max<uint64_t>(rows_, 1) * sizeof(double))));
+    arrays_.push_back(static_cast<double*>(executor_->allocate(rows_ * sizeof(double))));
     all = arrays_.back() != nullptr;
   }
   return all;
@@ -40,7 +38,8 @@ PetscErrorCode Storage::wrap(MPI_Comm comm, Vec like) {
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode Storage::create(KSP ksp, Vec like, uint32_t vectors, uint32_t scalars, std::unique_ptr<Storage>* out) {
+PetscErrorCode Storage::create(KSP ksp, Vec like, uint32_t vectors, uint32_t scalars, PetscInt leaders,
+                               std::unique_ptr<Storage>* out) {
   PetscFunctionBegin;
   const MPI_Comm comm = PetscObjectComm(reinterpret_cast<PetscObject>(ksp));
   std::unique_ptr<Storage> storage(new Storage);
@@ -48,7 +47,7 @@ PetscErrorCode Storage::create(KSP ksp, Vec like, uint32_t vectors, uint32_t sca
   PetscCall(VecGetLocalSize(like, &local));
   storage->rows_ = static_cast<uint64_t>(local);
   std::string reason;
-  PetscCall(make_service_executor(comm, &storage->executor_, &reason));
+  PetscCall(make_onloaded_executor(comm, leaders, &storage->executor_, &reason));
   if (storage->executor_ != nullptr) {
     const int own = storage->allocate(vectors, scalars) ? 1 : 0;
     int all = 0;

@@ -15,8 +15,9 @@ namespace offpath::petsc {
 class Storage {
  public:
   // Collective: with the service, or where a rank cannot have it, or not as much memory, on the host, with one line
-  // under -info that says why. `like` gives layout and type.
-  static PetscErrorCode create(KSP ksp, Vec like, uint32_t vectors, uint32_t scalars, std::unique_ptr<Storage>* out);
+  // under -info that says why. `like` gives layout and type. `leaders`: see make_onloaded_executor().
+  static PetscErrorCode create(KSP ksp, Vec like, uint32_t vectors, uint32_t scalars, PetscInt leaders,
+                               std::unique_ptr<Storage>* out);
   ~Storage();
 
   Executor& executor() { return *executor_; }
@@ -24,6 +25,8 @@ class Storage {
   Vec vec(uint32_t index) const { return vecs_[index]; }
   double* array(uint32_t index) const { return arrays_[index]; }
   uint64_t rows() const { return rows_; }
+  // The number of this rank's first row in the vectors as the executor sees them.
+  uint64_t first_row() const { return executor_->offset_of(arrays_[0]) / sizeof(double); }
   // Scalars and vectors filled in.
   offpath_program_t program();
 

@@ -352,6 +352,13 @@ offpath_status_t offpath_memory_allocate(offpath_session_t* session, uint64_t by
 /* Gives back what offpath_memory_allocate gave and no operation uses; NULL is allowed. */
 void offpath_memory_free(offpath_session_t* session, void* address);
 
+/* The file that such memory lies in, so that other processes of this user may map it, too (MAP_SHARED, whole pages from
+ * offset_bytes on), by /proc or a passed descriptor. The descriptor stays the session's.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no memory of offpath_memory_allocate begins there) · OFFPATH_ERR_STATE
+ */
+offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
+                                     uint64_t* offset_bytes);
+
 /* ---- vector programs ------------------------------------------------------------------------------------------ */
 
 /* A vector program is what an iterative solver does between two matrix-vector products, worked off by the service in

@@ -1,117 +1,130 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench krylov`: PETSc's conjugate gradients and ours, on the same ranks and on as many as there are cores."""
 
+import contextlib
 import json
-import statistics
+import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from offpath import comparison, console
+from offpath import comparison, krylov_report, krylov_settings, matrix_market
 from offpath.errors import UserError
-from offpath.launch import available_cores, local_mpirun
+from offpath.krylov_model import Model
+from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
+from offpath.lab import Lab
 from offpath.mpis import OPENMPI
 from offpath.paths import paths
+from offpath.split import Machine
+from offpath.split.measuring import measured_machine
 
-PETSC, OURS = ("cg", "pipecg"), ("offpath_cg", "offpath_pipecg")
-LIMIT_S = 600
-
-
-@dataclass
-class Setting:
-    """One way to solve: `solvers` in turns in one launch."""
-
-    name: str
-    ranks: int
-    solvers: Sequence[str]
-    arguments: Sequence[str] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    launches: list[dict] = field(default_factory=list)
-
-    def rows(self) -> Iterator[dict]:
-        """Of each solver: the median of all rounds but the first of a launch, which prepares."""
-        for index, solver in enumerate(self.solvers):
-            found = [launch["solvers"][index] for launch in self.launches]
-            times = [seconds for each in found for seconds in each["iteration_s"][1:]]
-            yield {
-                "setting": self.name,
-                "solver": solver,
-                "ranks": self.ranks,
-                "iteration_ns": round(1e9 * statistics.median(times)),
-                "iteration_min_ns": round(1e9 * min(times)),
-                "iteration_max_ns": round(1e9 * max(times)),
-                "iterations": found[0]["iterations"],
-                "true_residual": found[0]["true_residual"],
-                "residual_history": found[0]["residual_history"],
-            }
-
-
-def settings(ranks: int, cores: Sequence[int], phis: Sequence[str]) -> list[Setting]:
-    """`ranks` cores alone; all cores; `ranks` cores with services on the others, for each phi."""
-    service = {"OFFPATH_SERVICE_CORES": ",".join(map(str, cores[ranks:]))}
-    plugin = ["-dll_append", str(paths().lib / "liboffpath_petsc.so")]
-    chosen = [Setting("same ranks", ranks, PETSC), Setting("all cores", len(cores), PETSC)]
-    for phi in phis:
-        chosen.append(Setting(f"phi {phi}", ranks, OURS, [*plugin, "-ksp_offpath_phi", phi], service))
-    return chosen
+REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
 
 
 def app_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
-    ranks: Annotated[int, typer.Option(min=1, help="Ranks; the other cores are the service's.")] = 1,
+    matrix: Annotated[Path | None, typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
+    ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,
     pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
     phi: Annotated[
         str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")
     ] = "0,0.1,0.2,0.3,0.4,auto",
+    leaders: Annotated[str, typer.Option(help="Ranks of a node that talk to the service, to try besides all.")] = "1",
+    lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
+    accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
-    """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil.
+    """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
 
     Against PETSc's cg and pipecg on the same ranks, which leave the service's cores idle, and on as many ranks as there
-    are cores.
+    are cores. *leaders*: few ranks talk to the service for the others. *preloaded*: PETSc's own pipecg with reductions
+    by Offpath's MPI_Iallreduce. *predicted* is what `offpath split` says for this machine's memory bandwidth, *roof*
+    what the bandwidth alone allows (both for Jacobi's preconditioner; in a lab nodes share it). *drift*: how far the
+    residual of the recurrence is from the true one after --accuracy-iterations.
 
     Examples:
 
         offpath bench krylov
 
         offpath bench krylov --grid 96 --phi 0,auto --json result.json
+
+        offpath bench krylov --matrix bcsstk17.mtx --phi 0
+
+        offpath bench krylov --lab 4 --grid 24 --phi 0
     """
     comparison.writable_file(json_file, "--json")
-    cores = available_cores()
-    if ranks >= len(cores):
-        raise UserError(
-            f"{ranks} ranks leave none of {len(cores)} cores to the service (it would slow them). Use fewer"
-        )
     program = str(paths().bench_program("krylov", OPENMPI))
-    chosen = settings(ranks, cores, phi.split(","))
-    argv = ["-grid", str(grid), "-pc_type", pc, "-ksp_max_it", str(iterations), "-ksp_rtol", "1e-30", "-rounds", "4"]
-    for _ in range(runs):
-        for each in chosen:
-            command = [program, *argv, "-solvers", ",".join(each.solvers), *each.arguments]
-            result = local_mpirun(OPENMPI, each.ranks, command, env=each.env, timeout=LIMIT_S, pin=True)
-            if result.returncode != 0:
-                raise UserError(f"krylov failed with {each.name}: {result.stderr.strip()[-300:]}")
-            each.launches.append(json.loads(result.stdout[result.stdout.index('{"rows"') :]))
-    rows = [row for each in chosen for row in each.rows()]
-    table = Table(
-        *(
-            Column(name, no_wrap=True)
-            for name in ("setting", "solver", "ranks", "ms/it.", "min", "max", "/cg", "/pipecg")
-        )
-    )
-    reference = {row["solver"]: row["iteration_ns"] for row in rows if row["setting"] == "same ranks"}
-    for row in rows:
-        times = [f"{row[name] / 1e6:.2f}" for name in ("iteration_ns", "iteration_min_ns", "iteration_max_ns")]
-        ratios = [f"{row['iteration_ns'] / reference[name]:.2f}" for name in PETSC]
-        table.add_row(row["setting"], row["solver"], str(row["ranks"]), *times, *ratios)
-    console.out.print(table)
-    console.out.print("ms/it.: per iteration. /cg, /pipecg: of PETSc's time on the same ranks")
+    phis, counts = phi.split(","), _counts(leaders)
+    if lab:
+        chosen = krylov_settings.in_a_lab(lab, ranks, phis, counts)
+    else:
+        chosen = krylov_settings.on_this_machine(ranks, phis, counts)
+    machine = measured_machine(REDUCTION_S)
+    # Skip: ends after as many iterations, in all solvers with the iterate that the last norm is of.
+    solve = ["-pc_type", pc, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
+    with _system(grid, matrix) as system, _place(lab, rate) as where:
+        for run in range(runs):
+            for each in chosen:
+                once = each.name == ACCURACY
+                length = ["-ksp_max_it", str(accuracy_iterations if once else iterations)]
+                if run == 0 or not once:
+                    rounds = ["-rounds", "1" if once else "4"]
+                    krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
+    rows = _rows(chosen, machine)
+    krylov_report.show(rows)
     if json_file:
-        meta = comparison.base_meta([OPENMPI]) | {"grid": grid, "preconditioner": pc, "emulated": True, "runs": runs}
-        json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1))
+        solved = chosen[0].launches[0]
+        place = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate} if lab else {"place": "loopback"}
+        meta = comparison.base_meta([OPENMPI]) | place | {
+            "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
+            "entries": solved["entries"], "preconditioner": pc, "runs": runs,
+            "bytes_per_s": {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
+            "best_phi": krylov_report.best_phi(rows), "failures": [],
+        }  # fmt: skip
+        json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1) + "\n")
+
+
+def _counts(leaders: str) -> list[int]:
+    try:
+        return [int(word) for word in leaders.split(",") if word]
+    except ValueError:
+        raise UserError(f"--leaders {leaders} is no list of numbers (ranks per node). Give for example 1,2") from None
+
+
+@contextlib.contextmanager
+def _system(grid: int, matrix: Path | None) -> Iterator[list[str]]:
+    """What the program is told to solve."""
+    if matrix is None:
+        yield ["-grid", str(grid)]
+        return
+    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
+        binary = Path(folder) / "matrix.petsc"
+        matrix_market.convert(matrix, binary)
+        yield ["-load", str(binary)]
+
+
+def _place(nodes: int, rate: str) -> contextlib.AbstractContextManager[Lab | None]:
+    return Lab(nodes=nodes, rate=rate) if nodes else contextlib.nullcontext()
+
+
+def _rows(chosen: Sequence[krylov_settings.Setting], machine: Machine) -> list[dict]:
+    solved = chosen[0].launches[0]
+    model = Model(machine, solved["rows"], solved["entries"] / solved["rows"])
+    rows = [row for each in chosen for row in each.rows()]
+    for row in rows:
+        row |= model.fields(row["solver"], row["ranks"], row["setting"] == ALL_CORES)
+        peer = row["solver"].removeprefix("offpath_")
+        same = ACCURACY if row["setting"] == ACCURACY else SAME
+        reference = next(each for each in rows if each["setting"] == same and each["solver"] == peer)
+        row["history_difference"] = _difference(row["residual_history"], reference["residual_history"])
+    return rows
+
+
+def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The largest difference in an iteration, of the first residual."""
+    return max(abs(left - right) for left, right in zip(ours, theirs, strict=False)) / theirs[0]

@@ -19,6 +19,8 @@ class Heap {
   std::optional<uint64_t> allocate(uint64_t bytes);
   // The length of the stretch that began there; 0 if none did.
   uint64_t release(uint64_t offset);
+  // Whether a stretch that is handed out begins there.
+  bool begins_at(uint64_t offset) const { return used_.count(offset) != 0; }
 
  private:
   uint64_t capacity_;

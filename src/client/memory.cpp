@@ -40,4 +40,16 @@ void offpath_memory_free(offpath_session_t* session, void* address) {
             static_cast<off_t>(length));
 }
 
+offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
+                                     uint64_t* offset_bytes) {
+  if (session == nullptr || descriptor == nullptr || offset_bytes == nullptr) return OFFPATH_ERR_ARGUMENT;
+  if (!session->mine()) return OFFPATH_ERR_STATE;
+  std::lock_guard lock(session->mutex);
+  const auto at = static_cast<uint64_t>(static_cast<const uint8_t*>(address) - session->segment.data());
+  if (!session->heap.begins_at(at - layout::kSegmentBytes)) return OFFPATH_ERR_ARGUMENT;
+  *descriptor = session->segment.fd();
+  *offset_bytes = at;
+  return OFFPATH_OK;
+}
+
 }  // extern "C"

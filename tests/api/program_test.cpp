@@ -2,6 +2,8 @@
 // Vector programs and the memory they work on.
 #include "job.hpp"
 
+#include <sys/mman.h>
+
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -161,6 +163,33 @@ TEST(Program, MultipliesRowsOfAMatrix) {
     double product = 0;
     for (uint64_t i = 0; i < 30000; ++i) product += arrays.vectors[1][i] * arrays.vectors[2][i];
     REQUIRE(arrays.scalars[5] == product);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(SharedMemory, IsAFileThatOthersMayMap) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    p.join(session);
+    void *first = nullptr, *memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(session, 5000, &first), OFFPATH_OK);
+    REQUIRE_STATUS(offpath_memory_allocate(session, 9000, &memory), OFFPATH_OK);
+    int file = -1;
+    uint64_t offset = 0;
+    REQUIRE_STATUS(offpath_memory_file(session, memory, &file, &offset), OFFPATH_OK);
+    void* again = mmap(nullptr, 9000, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
+    REQUIRE(again != MAP_FAILED && again != memory);
+    static_cast<char*>(memory)[8999] = 'a';
+    REQUIRE(static_cast<char*>(again)[8999] == 'a');
+    munmap(again, 9000);
+    int own = 0;
+    REQUIRE_STATUS(offpath_memory_file(session, &own, &file, &offset), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_memory_file(session, static_cast<char*>(memory) + 1, &file, &offset), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_memory_file(session, nullptr, &file, &offset), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_memory_file(session, memory, nullptr, &offset), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_memory_file(nullptr, memory, &file, &offset), OFFPATH_ERR_ARGUMENT);
+    offpath_memory_free(session, memory);
+    REQUIRE_STATUS(offpath_memory_file(session, memory, &file, &offset), OFFPATH_ERR_ARGUMENT);
     offpath_session_detach(session);
   });
 }

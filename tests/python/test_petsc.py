@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unmodified PETSc programs with liboffpath_petsc.so: the residuals of PETSc's own solvers, and PETSc's own ends."""
 
-import json
 import re
 import uuid
 
 import pytest
 import real_programs
-from conftest import offpath, requires_root
+from conftest import requires_root
+from offpath import stats
 from offpath.lab import Lab
 from offpath.launch import local_mpirun
-from offpath.paths import paths
+from petsc_support import (
+    LIMIT_S,
+    SHARED,
+    SOLVERS,
+    assert_same_history,
+    by_service,
+    krylov_program,
+    plugin,
+    residuals,
+    results,
+    run,
+    solve_program,
+    solvers_of,
+)
 
-LIMIT_S = 120  # for a hang, never reached otherwise
-SHARED = {"OFFPATH_SERVICE_SHARE": "1"}
-SOLVERS = {"offpath_pipecg": "pipecg", "offpath_cg": "cg"}
 PRECONDITIONERS = {
     "none": ["-pc_type", "none"],
     "jacobi": ["-pc_type", "jacobi"],
@@ -22,46 +32,6 @@ PRECONDITIONERS = {
     "gamg": ["-pc_type", "gamg"],
     "boomeramg": ["-pc_type", "hypre", "-pc_hypre_type", "boomeramg"],
 }
-MONITOR = re.compile(r"^\s*(\d+) KSP (?:\w+ )*(?:Residual norm|resid norm) (\S+)", re.MULTILINE)
-
-
-def plugin() -> list[str]:
-    library = paths().lib / "liboffpath_petsc.so"
-    if not library.exists():
-        pytest.skip(f"{library} is not built")
-    return ["-dll_append", str(library)]
-
-
-def run(ranks: int, argv: list[str], env: dict | None = None):
-    return local_mpirun("openmpi", ranks, argv, env=SHARED | (env or {}), timeout=LIMIT_S)
-
-
-def solve_program() -> str:
-    return str(real_programs.need(paths().prefix / "tests" / "petsc" / "openmpi" / "solve"))
-
-
-def residuals(result) -> list[float]:
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
-    found = [float(norm) for _, norm in MONITOR.findall(result.stdout)]
-    assert found, result.stdout
-    return found
-
-
-def results(result) -> list[tuple[int, str, float]]:
-    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-3000:]
-    lines = [line.split() for line in result.stdout.splitlines() if line.startswith("result ")]
-    return [(int(iterations), reason, float(norm)) for _, iterations, reason, norm in lines]
-
-
-def by_service(result) -> bool:
-    return "vector updates and dot products: the service" in result.stdout
-
-
-def assert_same_history(got: list[float], expected: list[float], rel: float = 1e-6) -> None:
-    """Rounding differs, and iterations carry that on."""
-    assert abs(len(got) - len(expected)) <= 1
-    count = min(len(got), len(expected))
-    assert got[:count] == pytest.approx(expected[:count], rel=rel, abs=1e-10 * expected[0])
 
 
 @pytest.mark.parametrize("preconditioner", PRECONDITIONERS)
@@ -104,12 +74,10 @@ def test_a_monitor_sees_the_iterate():
 @pytest.mark.parametrize("phi", ("0.3", "0.9", "auto"))
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_share_of_the_product_is_done_by_the_service(solver, phi):
-    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
-    argv = [krylov, *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    argv = [krylov_program(), *plugin(), "-grid", "10", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
     for ranks in (1, 3) if phi == "0.3" else (2,):
         result = run(ranks, [*argv, "-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_offpath_phi", phi])
-        assert result.returncode == 0, result.stderr
-        theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
+        theirs, ours = solvers_of(result)
         assert_same_history(ours["residual_history"], theirs["residual_history"])
         share = re.search(r"share of the product's rows done by the service: (\S+)", result.stdout)
         assert phi == "auto" or share[1] == phi
@@ -162,31 +130,28 @@ def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_pat
     assert "Offpath: vector operations of the solver failed" in result.stderr
 
 
-def test_bench_krylov(tmp_path):
-    plugin()
-    file = tmp_path / "out.json"
-    result = offpath(
-        "bench", "krylov", "--grid", "6", "--runs", "1", "--phi", "0,0.3", "--iterations", "3", "--json", str(file)
-    )
-    assert result.returncode == 0, result.stderr
-    rows = json.loads(file.read_text())["rows"]
-    solvers = ["cg", "pipecg"] * 2 + ["offpath_cg", "offpath_pipecg"] * 2
-    assert [row["solver"] for row in rows] == solvers
-    assert all(0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"] for row in rows)
-    assert_same_history(rows[-1]["residual_history"], rows[1]["residual_history"])
+@pytest.mark.parametrize("leaders", ("0", "1"))
+def test_beside_the_preloaded_part(leaders):
+    """Two sessions of a process, each with a service: PETSc's reductions by the one, the solvers' work by the other."""
+    argv = [krylov_program(), *plugin(), "-grid", "8", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    argv += ["-solvers", "pipecg,offpath_pipecg", "-ksp_offpath_leaders", leaders]
+    env = SHARED | {"OFFPATH_POLICY": "iallreduce:dpu"}
+    result = local_mpirun("openmpi", 3, argv, offload=True, env=env, timeout=LIMIT_S)
+    theirs, ours = solvers_of(result)
+    assert by_service(result)
+    assert stats.offloaded_count(result.stats) > 0
+    assert_same_history(ours["residual_history"], theirs["residual_history"])
 
 
 @requires_root
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_two_nodes(solver):
-    krylov = str(real_programs.need(paths().prefix / "bench" / "openmpi" / "krylov"))
-    argv = [krylov, *plugin(), "-grid", "12", "-rounds", "2", "-pc_type", "jacobi"]
+    argv = [krylov_program(), *plugin(), "-grid", "12", "-rounds", "2", "-pc_type", "jacobi"]
     argv += ["-solvers", f"{SOLVERS[solver]},{solver}", "-ksp_view"]
     with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
         # The preloaded part stays out of it: only the solver talks to services.
         result = lab.mpirun("openmpi", 2, argv, offload=True, env={"OFFPATH_ENABLE": "0"}, timeout=LIMIT_S)
-    assert result.returncode == 0, result.stderr
+    theirs, ours = solvers_of(result)
     assert "team on 2 node(s)" in result.stdout
-    theirs, ours = json.loads(result.stdout[result.stdout.index('{"rows"') :])["solvers"]
     assert_same_history(ours["residual_history"], theirs["residual_history"])
     assert ours["true_residual"] == pytest.approx(theirs["true_residual"], rel=1e-3)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench krylov` with tiny systems: each of its columns, matrices from files, and the lab."""
+
+import json
+
+import numpy
+import pytest
+from conftest import offpath, requires_root
+from offpath import matrix_market
+from offpath.errors import UserError
+from offpath.krylov_model import Model
+from offpath.split import Machine, Side
+from petsc_support import plugin
+
+TINY = ("--runs", "1", "--iterations", "3", "--accuracy-iterations", "8")
+
+
+def bench(tmp_path, *arguments: str) -> dict:
+    plugin()
+    file = tmp_path / "out.json"
+    result = offpath("bench", "krylov", *TINY, *arguments, "--json", str(file))
+    assert result.returncode == 0, result.stderr
+    return json.loads(file.read_text())
+
+
+def finite_elements(side: int) -> tuple[int, dict[tuple[int, int], float]]:
+    """Stiffness of linear triangles on a square mesh, plus a mass term: (size, lower triangle)."""
+    element = numpy.array([[1.0, -0.5, -0.5], [-0.5, 0.5, 0.0], [-0.5, 0.0, 0.5]])  # right angle first
+    size, entries = side * side, {}
+    for y in range(side - 1):
+        for x in range(side - 1):
+            low, high = x + side * y, x + 1 + side * (y + 1)
+            for corners in ((low, low + 1, low + side), (high, high - 1, high - side)):
+                for i, row in enumerate(corners):
+                    for j, column in enumerate(corners):
+                        if row >= column:
+                            here = float(element[i][j]) + (0.05 if row == column else 0)
+                            entries[row, column] = entries.get((row, column), 0.0) + here
+    return size, {key: value for key, value in entries.items() if value}
+
+
+def write_matrix(file, size, entries) -> None:
+    lines = [f"{row + 1} {column + 1} {value!r}" for (row, column), value in entries.items()]
+    header = f"%%MatrixMarket matrix coordinate real symmetric\n% a mesh\n{size} {size} {len(lines)}\n"
+    file.write_text(header + "\n".join(lines) + "\n")
+
+
+def test_every_column(tmp_path):
+    result = bench(tmp_path, "--grid", "6", "--phi", "0,0.3")
+    rows = result["rows"]
+    ours, theirs = ["offpath_cg", "offpath_pipecg"], ["cg", "pipecg"]
+    assert [(row["setting"], row["solver"]) for row in rows] == [
+        *(("same ranks", each) for each in theirs), *(("all cores", each) for each in theirs + ours),
+        *(("phi 0", each) for each in ours), *(("phi 0.3", each) for each in ours),
+        *(("leaders 1", each) for each in ours), ("preloaded", "pipecg"),
+        *(("accuracy", each) for each in theirs + ours),
+    ]  # fmt: skip
+    for row in rows:
+        assert 0 < row["iteration_min_ns"] <= row["iteration_ns"] <= row["iteration_max_ns"]
+        assert 0 < row["roofline_ns"] <= row["predicted_ns"]
+        assert row["history_difference"] < 1e-6 and row["drift"] < 1e-6
+    assert {row["iterations"] for row in rows if row["setting"] == "accuracy"} == {8}
+    assert set(result["meta"]["best_phi"]) == set(ours)
+
+
+def test_a_matrix_of_a_mesh(tmp_path):
+    file = tmp_path / "mesh.mtx"
+    size, entries = finite_elements(9)
+    write_matrix(file, size, entries)
+    result = bench(tmp_path, "--matrix", str(file), "--phi", "0")
+    assert result["meta"]["matrix"] == "mesh.mtx"
+    off_diagonal = sum(row != column for row, column in entries)
+    assert (result["meta"]["rows"], result["meta"]["entries"]) == (size, len(entries) + off_diagonal)
+    assert all(row["history_difference"] < 1e-6 for row in result["rows"])
+
+
+def test_the_binary_form_holds_what_the_file_says(tmp_path):
+    file, binary = tmp_path / "mesh.mtx", tmp_path / "mesh.petsc"
+    size, entries = finite_elements(4)
+    write_matrix(file, size, entries)
+    matrix_market.convert(file, binary)
+    data = binary.read_bytes()
+    _, rows, columns, count = numpy.frombuffer(data, ">i4", 4)
+    lengths = numpy.frombuffer(data, ">i4", size, 16)
+    indices = numpy.frombuffer(data, ">i4", count, 16 + 4 * size)
+    values = numpy.frombuffer(data, ">f8", count, 16 + 4 * size + 4 * count)
+    assert (rows, columns, lengths.sum()) == (size, size, count)
+    found = dict(zip(zip(numpy.repeat(range(size), lengths), indices, strict=True), values, strict=True))
+    assert found == entries | {(column, row): value for (row, column), value in entries.items()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1 1 1\n1 1 1\n",
+        "%%MatrixMarket matrix array real general\n1 1\n1\n",
+        "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
+        "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
+        "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
+        "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
+        "%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",
+        "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 x 1\n",
+    ],
+)
+def test_other_files_are_refused(text, tmp_path):
+    file = tmp_path / "bad.mtx"
+    file.write_text(text)
+    with pytest.raises(UserError, match="bad.mtx cannot be solved with"):
+        matrix_market.convert(file, tmp_path / "out")
+
+
+def test_the_model_is_that_of_split():
+    model = Model(Machine(Side(1e10), Side(1e10), shared_bytes_per_s=1.5e10), 10**6, 27.0)
+    # 340 + 24 + 48 + 144 + 48 bytes and the like: docs/design/0009-krylov.md.
+    pipecg, ours = model.fields("pipecg", 1, False), model.fields("offpath_pipecg", 1, False)
+    assert 550 < pipecg["bytes_per_row"] < 700
+    assert ours["bytes_per_row"] < pipecg["bytes_per_row"]
+    assert ours["roofline_ns"] == pytest.approx(1e6 * ours["bytes_per_row"] / 1.5e10 * 1e9, rel=1e-6)
+    assert ours["roofline_ns"] <= ours["predicted_ns"] < pipecg["predicted_ns"]
+
+
+def test_leaders_that_are_no_numbers():
+    result = offpath("bench", "krylov", *TINY, "--leaders", "all")
+    assert result.returncode != 0 and "--leaders all" in result.stderr
+
+
+@requires_root
+def test_two_nodes_of_a_lab(tmp_path):
+    result = bench(tmp_path, "--lab", "2", "--grid", "6", "--phi", "0")
+    assert result["meta"]["nodes"] == 2
+    settings = dict.fromkeys(row["setting"] for row in result["rows"])
+    assert list(settings) == ["same ranks", "phi 0", "leaders 1", "preloaded", "accuracy"]
+    assert all((row["offloaded_count"] > 0) == (row["setting"] == "preloaded") for row in result["rows"])
+    assert all(row["ranks"] == 2 and row["history_difference"] < 1e-6 for row in result["rows"])
