@@ -220,7 +220,7 @@ def test_a_real_run(mpi, tmp_path):
     result = offpath(
         "run", "--share", "--policy", "ialltoall:64K-inf:dpu", "--trace", str(trace), "--summary", "--metrics",
         str(tmp_path / "m.prom"), "--", *mpirun(mpi), "--collective", "ialltoall", "--sizes", "1024,262144",
-        "--repeats", "3", "--work-ns", "1000000", env=ROOT_ENV,
+        "--repeats", "3", "--work-ns", "1000000,1000000", env=ROOT_ENV,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     check_format(json.loads(trace.read_text()))

@@ -9,7 +9,7 @@ from offpath.telemetry.record import Rank
 
 WHY = {
     "policy": "the policy says so for this size",
-    "blocking": "a blocking call, which --blocking did not name",
+    "blocking": "a blocking call (--blocking offloads some kinds of them)",
     "form": "something in the call that the service does not do",
     "communicator": "a communicator that the policy has nothing for, as one on a single node",
     "lost": "the service was lost",

@@ -105,12 +105,13 @@ def _calls(run: Run) -> Table:
     columns = ("call", "path", "count", "bytes", "hidden", "posting", "waiting", "where")
     table = Table(*columns, title="sums of all ranks", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in table.columns:
-        column.no_wrap = True
+        column.no_wrap = column.header != "where"
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
     for row in by_site(run)[:CALL_ROWS]:
         hidden = seconds(row.hidden_ns) if row.path == "dpu" else "-"
-        table.add_row(row.kind, row.path, str(row.count), rounded(row.bytes), hidden, seconds(row.post_ns),
-                      seconds(row.wait_ns), row.site)  # fmt: skip
+        where = row.site.partition("(")[2].rstrip(")") or row.site  # the source line says enough
+        times = hidden, seconds(row.post_ns), seconds(row.wait_ns)
+        table.add_row(row.kind, row.path, str(row.count), rounded(row.bytes), *times, where)
     return table
 
 
