@@ -99,10 +99,9 @@ def _flow(each: Operation, run: Run) -> Iterator[dict]:
     flow = {"name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}"}
     yield {"ph": "s", **flow, "pid": each.rank, "tid": CALLS, "ts": each.begin_ns / 1000}
     arrives_ns = each.wait.end_ns if each.done_ns is None else max(each.wait.begin_ns, each.done_ns)
-    yield {
-        "ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS,
-        "ts": min(arrives_ns, each.wait.end_ns) / 1000,
-    }  # fmt: skip
+    last_ns = max(each.wait.begin_ns, each.wait.end_ns - 1)  # a flow ends inside a slice
+    ends_ns = min(arrives_ns, last_ns)
+    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS, "ts": ends_ns / 1000}
 
 
 def _services(run: Run) -> Iterator[dict]:
