@@ -172,7 +172,7 @@ def _teams(rank: Rank) -> dict[int, tuple]:
 def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> Operation:
     blocking = line.get("blocking") is True
     path = "dpu" if line.get("path") == "dpu" else "host"
-    why = str(line.get("why") or ("blocking" if blocking else "communicator"))
+    why = "off" if rank.reason else str(line.get("why") or ("blocking" if blocking else "communicator"))
     team = teams[line["comm"]]
     made = Operation(
         rank.number, line["op"], str(line.get("kind")), blocking, line["bytes"], path, why,
