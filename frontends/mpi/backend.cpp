@@ -7,6 +7,7 @@
 #include "native.hpp"
 #include "proxy/layer.hpp"
 #include "proxy/proxy.hpp"
+#include "tracing.hpp"
 
 namespace {
 
@@ -40,5 +41,6 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
     backend->serve_upcall = &serve_upcall;
     backend->upcall_channel_lost = &upcall_channel_lost;
   }
+  offpath::mpi::tracing::install(backend->handlers);
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "engine.hpp"
 
 #include "native.hpp"
+#include "tracing.hpp"
 
 #include <algorithm>
 
@@ -90,6 +91,7 @@ void Engine::end(Operation& operation, int error) {
   if (operation.op != nullptr) {
     // The ranks may have given up on it while a service still writes: staging memory must outlive us.
     if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) operation.abandon_staging();
+    if (operation.recorded != recording::kUnrecorded) tracing::record_service(operation, error);
     offpath_op_free(operation.op);
     operation.op = nullptr;
     --posted_count_;

@@ -36,6 +36,8 @@ class Job {
 
   bool active() const { return active_.load(std::memory_order_acquire); }
   int rank() const { return rank_; }
+  // Why it is not active.
+  const std::string& reason() const { return reason_; }
   // Every process of the job has a plugin for target regions; known after start().
   bool all_have_targets() const { return all_have_targets_; }
   const Settings& settings() const { return settings_; }

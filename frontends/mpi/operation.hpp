@@ -15,6 +15,7 @@
 
 #include "collectives/call.hpp"
 #include "native_requests.hpp"
+#include "recording/decision.hpp"
 #include "requested.hpp"
 #include "staging.hpp"
 
@@ -59,6 +60,7 @@ struct Operation : Requested {
   offpath_status_t status = OFFPATH_IN_PROGRESS;
   offpath_op_t* op = nullptr;
   NativeRequests natives;
+  uint64_t recorded = recording::decision.operation;
 
  private:
   void exchange(Share share, MPI_Comm comm);

@@ -19,6 +19,10 @@ int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments&
     if (code != MPI_SUCCESS) return code;
     route = engine.submit(team, std::move(operation), request, &code);
   }
+  recording::Decision& decision = recording::decision;
+  decision.offloaded = route == Team::Route::team && call->uses_service();
+  decision.why = route == Team::Route::team ? "policy" : "lost";
+  if (decision.offloaded) decision.algorithm = policy::algorithm_name(call->algorithm);
   if (route != Team::Route::team || !call->uses_service()) engine.count_native(call->collective->id);
   if (route == Team::Route::team) return MPI_SUCCESS;
   if (route == Team::Route::shadow) return call->collective->issue(native_arguments, team.shadow(), request);

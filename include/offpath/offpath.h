@@ -332,6 +332,25 @@ offpath_status_t offpath_op_help(offpath_op_t* op);
  * Returns   as offpath_op_test */
 offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
 
+/* When things happened to an operation, CLOCK_MONOTONIC in ns; 0: it did not happen. */
+typedef struct offpath_times {
+  uint32_t struct_bytes;  /* in: sizeof(offpath_op_times_t) */
+  uint32_t last_peer;     /* the member whose block was the last to come or to be taken */
+  uint64_t posted_ns;     /* handed to the service */
+  uint64_t started_ns;    /* begun by the service */
+  uint64_t first_byte_ns; /* moved for it */
+  uint64_t done_ns;       /* known to the service */
+} offpath_op_times_t;
+
+/* Whether collectives and programs posted from now on are timed; off at first. The service reads the clock three times
+ * for each that is. */
+void offpath_session_time_operations(offpath_session_t* session, int on);
+
+/* The times of a finished operation. Never blocks.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (unknown struct_bytes) · OFFPATH_ERR_STATE (not finished, not timed, not
+ *           ended by the service, or times that cannot be) */
+offpath_status_t offpath_op_times(offpath_op_t* op, offpath_op_times_t* times);
+
 /* What an unfinished operation waits for, as one line for a person:
  * "allreduce #12: 3 steps and 1 block to give left; waits for rank 2, 5".
  * Ownership text is the caller's, capacity bytes, always terminated. */

@@ -84,6 +84,12 @@ def _demo() -> Callable:
     return demo_command
 
 
+def _report() -> Callable:
+    from offpath.telemetry.report_command import report_command
+
+    return report_command
+
+
 def _split() -> Callable:
     from offpath.split_command import split_command
 
@@ -114,6 +120,7 @@ class LazyGroup(TyperGroup):
 class RootGroup(LazyGroup):
     lazy = {
         "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
+        "report": _report,
     }  # fmt: skip
 
 

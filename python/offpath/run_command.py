@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath run`: any program, with its collectives offloaded."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 from offpath import console, injection, mpis, processes, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
+from offpath.telemetry import prometheus, recording
 
 BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
 
@@ -39,6 +41,15 @@ def run(
         str | None, typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
     ] = None,
     log: Annotated[str | None, typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+    ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
+    ] = False,
+    metrics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the counters there for Prometheus.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:
     """Run a program with its MPI collectives offloaded. Nothing is recompiled.
@@ -59,13 +70,19 @@ def run(
 
         offpath run --share --policy ialltoall:1M-inf:dpu -- mpiexec -n 8 ./my_program input.dat
 
+        offpath run --trace trace.json --summary -- mpirun -np 4 ./my_program
+
         srun -n 64 offpath run --quiet -- ./my_program
     """
     mpis.executable(command[0])
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         _check_writable(stats_file)
-    with stats.private_file() as private:
+    for file in (trace, metrics):
+        if file is not None:
+            _check_writable(os.path.abspath(file))
+    recorded = (trace is not None or summary) and not off
+    with stats.private_file() as private, contextlib.ExitStack() as open_files:
         read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
         skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
         options = OffloadOptions(
@@ -73,10 +90,17 @@ def run(
             _checked_level(log),
         )  # fmt: skip
         chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
+        where = open_files.enter_context(recording.prefix(trace)) if recorded else None
+        if where is not None:
+            chosen[recording.VARIABLE] = str(where)
         argv, extra = injection.with_variables(command, chosen)
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
+        if metrics is not None:
+            prometheus.write(stats.read(read_from, skip_bytes), metrics)
+        if where is not None:
+            recording.finish(where, trace, summary)
     raise typer.Exit(result.exit_status)
 
 
@@ -100,4 +124,4 @@ def _checked_level(level: str | None) -> str | None:
 def _check_writable(name: str) -> None:
     folder = Path(name).parent
     if not folder.is_dir():
-        raise typer.BadParameter(f"'{folder}' is not a folder (the statistics would be lost). Make it first.")
+        raise typer.BadParameter(f"'{folder}' is not a folder (what is written there would be lost). Make it first.")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 namespace layout = offpath::session;
 using layout::OpKind;
@@ -12,7 +13,13 @@ using layout::SlotState;
 
 namespace {
 constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
+
+uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
+}  // namespace
 
 void offpath_op::copy_own_blocks() {
   for (const auto& copy : own_copies) memcpy(copy.target, copy.source, copy.bytes);
@@ -74,7 +81,15 @@ bool offpath_session::submit(offpath_op& op) {
   Slot& entry = slot(op.slot);
   entry.kind = static_cast<uint32_t>(op.kind);
   entry.status = OFFPATH_IN_PROGRESS;
-  entry.flags = op.flags;
+  const bool timed = timing.load(std::memory_order_relaxed) && op.in_sequence();
+  entry.flags = op.flags | (timed ? layout::kTimed : 0);
+  if (timed) {
+    op.times.posted_ns = now_ns();
+    entry.started_ns.store(0, std::memory_order_relaxed);
+    entry.first_byte_ns.store(0, std::memory_order_relaxed);
+    entry.done_ns.store(0, std::memory_order_relaxed);
+    entry.last_peer.store(op.team->rank, std::memory_order_relaxed);
+  }
   entry.team = op.team->record;
   entry.sequence = op.kind == OpKind::remote ? op.window->submitted++ : op.sequence;
   entry.record = op.record_offset;
@@ -146,6 +161,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
   if (op.slot != offpath_op::kQueued) {
     Slot& entry = slot(op.slot);
     if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
+      if (op.times.posted_ns != 0) take_times(op);
       finish(op, static_cast<offpath_status_t>(entry.status));
       return static_cast<offpath_status_t>(op.status.load());
     }
@@ -159,6 +175,23 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
   }
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   return static_cast<offpath_status_t>(op.status.load());
+}
+
+// Believed only as far as they can be true.
+void offpath_session::take_times(offpath_op& op) const {
+  const Slot& entry = slot(op.slot);
+  offpath_op_times_t times = op.times;
+  times.started_ns = entry.started_ns.load(std::memory_order_relaxed);
+  times.first_byte_ns = entry.first_byte_ns.load(std::memory_order_relaxed);
+  times.done_ns = entry.done_ns.load(std::memory_order_relaxed);
+  times.last_peer = entry.last_peer.load(std::memory_order_relaxed);
+  const bool moved = times.first_byte_ns != 0;
+  const bool in_order = times.posted_ns <= times.started_ns && times.started_ns <= times.done_ns &&
+                        times.done_ns <= now_ns() &&
+                        (!moved || (times.started_ns <= times.first_byte_ns && times.first_byte_ns <= times.done_ns));
+  if (!in_order || times.last_peer >= op.team->size) return;
+  times.struct_bytes = sizeof(times);
+  op.times = times;
 }
 
 void offpath_session::finish(offpath_op& op, offpath_status_t status) {

@@ -89,6 +89,18 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns) {
   }
 }
 
+void offpath_session_time_operations(offpath_session_t* session, int on) {
+  session->timing.store(on != 0, std::memory_order_relaxed);
+}
+
+offpath_status_t offpath_op_times(offpath_op_t* op, offpath_op_times_t* times) {
+  if (op == nullptr || times == nullptr || times->struct_bytes != sizeof(*times)) return OFFPATH_ERR_ARGUMENT;
+  if (op->status.load(std::memory_order_acquire) == OFFPATH_IN_PROGRESS || op->times.struct_bytes == 0)
+    return OFFPATH_ERR_STATE;
+  *times = op->times;
+  return OFFPATH_OK;
+}
+
 void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
   ErrnoGuard guard;
   if (capacity == 0) return;

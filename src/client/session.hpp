@@ -47,6 +47,7 @@ struct offpath_op {
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
   std::atomic<uint32_t> test_count{0};
   uint64_t record_offset = 0;  // arena offset
+  offpath_op_times_t times{};  // if timed; struct_bytes 0: not known
 
   bool in_sequence() const {  // of its team
     return kind == offpath::session::OpKind::collective || kind == offpath::session::OpKind::program;
@@ -121,6 +122,7 @@ struct offpath_session {
   // Takes the result out of the slot if there is one; returns the operation's status.
   offpath_status_t settle(offpath_op& op);
   void finish(offpath_op& op, offpath_status_t status);
+  void take_times(offpath_op& op) const;
   void release_team(offpath_team* team);
   void release_window(offpath_window* window);
 
@@ -143,6 +145,7 @@ struct offpath_session {
   std::vector<std::unique_ptr<offpath_op>> spare;
   std::vector<std::unique_ptr<offpath_team>> teams;
   std::vector<std::unique_ptr<offpath_window>> windows;
+  std::atomic<bool> timing{false};
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;
   static constexpr uint32_t kMaxUnrung = 64;

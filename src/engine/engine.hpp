@@ -2,8 +2,8 @@
 // Engine: runs the graphs of the clients of one worker. Single threaded: every call and every callback happens on the
 // worker's thread.
 //
-// Life of an operation: post() -> [on_step | on_served]* -> on_finished, exactly once. After on_finished neither the
-// client's buffers nor the context are touched again.
+// Life of an operation: post() -> on_first_byte, at most once -> [on_step | on_served]* -> on_finished, exactly once.
+// After that neither the client's buffers nor the context are touched again.
 // Failure: the first one is the operation's status. What is ordered after a failed step is not done: copies and
 // reductions are left out, pulls take nothing, exports are refused with the status. Everything else goes on, so an
 // operation ends although a part of it failed, and nobody waits for ever or gets garbage.
@@ -48,6 +48,8 @@ struct TeamSpec {
 class Observer {
  public:
   virtual ~Observer() = default;
+  // Once at most per operation of post(), before any of its on_step that moved bytes.
+  virtual void on_first_byte(ClientId, uint64_t /*operation*/) {}
   // Once per step: pulls with the peer they came from, copies and reductions with the own rank. Failed ones and those
   // left out moved 0 bytes.
   virtual void on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;

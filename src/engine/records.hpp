@@ -65,7 +65,8 @@ struct Operation {
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
   bool awaits_reply = false;
-  bool over = false;  // only waits for settle()
+  bool moved = false;  // at least a byte
+  bool over = false;   // only waits for settle()
   base::Status status;
 
   // The first failure is the one that is reported.

@@ -32,6 +32,7 @@ struct Engine::State {
   void start_pull(Operation& operation, uint32_t step);
   // `bytes`: what it has moved.
   void finish_step(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
+  void note_moved(Operation& operation, uint64_t bytes);
   void resolve_export(Operation& operation, uint32_t index, uint64_t bytes);
   void release_step(Operation& operation, uint32_t step);
   void end_if_done(Operation& operation);

@@ -75,6 +75,11 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
   send(*operation.team, step.peer, message);
 }
 
+void Engine::State::note_moved(Operation& operation, uint64_t bytes) {
+  if (bytes == 0 || std::exchange(operation.moved, true) || operation.part != Part::collective) return;
+  observer.on_first_byte(operation.team->spec.client, operation.context);
+}
+
 void Engine::State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
   const Step& step = operation.graph.steps[index];
   StepProgress& progress = operation.steps[index];

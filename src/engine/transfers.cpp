@@ -201,6 +201,7 @@ void Engine::State::place(uint64_t pull_id, uint64_t offset, fabric::Bytes data)
     const Status status = pull.target.memory->write(pull.target.address + offset, data.data(), data.size());
     if (!status.ok()) return finish_pull(pull_id, status, Cause::target_fault);
   }
+  note_moved(*pull.operation, data.size());
   pull.placed += data.size();
   moved_bytes += data.size();
   if (pull.placed == pull.total) finish_pull(pull_id, {}, Cause::complete);

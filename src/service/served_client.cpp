@@ -129,6 +129,7 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   auto graph = kind == OpKind::program ? expand_program(slot, team.topology) : expand_collective(slot, team.topology);
   if (!graph.ok()) return graph.status();
   show_work(slot, graph.value(), team.topology);
+  session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
   engine_->post(team.handle, sequence, std::move(graph.value()), index);
   return {};
@@ -165,10 +166,15 @@ void ServedClient::show_work(Slot& slot, const engine::Graph& graph, const ops::
   for (size_t rank = 0; rank < counts.size(); ++rank) open[rank].store(counts[rank], std::memory_order_relaxed);
 }
 
-void ServedClient::count_down(const Slot& slot, uint32_t peer) {
+void ServedClient::count_down(Slot& slot, uint32_t peer) {
+  slot.last_peer.store(peer, std::memory_order_relaxed);
   // Looked up each time: the client may have moved it.
   Atomic32* open = view_.counters_at(slot.open + uint64_t{peer} * sizeof(uint32_t), 1);
   if (open != nullptr) open->fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServedClient::on_first_byte(uint64_t index) {
+  session::SegmentView::note_first_byte(view_.slot(static_cast<uint32_t>(index)));
 }
 
 void ServedClient::on_step(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {

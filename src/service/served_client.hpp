@@ -35,6 +35,7 @@ class ServedClient {
   void wake() { view_.wake(); }
 
   // From the engine's observer; `slot` or `context` is what was given to post() or post_request().
+  void on_first_byte(uint64_t slot);
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_finished(uint64_t context, const base::Status& status);
@@ -75,7 +76,7 @@ class ServedClient {
   base::Result<engine::Graph> expand_program(const session::Slot& slot, const ops::Topology& topology) const;
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
-  void count_down(const session::Slot& slot, uint32_t peer);
+  void count_down(session::Slot& slot, uint32_t peer);
 
   // served_windows.cpp
   base::Status open_window(const session::Slot& slot);

@@ -236,6 +236,10 @@ void Worker::drop_client(ClientId id, bool detached) {
   on_gone_();
 }
 
+void Worker::on_first_byte(ClientId client, uint64_t operation) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_first_byte(operation);
+}
+
 void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_step(operation, peer, bytes, local);
 }

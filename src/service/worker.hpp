@@ -44,6 +44,7 @@ class Worker : public engine::Observer {
   void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
 
   // Observer
+  void on_first_byte(engine::ClientId, uint64_t operation) override;
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;

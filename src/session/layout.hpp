@@ -20,7 +20,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -47,6 +47,7 @@ inline constexpr uint64_t kMaxSequence = uint64_t{1} << 62;
 
 // Flags of a slot.
 inline constexpr uint32_t kOwnBlockByClient = 1;  // the service leaves the own blocks alone
+inline constexpr uint32_t kTimed = 2;             // the service notes when things happened
 
 struct alignas(64) Slot {
   Atomic32 state;  // SlotState
@@ -63,7 +64,13 @@ struct alignas(64) Slot {
   uint64_t window;  // windows, remote: arena offset of the WindowRecord
   uint64_t address;
   uint64_t bytes;
-  uint64_t reserved[5];
+  // With kTimed, collectives and programs, by the service, CLOCK_MONOTONIC in ns: it began; the first byte was moved;
+  // it ended (before `state`). 0: has not happened.
+  Atomic64 started_ns;
+  Atomic64 first_byte_ns;
+  Atomic64 done_ns;
+  Atomic32 last_peer;  // with kTimed: the member that the last finished block came from or went to
+  uint32_t reserved[3];
 };
 static_assert(sizeof(Slot) == 128);
 

@@ -80,6 +80,9 @@ class SegmentView {
   // u32[count] inside the arena, or null. The client reads them at any time.
   Atomic32* counters_at(uint64_t offset, uint64_t count) const;
 
+  // Notes in a timed slot that it begins, or that its first byte was moved; no more than a comparison in others.
+  static void note_start(Slot& slot);
+  static void note_first_byte(Slot& slot);
   // Ends the operation and tells so.
   void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
   // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before

@@ -17,6 +17,7 @@ import time
 
 import losses
 import onesided
+import tracing
 from setting import FORCED, Setting, Wrong, check, compare, same, statistics
 
 
@@ -276,6 +277,7 @@ CASES = {
     "dlopen_handle": lambda s: dlopen(s, "handle"),
     "dlopen_global": lambda s: dlopen(s, "global"),
     "statistics": report_statistics,
+    **tracing.CASES,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,

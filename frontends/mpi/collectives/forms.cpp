@@ -16,7 +16,9 @@ namespace {
 
 // The team of `comm`, or nullptr: the call is native.
 Team* team_of(MPI_Comm comm) {
+  recording::decision.why = "off";
   if (!job.active() || Inside::here()) return nullptr;
+  recording::decision.why = "communicator";
   return engine.find_team(comm);
 }
 
@@ -24,6 +26,7 @@ Team* team_of(MPI_Comm comm) {
 std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, Use use,
                                      const Team& team) {
   const Inside inside;
+  recording::decision.why = "form";
   Call call(collective, arguments, use);
   if (collective.describe(call, team)) return std::make_shared<const Call>(std::move(call));
   engine.count_native(collective.id);
@@ -51,6 +54,7 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
 
 bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
   MPI_Request request = MPI_REQUEST_NULL;
+  recording::decision.why = "blocking";
   if (!job.offloads_blocking(collective.id) || !offload(collective, arguments, comm, &request, code)) return false;
   if (*code == MPI_SUCCESS) *code = handlers::Wait(&request, MPI_STATUS_IGNORE);
   return true;

@@ -115,6 +115,7 @@ bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
 }  // namespace
 
 bool Call::choose(const Team& team, uint64_t bytes) {
+  recording::decision.why = "policy";
   if (pairwise) return job.policy().offloads(collective->id, team.nodes());
   const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
   algorithm = choice.algorithm;

@@ -12,12 +12,13 @@ struct Recorded : Signature<Fields...> {
 
   template <const Kind& kind, auto function>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
-    if (passes()) return (native.*function)(values..., comm, request);
-    OFFPATH_CALL(kind.name);
-    const int code = (native.*function)(values..., comm, request);
+    if (passes()) return (next.*function)(values..., comm, request);
+    OFFPATH_POSTING(kind.name);
+    const int code = (next.*function)(values..., comm, request);
     guarded([&] {
       if (code == MPI_SUCCESS) {
-        log.remember(*request, log.post(call, describe(kind, Base::collect(values...), comm), comm, false));
+        log.post(call, posting.number(), describe(kind, Base::collect(values...), comm), comm, false);
+        log.remember(*request, posting.number());
       }
     });
     return code;
@@ -25,18 +26,20 @@ struct Recorded : Signature<Fields...> {
 
   template <const Kind& kind, auto function>
   static int persistent(typename Fields::Value... values, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-    const int code = (native.*function)(values..., comm, info, request);
-    if (passes() || code != MPI_SUCCESS) return code;
+    if (passes()) return (next.*function)(values..., comm, info, request);
+    const Posting posting(kUnrecorded);
+    const int code = (next.*function)(values..., comm, info, request);
+    if (code != MPI_SUCCESS) return code;
     guarded([&] { log.remember_persistent(*request, describe(kind, Base::collect(values...), comm), comm); });
     return code;
   }
 
   template <const Kind& kind, auto function>
   static int blocking(typename Fields::Value... values, MPI_Comm comm) {
-    if (passes()) return (native.*function)(values..., comm);
-    OFFPATH_CALL(kind.name + 1);  // without the i of the nonblocking form
-    const int code = (native.*function)(values..., comm);
-    guarded([&] { log.post(call, describe(kind, Base::collect(values...), comm), comm, true); });
+    if (passes()) return (next.*function)(values..., comm);
+    OFFPATH_POSTING(kind.name + 1);  // without the i of the nonblocking form
+    const int code = (next.*function)(values..., comm);
+    guarded([&] { log.post(call, posting.number(), describe(kind, Base::collect(values...), comm), comm, true); });
     return code;
   }
 };

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every recording handler does around the native call, and who sets the handlers.
+// What every recording handler does around the call below it, and who sets the handlers.
 #pragma once
 
 #include "backend.h"
+#include "recording/decision.hpp"
 #include "recording/log.hpp"
 
 #include <exception>
 
 namespace offpath::mpi::recording {
+
+// What lies below: the back end's handlers, or native functions.
+extern Native next;
 
 // A guest never throws: out of memory ends the recording only.
 void guarded(auto&& record) {
@@ -23,6 +27,9 @@ inline bool passes() { return Inside::here() || !log.on(); }
 
 #define OFFPATH_CALL(name) \
   const Call call { name, log.since_start_ns(), __builtin_return_address(0) }
+#define OFFPATH_POSTING(name)                 \
+  const Posting posting(log.new_operation()); \
+  OFFPATH_CALL(name)
 
 // Each puts its own into the table, by OFFPATH_FUNCTION_*.
 void set_collectives(void** handlers);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "recording/log.hpp"
 
+#include "recording/decision.hpp"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,7 +48,8 @@ uint64_t Log::now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-void Log::start(const std::string& prefix) {
+void Log::start(const std::string& prefix, const Purpose& purpose) {
+  const std::string more = purpose.open == nullptr ? "" : purpose.open();
   int rank = 0, size = 1;
   native.Comm_rank(MPI_COMM_WORLD, &rank);
   native.Comm_size(MPI_COMM_WORLD, &size);
@@ -59,20 +62,22 @@ void Log::start(const std::string& prefix) {
   // All leave the barrier at about the same time: that is the common zero of their clocks.
   native.Barrier(MPI_COMM_WORLD);
   start_ns_ = now_ns();
+  polls_ = purpose.polls;
   on_ = true;
 #ifdef OPEN_MPI
   const char* mpi = "openmpi";
 #else
   const char* mpi = "mpich";
 #endif
-  lines_ += "{\"format\": \"offpath-profile\", \"version\": 1, \"rank\": " + std::to_string(rank) +
-            ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) + ", \"mpi\": \"" + mpi + "\"}\n";
+  lines_ += std::string("{\"format\": \"") + purpose.format + "\", \"version\": 1, \"rank\": " + std::to_string(rank) +
+            ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) + ", \"mpi\": \"" + mpi + "\"" +
+            more + "}\n";
 }
 
-void Log::stop() {
+void Log::stop(uint64_t end_ns) {
   const std::lock_guard lock(mutex_);
   if (!on_) return;
-  lines_ += "{\"end_ns\": " + number(since_start_ns()) + "}\n";
+  lines_ += "{\"end_ns\": " + number(end_ns) + "}\n";
   flush();
   on_ = false;
   close(file_);
@@ -91,13 +96,24 @@ void Log::flush() {
 }
 
 // Call sites are the file that holds the caller and the offset in it: symbols are looked up offline.
-void Log::write_call(const Call& call) {
-  lines_ += std::string(", \"call\": \"") + call.name + "\", \"begin_ns\": " + number(call.begin_ns) +
-            ", \"end_ns\": " + number(since_start_ns());
+const std::string& Log::place_of(const void* site) {
+  const auto [entry, is_new] = places_.try_emplace(site);
   Dl_info info;
-  if (call.site == nullptr || dladdr(call.site, &info) == 0 || info.dli_fname == nullptr) return;
-  const auto offset = static_cast<const char*>(call.site) - static_cast<const char*>(info.dli_fbase);
-  lines_ += ", \"file\": " + quoted(info.dli_fname) + ", \"offset\": " + std::to_string(offset);
+  if (is_new && site != nullptr && dladdr(site, &info) != 0 && info.dli_fname != nullptr) {
+    const auto offset = static_cast<const char*>(site) - static_cast<const char*>(info.dli_fbase);
+    entry->second = ", \"file\": " + quoted(info.dli_fname) + ", \"offset\": " + std::to_string(offset);
+  }
+  return entry->second;
+}
+
+void Log::write_call(const Call& call) {
+  lines_ += ", \"call\": \"";
+  lines_ += call.name;
+  lines_ += "\", \"begin_ns\": ";
+  lines_ += number(call.begin_ns);
+  lines_ += ", \"end_ns\": ";
+  lines_ += number(since_start_ns());
+  lines_ += place_of(call.site);
 }
 
 void Log::add(const char* name, const std::vector<uint64_t>& values) {
@@ -129,26 +145,48 @@ int Log::number_of(MPI_Comm comm) {
   return communicators_[comm] = next_communicator_++;
 }
 
-uint64_t Log::post_locked(const Call& call, const Posted& posted, int communicator, bool blocking) {
-  const uint64_t operation = next_operation_++;
+void Log::post_locked(const Call& call, uint64_t operation, const Posted& posted, int communicator, bool blocking) {
   lines_ += "{\"op\": " + number(operation) + ", \"kind\": \"" + posted.kind +
             "\", \"comm\": " + std::to_string(communicator) + ", \"bytes\": " + number(posted.bytes) +
             ", \"root\": " + std::to_string(posted.root) + (blocking ? ", \"blocking\": true" : "");
+  if (decision.why != nullptr) {
+    lines_ += decision.offloaded ? ", \"path\": \"dpu\", \"why\": \"" : ", \"path\": \"host\", \"why\": \"";
+    lines_ += decision.why;
+    lines_ += "\", \"algorithm\": \"";
+    lines_ += decision.algorithm;
+    lines_ += '"';
+  }
   if (!posted.sent_bytes.empty()) {
     lines_ += ", ";
     add("sent_bytes", posted.sent_bytes);
   }
   write_call(call);
   end_line();
-  return operation;
 }
 
-uint64_t Log::post(const Call& call, const Posted& posted, MPI_Comm comm, bool blocking) {
+void Log::post(const Call& call, uint64_t operation, const Posted& posted, MPI_Comm comm, bool blocking) {
   const std::lock_guard lock(mutex_);
-  return post_locked(call, posted, number_of(comm), blocking);
+  post_locked(call, operation, posted, number_of(comm), blocking);
+}
+
+void Log::serve(uint64_t operation, const offpath_op_times_t* times, int status) {
+  const std::lock_guard lock(mutex_);
+  if (!on_) return;
+  lines_ += "{\"served\": " + number(operation) + ", \"status\": " + std::to_string(status) +
+            ", \"seen_ns\": " + number(since_start_ns());
+  if (times != nullptr && times->posted_ns >= start_ns_) {
+    const uint64_t first_ns = times->first_byte_ns;
+    lines_ += ", \"posted_ns\": " + number(times->posted_ns - start_ns_) +
+              ", \"started_ns\": " + number(times->started_ns - start_ns_) +
+              (first_ns == 0 ? "" : ", \"first_byte_ns\": " + number(first_ns - start_ns_)) +
+              ", \"done_ns\": " + number(times->done_ns - start_ns_) +
+              ", \"last_peer\": " + std::to_string(times->last_peer);
+  }
+  end_line();
 }
 
 void Log::wait(const Call& call, const std::vector<uint64_t>& operations, bool complete) {
+  if (!complete && !polls_) return;
   const std::lock_guard lock(mutex_);
   lines_ += '{';
   add(complete ? "wait" : "test", operations);
@@ -163,15 +201,17 @@ void Log::remember(MPI_Request request, uint64_t operation) {
 
 void Log::remember_persistent(MPI_Request request, const Posted& posted, MPI_Comm comm) {
   const std::lock_guard lock(mutex_);
-  persistent_[request] = {posted, comm};
+  persistent_[request] = {posted, comm, decision.why};
 }
 
-void Log::start_persistent(const Call& call, MPI_Request request) {
+void Log::start_persistent(const Call& call, uint64_t operation, MPI_Request request) {
   const std::lock_guard lock(mutex_);
   const auto it = persistent_.find(request);
   if (it == persistent_.end()) return;
   const Persistent& known = it->second;
-  requests_[request] = post_locked(call, known.posted, number_of(known.comm), false);
+  if (decision.why == nullptr) decision.why = known.why;
+  post_locked(call, operation, known.posted, number_of(known.comm), false);
+  requests_[request] = operation;
 }
 
 std::vector<uint64_t> Log::operations_of(const std::vector<MPI_Request>& requests) {
@@ -198,13 +238,13 @@ void Log::forget_window(MPI_Win window) {
   windows_.erase(window);
 }
 
-uint64_t Log::post_remote(const Call& call, const Posted& posted, MPI_Win window) {
+bool Log::post_remote(const Call& call, uint64_t operation, const Posted& posted, MPI_Win window) {
   const std::lock_guard lock(mutex_);
   const auto it = windows_.find(window);
-  if (it == windows_.end()) return UINT64_MAX;
-  const uint64_t operation = post_locked(call, posted, it->second, false);
+  if (it == windows_.end()) return false;
+  post_locked(call, operation, posted, it->second, false);
   remote_.push_back({window, posted.root, operation});
-  return operation;
+  return true;
 }
 
 std::vector<uint64_t> Log::take_remote(MPI_Win window, int target) {

@@ -16,9 +16,9 @@ template <typename... Values, int (*Native::*function)(Values...), const Kind& k
           size_t target>
 struct RemoteCall<function, kind, count, type, target> {
   static int handler(Values... values) {
-    if (passes()) return (native.*function)(values...);
-    OFFPATH_CALL(kind.name);
-    const int code = (native.*function)(values...);
+    if (passes()) return (next.*function)(values...);
+    OFFPATH_POSTING(kind.name);
+    const int code = (next.*function)(values...);
     guarded([&] {
       const std::tuple all(values...);
       int64_t elements = 1;
@@ -27,9 +27,9 @@ struct RemoteCall<function, kind, count, type, target> {
           std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
       const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
       const Posted posted{kind.name, bytes_of(elements, std::get<type>(all)), std::get<target>(all), {}};
-      const uint64_t operation = log.post_remote(call, posted, window);
+      const bool known = log.post_remote(call, posting.number(), posted, window);
       if constexpr (with_request) {
-        if (operation != UINT64_MAX) log.remember(*std::get<sizeof...(Values) - 1>(all), operation);
+        if (known) log.remember(*std::get<sizeof...(Values) - 1>(all), posting.number());
       }
     });
     return code;
@@ -42,9 +42,9 @@ struct Flush;
 template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, bool to_one>
 struct Flush<function, kind, to_one> {
   static int handler(Values... values) {
-    if (passes()) return (native.*function)(values...);
+    if (passes()) return (next.*function)(values...);
     OFFPATH_CALL(kind.name);
-    const int code = (native.*function)(values...);
+    const int code = (next.*function)(values...);
     guarded([&] {
       const std::tuple all(values...);
       int target = -1;
@@ -56,26 +56,26 @@ struct Flush<function, kind, to_one> {
 };
 
 int Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
-  const int code = native.Win_create(base, size, unit, info, comm, window);
+  const int code = next.Win_create(base, size, unit, info, comm, window);
   if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
   return code;
 }
 
 int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
-  const int code = native.Win_allocate(size, unit, info, comm, base, window);
+  const int code = next.Win_allocate(size, unit, info, comm, base, window);
   if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
   return code;
 }
 
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
-  const int code = native.Win_create_dynamic(info, comm, window);
+  const int code = next.Win_create_dynamic(info, comm, window);
   if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
   return code;
 }
 
 int Win_free(MPI_Win* window) {
   if (!passes()) guarded([&] { log.forget_window(*window); });
-  return native.Win_free(window);
+  return next.Win_free(window);
 }
 
 constexpr Kind k_put{"put", Shape::vector}, k_get{"get", Shape::vector}, k_accumulate{"accumulate", Shape::vector};

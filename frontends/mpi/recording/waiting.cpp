@@ -21,19 +21,19 @@ void record_wait(const Call& call, const Requests& done, bool complete = true) {
 }
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  if (passes()) return native.Wait(request, status);
+  if (passes()) return next.Wait(request, status);
   const Requests before{*request};
   OFFPATH_CALL("Wait");
-  const int code = native.Wait(request, status);
+  const int code = next.Wait(request, status);
   record_wait(call, before);
   return code;
 }
 
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  if (passes()) return native.Waitall(count, requests, statuses);
+  if (passes()) return next.Waitall(count, requests, statuses);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Waitall");
-  const int code = native.Waitall(count, requests, statuses);
+  const int code = next.Waitall(count, requests, statuses);
   record_wait(call, before);
   return code;
 }
@@ -47,76 +47,76 @@ Requests chosen(const Requests& from, std::span<const int> indices) {
 }
 
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  if (passes()) return native.Waitany(count, requests, index, status);
+  if (passes()) return next.Waitany(count, requests, index, status);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Waitany");
-  const int code = native.Waitany(count, requests, index, status);
+  const int code = next.Waitany(count, requests, index, status);
   record_wait(call, chosen(before, {index, 1}));
   return code;
 }
 
 int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  if (passes()) return native.Waitsome(count, requests, done, indices, statuses);
+  if (passes()) return next.Waitsome(count, requests, done, indices, statuses);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Waitsome");
-  const int code = native.Waitsome(count, requests, done, indices, statuses);
+  const int code = next.Waitsome(count, requests, done, indices, statuses);
   const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
   record_wait(call, chosen(before, {indices, found}));
   return code;
 }
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (passes()) return native.Test(request, flag, status);
+  if (passes()) return next.Test(request, flag, status);
   const Requests before{*request};
   OFFPATH_CALL("Test");
-  const int code = native.Test(request, flag, status);
+  const int code = next.Test(request, flag, status);
   record_wait(call, *flag != 0 ? before : Requests(), *flag != 0);
   return code;
 }
 
 int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  if (passes()) return native.Testall(count, requests, flag, statuses);
+  if (passes()) return next.Testall(count, requests, flag, statuses);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Testall");
-  const int code = native.Testall(count, requests, flag, statuses);
+  const int code = next.Testall(count, requests, flag, statuses);
   record_wait(call, *flag != 0 ? before : Requests(), *flag != 0);
   return code;
 }
 
 int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  if (passes()) return native.Testany(count, requests, index, flag, status);
+  if (passes()) return next.Testany(count, requests, index, flag, status);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Testany");
-  const int code = native.Testany(count, requests, index, flag, status);
+  const int code = next.Testany(count, requests, index, flag, status);
   record_wait(call, *flag != 0 ? chosen(before, {index, 1}) : Requests(), *flag != 0);
   return code;
 }
 
 int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  if (passes()) return native.Testsome(count, requests, done, indices, statuses);
+  if (passes()) return next.Testsome(count, requests, done, indices, statuses);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL("Testsome");
-  const int code = native.Testsome(count, requests, done, indices, statuses);
+  const int code = next.Testsome(count, requests, done, indices, statuses);
   const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
   record_wait(call, chosen(before, {indices, found}), found > 0);
   return code;
 }
 
-int Start(MPI_Request* request) {
-  if (passes()) return native.Start(request);
-  OFFPATH_CALL("Start");
-  const int code = native.Start(request);
-  guarded([&] { log.start_persistent(call, *request); });
+int start(MPI_Request* request, const void* site) {
+  const Posting posting(log.new_operation());
+  const Call call{"Start", log.since_start_ns(), site};
+  const int code = next.Start(request);
+  guarded([&] { log.start_persistent(call, posting.number(), *request); });
   return code;
 }
 
+int Start(MPI_Request* request) { return passes() ? next.Start(request) : start(request, __builtin_return_address(0)); }
+
+// One by one, so that each operation has its number.
 int Startall(int count, MPI_Request* requests) {
-  if (passes()) return native.Startall(count, requests);
-  OFFPATH_CALL("Startall");
-  const int code = native.Startall(count, requests);
-  guarded([&] {
-    for (const MPI_Request request : copy_of(requests, count)) log.start_persistent(call, request);
-  });
+  if (passes()) return next.Startall(count, requests);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i], __builtin_return_address(0));
   return code;
 }
 

@@ -2,6 +2,7 @@
 // The handlers of MPI's one-sided communication, with int counts and with large ones.
 #include "engine.hpp"
 #include "handlers.hpp"
+#include "recording/decision.hpp"
 #include "rma/transfer.hpp"
 #include "rma/windows.hpp"
 
@@ -11,6 +12,8 @@ namespace offpath::mpi {
 namespace {
 
 int perform(Window& window, const Transfer& transfer, MPI_Request* request) {
+  recording::decision.offloaded = true;
+  recording::decision.why = "policy";
   int code = MPI_SUCCESS;
   try {
     const Inside inside;

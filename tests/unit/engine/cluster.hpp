@@ -68,7 +68,7 @@ class Cluster : public engine::Observer {
  public:
   // What the observer was told of an operation.
   struct Told {
-    uint32_t steps = 0, served = 0;
+    uint32_t first_bytes = 0, steps = 0, served = 0;
     uint64_t step_bytes = 0, served_bytes = 0;
   };
 
@@ -139,8 +139,14 @@ class Cluster : public engine::Observer {
   size_t in_flight() const { return network_.in_flight(); }
   const Told& told(uint32_t rank, uint64_t operation) { return told_[{rank + 1, operation}]; }
 
+  void on_first_byte(engine::ClientId client, uint64_t operation) override {
+    Told& told = told_[{client, operation}];
+    EXPECT_EQ(++told.first_bytes, 1U) << "told twice of the first byte";
+    EXPECT_EQ(told.step_bytes, 0U) << "told late of the first byte";
+  }
   void on_step(engine::ClientId client, uint64_t operation, uint32_t, uint64_t bytes, bool) override {
     Told& told = told_[{client, operation}];
+    EXPECT_TRUE(bytes == 0 || told.first_bytes == 1) << "bytes without a first one";
     ++told.steps, told.step_bytes += bytes;
     EXPECT_FALSE(outcomes_.contains({client, operation})) << "a step after the end";
   }

@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 4U);
+  EXPECT_EQ(kVersion, 5U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -25,6 +25,7 @@ TEST(Layout, Constants) {
   EXPECT_EQ(kArenaOffset, 139264U);
   EXPECT_EQ(kMagic, 0x3147504646'4f00ULL);
   EXPECT_EQ(kOwnBlockByClient, 1U);
+  EXPECT_EQ(kTimed, 2U);
 }
 
 TEST(Layout, Enumerations) {
@@ -112,7 +113,11 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_AT(Slot, window, 56);
   EXPECT_AT(Slot, address, 64);
   EXPECT_AT(Slot, bytes, 72);
-  EXPECT_AT(Slot, reserved, 80);
+  EXPECT_AT(Slot, started_ns, 80);
+  EXPECT_AT(Slot, first_byte_ns, 88);
+  EXPECT_AT(Slot, done_ns, 96);
+  EXPECT_AT(Slot, last_peer, 104);
+  EXPECT_AT(Slot, reserved, 108);
   EXPECT_EQ(sizeof(Slot), 128U);
   EXPECT_EQ(alignof(Slot), 64U);
 }
@@ -231,6 +236,10 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_remote_t, target_offset, 24);
   EXPECT_AT(offpath_remote_t, send, 40);
   EXPECT_AT(offpath_remote_t, layouts_count, 112);
+  EXPECT_EQ(sizeof(offpath_op_times_t), 40U);
+  EXPECT_AT(offpath_op_times_t, last_peer, 4);
+  EXPECT_AT(offpath_op_times_t, posted_ns, 8);
+  EXPECT_AT(offpath_op_times_t, done_ns, 32);
   EXPECT_EQ(sizeof(offpath_session_counters_t), 80U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);

@@ -94,6 +94,20 @@ TEST_F(Segment, SubmissionsAreTakenInOrder) {
   }
 }
 
+TEST_F(Segment, OnlyTimedSlotsGetTimes) {
+  SegmentView v = view();
+  slot(1).flags = kTimed;
+  for (const uint32_t index : {0U, 1U}) {
+    SegmentView::note_start(v.slot(index));
+    SegmentView::note_first_byte(v.slot(index));
+    v.finish(index, OFFPATH_OK);
+  }
+  EXPECT_EQ(slot(0).started_ns + slot(0).first_byte_ns + slot(0).done_ns, 0U);
+  EXPECT_GT(slot(1).started_ns, 0U);
+  EXPECT_GE(slot(1).first_byte_ns, slot(1).started_ns);
+  EXPECT_GE(slot(1).done_ns, slot(1).first_byte_ns);
+}
+
 TEST_F(Segment, CountersMayWrap) {
   header().submitted.store(UINT32_MAX - 1);
   header().consumed.store(UINT32_MAX - 1);

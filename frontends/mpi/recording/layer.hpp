@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The recorder: a layer of handlers that record what was asked and how long it took, around what lies below them.
+#pragma once
+
+#include "native.hpp"
+
+#include <string>
+
+namespace offpath::mpi::recording {
+
+// What a recording is for.
+struct Purpose {
+  const char* variable;  // of the environment: the files' path but for the rank
+  const char* format;
+  bool polls;  // tests without result are recorded, too
+  // Once MPI is initialized, before the first record: more members of the header's JSON object.
+  std::string (*open)();
+};
+
+inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nullptr};
+
+// Puts the layer over the handlers in the table, of which null ones mean the native function. `purpose` must stay.
+void install(void** handlers, const Purpose& purpose);
+
+}  // namespace offpath::mpi::recording

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A recording joined to operations: what each was, which way it went and why, what was hidden, what it waited for."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from offpath.plan import sites
+from offpath.telemetry.record import Rank
+
+WHY = {
+    "policy": "the policy says so for this size",
+    "blocking": "a blocking call (--blocking offloads some kinds of them)",
+    "form": "something in the call that the service does not do",
+    "communicator": "a communicator that the policy has nothing for, as one on a single node",
+    "lost": "the service was lost",
+    "off": "Offpath is off",
+}
+
+
+@dataclass
+class Wait:
+    """A call that waits: for operations, or (no operation) for messages."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    site: str
+    operations: list["Operation"] = field(default_factory=list)
+
+    @property
+    def ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+@dataclass
+class Operation:
+    """One operation of one rank. Times in ns since all left MPI_Init; None: not known, or it did not happen."""
+
+    rank: int
+    number: int
+    kind: str
+    blocking: bool
+    bytes: int
+    path: str  # dpu or host
+    why: str
+    algorithm: str
+    site: str
+    begin_ns: int  # of the posting call
+    end_ns: int
+    team: tuple  # members and how many communicators of them came before: the same on all of them
+    started_ns: int | None = None
+    first_byte_ns: int | None = None
+    done_ns: int | None = None
+    last_peer: int | None = None
+    failed: bool = False
+    wait: Wait | None = field(default=None, compare=False, repr=False)
+    index: int = 0  # among those on its team
+    last_to_post: tuple[int, int] | None = None  # rank, and when it posted
+
+    @property
+    def name(self) -> str:
+        return self.kind[1:] if self.blocking and self.kind.startswith("i") else self.kind
+
+    @property
+    def post_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+    @property
+    def wait_ns(self) -> float:
+        """Its share of the call that waited for it and maybe for others."""
+        return self.wait.ns / len(self.wait.operations) if self.wait else 0.0
+
+    @property
+    def lost_ns(self) -> float:
+        return self.post_ns + self.wait_ns
+
+    @property
+    def hidden_ns(self) -> int:
+        """In progress while the program was in no call for it; of host operations nobody knows."""
+        if self.done_ns is None or self.blocking:
+            return 0
+        until = self.done_ns if self.wait is None else min(self.done_ns, self.wait.begin_ns)
+        return max(0, until - self.end_ns)
+
+    @property
+    def waited_for(self) -> tuple[int | None, int]:
+        """(rank that had not posted yet, for how long of the wait); (None, 0): all had."""
+        called_ns, gone_ns = (self.begin_ns, self.end_ns) if self.blocking else (0, 0)
+        if self.wait:
+            called_ns, gone_ns = self.wait.begin_ns, self.wait.end_ns
+        if self.last_to_post is None or self.last_to_post[0] == self.rank or self.last_to_post[1] <= called_ns:
+            return None, 0
+        return self.last_to_post[0], min(self.last_to_post[1], gone_ns) - called_ns
+
+
+@dataclass
+class Run:
+    ranks: list[Rank]
+    operations: list[Operation]
+    waits: dict[int, list[Wait]]  # by rank
+
+    @property
+    def end_ns(self) -> int:
+        return max(rank.end_ns for rank in self.ranks)
+
+    @property
+    def hosts(self) -> list[str]:
+        return list(dict.fromkeys(rank.host for rank in self.ranks))
+
+    def split(self, rank: Rank) -> dict[str, float]:
+        """Where the time of a rank went, in ns; the parts add up to the whole."""
+        own = [each for each in self.operations if each.rank == rank.number]
+        parts = {
+            "posting": sum(each.post_ns for each in own if not each.blocking),
+            "waiting, DPU": 0.0,
+            "waiting, host": sum(each.post_ns for each in own if each.blocking),
+            "other waits": 0.0,
+        }
+        for wait in self.waits[rank.number]:
+            at_dpu = sum(each.path == "dpu" for each in wait.operations)
+            if not wait.operations:
+                parts["other waits"] += wait.ns
+            else:
+                parts["waiting, DPU"] += wait.ns * at_dpu / len(wait.operations)
+                parts["waiting, host"] += wait.ns * (1 - at_dpu / len(wait.operations))
+        return {"program": max(0.0, rank.end_ns - sum(parts.values())), **parts}
+
+    def late(self) -> dict[int, Counter]:
+        """Who waits for whom: by waiting rank, how long (ns) others had not even posted what it waited for."""
+        found: dict[int, Counter] = defaultdict(Counter)
+        for each in self.operations:
+            other, ns = each.waited_for
+            if other is not None and ns > 0:
+                found[each.rank][other] += ns / (len(each.wait.operations) if each.wait else 1)
+        return found
+
+
+def join(ranks: list[Rank], names: dict[tuple[str, int], str] | None = None) -> Run:
+    """`names`: of call sites; looked up on this machine where it is None."""
+    lines = [line for rank in ranks for line in rank.posts + rank.waits]
+    if names is None:
+        names = sites.names({place for line in lines if (place := _place(line)) is not None})
+    run = Run(ranks, [], {})
+    for rank in ranks:
+        teams = _teams(rank)
+        operations = {line["op"]: _operation(rank, line, teams, names) for line in rank.posts}
+        run.operations += operations.values()
+        run.waits[rank.number] = [_wait(line, operations, names) for line in rank.waits]
+    _find_last(run.operations)
+    return run
+
+
+def _place(line: dict) -> tuple[str, int] | None:
+    file, offset = line.get("file"), line.get("offset")
+    return (file, offset) if isinstance(file, str) and isinstance(offset, int) else None
+
+
+def _site(line: dict, names: dict[tuple[str, int], str]) -> str:
+    return names.get(_place(line), "unknown")
+
+
+def _teams(rank: Rank) -> dict[int, tuple]:
+    seen: Counter = Counter()
+    teams = {}
+    for number, members in sorted(rank.members.items()):
+        key = tuple(members)
+        teams[number] = (key, seen[key])
+        seen[key] += 1
+    return teams
+
+
+def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> Operation:
+    blocking = line.get("blocking") is True
+    path = "dpu" if line.get("path") == "dpu" else "host"
+    why = "off" if rank.reason else str(line.get("why") or ("blocking" if blocking else "communicator"))
+    team = teams[line["comm"]]
+    made = Operation(
+        rank.number, line["op"], str(line.get("kind")), blocking, line["bytes"], path, why,
+        str(line.get("algorithm") or ""), _site(line, names), line["begin_ns"], line["end_ns"], team,
+    )  # fmt: skip
+    if (served := rank.served.get(made.number)) is not None:
+        made.started_ns, made.first_byte_ns, made.done_ns = (
+            served.get(name) for name in ("started_ns", "first_byte_ns", "done_ns")
+        )
+        made.failed = served.get("status", 0) != 0
+        if "done_ns" in served and served["last_peer"] < len(team[0]):
+            made.last_peer = team[0][served["last_peer"]]
+    return made
+
+
+def _wait(line: dict, operations: dict[int, Operation], names: dict) -> Wait:
+    waited = Wait(str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names))
+    for number in line["wait"]:
+        if number in operations and operations[number].wait is None:
+            waited.operations.append(operations[number])
+            operations[number].wait = waited
+    return waited
+
+
+def _find_last(operations: list[Operation]) -> None:
+    """The n-th collective on a communicator is one collective on all its members."""
+    members: dict[tuple, list[Operation]] = defaultdict(list)
+    counts: Counter = Counter()
+    for each in operations:
+        if each.kind in ("put", "get", "accumulate"):
+            continue
+        each.index = counts[each.rank, each.team]
+        counts[each.rank, each.team] += 1
+        members[each.team, each.index].append(each)
+    for (team, _), parts in members.items():
+        if len(parts) != len(team[0]):
+            continue  # not recorded everywhere
+        last = max(parts, key=lambda part: part.begin_ns)
+        for part in parts:
+            part.last_to_post = (last.rank, last.begin_ns)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The end-of-run summary: one screen that says what was hidden, what was lost, and what stayed on the host and why."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from offpath.sizes import size_text
+from offpath.telemetry.operations import WHY, Run
+
+CALL_ROWS = 10
+HOST_ROWS = 5
+
+
+@dataclass
+class CallSite:
+    """All operations of one kind from one place in the program, of all ranks."""
+
+    site: str
+    kind: str
+    path: str
+    count: int = 0
+    bytes: int = 0
+    hidden_ns: float = 0.0
+    lost_ns: float = 0.0
+    post_ns: float = 0.0
+    wait_ns: float = 0.0
+
+
+def by_site(run: Run) -> list[CallSite]:
+    """Those that cost most first."""
+    found: dict[tuple, CallSite] = {}
+    for each in run.operations:
+        key = each.site, each.name, each.path
+        row = found.setdefault(key, CallSite(*key))
+        row.count += 1
+        row.bytes += each.bytes
+        row.hidden_ns += each.hidden_ns
+        row.lost_ns += each.lost_ns
+        row.post_ns += each.post_ns
+        row.wait_ns += each.wait_ns
+    return sorted(found.values(), key=lambda row: -(row.hidden_ns + row.lost_ns))
+
+
+def reasons(run: Run) -> list[tuple[str, str, int, int]]:
+    """What stayed on the host: (call, why, how often, bytes), most bytes first."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    off = next((rank.reason for rank in run.ranks if rank.reason), WHY["off"])
+    for each in run.operations:
+        if each.path == "host":
+            why = off if each.why == "off" else WHY.get(each.why, each.why)
+            total = counts[each.name, why]
+            total[0] += 1
+            total[1] += each.bytes
+    rows = [(name, why, count, size) for (name, why), (count, size) in counts.items()]
+    return sorted(rows, key=lambda row: (-row[3], -row[2]))
+
+
+def totals(run: Run) -> dict[str, float]:
+    """Sums over all ranks, in ns."""
+    sums: Counter = Counter()
+    for rank in run.ranks:
+        sums.update(run.split(rank))
+    dpu = [each for each in run.operations if each.path == "dpu"]
+    return {
+        **sums,
+        "hidden": sum(each.hidden_ns for each in dpu),
+        "lost": sum(each.lost_ns for each in dpu),
+        "all": sum(rank.end_ns for rank in run.ranks),
+    }
+
+
+def headline(run: Run) -> str:
+    sums = totals(run)
+    dpu = sum(each.path == "dpu" for each in run.operations)
+    ranks = len(run.ranks)
+    text = (
+        f"{ranks} ranks on {len(run.hosts)} node(s), {seconds(run.end_ns)}: {dpu} operations on the DPU, "
+        f"{len(run.operations) - dpu} on the host."
+    )
+    if dpu:
+        text += (
+            f" Per rank, {seconds(sums['hidden'] / ranks)} of communication was hidden behind the program and "
+            f"{seconds(sums['lost'] / ranks)} was not ({share(sums['lost'], sums['all'])} of its time)."
+        )
+    return text
+
+
+def show(run: Run, console: Console) -> None:
+    console.print(headline(run), markup=False, soft_wrap=True)
+    console.print(_calls(run))
+    stayed = reasons(run)
+    for name, why, count, size in stayed[:HOST_ROWS]:
+        console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
+    if len(stayed) > HOST_ROWS:
+        console.print(f"host: {len(stayed) - HOST_ROWS} more kinds of calls", markup=False)
+    for line in _late(run):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _calls(run: Run) -> Table:
+    columns = ("call", "path", "count", "bytes", "hidden", "posting", "waiting", "where")
+    table = Table(*columns, title="sums of all ranks", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in table.columns:
+        column.no_wrap = column.header != "where"
+        column.justify = "left" if column.header in ("call", "path", "where") else "right"
+    for row in by_site(run)[:CALL_ROWS]:
+        hidden = seconds(row.hidden_ns) if row.path == "dpu" else "-"
+        where = row.site.partition("(")[2].rstrip(")") or row.site  # the source line says enough
+        times = hidden, seconds(row.post_ns), seconds(row.wait_ns)
+        table.add_row(row.kind, row.path, str(row.count), rounded(row.bytes), *times, where)
+    return table
+
+
+def _late(run: Run) -> list[str]:
+    pairs = [(ns, waiting, other) for waiting, others in run.late().items() for other, ns in others.items()]
+    worst = sorted(pairs, reverse=True)[:2]
+    return [f"late: rank {waiting} waited {seconds(ns)} for rank {other} to call" for ns, waiting, other in worst]
+
+
+def seconds(ns: float) -> str:
+    for unit, name in ((1e9, "s"), (1e6, "ms")):
+        if ns >= unit:
+            return f"{ns / unit:.3g} {name}"
+    return f"{ns / 1e3:.3g} us"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "0 %"
+
+
+def rounded(size: int) -> str:
+    """size_text of three digits or so."""
+    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return size_text(size)

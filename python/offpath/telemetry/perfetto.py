@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The trace: a run in Chrome's trace event format, which Perfetto opens, with the recording beside it.
+
+A process per rank holds its calls; a process per service as many lanes as its operations overlap, with the time in
+which bytes moved inside each, and counters of what is in progress. Flows lead from a posting call through the service
+to the wait.
+"""
+
+import heapq
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from offpath.telemetry.operations import Operation, Run, Wait
+from offpath.telemetry.record import FORMAT, VERSION
+
+CALLS = 1  # the only thread of a rank's process
+SERVICES = 1_000_000  # process numbers of the services begin there: above all ranks'
+
+
+def write(run: Run, file: Path) -> None:
+    sites = {each.site for each in run.operations} | {wait.site for waits in run.waits.values() for wait in waits}
+    trace = {
+        "traceEvents": events(run),
+        "displayTimeUnit": "ms",
+        "offpath": {
+            "format": FORMAT,
+            "version": VERSION,
+            "ranks": [rank.lines for rank in run.ranks],
+            "sites": [[place, name] for place, name in _names(run) if name in sites],
+        },
+    }
+    file.write_text(json.dumps(trace, separators=(",", ":")) + "\n")
+
+
+def site_names(file: Path) -> dict[tuple[str, int], str]:
+    """The call sites that write() found names for."""
+    pairs = json.loads(file.read_text())["offpath"].get("sites", [])
+    return {(place[0], place[1]): str(name) for place, name in pairs}
+
+
+def _names(run: Run) -> list[tuple[list, str]]:
+    found = {}
+    for rank in run.ranks:
+        own = [each for each in run.operations if each.rank == rank.number]
+        for line, known in (*zip(rank.posts, own, strict=True), *zip(rank.waits, run.waits[rank.number], strict=True)):
+            if "file" in line:
+                found[line["file"], line["offset"]] = known.site
+    return [([*place], name) for place, name in found.items()]
+
+
+def events(run: Run) -> list[dict]:
+    """In the order of their times, but for what names the tracks, which comes first."""
+    timed = [*_calls(run), *_services(run)]
+    return [*_titles(run), *sorted(timed, key=lambda event: (event["ts"], -event.get("dur", 0)))]
+
+
+def _titles(run: Run) -> Iterator[dict]:
+    for rank in run.ranks:
+        yield from _title(rank.number, f"rank {rank.number} ({rank.host})", "calls")
+    for number, host in enumerate(run.hosts):
+        pid = next(rank.service_pid for rank in run.ranks if rank.host == host)
+        yield from _title(SERVICES + number, f"service on {host}" + (f", process {pid}" if pid else ""), None)
+
+
+def _title(process: int, name: str, thread: str | None) -> Iterator[dict]:
+    yield {"ph": "M", "name": "process_name", "pid": process, "tid": CALLS, "args": {"name": name}}
+    yield {"ph": "M", "name": "process_sort_index", "pid": process, "tid": CALLS, "args": {"sort_index": process}}
+    if thread:
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": CALLS, "args": {"name": thread}}
+
+
+def _slice(name: str, process: int, thread: int, begin_ns: float, end_ns: float, arguments: dict) -> dict:
+    return {
+        "ph": "X", "name": name, "cat": "offpath", "pid": process, "tid": thread, "ts": begin_ns / 1000,
+        "dur": (end_ns - begin_ns) / 1000, "args": arguments,
+    }  # fmt: skip
+
+
+def _calls(run: Run) -> Iterator[dict]:
+    for each in run.operations:
+        facts = {"bytes": each.bytes, "path": each.path, "why": each.why, "call site": each.site}
+        if each.path == "dpu":
+            facts |= {"algorithm": each.algorithm, "hidden_us": each.hidden_ns / 1000}
+        yield _slice(each.name, each.rank, CALLS, each.begin_ns, each.end_ns, facts)
+        yield from _flow(each, run)
+    for rank, waits in run.waits.items():
+        for wait in waits:
+            yield _slice(wait.name, rank, CALLS, wait.begin_ns, wait.end_ns, _facts(wait))
+
+
+def _facts(wait: Wait) -> dict:
+    return {"call site": wait.site, "operations": [f"{each.name} {each.number}" for each in wait.operations]}
+
+
+def _flow(each: Operation, run: Run) -> Iterator[dict]:
+    if each.wait is None:
+        return
+    flow = {"name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}"}
+    yield {"ph": "s", **flow, "pid": each.rank, "tid": CALLS, "ts": each.begin_ns / 1000}
+    arrives_ns = each.wait.end_ns if each.done_ns is None else max(each.wait.begin_ns, each.done_ns)
+    last_ns = max(each.wait.begin_ns, each.wait.end_ns - 1)  # a flow ends inside a slice
+    ends_ns = min(arrives_ns, last_ns)
+    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS, "ts": ends_ns / 1000}
+
+
+def _services(run: Run) -> Iterator[dict]:
+    host_of = {rank.number: run.hosts.index(rank.host) for rank in run.ranks}
+    served = [each for each in run.operations if each.done_ns is not None]
+    for number in range(len(run.hosts)):
+        own = sorted((each for each in served if host_of[each.rank] == number), key=lambda each: each.started_ns)
+        for each, lane in _lanes(own):
+            facts = {"rank": each.rank, "bytes": each.bytes, "algorithm": each.algorithm, "last peer": each.last_peer}
+            yield _slice(each.name, SERVICES + number, lane, each.started_ns, each.done_ns, facts)
+            if each.first_byte_ns is not None:
+                yield _slice("data", SERVICES + number, lane, each.first_byte_ns, each.done_ns, {})
+            if each.wait is not None:
+                yield {
+                    "ph": "t", "name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}",
+                    "pid": SERVICES + number, "tid": lane, "ts": each.started_ns / 1000,
+                }  # fmt: skip
+        yield from _in_progress(own, SERVICES + number)
+
+
+def _lanes(operations: list[Operation]) -> Iterator[tuple[Operation, int]]:
+    """Each with the first lane that is free when it starts; slices of one lane must not overlap."""
+    busy: list[tuple[int, int]] = []  # until when, lane
+    free: list[int] = []
+    used = 0
+    for each in operations:
+        while busy and busy[0][0] <= each.started_ns:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if not free:
+            used += 1
+            heapq.heappush(free, used)
+        lane = heapq.heappop(free)
+        heapq.heappush(busy, (each.done_ns, lane))
+        yield each, lane
+
+
+def _in_progress(operations: list[Operation], process: int) -> Iterator[dict]:
+    changes: dict[int, list[int]] = {}
+    for each in operations:
+        for time, sign in ((each.started_ns, 1), (each.done_ns, -1)):
+            change = changes.setdefault(time, [0, 0])
+            change[0] += sign
+            change[1] += sign * each.bytes
+    count = size = 0
+    for time, (more, larger) in sorted(changes.items()):
+        count, size = count + more, size + larger
+        for name, value in (("operations", count), ("bytes", size)):
+            yield {"ph": "C", "name": f"{name} in progress", "pid": process, "ts": time / 1000, "args": {name: value}}

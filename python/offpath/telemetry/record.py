@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings (docs/guide-telemetry.md describes their lines): what the ranks wrote, read and checked.
+
+Every function raises UserError with one line for what is foreign, damaged or cut short.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.errors import UserError
+
+FORMAT, VERSION = "offpath-trace", 1
+MAX_RANKS = 1 << 20
+
+
+@dataclass
+class Rank:
+    """What one rank recorded; times in ns since all left MPI_Init."""
+
+    number: int
+    ranks: int
+    host: str
+    mpi: str = ""
+    reason: str = ""  # why nothing is offloaded; empty: it is
+    service_pid: int = 0
+    members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
+    posts: list[dict] = field(default_factory=list)
+    waits: list[dict] = field(default_factory=list)
+    served: dict[int, dict] = field(default_factory=dict)  # by operation
+    lines: list[dict] = field(default_factory=list)  # all of it
+    end_ns: int | None = None
+
+
+def of_parts(parts: Iterable[Path]) -> list[Rank]:
+    """The recording of a run from its ranks' own files. A rank that was killed has no end: its file counts as far as it
+    goes."""
+    ranks = []
+    for part in parts:
+        lines = part.read_text(errors="replace").splitlines()
+        ranks.append(_rank([line for line in map(_json, lines) if line is not None], str(part)))
+    return _together(ranks, "the recording", strict=False)
+
+
+def load(file: Path) -> list[Rank]:
+    """The recording in a trace file."""
+    again = "Give a file of offpath run --trace"
+    try:
+        trace = json.loads(file.read_text())
+    except OSError as error:
+        raise UserError(f"the trace {file} cannot be read ({error.strerror}). {again}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is no trace (it is not text). {again}.") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise UserError(f"{file} is no trace or was cut short (it is not whole JSON). {again}.") from None
+    recording = trace.get("offpath") if isinstance(trace, dict) else None
+    if not isinstance(recording, dict) or recording.get("format") != FORMAT:
+        raise UserError(f"{file} is no trace of Offpath (it holds no recording). {again}.")
+    if recording.get("version") != VERSION:
+        raise UserError(
+            f"{file} has version {recording.get('version')} (only {VERSION} is known). Record the run again."
+        )
+    ranks = recording.get("ranks")
+    if not isinstance(ranks, list) or not all(isinstance(lines, list) for lines in ranks):
+        raise UserError(f"{file} is damaged (its recording has no ranks). Record the run again.")
+    return _together([_rank(lines, str(file)) for lines in ranks], str(file), strict=True)
+
+
+def _together(ranks: list[Rank], name: str, strict: bool) -> list[Rank]:
+    if not ranks:
+        raise UserError(f"{name} is empty (no rank recorded anything). Is it an MPI program that reached MPI_Init?")
+    present = {rank.number for rank in ranks}
+    missing = [number for number in range(ranks[0].ranks) if number not in present] if strict else []
+    if missing or len(present) != len(ranks):
+        what = f"rank {missing[0]} of {ranks[0].ranks} is missing" if missing else "a rank is there twice"
+        raise UserError(f"{name} is cut short ({what}). Record the run again.")
+    return sorted(ranks, key=lambda rank: rank.number)
+
+
+def _json(line: str) -> dict | None:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError:
+        return None  # the last one of a rank that was killed
+    return value if isinstance(value, dict) else None
+
+
+def _rank(lines: list[dict], name: str) -> Rank:
+    head = lines[0] if lines and isinstance(lines[0], dict) else {}
+    number, ranks = head.get("rank"), head.get("ranks")
+    if head.get("format") != FORMAT or not _natural(number) or not _natural(ranks) or not number < ranks <= MAX_RANKS:
+        raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
+    rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
+    rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
+    rank.lines = lines
+    last_ns = 0
+    for line in lines[1:]:
+        if not _add(rank, line):
+            raise UserError(f"{name} is damaged (rank {number}: a line makes no sense). Record the run again.")
+        last_ns = max(last_ns, line.get("end_ns", 0))
+    rank.end_ns = last_ns if rank.end_ns is None else max(rank.end_ns, 0)
+    return rank
+
+
+def _add(rank: Rank, line: dict) -> bool:
+    """False: the line makes no sense."""
+    if not isinstance(line, dict):
+        return False
+    if "members" in line:
+        members = line["members"]
+        if not _natural(line.get("comm")) or not isinstance(members, list):
+            return False
+        rank.members[line["comm"]] = members
+        return all(_natural(member) and member < rank.ranks for member in members)
+    if "served" in line:
+        times = [line[name] for name in SERVICE_TIMES if name in line]
+        peer = line.get("last_peer", 0)
+        if not all(map(_natural, [line["served"], peer, *times])) or times != sorted(times):
+            return False
+        rank.served[line["served"]] = line
+        return True
+    if "call" in line:
+        in_order = _natural(line.get("begin_ns")) and _natural(line.get("end_ns"))
+        if not in_order or line["begin_ns"] > line["end_ns"]:
+            return False
+        if "op" in line:
+            rank.posts.append(line)
+            return _natural(line["op"]) and _natural(line.get("bytes")) and line.get("comm") in rank.members
+        rank.waits.append(line)
+        return isinstance(line.get("wait"), list) and all(map(_natural, line["wait"]))
+    if "end_ns" in line:
+        rank.end_ns = line["end_ns"]
+        return _natural(rank.end_ns)
+    return True
+
+
+SERVICE_TIMES = ("posted_ns", "started_ns", "first_byte_ns", "done_ns")  # in the order in which they happen
+
+
+def _natural(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

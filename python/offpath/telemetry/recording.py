@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recording a run: where the ranks write, and what becomes of it."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from offpath import console
+from offpath.errors import UserError
+from offpath.telemetry import operations, overview, perfetto, record
+
+VARIABLE = "OFFPATH_TRACE"
+
+
+@contextlib.contextmanager
+def prefix(trace: Path | None) -> Iterator[Path]:
+    """What to give the ranks in VARIABLE. Beside the trace, where ranks on other nodes see it, too."""
+    parent = None if trace is None else trace.absolute().parent
+    with tempfile.TemporaryDirectory(prefix=".offpath-trace-", dir=parent) as folder:
+        yield Path(folder) / "rank"
+
+
+def finish(where: Path, trace: Path | None, summary: bool) -> None:
+    """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
+    try:
+        run = operations.join(record.of_parts(sorted(where.parent.glob(where.name + ".*"))))
+    except UserError as error:
+        console.fail(str(error))
+        return
+    if trace is not None:
+        perfetto.write(run, trace)
+        console.note(
+            f"{len(run.operations)} operations: {trace}. Open it at ui.perfetto.dev, or: offpath report {trace}"
+        )
+    if summary:
+        overview.show(run, console.err)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Times of operations: there where they were asked for, in order, and refused where they cannot be.
+#include "job.hpp"
+
+#include <ctime>
+
+namespace offpath::testing {
+namespace {
+
+uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+offpath_op_times_t empty_times() {
+  offpath_op_times_t times{};
+  times.struct_bytes = sizeof(times);
+  return times;
+}
+
+void run_timed(uint32_t processes, uint32_t nodes, size_t bytes) {
+  Job(processes, nodes).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    std::vector<uint8_t> send(p.size * bytes, 1), recv(p.size * bytes);
+    for (const bool timed : {false, true, false}) {
+      offpath_session_time_operations(session, timed ? 1 : 0);
+      const uint64_t begin = now_ns();
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), bytes, &op), OFFPATH_OK);
+      p.wait_ok(op);
+      offpath_op_times_t times = empty_times();
+      REQUIRE_STATUS(offpath_op_times(op, &times), timed ? OFFPATH_OK : OFFPATH_ERR_STATE);
+      if (timed) {
+        REQUIRE(begin <= times.posted_ns && times.posted_ns <= times.started_ns);
+        REQUIRE(times.started_ns <= times.first_byte_ns && times.first_byte_ns <= times.done_ns);
+        REQUIRE(times.done_ns <= now_ns() && times.last_peer < p.size);
+      }
+      offpath_op_free(op);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Times, OnOneNode) { run_timed(3, 1, 100'000); }
+TEST(Times, OnTwoNodes) { run_timed(2, 2, 300'000); }
+
+TEST(Times, OfAnOperationWithoutBytes) {
+  Job(2).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    offpath_session_time_operations(session, 1);
+    offpath_collective_t barrier{};
+    barrier.struct_bytes = sizeof(barrier);
+    barrier.kind = OFFPATH_BARRIER;
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_collective(team, &barrier, &op), OFFPATH_OK);
+    p.wait_ok(op);
+    offpath_op_times_t times = empty_times();
+    REQUIRE_STATUS(offpath_op_times(op, &times), OFFPATH_OK);
+    REQUIRE(times.first_byte_ns == 0 && times.started_ns <= times.done_ns);
+    offpath_op_free(op);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Times, AreRefusedUntilTheEndAndToStrangers) {
+  Job(2).run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    offpath_session_time_operations(session, 1);
+    std::vector<uint8_t> send(2, 1), recv(2);
+    if (p.rank == 1) p.barrier();  // not before the other has looked
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), 1, &op), OFFPATH_OK);
+    offpath_op_times_t times = empty_times();
+    if (p.rank == 0) {
+      REQUIRE_STATUS(offpath_op_times(op, &times), OFFPATH_ERR_STATE);
+      p.barrier();
+    }
+    p.wait_ok(op);
+    times.struct_bytes = 1;
+    REQUIRE_STATUS(offpath_op_times(op, &times), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_op_times(op, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_op_times(nullptr, &times), OFFPATH_ERR_ARGUMENT);
+    offpath_op_free(op);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

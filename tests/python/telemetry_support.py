@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A recording made by hand: two ranks on two nodes, and a check of Chrome's trace event format."""
+
+import json
+
+PLACE = {"file": "/nowhere/app", "offset": 64}
+MS = 1_000_000
+
+
+def rank_lines(rank: int, late_ns: int = 0) -> list[dict]:
+    """A blocking bcast on the host, an alltoall at the service behind 30 ms of work, one on the host, a receive."""
+    start = 2 * MS + late_ns
+    posted = {"comm": 0, "root": 0, **PLACE}
+    return [
+        {"format": "offpath-trace", "version": 1, "rank": rank, "ranks": 2, "host": f"node{rank}", "mpi": "mpich",
+         "reason": "", "service_pid": 100 + rank},
+        {"comm": 0, "members": [0, 1]},
+        {"op": 0, "kind": "ibcast", "bytes": 8, "blocking": True, "path": "host", "why": "blocking", "algorithm": "",
+         "call": "bcast", "begin_ns": MS, "end_ns": start - MS // 2, **posted},
+        {"op": 1, "kind": "ialltoall", "bytes": 4 << 20, "path": "dpu", "why": "policy", "algorithm": "direct",
+         "call": "ialltoall", "begin_ns": start, "end_ns": start + 10_000, **posted},
+        {"op": 2, "kind": "iallgather", "bytes": 1024, "path": "host", "why": "policy", "algorithm": "",
+         "call": "iallgather", "begin_ns": start + 20_000, "end_ns": start + 30_000, **posted},
+        {"served": 1, "status": 0, "seen_ns": start + 41 * MS, "posted_ns": start + 5000, "started_ns": start + 9000,
+         "first_byte_ns": start + MS, "done_ns": start + 40 * MS, "last_peer": 1 - rank},
+        {"wait": [1, 2], "call": "Waitall", "begin_ns": start + 30 * MS, "end_ns": start + 41 * MS, **PLACE},
+        {"wait": [], "call": "Wait", "begin_ns": start + 42 * MS, "end_ns": start + 43 * MS, **PLACE},
+        {"end_ns": start + 50 * MS},
+    ]  # fmt: skip
+
+
+def write_parts(folder, ranks=(0, 1), late_ns=3 * MS):
+    """As two ranks write them; the second one is late."""
+    files = []
+    for rank in ranks:
+        file = folder / f"rank.{rank:06}"
+        file.write_text("".join(json.dumps(line) + "\n" for line in rank_lines(rank, late_ns * rank)))
+        files.append(file)
+    return files
+
+
+def check_format(trace: dict) -> list[dict]:
+    """What the trace event format asks for; returns the events. Slices of a track nest, flows come in order."""
+    assert set(trace) >= {"traceEvents", "displayTimeUnit"}
+    flow = {"name", "cat", "id", "ts", "pid", "tid"}
+    needed = {"X": {"name", "ts", "dur", "pid", "tid"}, "M": {"name", "pid", "args"}, "s": flow, "t": flow, "f": flow}
+    needed["C"] = {"name", "ts", "pid", "args"}
+    events, last_ts, open_slices, flows = trace["traceEvents"], 0.0, {}, {}
+    for event in events:
+        assert set(event) >= needed[event["ph"]] | {"ph"}, event
+        if event["ph"] == "M":
+            continue
+        assert event["ts"] >= last_ts, event
+        last_ts = event["ts"]
+        track = open_slices.setdefault((event["pid"], event.get("tid")), [])
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            while track and track[-1] <= event["ts"]:
+                track.pop()
+            assert not track or event["ts"] + event["dur"] <= track[-1] + 1e-3, f"overlaps: {event}"
+            track.append(event["ts"] + event["dur"])
+        elif event["ph"] in "stf":
+            flows.setdefault(event["id"], []).append(event["ph"])
+            assert track and track[-1] >= event["ts"], f"a flow's end outside of any slice: {event}"
+    for phases in flows.values():
+        assert phases in (["s", "f"], ["s", "t", "f"]), phases
+    named = {event["pid"] for event in events if event["name"] == "process_name"}
+    assert {event["pid"] for event in events} == named
+    return events

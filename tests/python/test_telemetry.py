@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings and their views: what they say of a run made by hand, what they refuse, and real runs of both MPIs."""
+
+import io
+import json
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT, assert_one_line_error, offpath
+from offpath import mpis
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.telemetry import operations, overview, page, perfetto, prometheus, record
+from rich.console import Console
+from telemetry_support import MS, check_format, rank_lines, write_parts
+from test_docs import commands
+
+BROWSERS = ("chromium-headless-shell", "chromium")
+ROOT_ENV = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    return operations.join(record.of_parts(write_parts(tmp_path)))
+
+
+@pytest.fixture
+def trace(run, tmp_path):
+    perfetto.write(run, tmp_path / "trace.json")
+    return tmp_path / "trace.json"
+
+
+def test_hidden_and_lost(run):
+    alltoall = next(each for each in run.operations if each.kind == "ialltoall" and each.rank == 0)
+    assert alltoall.hidden_ns == 30 * MS - 10_000  # from the end of the call to the wait
+    assert alltoall.lost_ns == 10_000 + 11 * MS / 2  # the wait was for two
+    assert (alltoall.path, alltoall.last_peer, alltoall.algorithm) == ("dpu", 1, "direct")
+
+
+def test_the_parts_of_a_rank_are_its_whole(run):
+    for rank in run.ranks:
+        parts = run.split(rank)
+        assert sum(parts.values()) == pytest.approx(rank.end_ns)
+        assert parts["waiting, DPU"] == parts["waiting, host"] - (MS / 2 + (rank.number * 3 * MS)) == 11 * MS / 2
+        assert parts["other waits"] == MS
+
+
+def test_who_is_late(run):
+    assert run.late() == {}  # the first rank waits 30 ms later than the second one posts
+
+
+def test_a_rank_that_waits_for_one_that_has_not_called(tmp_path):
+    write_parts(tmp_path, late_ns=35 * MS)
+    found = operations.join(record.of_parts(sorted(tmp_path.glob("rank.*")))).late()
+    # It waits from 32 ms on, the other posts at 37 ms; one wait for two operations.
+    assert set(found) == {0}
+    assert found[0][1] == pytest.approx((5 + 5.02) / 2 * MS)
+
+
+def test_why_on_the_host(run):
+    found = {(name, why) for name, why, _, _ in overview.reasons(run)}
+    assert found == {("bcast", operations.WHY["blocking"]), ("iallgather", operations.WHY["policy"])}
+
+
+def test_the_summary_is_one_screen(run):
+    overview.show(run, Console(width=100, file=(text := io.StringIO())))
+    shown = text.getvalue()
+    assert len(shown.splitlines()) <= 24
+    assert "2 operations on the DPU, 4 on the host" in shown
+    assert "app+0x40" in shown
+
+
+def test_the_trace_is_one_that_perfetto_opens(trace):
+    events = check_format(json.loads(trace.read_text()))
+    assert sum(event["ph"] == "s" for event in events) == 4
+    assert sum(event["ph"] == "t" for event in events) == 2
+    tracks = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert tracks == {"rank 0 (node0)", "rank 1 (node1)", "service on node0, process 100",
+                      "service on node1, process 101"}  # fmt: skip
+
+
+def test_a_trace_holds_its_recording(trace, run):
+    again = operations.join(record.load(trace), perfetto.site_names(trace))
+    assert again == run
+
+
+def test_a_killed_rank_counts_as_far_as_it_goes(tmp_path):
+    files = write_parts(tmp_path)
+    files[1].write_text("".join(json.dumps(line) + "\n" for line in rank_lines(1)[:4]) + '{"wait": [1')
+    run = operations.join(record.of_parts(files))
+    assert [len([each for each in run.operations if each.rank == rank]) for rank in (0, 1)] == [3, 2]
+    assert run.ranks[1].end_ns == rank_lines(1)[3]["end_ns"]
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda lines: [lines[0] | {"format": "x"}, *lines[1:]], "without a header"),
+        (lambda lines: [lines[0] | {"rank": 7}, *lines[1:]], "without a header"),
+        (lambda lines: [lines[0] | {"ranks": 3}, *lines[1:]], "rank 2 of 3 is missing"),
+        (lambda lines: [*lines[:3], lines[3] | {"begin_ns": -1}, *lines[4:]], "makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"bytes": "x"}, *lines[4:]], "makes no sense"),
+        (lambda lines: [*lines[:3], lines[3] | {"comm": 9}, *lines[4:]], "makes no sense"),
+        (lambda lines: [*lines[:5], lines[5] | {"started_ns": 1}, *lines[6:]], "makes no sense"),
+        (lambda lines: [*lines[:6], lines[6] | {"wait": 5}, *lines[7:]], "makes no sense"),
+        (lambda lines: [lines[0], lines[1] | {"members": [0, 9]}, *lines[2:]], "makes no sense"),
+        (lambda lines: [*lines, 7], "makes no sense"),
+    ],
+)
+def test_damaged_recordings_are_one_line(trace, change, words):
+    whole = json.loads(trace.read_text())
+    whole["offpath"]["ranks"][0] = change(whole["offpath"]["ranks"][0])
+    trace.write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=words):
+        record.load(trace)
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        (b'{"traceEvents": [', "cut short"),
+        (b'{"traceEvents": []}', "no trace of Offpath"),
+        (b"[]", "no trace of Offpath"),
+        (b"\x7fELF\xff\xfe", "is not text"),
+        (b'{"offpath": {"format": "offpath-trace", "version": 9}}', "version 9"),
+        (b'{"offpath": {"format": "offpath-trace", "version": 1}}', "has no ranks"),
+        (b'{"offpath": {"format": "offpath-trace", "version": 1, "ranks": []}}', "is empty"),
+        (b"[" * 100_000, "no trace"),
+        (None, "cannot be read"),
+    ],
+)
+def test_foreign_files_are_one_line(tmp_path, content, words):
+    file = tmp_path / "x.json"
+    if content is not None:
+        file.write_bytes(content)
+    assert_one_line_error(offpath("report", str(file)), words)
+
+
+def test_metrics_are_prometheus_text():
+    rank = {
+        "rank": 0,
+        "node": 'a"b',
+        "enabled": True,
+        "reason": "",
+        "offloaded_count": 3,
+        "wait_ns": 1500,
+        "service_cpu_ns": 10**9,
+        "collectives": {"ialltoall": {"offloaded_count": 3, "native_count": 1}},
+    }
+    lines = prometheus.text([rank]).splitlines()
+    assert 'offpath_operations_offloaded_total{rank="0",node="a\\"b"} 3' in lines
+    assert 'offpath_wait_seconds_total{rank="0",node="a\\"b"} 1.5e-06' in lines
+    assert 'offpath_collectives_total{rank="0",node="a\\"b",collective="ialltoall",path="host"} 1' in lines
+    assert 'offpath_service_cpu_seconds_total{node="a\\"b"} 1' in lines
+    names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)) > 0
+    assert {line.split("{")[0] for line in lines if not line.startswith("#")} == set(names)
+
+
+def browse(file):
+    """The page's document after its scripts ran in a real browser."""
+    browser = next((name for name in BROWSERS if shutil.which(name)), None)
+    if browser is None:
+        pytest.skip(f"there is no {BROWSERS[0]} (a page is nothing without a browser)")
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000",
+               f"--user-data-dir={file.parent / 'profile'}", "--dump-dom", file.as_uri()]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_the_page_in_a_browser(trace):
+    html = trace.with_suffix(".html")
+    assert offpath("report", str(trace), "-o", str(html)).returncode == 0
+    shown = browse(html)
+    assert 'data-ready="1"' in shown and "data-error" not in shown
+    assert 'data-drawn="12"' in shown  # of each rank three calls, two waits, one operation at its service
+    for heading in ("Where each rank", "Timeline", "By call site", "Message sizes", "Who waits for whom", "and why"):
+        assert heading in shown
+    assert "app+0x40" in shown and "http" not in html.read_text().replace("http://www.w3.org", "")
+
+
+def test_two_runs_side_by_side_in_a_browser(trace):
+    html = trace.with_suffix(".html")
+    assert offpath("report", str(trace), str(trace), "-o", str(html)).returncode == 0
+    shown = browse(html)
+    assert 'data-ready="2"' in shown and "data-error" not in shown
+    assert "The two runs" in shown and "1.00" in shown
+
+
+def test_what_a_page_shows_is_never_markup(run):
+    for each in run.operations:
+        each.site = "</script><script>x<"
+    assert "<script>x" not in page.page([("</title><b>", run)])
+
+
+def test_three_traces_are_too_many(trace):
+    assert_one_line_error(offpath("report", *[str(trace)] * 3), "side by side")
+
+
+def test_a_program_without_mpi_leaves_no_trace(witness_env, tmp_path):
+    result = offpath("run", "-q", "--trace", str(tmp_path / "t.json"), "--", "true", env=witness_env)
+    assert result.returncode == 0
+    assert "the recording is empty" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def mpirun(mpi):
+    program = paths().bench / mpi / "collectives"
+    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists() or not program.exists():
+        pytest.skip("not built")
+    extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
+    return [mpis.launcher(mpi), *extra, "-np", "2", str(program)]
+
+
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+def test_a_real_run(mpi, tmp_path):
+    trace = tmp_path / "t.json"
+    result = offpath(
+        "run", "--share", "--policy", "ialltoall:64K-inf:dpu", "--trace", str(trace), "--summary", "--metrics",
+        str(tmp_path / "m.prom"), "--", *mpirun(mpi), "--collective", "ialltoall", "--sizes", "1024,262144",
+        "--repeats", "3", "--work-ns", "1000000,1000000", env=ROOT_ENV,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    check_format(json.loads(trace.read_text()))
+    run = operations.join(record.load(trace), perfetto.site_names(trace))
+    posted = [each for each in run.operations if each.kind == "ialltoall"]
+    dpu = [each for each in posted if each.path == "dpu"]
+    assert dpu and {each.why for each in posted} == {"policy"}
+    assert any(each.path == "host" for each in posted)
+    for each in dpu:
+        assert each.begin_ns <= each.started_ns <= each.first_byte_ns <= each.done_ns <= each.wait.end_ns
+        assert each.bytes >= 64 << 10 and not each.failed
+        assert "movement.cpp" in each.site or "collectives" in each.site  # with symbols, without
+    assert "on the DPU" in result.stderr and "ialltoall" in result.stderr
+    assert "offpath_operations_offloaded_total" in (tmp_path / "m.prom").read_text()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.prom", "t.json"]
+
+
+def test_the_guides_commands_run(tmp_path):
+    command = mpirun(mpis.OPENMPI)
+    for words in commands(ROOT / "docs" / "guide-telemetry.md", "./offpath"):
+        words = [command[-1] if word == "./my_mpi_program" else word for word in words[1:]]
+        if "mpirun" in words:
+            at = words.index("mpirun")
+            words[at : at + 1] = [command[0], "--oversubscribe"]
+            words += ["--sizes", "262144", "--repeats", "2"]
+        result = offpath(*words, env=ROOT_ENV, cwd=tmp_path)
+        assert result.returncode == 0, (words, result.stderr)
