@@ -158,7 +158,7 @@ def measure(where: Place, all_series: Sequence[Series], runs: int, repeats: int)
                         progress.update(task, description=title)
                         launch(where, series, peer, repeats)
                         progress.advance(task)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or the SIGTERM of a time limit
             done = progress.tasks[0].completed
             progress.update(task, description="interrupted")
             console.note(f"interrupted after {done:.0f} of {progress.tasks[0].total:.0f} launches: incomplete.")

@@ -106,8 +106,9 @@ def test_without_the_mpi_alone_nothing_is_compared():
     assert len(result["meta"]["failures"]) == 2 * len(PEERS)
 
 
-def test_ctrl_c_keeps_what_was_measured(capsys):
-    script = [200, 180, 160, 120, 300, KeyboardInterrupt]
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit], ids=["ctrl_c", "a_time_limit"])
+def test_an_interruption_keeps_what_was_measured(ending, capsys):
+    script = [200, 180, 160, 120, 300, ending]
     _, result = measured(script, collectives=("ibcast", "iallreduce", "ialltoall"))
     assert result["meta"]["complete"] is False and measuring.exit_status(result) == 130
     assert [(row["collective"], row["peer"]) for row in result["rows"] if row["bytes"] == 64] == [
