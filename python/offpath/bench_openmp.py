@@ -29,7 +29,7 @@ def app_command(
         KERNELS
     ),
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
-    halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 200,
+    halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 50,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
@@ -39,7 +39,8 @@ def app_command(
     another process has mapped; a `nowait` region and the host computing for 20 ms each (1: both take the time of one);
     a step of apps/halo on two cores, its outer part on a software DPU that has one of them, against the longer of its
     parts and against the host alone on both; and each kernel of apps/accel on the device
-    and, with as many threads as OpenMP takes there, on the host.
+    and, with as many threads as OpenMP takes there, on the host. Unless OFFPATH_SERVICE_CORES is set, the software DPU
+    has the last of this process's cores: where region and host share one, each waits for the other's turn.
 
     Examples:
 
@@ -57,6 +58,8 @@ def app_command(
     devices = [row for row in listing.collect() if row["number"] is not None]
     if not devices:
         raise UserError("No device answers (there is nothing to measure). See: offpath devices", 1)
+    if "OFFPATH_SERVICE_CORES" not in os.environ and len(cores := os.sched_getaffinity(0)) > 1:
+        os.environ["OFFPATH_SERVICE_CORES"] = str(max(cores))
     regions, accel = paths().openmp_program("bench", "regions"), paths().openmp_program("apps", "accel")
     result = {"meta": comparison.base_meta([]) | {"devices": devices, "runs": runs}, "regions": [], "kernels": []}
     size = ["--small"] if small else []
