@@ -8,6 +8,8 @@
 
 #include "device/command.hpp"
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +32,9 @@ struct Slot {
 
 struct SegmentHeader {
   alignas(64) std::atomic<uint32_t> tail;          // futex: commands posted so far; written by the host
+  std::atomic<uint32_t> posters_core;              // hint: where the host last posted, see is_own_core
   alignas(64) std::atomic<uint32_t> head;          // commands taken so far
+  std::atomic<uint32_t> takers_core;               // hint: where the executor last took one
   std::atomic<uint32_t> sleepers;                  // executor's threads asleep on tail
   std::atomic<uint32_t> lookers;                   // executor's threads that look at tail without sleeping
   alignas(64) std::atomic<uint32_t> ring[kSlots];  // slots, by number of command modulo kSlots
@@ -38,5 +42,12 @@ struct SegmentHeader {
 };
 static_assert(sizeof(SegmentHeader) <= kStagingOffset);
 static_assert(std::atomic<SlotState>::is_always_lock_free);
+
+// Cores are kept plus 1; 0: not known. Who shares a core with the other side must not look for what that one does: it
+// cannot do it meanwhile.
+inline bool is_own_core(const std::atomic<uint32_t>& core) { return core == static_cast<uint32_t>(sched_getcpu() + 1); }
+inline void note_own_core(std::atomic<uint32_t>& core) {
+  if (!is_own_core(core)) core = static_cast<uint32_t>(sched_getcpu() + 1);
+}
 
 }  // namespace offpath::device

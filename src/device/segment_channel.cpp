@@ -79,7 +79,8 @@ class SegmentChannel : public Channel {
     Slot& slot = header_.slots[pending.slot];
     SlotState state = slot.state;
     const auto end_of_spin = std::chrono::steady_clock::now() + kSpin;
-    while (state == SlotState::posted && std::chrono::steady_clock::now() < end_of_spin) {
+    while (state == SlotState::posted && !is_own_core(header_.takers_core) &&
+           std::chrono::steady_clock::now() < end_of_spin) {
       relax();
       state = slot.state;
     }
@@ -146,6 +147,7 @@ class SegmentChannel : public Channel {
     slot.state = SlotState::posted;
     const uint32_t tail = header_.tail;
     header_.ring[tail % kSlots] = number;
+    note_own_core(header_.posters_core);
     header_.tail = tail + 1;
     if (header_.lookers == 0 && header_.sleepers != 0) futex_wake(header_.tail, 1);
     return number;

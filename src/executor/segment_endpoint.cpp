@@ -47,6 +47,7 @@ class SegmentEndpoint : public Endpoint {
       }
       const uint32_t slot = header_.ring[head % kSlots] % kSlots;
       if (!header_.head.compare_exchange_strong(head, head + 1)) continue;
+      note_own_core(header_.takers_core);
       const auto frame = decode_header(header_.slots[slot].header);
       if (!frame.ok()) {
         shutdown(socket_, SHUT_RDWR);  // the process ends with its channel
@@ -93,7 +94,7 @@ class SegmentEndpoint : public Endpoint {
  private:
   // Looks at the ring for a while; one thread at a time. True: there is something new.
   bool look(uint32_t tail) {
-    if (spin_.count() == 0 || header_.lookers.exchange(1) != 0) return false;
+    if (spin_.count() == 0 || is_own_core(header_.posters_core) || header_.lookers.exchange(1) != 0) return false;
     const auto end = std::chrono::steady_clock::now() + spin_;
     while (header_.tail == tail && std::chrono::steady_clock::now() < end) relax();
     header_.lookers = 0;
