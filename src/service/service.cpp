@@ -17,6 +17,7 @@ namespace offpath::service {
 
 using base::Fd;
 using base::LogLevel;
+using base::Result;
 using base::Status;
 using engine::ClientId;
 
@@ -36,6 +37,28 @@ void fill_refusal(session::AttachReply& reply, const Status& status) {
   reply.status = status.code();
   snprintf(reply.text, sizeof(reply.text), "%s", status.text());
 }
+
+// What a client sent, checked: the view of its segment.
+Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>& credentials,
+                                          const session::AttachRequest& request, Result<Fd>& segment_fd,
+                                          const uint8_t* token) {
+  if (!credentials.ok()) return credentials.status();
+  if (!segment_fd.ok()) return segment_fd.status();
+  if (credentials->uid != getuid()) {
+    return Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another user");
+  }
+  if (request.version != session::kLinkVersion) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "library and service are of different releases. Install them together");
+  }
+  if (!same_token(request.token, token)) {
+    return Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another job");
+  }
+  auto segment = base::Memfd::adopt(std::move(segment_fd.value()), request.segment_bytes);
+  if (!segment.ok()) return segment.status();
+  return session::SegmentView::open(std::move(segment.value()));
+}
+
 }  // namespace
 
 Service::Service(ServiceOptions options) : options_(std::move(options)), changed_(eventfd(0, EFD_CLOEXEC)) {
@@ -115,29 +138,8 @@ void Service::attach(int listening) {
   const auto credentials = session::peer_credentials(raw);
   session::AttachRequest request{};
   auto segment_fd = session::receive_message(raw, &request, sizeof(request), kAttachTimeoutMs);
-  Status status;
-  if (!credentials.ok()) {
-    status = credentials.status();
-  } else if (!segment_fd.ok()) {
-    status = segment_fd.status();
-  } else if (credentials->uid != getuid()) {
-    status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another user");
-  } else if (request.version != session::kLinkVersion) {
-    status =
-        Status::error(OFFPATH_ERR_NO_SERVICE, "library and service are of different releases. Install them together");
-  } else if (!same_token(request.token, options_.token)) {
-    status = Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another job");
-  }
-  auto segment = base::Result<base::Memfd>(status);
-  if (status.ok()) {
-    segment = base::Memfd::adopt(std::move(segment_fd.value()), request.segment_bytes);
-    status = segment.status();
-  }
-  auto view = base::Result<session::SegmentView>(status);
-  if (status.ok()) {
-    view = session::SegmentView::open(std::move(segment.value()));
-    status = view.status();
-  }
+  auto view = open_segment(credentials, request, segment_fd, options_.token);
+  Status status = view.status();
   std::shared_ptr<memory::Memory> memory;
   if (status.ok()) {
     memory =
