@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Vector programs: the C API's description becomes a record of the session segment.
 #include "base/result.hpp"
+#include "client/enumerator.hpp"
 #include "client/record_writer.hpp"
 #include "client/session.hpp"
 
@@ -60,8 +61,8 @@ void write_record(const offpath_program_t& p, uint8_t* to) {
   write_steps(writer, {p.after, p.after_count});
   const std::span statements(p.statements, p.statements_count);
   for (const offpath_statement_t& statement : statements) {
-    writer.write(
-        layout::StatementRecord{static_cast<uint32_t>(statement.kind), statement.target, statement.terms_count, 0});
+    writer.write(layout::StatementRecord{offpath::client::number_of(statement.kind), statement.target,
+                                         statement.terms_count, 0});
   }
   for (const offpath_statement_t& statement : statements) {
     for (const offpath_term_t& term : std::span(statement.terms, statement.terms_count)) {

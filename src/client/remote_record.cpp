@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/remote_record.hpp"
 
+#include "client/enumerator.hpp"
 #include "client/layout_check.hpp"
 #include "client/record_writer.hpp"
 
@@ -64,15 +65,15 @@ bool good_kind(const offpath_remote_t& r) {
   const Kind& kind = kind_of(r);
   const bool moves = kind.sends || kind.fetches;
   if (!moves) return r.target_bytes == 0 && r.target_layout == 0;
-  if (kind.combines && (r.op <= OFFPATH_OP_NONE || r.op > OFFPATH_OP_NO_OP)) return false;
-  if (kind.has_element && (r.element <= OFFPATH_ELEMENT_NONE || r.element > OFFPATH_ELEMENT_F64_F64)) return false;
+  if (kind.combines && !is_between(r.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_NO_OP)) return false;
+  if (kind.has_element && !is_between(r.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64)) return false;
   return true;
 }
 
 }  // namespace
 
 offpath_status_t check_remote(const offpath_remote_t& r, uint32_t team_size) {
-  if (r.struct_bytes != sizeof(r) || r.kind < OFFPATH_PUT || r.kind > OFFPATH_UNLOCK || r.target >= team_size ||
+  if (r.struct_bytes != sizeof(r) || !is_between(r.kind, OFFPATH_PUT, OFFPATH_UNLOCK) || r.target >= team_size ||
       too_long(r.target_bytes) || r.target_layout > r.layouts_count || (r.layouts == nullptr && r.layouts_count > 0) ||
       !good_kind(r) || !good_blocks(r)) {
     return OFFPATH_ERR_ARGUMENT;

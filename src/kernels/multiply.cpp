@@ -27,10 +27,10 @@ class Multiply : public Kernel {
     auto* target = reinterpret_cast<double*>(arrays[4]);
     const uint64_t begin = block * block_rows_, end = std::min(begin + block_rows_, matrix_.rows);
     const auto known_columns = static_cast<uint32_t>(std::min<uint64_t>(matrix_.columns, UINT32_MAX));
-    const int32_t base = offsets[0];
+    const auto base = static_cast<uint32_t>(offsets[0]);
     for (uint64_t row = begin; row < end; ++row) {
-      const auto first = static_cast<uint32_t>(offsets[row] - base);
-      const auto last = std::min<uint64_t>(static_cast<uint32_t>(offsets[row + 1] - base), matrix_.entries);
+      const auto first = static_cast<uint32_t>(offsets[row]) - base;
+      const auto last = std::min<uint64_t>(static_cast<uint32_t>(offsets[row + 1]) - base, matrix_.entries);
       double sum = 0;
       for (uint64_t entry = first; entry < last; ++entry) {
         const auto column = static_cast<uint32_t>(columns[entry]);

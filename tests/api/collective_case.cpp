@@ -53,7 +53,7 @@ void Case::receive(std::vector<uint8_t> data, uint64_t capacity, bool is_strided
 
 void Case::in_place(const std::vector<uint8_t>& before, std::vector<uint8_t> after, uint64_t receive_bytes) {
   Buffer buffer(before.size(), false);
-  memcpy(buffer.data(), before.data(), before.size());
+  std::copy(before.begin(), before.end(), buffer.data());
   std::copy(before.begin() + static_cast<std::ptrdiff_t>(after.size()), before.end(), std::back_inserter(after));
   received_.push_back({std::move(buffer), std::move(after)});
   send_blocks_.push_back(received_.back().buffer.block());

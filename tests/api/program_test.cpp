@@ -81,7 +81,7 @@ void check_program(Process& p, uint64_t rows_of_rank) {
   REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
   REQUIRE(arrays.scalars[2] == expected);
   REQUIRE(arrays.scalars[3] == std::fabs(expected));
-  REQUIRE(memcmp(arrays.vectors[0], updated.data(), arrays.rows * sizeof(double)) == 0);
+  REQUIRE(arrays.rows == 0 || memcmp(arrays.vectors[0], updated.data(), arrays.rows * sizeof(double)) == 0);
   p.barrier();
   offpath_session_detach(session);
 }
