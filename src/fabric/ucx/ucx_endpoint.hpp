@@ -33,7 +33,8 @@ class UcxFabric : public Fabric {
   struct Connection {
     UcxFabric* owner;
     Peer peer;
-    ucp_ep_h endpoint;
+    std::vector<uint8_t> address;
+    ucp_ep_h endpoint;  // null: not opened yet, or not to be reached
     bool lost;
   };
   // A send or fetch under way. Kept in a free list: UCX wants the header to stay, and the path must not allocate.
@@ -54,6 +55,7 @@ class UcxFabric : public Fabric {
   static void on_fetch_done(void* request, ucs_status_t status, size_t bytes, void* transfer);
   static void on_endpoint_error(void* connection, ucp_ep_h endpoint, ucs_status_t status);
 
+  ucs_status_t open_endpoint(Connection& connection);
   Transfer* take_transfer(uint64_t context, bool report, bool is_send);
   void end_transfer(Transfer* transfer, bool success);
   void start_send(Transfer* transfer);
@@ -73,7 +75,9 @@ class UcxFabric : public Fabric {
   std::vector<Outcome> outcomes_;  // reported from progress(), never from inside send()
   std::vector<Peer> lost_;
   bool inside_worker_ = false;
-  std::vector<Transfer*> held_back_;  // sends asked for from inside ucp_worker_progress()
+  // Asked for from inside ucp_worker_progress():
+  std::vector<Connection*> unopened_;
+  std::vector<Transfer*> held_back_;
   size_t under_way_ = 0;
 };
 

@@ -44,7 +44,7 @@ UcxFabric::~UcxFabric() {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* request = ucp_ep_close_nbx(connection->endpoint, &param);
+    void* request = connection->endpoint == nullptr ? nullptr : ucp_ep_close_nbx(connection->endpoint, &param);
     while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
   }
@@ -73,15 +73,11 @@ base::Result<Peer> UcxFabric::connect(Bytes address) {
     return base::Status::error(OFFPATH_ERR_ARGUMENT, "a peer's fabric address of %zu bytes is damaged", address.size());
   }
   const Peer peer = static_cast<Peer>(connections_.size());
-  auto connection = std::make_unique<Connection>(Connection{this, peer, nullptr, false});
-  ucp_ep_params_t params{};
-  params.field_mask =
-      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler = {on_endpoint_error, connection.get()};
-  const ucs_status_t status = ucp_ep_create(worker_, &params, &connection->endpoint);
-  if (status != UCS_OK) {
+  auto connection =
+      std::make_unique<Connection>(Connection{this, peer, {key.begin() + kCheckBytes, key.end()}, nullptr, false});
+  if (inside_worker_) {
+    unopened_.push_back(connection.get());
+  } else if (const ucs_status_t status = open_endpoint(*connection); status != UCS_OK) {
     return base::Status::error(OFFPATH_ERR_PEER_LOST,
                                "cannot reach a peer service: %s. Check OFFPATH_UCX_NET_DEVICES on "
                                "both nodes",
@@ -90,6 +86,16 @@ base::Result<Peer> UcxFabric::connect(Bytes address) {
   connections_.push_back(std::move(connection));
   by_address_.emplace(std::move(key), peer);
   return peer;
+}
+
+ucs_status_t UcxFabric::open_endpoint(Connection& connection) {
+  ucp_ep_params_t params{};
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(connection.address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {on_endpoint_error, &connection};
+  return ucp_ep_create(worker_, &params, &connection.endpoint);
 }
 
 UcxFabric::Transfer* UcxFabric::take_transfer(uint64_t context, bool report, bool is_send) {
@@ -142,12 +148,17 @@ void UcxFabric::start_send(Transfer* transfer) {
   if (UCS_PTR_IS_ERR(request)) end_transfer(transfer, false);
 }
 
-// UCX 1.13 frees the buffer that it delivers from when a send from inside that delivery finds the connection broken,
-// and dies of it: such sends wait until it has delivered.
+// UCX 1.13 gives the buffer that it delivers from away when, from inside that delivery, a send finds the connection
+// broken or an endpoint is made that takes the connection over, and dies of it: both wait until it has delivered.
 bool UcxFabric::progress_worker() {
   inside_worker_ = true;
   const bool busy = ucp_worker_progress(worker_) != 0;
   inside_worker_ = false;
+  for (Connection* connection : unopened_) {
+    const ucs_status_t status = open_endpoint(*connection);
+    if (status != UCS_OK) on_endpoint_error(connection, nullptr, status);
+  }
+  unopened_.clear();
   for (Transfer* transfer : held_back_) start_send(transfer);
   held_back_.clear();
   return busy;

@@ -116,6 +116,22 @@ TEST_P(FabricTest, MaySendFromInsideACallback) {
   EXPECT_EQ(at_a->messages.find({2})->second, answer);
 }
 
+// The connection that delivers is the one that the new endpoint takes over.
+TEST_P(FabricTest, MayConnectFromInsideACallback) {
+  for (uint8_t round = 0; round < 20; ++round) {
+    const auto from = net->make();
+    const auto to = net->make();
+    Recorder at_from(*from), at_to(*to);
+    at_to.then = [&] { to->send(connect(*to, *from), Data{2}, {}, 0); };
+    const Peer peer = connect(*from, *to);
+    for (uint8_t i = 0; i < 50; ++i) from->send(peer, Data{i}, {}, 0);
+    ASSERT_TRUE(until([&] {
+      from->progress(), to->progress();
+      return at_from.messages.size() == 50;
+    })) << "round " << int{round};
+  }
+}
+
 TEST_P(FabricTest, ReachesItself) {
   const Peer self = connect(*a, *a);
   const Data payload = pattern(100000, 1);
