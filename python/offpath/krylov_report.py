@@ -43,15 +43,19 @@ def _show_times(rows: Sequence[dict]) -> None:
 
 
 def _show_model(rows: Sequence[dict]) -> None:
-    table = _table("setting", "solver", "bytes/row", "roof ms", "predicted", "measured", "error %")
+    table = _table("setting", "solver", "bytes/row", "roof ms", "predicted", "measured", "error %", "cpu ms")
     for row in rows:
         if row["setting"].startswith("phi ") and row["setting"] != "phi 0":
             continue  # the model has no shares of a product
         times = [_ms(row[name]) for name in ("roofline_ns", "predicted_ns", "iteration_ns")]
         error = f"{100 * (row['predicted_ns'] / row['iteration_ns'] - 1):+.0f}"
-        table.add_row(row["setting"], row["solver"], f"{row['bytes_per_row']:.0f}", *times, error)
+        cells = [f"{row['bytes_per_row']:.0f}", *times, error, _ms(row["host_cpu_ns"])]
+        table.add_row(row["setting"], row["solver"], *cells)
     console.out.print(table)
-    console.out.print("roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times")
+    console.out.print(
+        "roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times, processor time as "
+        "cpu, the first rank's, is (far from measured: something else ran, or the rank waited)"
+    )
 
 
 def _show_accuracy(rows: Sequence[dict]) -> None:

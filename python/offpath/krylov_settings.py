@@ -35,9 +35,9 @@ class Setting:
         """Of each solver: the median of all rounds but the first of a launch, which prepares, if there are more."""
         for index, solver in enumerate(self.solvers):
             found = [launch["solvers"][index] for launch in self.launches]
-            times, sums = (
+            times, sums, processor = (
                 [seconds for each in found for seconds in each[name][1:] or each[name]]
-                for name in ("iteration_s", "sum_s")
+                for name in ("iteration_s", "sum_s", "host_cpu_s")
             )
             history = found[0]["residual_history"]
             yield {
@@ -48,6 +48,7 @@ class Setting:
                 "iteration_min_ns": round(1e9 * min(times)),
                 "iteration_max_ns": round(1e9 * max(times)),
                 "sum_ns": round(1e9 * statistics.median(sums)),
+                "host_cpu_ns": round(1e9 * statistics.median(processor)),
                 "iterations": found[0]["iterations"],
                 "offloaded_count": sum(launch["offloaded_count"] for launch in self.launches),
                 "true_residual": found[0]["true_residual"],
