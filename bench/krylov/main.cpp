@@ -24,6 +24,7 @@ struct Solver {
   std::string type;
   std::vector<double> seconds;      // per iteration, by round
   std::vector<double> cpu_seconds;  // of this rank, likewise
+  std::vector<double> sum_seconds;  // in sums over all ranks, mean of the ranks, likewise
   std::vector<double> history;
   PetscInt iterations = 0;
   int reason = 0;
@@ -80,15 +81,39 @@ double cpu_seconds() {
          1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
+// What this rank has spent so far in operations that wait for a sum over all ranks, or post one, by PETSc's log. Those
+// of blocking dot products and norms include the rank's own part.
+PetscErrorCode sum_seconds(double* seconds) {
+  PetscFunctionBegin;
+  *seconds = 0;
+  for (const char* name : {"VecDot", "VecTDot", "VecNorm", "VecReduceBegin", "VecReduceEnd", "VecReduceComm",
+                           "OffpathPost", "OffpathWait"}) {
+    PetscLogEvent event;
+    PetscEventPerfInfo spent;
+    PetscCall(PetscLogEventGetId(name, &event));
+    if (event < 0) continue;  // of a plug-in that is not there
+    PetscCall(PetscLogEventGetPerfInfo(0, event, &spent));
+    *seconds += spent.time;
+  }
+  PetscFunctionReturn(0);
+}
+
 PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
   PetscFunctionBegin;
   PetscCall(VecSet(x, 0));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  double sums_begin, sums;
+  PetscCall(sum_seconds(&sums_begin));
   const double begin = MPI_Wtime(), cpu_begin = cpu_seconds();
   PetscCall(KSPSolve(solver->ksp, b, x));
   const double cpu = cpu_seconds() - cpu_begin;
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   const double seconds = MPI_Wtime() - begin;
+  PetscCall(sum_seconds(&sums));
+  sums -= sums_begin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sums, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscMPIInt ranks;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   KSPConvergedReason reason;
   PetscCall(KSPGetIterationNumber(solver->ksp, &solver->iterations));
   PetscCall(KSPGetConvergedReason(solver->ksp, &reason));
@@ -96,6 +121,7 @@ PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
   const auto iterations = static_cast<double>(std::max<PetscInt>(1, solver->iterations));
   solver->seconds.push_back(seconds / iterations);
   solver->cpu_seconds.push_back(cpu / iterations);
+  solver->sum_seconds.push_back(sums / ranks / iterations);
   const PetscReal* history;
   PetscInt length;
   PetscCall(KSPGetResidualHistory(solver->ksp, &history, &length));
@@ -140,6 +166,8 @@ PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
     PetscCall(print_list("host_cpu_s", solver.cpu_seconds));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
+    PetscCall(print_list("sum_s", solver.sum_seconds));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
     PetscCall(print_list("residual_history", solver.history));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "}%s\n", &solver == &solvers.back() ? "" : ","));
   }
@@ -151,6 +179,7 @@ PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
 
 int main(int argc, char** argv) {
   PetscCall(PetscInitialize(&argc, &argv, nullptr, kHelp));
+  PetscCall(PetscLogDefaultBegin());
   Mat matrix;
   Vec b, x, ones;
   std::vector<Solver> solvers;

@@ -20,7 +20,8 @@ struct Terms {
   uint8_t cores_given;  // OFFPATH_SERVICE_CORES is set
   char problem[254];    // with the settings; then all stays native
 
-  // The token anew, the rest by the settings; no problem.
+  // The token of another front end of this process that has a service, so that the job has one service per node
+  // whoever attaches; else anew. The rest by the settings; no problem.
   void propose(const Settings& settings);
 };
 

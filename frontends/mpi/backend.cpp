@@ -16,6 +16,8 @@ void* handler_of(auto* handler, auto* native_function) {
   return native_function == nullptr ? nullptr : reinterpret_cast<void*>(handler);
 }
 
+int job_token(uint8_t* token) { return offpath::mpi::job.copy_token(token) ? 1 : 0; }
+
 uint64_t service_cpu_ns() { return offpath::mpi::job.service_cpu_ns(); }
 
 void serve_upcall(offpath_upcall_request_t* request) { offpath::mpi::regions::proxy.serve(request); }
@@ -36,6 +38,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
 #define OFFPATH_MPI_PLAIN(name)
 #include "functions.def"
   backend->service_cpu_ns = &service_cpu_ns;
+  backend->job_token = &job_token;
   if (offpath::mpi::regions::have_targets()) {
     offpath::mpi::regions::install(backend->handlers);
     backend->serve_upcall = &serve_upcall;

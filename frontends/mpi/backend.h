@@ -26,6 +26,7 @@ typedef struct offpath_backend {
   void* mpi;                        /* in: dlopen handle of the loaded MPI library */
   void** handlers;                  /* out: function_count entries; NULL: the native function */
   uint64_t (*service_cpu_ns)(void); /* out */
+  int (*job_token)(uint8_t* token); /* out */
   /* out: MPI calls of target regions; NULL where there are none */
   void (*serve_upcall)(offpath_upcall_request_t* request);
   void (*upcall_channel_lost)(uint64_t channel);

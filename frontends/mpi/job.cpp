@@ -12,6 +12,7 @@
 #include "types/datatype.hpp"
 #include "waiting.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace offpath::mpi {
@@ -59,6 +60,7 @@ bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecor
 }
 
 bool Job::open_sessions(const Opening& opening) {
+  std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
   const attach::Attachment own = attach::open_session(opening.terms, service_cores_, &session_);
   std::vector<attach::Attachment> all(static_cast<size_t>(size_));
   if (native.Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, control_) != MPI_SUCCESS) {
@@ -74,6 +76,12 @@ bool Job::open_sessions(const Opening& opening) {
     }
     addresses_.push_back(other.address);
   }
+  return true;
+}
+
+bool Job::copy_token(uint8_t* token) const {
+  if (!active() || offpath_session_alive(session_) == 0) return false;
+  std::copy(token_.begin(), token_.end(), token);
   return true;
 }
 

@@ -47,6 +47,8 @@ class Job {
     return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
   }
   offpath_session_t* session() const { return session_; }
+  // The token of the job's services, OFFPATH_TOKEN_BYTES. False: this process has none that lives.
+  bool copy_token(uint8_t* token) const;
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return spare_cores_; }
   int keyval() const { return keyval_; }
@@ -83,6 +85,7 @@ class Job {
   MPI_Group world_group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   offpath_session_t* session_ = nullptr;
+  std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   bool spare_cores_ = false;
   std::string service_cores_;
   bool all_have_targets_ = false;

@@ -95,11 +95,8 @@ PetscErrorCode run_pass(const offpath_program_t& program) {
   for (uint32_t i = 0; i < program.vectors_count; ++i) {
     arrays.push_back(reinterpret_cast<uint8_t*>(program.vectors[i]));
   }
-  const auto pass = kernels::make_pass(std::move(vector));
-  for (uint64_t block = 0; block < pass->blocks(); ++block) {
-    const base::Status status = pass->run(block, arrays);
-    PetscCheck(status.ok(), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s", status.text());
-  }
+  const base::Status status = kernels::run_alone(*kernels::make_pass(std::move(vector)), arrays);
+  PetscCheck(status.ok(), PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", status.text());
   PetscFunctionReturn(0);
 }
 

@@ -67,7 +67,8 @@ class ServiceExecutor : public Executor {
     if (job_session() == nullptr || offpath_session_counters(job_session(), &counters) != OFFPATH_OK)
       return "the service";
     return "the service of this node (process " + std::to_string(counters.service_pid) + ", " +
-           std::to_string(counters.service_workers_count) + " worker(s), team on " +
+           std::to_string(counters.service_workers_count) + " worker(s), " +
+           std::to_string(counters.service_helpers_count) + " helper(s), team on " +
            std::to_string(offpath_team_nodes(team_)) + " node(s))";
   }
 

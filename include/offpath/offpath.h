@@ -123,6 +123,8 @@ typedef struct offpath_counters {
   uint64_t service_cpu_ns; /* processor time of the whole service so far (all clients of the node) */
   uint32_t service_clients_count;
   uint32_t service_workers_count;
+  uint32_t service_helpers_count; /* threads that help with computations: one per core beyond the workers' */
+  uint32_t reserved;              /* 0 */
 } offpath_session_counters_t;
 
 /* Fills *counters. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */

@@ -2,6 +2,7 @@
 """`offpath bench krylov`: PETSc's conjugate gradients and ours, on the same ranks and on as many as there are cores."""
 
 import contextlib
+import dataclasses
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,12 +13,11 @@ import typer
 
 from offpath import comparison, krylov_report, krylov_settings, matrix_market
 from offpath.errors import UserError
-from offpath.krylov_model import Model
+from offpath.krylov_model import Model, measured_parts
 from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
 from offpath.lab import Lab
 from offpath.mpis import OPENMPI
 from offpath.paths import paths
-from offpath.split import Machine
 from offpath.split.measuring import measured_machine
 
 REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
@@ -34,6 +34,7 @@ def app_command(
     leaders: Annotated[str, typer.Option(help="Ranks of a node that talk to the service, to try besides all.")] = "1",
     lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
+    latency: Annotated[str, typer.Option(help="What its packets take from node to node besides.")] = "0",
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
@@ -43,9 +44,10 @@ def app_command(
 
     Against PETSc's cg and pipecg on the same ranks, which leave the service's cores idle, and on as many ranks as there
     are cores. *leaders*: few ranks talk to the service for the others. *preloaded*: PETSc's own pipecg with reductions
-    by Offpath's MPI_Iallreduce. *predicted* is what `offpath split` says for this machine's memory bandwidth, *roof*
-    what the bandwidth alone allows (both for Jacobi's preconditioner; in a lab nodes share it). *drift*: how far the
-    residual of the recurrence is from the true one after --accuracy-iterations.
+    by Offpath's MPI_Iallreduce, and ours beside them. *predicted* is made from the times of an iteration's parts, *roof*
+    what the bandwidth alone allows (both for the Laplacian with Jacobi's preconditioner, one rank or one a core, and not
+    in a lab, whose nodes share the cores). *drift*: how far the residual of the recurrence is from the true one after
+    --accuracy-iterations.
 
     Examples:
 
@@ -55,7 +57,7 @@ def app_command(
 
         offpath bench krylov --matrix bcsstk17.mtx --phi 0
 
-        offpath bench krylov --lab 4 --grid 24 --phi 0
+        offpath bench krylov --lab 2 --latency 200us --grid 32 --phi 0 --leaders ''
     """
     comparison.writable_file(json_file, "--json")
     program = str(paths().bench_program("krylov", OPENMPI))
@@ -64,10 +66,12 @@ def app_command(
         chosen = krylov_settings.in_a_lab(lab, ranks, phis, counts)
     else:
         chosen = krylov_settings.on_this_machine(ranks, phis, counts)
-    machine = measured_machine(REDUCTION_S)
+    predicts = not lab and matrix is None and pc == "jacobi"
+    machine = measured_machine(REDUCTION_S) if predicts else None
+    parts = measured_parts(grid) if predicts else None
     # Skip: ends after as many iterations, in all solvers with the iterate that the last norm is of.
     solve = ["-pc_type", pc, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
-    with _system(grid, matrix) as system, _place(lab, rate) as where:
+    with _system(grid, matrix) as system, _place(lab, rate, latency) as where:
         for run in range(runs):
             for each in chosen:
                 once = each.name == ACCURACY
@@ -75,15 +79,17 @@ def app_command(
                 if run == 0 or not once:
                     rounds = ["-rounds", "1" if once else "4"]
                     krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
-    rows = _rows(chosen, machine)
+    rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
     krylov_report.show(rows)
     if json_file:
         solved = chosen[0].launches[0]
-        place = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate} if lab else {"place": "loopback"}
+        emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
+        place = emulated if lab else {"place": "loopback"}
         meta = comparison.base_meta([OPENMPI]) | place | {
             "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
             "entries": solved["entries"], "preconditioner": pc, "runs": runs,
-            "bytes_per_s": {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
+            "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
+            "parts": parts and dataclasses.asdict(parts),
             "best_phi": krylov_report.best_phi(rows), "failures": [],
         }  # fmt: skip
         json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1) + "\n")
@@ -108,16 +114,20 @@ def _system(grid: int, matrix: Path | None) -> Iterator[list[str]]:
         yield ["-load", str(binary)]
 
 
-def _place(nodes: int, rate: str) -> contextlib.AbstractContextManager[Lab | None]:
-    return Lab(nodes=nodes, rate=rate) if nodes else contextlib.nullcontext()
+def _place(nodes: int, rate: str, latency: str) -> contextlib.AbstractContextManager[Lab | None]:
+    return Lab(nodes=nodes, rate=rate, latency=latency) if nodes else contextlib.nullcontext()
 
 
-def _rows(chosen: Sequence[krylov_settings.Setting], machine: Machine) -> list[dict]:
+def _entries_per_row(chosen: Sequence[krylov_settings.Setting]) -> float:
     solved = chosen[0].launches[0]
-    model = Model(machine, solved["rows"], solved["entries"] / solved["rows"])
+    return solved["entries"] / solved["rows"]
+
+
+def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> list[dict]:
     rows = [row for each in chosen for row in each.rows()]
     for row in rows:
-        row |= model.fields(row["solver"], row["ranks"], row["setting"] == ALL_CORES)
+        if model:
+            row |= model.fields(row["solver"], row["ranks"], row["setting"] == ALL_CORES)
         peer = row["solver"].removeprefix("offpath_")
         same = ACCURACY if row["setting"] == ACCURACY else SAME
         reference = next(each for each in rows if each["setting"] == same and each["solver"] == peer)

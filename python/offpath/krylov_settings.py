@@ -35,7 +35,10 @@ class Setting:
         """Of each solver: the median of all rounds but the first of a launch, which prepares, if there are more."""
         for index, solver in enumerate(self.solvers):
             found = [launch["solvers"][index] for launch in self.launches]
-            times = [seconds for each in found for seconds in each["iteration_s"][1:] or each["iteration_s"]]
+            times, sums, processor = (
+                [seconds for each in found for seconds in each[name][1:] or each[name]]
+                for name in ("iteration_s", "sum_s", "host_cpu_s")
+            )
             history = found[0]["residual_history"]
             yield {
                 "setting": self.name,
@@ -44,6 +47,8 @@ class Setting:
                 "iteration_ns": round(1e9 * statistics.median(times)),
                 "iteration_min_ns": round(1e9 * min(times)),
                 "iteration_max_ns": round(1e9 * max(times)),
+                "sum_ns": round(1e9 * statistics.median(sums)),
+                "host_cpu_ns": round(1e9 * statistics.median(processor)),
                 "iterations": found[0]["iterations"],
                 "offloaded_count": sum(launch["offloaded_count"] for launch in self.launches),
                 "true_residual": found[0]["true_residual"],
@@ -86,6 +91,7 @@ def _offloaded(ranks: int, phis: Sequence[str], leaders: Sequence[int], env: dic
     ]
     reductions = preloaded | {"OFFPATH_POLICY": "iallreduce:dpu"}
     chosen.append(Setting("preloaded", ranks, ("pipecg",), env=reductions, preload=True))
+    chosen.append(Setting("preloaded too", ranks, OURS, plugin(), reductions, preload=True))
     chosen.append(Setting(ACCURACY, ranks, (*PETSC, *OURS), plugin(), env))
     return chosen
 

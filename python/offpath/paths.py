@@ -78,6 +78,9 @@ class Paths:
     def require_machine_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-machine")
 
+    def require_delay_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-delay")
+
     def require_devices_program(self) -> Path:
         return _built(self.devices_program)
 

@@ -148,6 +148,8 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   counters->service_pid = session->lost ? 0 : static_cast<uint32_t>(session->service_pid);
   counters->service_workers_count = session->service.workers;
   counters->service_clients_count = session->service.clients;
+  counters->service_helpers_count = session->service.helpers;
+  counters->reserved = 0;
   counters->service_cpu_ns = 0;
   clockid_t clock;
   timespec used{};

@@ -17,6 +17,7 @@
 
 #include "engine/graph.hpp"
 #include "fabric/fabric.hpp"
+#include "kernels/helpers.hpp"
 #include "memory/memory.hpp"
 #include "wire/message.hpp"
 
@@ -120,6 +121,7 @@ struct Config {
   size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
   size_t parked_limit = 1 << 16;            // messages that came before the operation or team they are for
   uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
+  kernels::Helpers* helpers = nullptr;      // who helps with computations; outlives the engine. Null: nobody
 };
 
 class Engine : public fabric::Receiver {

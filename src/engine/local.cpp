@@ -20,8 +20,8 @@ bool Engine::State::move_local() {
     Status status;
     Cause cause = Cause::complete;
     const bool reduces = work.operand.memory != nullptr;
-    const bool computes = !work.arrays.empty();
-    const uint64_t bytes = computes  ? compute_block(work, status)
+    const bool computes = work.run != nullptr;
+    const uint64_t bytes = computes  ? compute_block(work)
                            : reduces ? reduce_chunk(work, status)
                                      : copy_chunk(work, status, cause);
     if (bytes == 0 && !computes) {
@@ -31,7 +31,7 @@ bool Engine::State::move_local() {
     busy = true;
     if (status.ok()) note_moved(work.pull_id != 0 ? *pulls.at(work.pull_id).operation : *work.operation, bytes);
     budget -= std::min(budget, bytes + kTurnBytes);
-    work.offset += computes ? 1 : bytes;
+    if (!computes) work.offset += bytes;
     if (status.ok() && work.offset < work.bytes) {
       local.push_back(std::move(work));
     } else if (work.pull_id != 0) {
@@ -75,10 +75,12 @@ uint64_t Engine::State::copy_chunk(const LocalWork& work, Status& status, Cause&
 
 Status Engine::State::prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const {
   work.bytes = compute.kernel->blocks();
+  std::vector<uint8_t*> views;
   for (const Compute::Array& array : compute.arrays) {
     Location location;
     if (const Status status = operation.resolve(array.place, location); !status.ok()) return status;
-    if (location.memory->view(location.address, array.bytes) == nullptr) {
+    views.push_back(location.memory->view(location.address, array.bytes));
+    if (views.back() == nullptr) {
       return Status::error(OFFPATH_ERR_MEMORY_FAULT,
                            "%llu bytes at %#llx are no shared memory (the service computes in place). Use memory of "
                            "offpath_memory_allocate",
@@ -87,18 +89,17 @@ Status Engine::State::prepare_compute(const Operation& operation, const Compute&
     }
     work.arrays.push_back(std::move(location));
   }
-  return {};
+  const Status status = compute.kernel->begin(views);
+  if (status.ok()) work.run = kernels::start_run(*compute.kernel, std::move(views), config.helpers);
+  return status;
 }
 
-uint64_t Engine::State::compute_block(const LocalWork& work, Status& status) const {
-  const Compute& compute = *work.operation->graph.steps[work.step].compute;
-  std::vector<uint8_t*> views;
-  views.reserve(work.arrays.size());
-  for (size_t i = 0; i < work.arrays.size(); ++i) {
-    views.push_back(work.arrays[i].memory->view(work.arrays[i].address, compute.arrays[i].bytes));
-  }
-  status = compute.kernel->run(work.offset, views);
-  return compute.kernel->block_bytes();
+uint64_t Engine::State::compute_block(LocalWork& work) {
+  kernels::Kernel& kernel = *work.operation->graph.steps[work.step].compute->kernel;
+  work.run->run_block();
+  const uint64_t before = std::exchange(work.offset, work.run->done());
+  if (work.offset == work.bytes) kernel.end(work.run->arrays());
+  return (work.offset - before) * kernel.block_bytes();
 }
 
 uint64_t Engine::State::reduce_chunk(const LocalWork& work, Status& status) {

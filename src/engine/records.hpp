@@ -156,7 +156,8 @@ struct LocalWork {
   Location source = {};
   Location operand = {};  // reductions only
   Location target = {};
-  std::vector<Location> arrays = {};  // of a computation, whose bytes and offset are blocks
+  std::vector<Location> arrays = {};       // of a computation, whose bytes and offset are blocks
+  std::shared_ptr<kernels::Run> run = {};  // likewise
   uint64_t bytes = 0;
   uint64_t offset = 0;
 };

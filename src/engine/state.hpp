@@ -116,8 +116,8 @@ struct Engine::State {
   // The bytes moved; 0: no chunk is free.
   uint64_t copy_chunk(const LocalWork& work, base::Status& status, Cause& cause);
   uint64_t reduce_chunk(const LocalWork& work, base::Status& status);
-  // One block; returns the bytes of memory it touched.
-  uint64_t compute_block(const LocalWork& work, base::Status& status) const;
+  // One block, if helpers have left any; returns the bytes of memory that it and they have touched since the last one.
+  static uint64_t compute_block(LocalWork& work);
   base::Status prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const;
 
   // loss.cpp

@@ -19,7 +19,7 @@ class Multiply : public Kernel {
   uint64_t blocks() const override { return std::max<uint64_t>(1, (matrix_.rows + block_rows_ - 1) / block_rows_); }
   uint64_t block_bytes() const override { return kBlockEntries * (sizeof(double) + sizeof(int32_t)); }
 
-  base::Status run(uint64_t block, std::span<uint8_t* const> arrays) override {
+  void run(uint64_t block, Arrays arrays) override {
     const auto* offsets = reinterpret_cast<const volatile int32_t*>(arrays[0]);
     const auto* columns = reinterpret_cast<const int32_t*>(arrays[1]);
     const auto* values = reinterpret_cast<const double*>(arrays[2]);
@@ -38,7 +38,6 @@ class Multiply : public Kernel {
       }
       target[row] = sum;
     }
-    return {};
   }
 
  private:

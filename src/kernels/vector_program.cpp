@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <utility>
 
 namespace offpath::kernels {
@@ -17,9 +18,7 @@ namespace {
 constexpr uint64_t kBlockRows = 2048;  // 16 KiB per vector: eight of them and more fit the second-level cache
 constexpr size_t kLanes = 8;
 
-using Vectors = std::span<uint8_t* const>;
-
-double* vector_at(Vectors arrays, uint32_t index) { return reinterpret_cast<double*>(arrays[index + 1]); }
+double* vector_at(Arrays arrays, uint32_t index) { return reinterpret_cast<double*>(arrays[index + 1]); }
 
 struct Source {
   double factor;
@@ -68,10 +67,11 @@ OFFPATH_VECTOR_CLONES double dot(const double* left, const double* right, size_t
 
 class Pass : public Kernel {
  public:
-  explicit Pass(VectorProgram program) : program_(std::move(program)), sums_(program_.statements.size(), 0.0) {
+  explicit Pass(VectorProgram program) : program_(std::move(program)) {
     std::vector<bool> used(program_.vectors, false);
     for (const Statement& statement : program_.statements) {
       if (statement.kind == OFFPATH_UPDATE) used[statement.target] = true;
+      if (statement.kind == OFFPATH_DOT) ++dots_;
       for (const Term& term : statement.terms) used[term.vector] = true;
     }
     const auto vectors = static_cast<uint64_t>(std::count(used.begin(), used.end(), true));
@@ -84,16 +84,23 @@ class Pass : public Kernel {
   }
   uint64_t block_bytes() const override { return block_bytes_; }
 
-  Status run(uint64_t block, Vectors arrays) override {
-    auto* scalars = reinterpret_cast<double*>(arrays[0]);
-    if (block == 0) run_scalar_steps(program_.before, scalars);
+  Status begin(Arrays arrays) override {
+    run_scalar_steps(program_.before, reinterpret_cast<double*>(arrays[0]));
+    sums_.reset(new (std::nothrow) double[blocks() * dots_]);
+    if (sums_ != nullptr) return {};
+    return Status::error(OFFPATH_ERR_NO_MEMORY, "no memory for the sums of %llu blocks",
+                         static_cast<unsigned long long>(blocks()));
+  }
+
+  void run(uint64_t block, Arrays arrays) override {
+    const auto* scalars = reinterpret_cast<const double*>(arrays[0]);
+    double* sum = &sums_[block * dots_];
     const uint64_t first = block * kBlockRows;
     const uint64_t rows = std::min(kBlockRows, program_.rows - first);
-    for (size_t i = 0; i < program_.statements.size(); ++i) {
-      const Statement& statement = program_.statements[i];
+    for (const Statement& statement : program_.statements) {
       const auto& terms = statement.terms;
       if (statement.kind == OFFPATH_DOT) {
-        sums_[i] += dot(vector_at(arrays, terms[0].vector) + first, vector_at(arrays, terms[1].vector) + first, rows);
+        *sum++ = dot(vector_at(arrays, terms[0].vector) + first, vector_at(arrays, terms[1].vector) + first, rows);
         continue;
       }
       std::array<Source, OFFPATH_UPDATE_TERMS_MAX> sources;
@@ -102,17 +109,24 @@ class Pass : public Kernel {
       }
       update(sources.data(), terms.size(), vector_at(arrays, statement.target) + first, rows);
     }
-    if (block + 1 == blocks()) {
-      for (size_t i = 0; i < sums_.size(); ++i) {
-        if (program_.statements[i].kind == OFFPATH_DOT) scalars[program_.statements[i].target] = sums_[i];
-      }
+  }
+
+  void end(Arrays arrays) override {
+    auto* scalars = reinterpret_cast<double*>(arrays[0]);
+    size_t dot = 0;
+    for (const Statement& statement : program_.statements) {
+      if (statement.kind != OFFPATH_DOT) continue;
+      double sum = 0;
+      for (uint64_t block = 0; block < blocks(); ++block) sum += sums_[block * dots_ + dot];
+      scalars[statement.target] = sum;
+      ++dot;
     }
-    return {};
   }
 
  private:
   const VectorProgram program_;
-  std::vector<double> sums_;  // of the dots, by statement
+  size_t dots_ = 0;
+  std::unique_ptr<double[]> sums_;  // of the dots, by block
   uint64_t block_bytes_;
 };
 
@@ -121,10 +135,7 @@ class ScalarSteps : public Kernel {
   explicit ScalarSteps(std::vector<ScalarStep> steps) : steps_(std::move(steps)) {}
   uint64_t blocks() const override { return 1; }
   uint64_t block_bytes() const override { return 0; }
-  Status run(uint64_t, Vectors arrays) override {
-    run_scalar_steps(steps_, reinterpret_cast<double*>(arrays[0]));
-    return {};
-  }
+  void run(uint64_t, Arrays arrays) override { run_scalar_steps(steps_, reinterpret_cast<double*>(arrays[0])); }
 
  private:
   const std::vector<ScalarStep> steps_;

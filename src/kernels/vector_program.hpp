@@ -8,7 +8,8 @@
 //
 // The pass runs the statements in order on a block of rows, small enough for the second-level cache, then on the next
 // block: however many statements use a vector, it comes from memory once (loop fusion by blocking). A dot is summed in
-// eight lanes per block and block by block: the result depends on the vectors and their length only.
+// eight lanes per block, and the blocks' sums are added in order: the result depends on the vectors and their length
+// only.
 //
 // Threads: as Kernel. Errors: check() finds all there are; no index reaches outside what it has checked.
 #pragma once

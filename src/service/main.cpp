@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   auto* listen_fd = app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
   app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->needs(listen_fd);
   app.add_option("--socket-path", options.socket_path, "path of that socket; removed at the end");
-  app.add_option("--cores", options.cores, "cores for the workers, e.g. 2,3 or 4-7");
+  app.add_option("--cores", options.cores, "cores for the workers, and one helper per core left, e.g. 2,3 or 4-7");
   app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
   app.add_flag("--devices", devices, "start executors for target regions, instead of moving communication")
       ->needs(listen_fd);

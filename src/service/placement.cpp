@@ -38,6 +38,13 @@ void ask_for_short_slices() {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+uint32_t count_cores(const std::string& cores) {
+  hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  const int count = hwloc_bitmap_list_sscanf(set, cores.c_str()) == 0 ? hwloc_bitmap_weight(set) : 0;
+  hwloc_bitmap_free(set);
+  return count < 0 ? 0 : static_cast<uint32_t>(count);
+}
+
 Status bind_this_thread(const std::string& cores) {
   if (cores.empty()) return {};
   static std::mutex mutex;

@@ -8,6 +8,9 @@
 
 namespace offpath::service {
 
+// How many cores such a list names; 0 for what is none.
+uint32_t count_cores(const std::string& cores);
+
 // Binds the calling thread to operating-system cores given as a list ("2,3" or "4-7"); an empty list changes nothing.
 base::Status bind_this_thread(const std::string& cores);
 

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "base/random.hpp"
+#include "service/placement.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -36,6 +37,12 @@ bool same_token(const uint8_t* a, const uint8_t* b) {
 void fill_refusal(session::AttachReply& reply, const Status& status) {
   reply.status = status.code();
   snprintf(reply.text, sizeof(reply.text), "%s", status.text());
+}
+
+// Cores that no worker fills. The application's own have none to spare.
+uint32_t helper_count(const ServiceOptions& options) {
+  const uint32_t cores = options.shares_cores ? 0 : count_cores(options.cores);
+  return cores - std::min(cores, options.workers);
 }
 
 // What a client sent, checked: the view of its segment.
@@ -73,6 +80,13 @@ Status Service::start() {
   auto context = fabric::UcxContext::create();
   if (!context.ok()) return context.status();
   context_ = std::move(context.value());
+  if (const uint32_t helpers = helper_count(options_); helpers > 0) {
+    helpers_ = std::make_unique<kernels::Helpers>(helpers, [cores = options_.cores] {
+      [[maybe_unused]] const Status bound = bind_this_thread(cores);  // the workers' binding has shown that it works
+      ask_for_short_slices();
+    });
+    options_.engine.helpers = helpers_.get();
+  }
   for (uint32_t i = 0; i < options_.workers; ++i) {
     auto endpoint = context_->make_endpoint();
     if (!endpoint.ok()) return endpoint.status();
@@ -86,7 +100,8 @@ Status Service::start() {
   for (auto& worker : workers_) {
     if (const Status status = worker->start(); !status.ok()) return status;
   }
-  base::log_write(LogLevel::info, "serving with %u worker(s) on cores '%s'%s", options_.workers, options_.cores.c_str(),
+  base::log_write(LogLevel::info, "serving with %u worker(s) and %u helper(s) on cores '%s'%s", options_.workers,
+                  helpers_count(), options_.cores.c_str(),
                   options_.shares_cores ? ", shared with the application" : "");
   return {};
 }
@@ -176,6 +191,7 @@ void Service::attach(int listening) {
   const ClientId id = next_client_++;
   reply.flags = options_.shares_cores ? session::kServiceSharesCores : 0;
   reply.workers = options_.workers;
+  reply.helpers = helpers_count();
   reply.process = getpid();
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);

@@ -17,7 +17,7 @@
 namespace offpath::service {
 
 struct ServiceOptions {
-  std::string cores;  // empty: wherever the system likes
+  std::string cores;  // of workers and, on those that are left, helpers; empty: wherever the system likes
   uint32_t workers = 1;
   bool shares_cores = false;             // with the application
   std::chrono::nanoseconds coalesce{0};  // see Worker::Options
@@ -48,10 +48,12 @@ class Service : public engine::Neighbours {
   void attach(int listening);
   base::Status admit(int socket, session::AttachReply& reply);
   void forget_one();
+  uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
   ServiceOptions options_;
   session::ServiceId id_{};
   std::unique_ptr<fabric::UcxContext> context_;
+  std::unique_ptr<kernels::Helpers> helpers_;  // null: no core is left for them
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};

@@ -19,7 +19,7 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 1;
+inline constexpr uint32_t kLinkVersion = 2;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
@@ -38,6 +38,7 @@ struct AttachReply {
   int32_t status;
   uint32_t flags;  // kServiceSharesCores
   uint32_t workers;
+  uint32_t helpers;
   uint32_t clients;
   int32_t process;  // of the service: with a listener made by a client, SO_PEERCRED names that client
   uint32_t address_bytes;

@@ -32,7 +32,7 @@ TEST(HostileClient, WrongAttachMessagesAreRefused) {
     memset(request.token, 0, sizeof(request.token));
     refused(request, segment.memory.fd(), OFFPATH_ERR_PERMISSION);
     request = good_request(p);
-    request.version = 2;
+    request.version = kLinkVersion + 1;
     refused(request, segment.memory.fd(), OFFPATH_ERR_NO_SERVICE);
     request = good_request(p);
     refused(request, -1, OFFPATH_ERR_ARGUMENT);            // no segment

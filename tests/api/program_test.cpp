@@ -3,6 +3,7 @@
 #include "job.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -258,6 +259,48 @@ TEST(Program, AFailureFailsThoseBehindItAndThePeers) {
     p.barrier();
     offpath_session_detach(session);
   });
+}
+
+// Dots of rounding values, over and over; then leaves in the middle of some more.
+void check_helpers(Process& p, uint32_t helpers) {
+  offpath_session_t* session = nullptr;
+  offpath_team_t* team = p.join(session);
+  offpath_session_counters_t counters{};
+  counters.struct_bytes = sizeof(counters);
+  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+  REQUIRE(counters.service_helpers_count == helpers);
+  Arrays arrays(session, p.rank, 200000);
+  for (uint64_t i = 0; i < arrays.rows; ++i) arrays.vectors[1][i] = 1.0 / static_cast<double>(i + 1);
+  arrays.scalars[0] = 0.3;
+  arrays.scalars[1] = 0.7;
+  const offpath_term_t update[] = {{0, 0}, {1, 1}}, dot[] = {{0, 0}, {0, 0}};
+  const offpath_statement_t statements[] = {{OFFPATH_UPDATE, 0, 2, update}, {OFFPATH_DOT, 2, 2, dot}};
+  offpath_program_t program = arrays.program();
+  program.statements = statements;
+  program.statements_count = 2;
+  for (int round = 0; round < 50; ++round) REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
+  int64_t bits = 0;
+  memcpy(&bits, &arrays.scalars[2], sizeof(bits));
+  p.shared.value[p.rank] = bits;
+  std::vector<offpath_op_t*> ops(8);
+  for (offpath_op_t*& op : ops) REQUIRE_STATUS(offpath_program(team, &program, &op), OFFPATH_OK);
+  p.barrier();
+  offpath_session_detach(session);
+}
+
+TEST(Program, CoresBeyondTheWorkersHelp) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "needs two cores";
+  int64_t alone = 0;
+  for (const uint32_t helpers : {0U, 1U}) {
+    Job job(2);
+    job.run([&](Process& p) {
+      setenv("OFFPATH_SERVICE_SHARE", helpers == 0 ? "1" : "0", 1);
+      setenv("OFFPATH_SERVICE_CORES", "0,1", 1);
+      check_helpers(p, helpers);
+    });
+    if (helpers == 0) alone = job.shared().value[0];
+    EXPECT_EQ(job.shared().value[0], alone);
+  }
 }
 
 TEST(Program, ALostServiceEndsIt) {

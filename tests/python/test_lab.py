@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
+from offpath.errors import UserError
 from offpath.lab import Lab, inventory, quota
-from offpath.lab.plan import STATE_ROOT, parse_rate
+from offpath.lab.plan import STATE_ROOT, parse_latency, parse_rate
 
 pytestmark = requires_root
 MPIS = ("openmpi", "mpich")
@@ -225,3 +226,26 @@ def test_quota_keeps_to_what_the_kernel_takes():
 @pytest.mark.parametrize("text, bits", [("250mbit", 250_000_000), ("1Gbit", 10**9), ("2.5gbit", 2_500_000_000)])
 def test_rates(text, bits):
     assert parse_rate(text) == bits
+
+
+@pytest.mark.parametrize("text, seconds", [("0", 0), ("200us", 2e-4), ("1ms", 1e-3), ("2.5ms", 2.5e-3)])
+def test_latencies(text, seconds):
+    assert parse_latency(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "1", "-1ms", "200ms", "5s", "much"])
+def test_latencies_that_are_none(text):
+    with pytest.raises(UserError, match="is not a link's latency"):
+        parse_latency(text)
+
+
+def test_packets_take_their_time(lab_name):
+    """From node to node and back; the lower bound holds however slow the machine is."""
+    refused = "import socket, time\nstart = time.monotonic()\ntry:\n socket.create_connection(('node2', 9))\n"
+    refused += "except ConnectionRefusedError:\n print(time.monotonic() - start)"
+    with Lab(nodes=2, name=lab_name, latency="20ms") as lab:
+        assert Lab.attach(lab_name).plan == lab.plan
+        took = subprocess.run(lab.inside("node1", [sys.executable, "-c", refused]), capture_output=True, text=True)
+        assert took.returncode == 0, took.stderr
+        assert float(took.stdout) >= 0.04
+    assert_nothing_left(lab_name)

@@ -132,7 +132,7 @@ def test_a_service_that_dies_ends_the_solve_with_an_error(solver, ranks, tmp_pat
 
 @pytest.mark.parametrize("leaders", ("0", "1"))
 def test_beside_the_preloaded_part(leaders):
-    """Two sessions of a process, each with a service: PETSc's reductions by the one, the solvers' work by the other."""
+    """Two sessions of a process with one service: PETSc's reductions by the one, the solvers' work by the other."""
     argv = [krylov_program(), *plugin(), "-grid", "8", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
     argv += ["-solvers", "pipecg,offpath_pipecg", "-ksp_offpath_leaders", leaders]
     env = SHARED | {"OFFPATH_POLICY": "iallreduce:dpu"}
@@ -141,6 +141,19 @@ def test_beside_the_preloaded_part(leaders):
     assert by_service(result)
     assert stats.offloaded_count(result.stats) > 0
     assert_same_history(ours["residual_history"], theirs["residual_history"])
+    services = {int(pid) for pid in re.findall(r"the service of this node \(process (\d+)", result.stdout)}
+    assert services == {line["service_pid"] for line in result.stats}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_service_that_dies_is_the_loss_of_both_parts(solver, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    argv = [solve_program(), *plugin(), "-pc_type", "none", "-kill", "5", "-service", str(folder), "-ksp_type"]
+    env = SHARED | {"OFFPATH_RUNTIME_DIR": str(folder), "OFFPATH_POLICY": "iallreduce:dpu"}
+    ours = local_mpirun("openmpi", 2, [*argv, solver], offload=True, env=env, timeout=LIMIT_S)
+    assert ours.returncode != 0
+    assert "Offpath: vector operations of the solver failed" in ours.stderr
 
 
 @requires_root
@@ -155,3 +168,17 @@ def test_two_nodes(solver):
     assert "team on 2 node(s)" in result.stdout
     assert_same_history(ours["residual_history"], theirs["residual_history"])
     assert ours["true_residual"] == pytest.approx(theirs["true_residual"], rel=1e-3)
+
+
+@requires_root
+def test_one_service_per_node_for_both_parts():
+    argv = [krylov_program(), *plugin(), "-grid", "8", "-rounds", "2", "-pc_type", "jacobi", "-ksp_view"]
+    argv += ["-solvers", "pipecg,offpath_pipecg"]
+    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        result = lab.mpirun("openmpi", 2, argv, offload=True, env={"OFFPATH_POLICY": "iallreduce:dpu"}, timeout=LIMIT_S)
+    solvers_of(result)
+    assert "team on 2 node(s)" in result.stdout
+    assert stats.offloaded_count(result.stats) > 0
+    services = {(line["node"], line["service_pid"]) for line in result.stats}
+    solver = re.search(r"the service of this node \(process (\d+)", result.stdout)
+    assert len(services) == 2 and int(solver[1]) in {pid for _, pid in services}

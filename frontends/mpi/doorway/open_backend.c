@@ -11,6 +11,7 @@
 #include <string.h>
 
 static uint64_t (*volatile service_cpu_ns)(void);
+static int (*volatile job_token)(uint8_t*);
 static void (*volatile serve_upcall)(offpath_upcall_request_t*);
 static void (*volatile upcall_channel_lost)(uint64_t);
 
@@ -18,6 +19,13 @@ static void (*volatile upcall_channel_lost)(uint64_t);
 __attribute__((visibility("default"))) uint64_t offpath_frontend_service_cpu_ns(void) {
   uint64_t (*function)(void) = service_cpu_ns;
   return function == NULL ? 0 : function();
+}
+
+/* For other front ends of this process, which find it with dlsym (attach::Terms). 1: the job has a service on this
+ * node, and token[OFFPATH_TOKEN_BYTES] leads there; else 0. */
+__attribute__((visibility("default"))) int offpath_frontend_job_token(uint8_t* token) {
+  int (*function)(uint8_t*) = job_token;
+  return function == NULL ? 0 : function(token);
 }
 
 /* The plugin for target regions finds these two in the global scope. */
@@ -55,12 +63,13 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsig
     return -1;
   }
   offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
-  offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL, NULL, NULL};
+  offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL, NULL, NULL, NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway", path);
     return -1;
   }
   service_cpu_ns = backend.service_cpu_ns;
+  job_token = backend.job_token;
   serve_upcall = backend.serve_upcall;
   upcall_channel_lost = backend.upcall_channel_lost;
   return 0;

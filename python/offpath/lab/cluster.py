@@ -16,7 +16,7 @@ from pathlib import Path
 from offpath import injection, mpis, processes, stats
 from offpath.errors import UserError
 from offpath.lab import dpus, inventory, launchers, network, quota, state
-from offpath.lab.plan import HEAD, Plan
+from offpath.lab.plan import HEAD, Plan, parse_latency
 from offpath.launch import available_cores, native_environment
 from offpath.paths import paths
 from offpath.processes import Completed
@@ -40,10 +40,11 @@ class Lab:
         dpu_slowdown: float = 1.0,
         cores_per_node: int = 1,
         dpu_arch: str | None = None,
+        latency: str = "0",
     ):
         name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
         plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, available_cores())
-        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch)
+        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency))
 
     @classmethod
     def attach(cls, name: str) -> "Lab":

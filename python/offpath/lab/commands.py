@@ -42,6 +42,9 @@ def up(
         str, typer.Option(help="Rate of each node's port in each direction, like 250mbit or 1gbit.")
     ] = "250mbit",
     mtu: Annotated[int, typer.Option(help="Largest packet in bytes.")] = 9000,
+    latency: Annotated[
+        str, typer.Option(help="What a packet takes from node to node besides, like 200us or 1ms.")
+    ] = "0",
     name: NameOption = DEFAULT_NAME,
     dpu_slowdown: Annotated[
         float, typer.Option(help="How many times slower than the host a DPU is (by processor quota).")
@@ -65,9 +68,11 @@ def up(
 
         offpath lab up --nodes 4 --rate 1gbit --name fast
 
+        offpath lab up --latency 200us
+
         offpath lab up --dpu aarch64
     """
-    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None)
+    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None, latency)
     if console.is_interactive():
         with console.err.status("lab") as status:
             lab.up(progress=lambda step: status.update(f"lab {name}: {step}"))

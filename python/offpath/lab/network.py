@@ -5,12 +5,14 @@ Everything lives inside the lab's own namespaces, the switch in that of the laun
 touched, two labs never meet, and removing the namespaces removes it all.
 """
 
+import os
 import subprocess
 from collections.abc import Callable
 
 from offpath.errors import UserError
 from offpath.lab import plan as planning
 from offpath.lab.plan import HEAD, Plan, namespace
+from offpath.paths import paths
 
 BRIDGE = "type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
 
@@ -31,6 +33,8 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
 """,
         head,
     )
+    if plan.latency_s:
+        _delay_uplinks(plan, head)
     for number, node in enumerate(plan.nodes, start=1):
         progress(node)
         _ip(_node_links(plan, number, node), head)
@@ -42,10 +46,13 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
 def _node_links(plan: Plan, number: int, node: str) -> str:
     """A node's own small bridge, on it host and DPU, and one uplink to the switch that both share."""
     mtu = f"mtu {plan.mtu_bytes}"
+    uplink = [f"link add port{number} {mtu} type veth peer name uplink{number} {mtu}"]
+    if plan.latency_s:  # the devices are there: _delay_uplinks
+        uplink = [f"link set port{number} {mtu}", f"link set uplink{number} {mtu}"]
     lines = [
         f"link add {node} {mtu} {BRIDGE}",
         f"link set {node} up",
-        f"link add port{number} {mtu} type veth peer name uplink{number} {mtu}",
+        *uplink,
         f"link set port{number} master br0 up",
         f"link set uplink{number} master {node} up",
     ]
@@ -55,6 +62,22 @@ def _node_links(plan: Plan, number: int, node: str) -> str:
             f"link set {device} master {node} up",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _delay_uplinks(plan: Plan, head: str) -> None:
+    """Starts what the uplinks run through; it ends with the lab. A frame passes two uplinks from node to node."""
+    links = [f"port{number}=uplink{number}" for number in range(1, plan.node_count + 1)]
+    program = [str(paths().require_delay_program()), "--delay-us", f"{plan.latency_s / 2 * 1e6:g}", *links]
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb") as output:
+        subprocess.Popen(
+            ["nsenter", f"--net=/run/netns/{head}", *program],
+            stdin=subprocess.DEVNULL, stdout=write_end, stderr=write_end, start_new_session=True,
+        )  # fmt: skip
+        os.close(write_end)
+        answer = output.readline().decode().strip()
+    if answer != "ready":
+        raise UserError(f"The lab's links cannot be delayed ({answer or 'offpath-delay ended'}). Leave --latency out.")
 
 
 def _port_limits(plan: Plan, number: int) -> str:

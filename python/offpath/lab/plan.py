@@ -24,6 +24,9 @@ QUEUE_MS = 50
 
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)(k|m|g)bit$")
 _RATE_UNIT = {"k": 10**3, "m": 10**6, "g": 10**9}
+_LATENCY = re.compile(r"^(\d+(?:\.\d+)?)(us|ms)$")
+_LATENCY_UNIT = {"us": 1e-6, "ms": 1e-3}
+MAX_LATENCY_S = 0.1
 _NAME = re.compile(r"^[a-z][a-z0-9]{0,19}$")
 
 
@@ -34,6 +37,15 @@ def parse_rate(text: str) -> int:
     if not 10**6 <= rate <= 100 * 10**9:
         raise UserError(f"'{text}' is not a link rate. Give one from 1mbit to 100gbit, such as 250mbit or 1gbit.")
     return rate
+
+
+def parse_latency(text: str) -> float:
+    """Seconds of a latency such as 200us or 1ms; 0 is none. Raises UserError for anything else."""
+    match = _LATENCY.match(text.strip().lower())
+    latency_s = float(match[1]) * _LATENCY_UNIT[match[2]] if match else 0.0 if text.strip() == "0" else -1.0
+    if not 0 <= latency_s <= MAX_LATENCY_S:
+        raise UserError(f"'{text}' is not a link's latency. Give 0, or one up to 100ms such as 200us or 1ms.")
+    return latency_s
 
 
 def format_rate(rate: int) -> str:
@@ -53,6 +65,7 @@ class Plan:
     mtu_bytes: int
     dpu_slowdown: float
     node_cores: tuple[tuple[int, ...], ...]
+    latency_s: float = 0.0  # one way, between two nodes, besides what the machine takes
     dpu_arch: str | None = None  # of the device service that each DPU runs; None: it runs none
 
     @classmethod

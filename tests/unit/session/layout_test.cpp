@@ -191,7 +191,7 @@ TEST(Layout, RecordOfAOneSidedOperation) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 1U);
+  EXPECT_EQ(kLinkVersion, 2U);
   EXPECT_AT(AttachRequest, version, 0);
   EXPECT_AT(AttachRequest, segment_bytes, 8);
   EXPECT_AT(AttachRequest, token, 16);
@@ -200,12 +200,13 @@ TEST(Layout, AttachMessages) {
   EXPECT_AT(AttachReply, status, 4);
   EXPECT_AT(AttachReply, flags, 8);
   EXPECT_AT(AttachReply, workers, 12);
-  EXPECT_AT(AttachReply, clients, 16);
-  EXPECT_AT(AttachReply, process, 20);
-  EXPECT_AT(AttachReply, address_bytes, 24);
-  EXPECT_AT(AttachReply, address, 28);
-  EXPECT_AT(AttachReply, text, 1052);
-  EXPECT_EQ(sizeof(AttachReply), 1304U);
+  EXPECT_AT(AttachReply, helpers, 16);
+  EXPECT_AT(AttachReply, clients, 20);
+  EXPECT_AT(AttachReply, process, 24);
+  EXPECT_AT(AttachReply, address_bytes, 28);
+  EXPECT_AT(AttachReply, address, 32);
+  EXPECT_AT(AttachReply, text, 1056);
+  EXPECT_EQ(sizeof(AttachReply), 1308U);
 }
 
 TEST(Layout, StructsOfTheCApi) {
@@ -240,10 +241,11 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 80U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 88U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
+  EXPECT_AT(offpath_session_counters_t, service_helpers_count, 80);
 }
 
 TEST(Link, SocketNamesDifferAndHideTheToken) {
