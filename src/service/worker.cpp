@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <future>
 
 namespace offpath::service {
@@ -24,6 +25,12 @@ constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 thread_local const Worker* t_here = nullptr;  // whose thread this is
+
+uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
 }  // namespace
 
 using engine::ClientId;
@@ -175,7 +182,10 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && !nap() && fabric_->arm()) poll_events(epoll_.get(), -1);
+  if (!pending && !nap() && fabric_->arm()) {
+    poll_events(epoll_.get(), -1);
+    ++wakeups_;
+  }
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
@@ -193,6 +203,7 @@ bool Worker::nap() {
   const int ready = epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr);
   if (ready < 0 && errno == ENOSYS) options_.coalesce = {};  // before Linux 5.11
   if (ready > 0) poll_events(clients_epoll_.get(), 0);
+  ++wakeups_;
   return ready >= 0;
 }
 
@@ -234,6 +245,40 @@ void Worker::drop_client(ClientId id, bool detached) {
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
   on_gone_();
+}
+
+void Worker::publish(session::WorkerPage& page) {
+  if (to_publish_.exchange(true)) return;
+  run([this, &page] {
+    to_publish_ = false;
+    write_page(page);
+  });
+}
+
+void Worker::write_page(session::WorkerPage& page) const {
+  const auto set = [](auto& field, uint64_t value) {
+    using Value = decltype(field.load());
+    field.store(static_cast<Value>(value), std::memory_order_relaxed);
+  };
+  session::WorkerRecord& record = page.worker;
+  const uint64_t generation = record.generation.load(std::memory_order_relaxed);
+  record.generation.store(generation + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  set(record.updated_ns, clock_ns(CLOCK_MONOTONIC));
+  set(record.cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  set(record.wakeups, wakeups_);
+  set(record.sent_bytes, engine_->traffic().sent_bytes);
+  set(record.received_bytes, engine_->traffic().received_bytes);
+  set(record.local_bytes, engine_->traffic().local_bytes);
+  set(record.refused, engine_->refused_count());
+  uint32_t count = 0;
+  for (const auto& [id, client] : clients_) {
+    if (count == session::kObservedClients) break;
+    client->show(page.clients[count++]);
+  }
+  set(record.clients, count);
+  set(record.left_out, clients_.size() - count);
+  record.generation.store(generation + 2, std::memory_order_release);
 }
 
 void Worker::on_first_byte(ClientId client, uint64_t operation) {
