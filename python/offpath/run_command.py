@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,11 @@ def run(
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
     ] = False,
     metrics: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the counters there for Prometheus.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|PORT",
+            help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:
@@ -72,13 +77,16 @@ def run(
 
         offpath run --trace trace.json --summary -- mpirun -np 4 ./my_program
 
+        offpath run --metrics 9400 --metrics end.prom -- mpirun -np 4 ./my_program
+
         srun -n 64 offpath run --quiet -- ./my_program
     """
     mpis.executable(command[0])
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         _check_writable(stats_file)
-    for file in (trace, metrics):
+    addresses, files = _destinations(metrics or [])
+    for file in (trace, *files):
         if file is not None:
             _check_writable(os.path.abspath(file))
     recorded = (trace is not None or summary) and not off
@@ -94,14 +102,37 @@ def run(
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
         argv, extra = injection.with_variables(command, chosen)
+        for address in addresses:
+            open_files.enter_context(_served(address))
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
-        if metrics is not None:
-            prometheus.write(stats.read(read_from, skip_bytes), metrics)
+        for file in files:
+            prometheus.write(stats.read(read_from, skip_bytes), file)
         if where is not None:
             recording.finish(where, trace, summary)
     raise typer.Exit(result.exit_status)
+
+
+def _destinations(metrics: list[str]) -> tuple[list[tuple[str, int]], list[Path]]:
+    """The addresses and the files among what --metrics gave."""
+    addresses, files = [], []
+    for where in metrics:
+        address = prometheus.address(where)
+        if address is None:
+            files.append(Path(where))
+        else:
+            addresses.append(address)
+    return addresses, files
+
+
+@contextlib.contextmanager
+def _served(address: tuple[str, int]) -> Iterator[None]:
+    from offpath.telemetry import metrics_server  # a program without it need not wait for an HTTP server's modules
+
+    with metrics_server.serving(*address) as url:
+        console.note(f"metrics at {url}")
+        yield
 
 
 def _checked_blocking(names: str | None) -> str | None:

@@ -241,7 +241,10 @@ def test_a_real_run(mpi, tmp_path):
 def test_the_guides_commands_run(tmp_path):
     command = mpirun(mpis.OPENMPI)
     for words in commands(ROOT / "docs" / "guide-telemetry.md", "./offpath"):
-        words = [command[-1] if word == "./my_mpi_program" else word for word in words[1:]]
+        if words[1] == "top":
+            continue  # needs a job that runs: test_top.py
+        stand_ins = {"./my_mpi_program": command[-1], "9400": "0"}
+        words = [stand_ins.get(word, word) for word in words[1:]]
         if "mpirun" in words:
             at = words.index("mpirun")
             words[at : at + 1] = [command[0], "--oversubscribe"]
