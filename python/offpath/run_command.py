@@ -12,7 +12,7 @@ import typer
 from offpath import console, injection, mpis, processes, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
-from offpath.telemetry import prometheus, recording
+from offpath.telemetry import prometheus, recording, wires
 
 BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
 
@@ -44,6 +44,12 @@ def run(
     log: Annotated[str | None, typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+    ] = None,
+    trace_sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
+        ),
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
@@ -90,6 +96,8 @@ def run(
         if file is not None:
             _check_writable(os.path.abspath(file))
     recorded = (trace is not None or summary) and not off
+    if trace_sample is not None and trace is None and not summary:
+        raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
     with stats.private_file() as private, contextlib.ExitStack() as open_files:
         read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
         skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
@@ -101,16 +109,20 @@ def run(
         where = open_files.enter_context(recording.prefix(trace)) if recorded else None
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
+            if trace_sample is not None:
+                chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
         argv, extra = injection.with_variables(command, chosen)
         for address in addresses:
             open_files.enter_context(_served(address))
-        result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        sampler = wires.Sampler()
+        with sampler if trace is not None and recorded else contextlib.nullcontext():
+            result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
         for file in files:
             prometheus.write(stats.read(read_from, skip_bytes), file)
         if where is not None:
-            recording.finish(where, trace, summary)
+            recording.finish(where, trace, summary, sampler.samples)
     raise typer.Exit(result.exit_status)
 
 

@@ -123,6 +123,7 @@ void Service::serve(int listening) {
   }
   base::log_write(LogLevel::info, "ends: no clients");
   unlink(options_.socket_path.c_str());
+  if (observers_.any()) observers_.tick();  // their last look
   for (auto& worker : workers_) worker->stop();
 }
 

@@ -124,7 +124,7 @@ def test_rates_are_of_the_time_between_looks(serve):
     with jobs.watched(None) as (job,):
         before = job.last
         service.publish(0, made.page([made.client(1, 0, posted=9)], cpu_ns=20, sent=400, generation=4))
-        data = view.job_data(job, before, job.look(), False)
+        data = view.job_data(job, before, job.look())
         seconds = (job.last.workers[0].updated_ns - before.workers[0].updated_ns) / 1e9
     assert data["workers"][0]["per_second"]["sent_bytes"] == pytest.approx(300 / seconds)
     assert data["ranks"][0]["per_second"]["done"] == pytest.approx(2 / seconds)
@@ -176,7 +176,7 @@ def test_wild_records_are_shown_as_far_as_they_make_sense(serve):
             waits=10**9, members=range(8), count=2**32 - 1)]  # fmt: skip
     serve(made.header() + made.page(wild, clients_count=2**32 - 1))
     with jobs.watched(None) as (job,):
-        data = view.job_data(job, job.last, job.last, False)
+        data = view.job_data(job, job.last, job.last)
     assert len(data["ranks"]) == made.MOST and any(rank["oldest"] is None for rank in data["ranks"])
     assert "job job" in shown(data) and "exchange" not in shown(data)
 
@@ -263,9 +263,9 @@ def ranks_of(job):
 @pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
 def test_a_real_job(mpi, folder):
     with running(mpi) as job:
-        ranks = eventually(lambda: (found := ranks_of(job)) and all(each["done"] > 0 for each in found) and found)
+        ranks = eventually(lambda: (found := ranks_of(job)) and all(each["progress_ns"] > 0 for each in found) and found)
         assert [each["rank"] for each in ranks] == [0, 1]
-        assert all(each["local_bytes"] > 0 and each["progress_ns"] > 0 for each in ranks)
+        assert all(each["local_bytes"] > 0 and each["done"] > 0 for each in ranks)
         assert all(Path(f"/proc/{each['process']}").exists() for each in ranks)
         stopped = ranks[1]["process"]
         os.kill(stopped, signal.SIGSTOP)

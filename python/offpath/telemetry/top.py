@@ -16,12 +16,12 @@ WORKER_RATES = ("sent_bytes", "received_bytes", "local_bytes", "wakeups")
 CLIENT_RATES = ("done", "pulled_bytes", "served_bytes", "local_bytes")
 
 
-def job_data(job: Job, before: Snapshot, now: Snapshot, ended: bool) -> dict:
+def job_data(job: Job, before: Snapshot, now: Snapshot) -> dict:
     """Rates per second of the time between the looks; counters since the start."""
     return {
         "job": job.name,
         "service": now.process,
-        "ended": ended,
+        "ended": False,
         "workers": [_worker(*pair) for pair in zip(before.workers, now.workers, strict=True)],
         "ranks": _clients(before, now),
     }

@@ -56,15 +56,19 @@ def top_command(
 
 
 def _looks(watched: list[jobs.Job], interval: float) -> Iterator[list[dict]]:
-    """At the end of each interval, until all jobs have ended."""
-    before = {job.name: job.last for job in watched}
+    """At the end of each interval, until all jobs have ended; of such a job what was there before its ranks left."""
+    shown = {job.name: top.job_data(job, job.last, job.last) for job in watched}
     running = list(watched)
     while running:
         _sleep(running, interval)
-        ended = {job.name for job in watched if job.observation.ended()}
-        yield [top.job_data(job, before[job.name], job.look(), job.name in ended) for job in watched]
-        before = {job.name: job.last for job in watched}
-        running = [job for job in watched if job.name not in ended]
+        for job in running:
+            before = job.last
+            if job.observation.ended():
+                shown[job.name]["ended"] = True
+            elif job.look().clients:
+                shown[job.name] = top.job_data(job, before, job.last)
+        yield list(shown.values())
+        running = [job for job in running if not shown[job.name]["ended"]]
 
 
 def _sleep(running: list[jobs.Job], seconds: float) -> None:
