@@ -57,6 +57,7 @@ void ServedClient::show_operation(uint32_t index, session::OldestRecord& record)
   uint64_t bytes = 0, form = 0;
   uint32_t team_size = 0;
   if (kind == session::OpKind::remote) {
+    if (const auto window = windows_.find(slot.window); window != windows_.end()) team_size = window->second.team_size;
     if (const auto arguments = view_.remote_arguments(slot); arguments.ok()) {
       form = arguments->head.kind;
       bytes = arguments->head.target_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Watching a service: what an observer is shown, that it changes nothing, and who is refused.
 #include "hostile.hpp"
+#include "window.hpp"
 
 #include "session/observation.hpp"
 
@@ -100,6 +101,42 @@ TEST(Observe, ShowsWhatIsInFlightAndWhoIsWaitedFor) {
       REQUIRE(own.waited_ns.load() > 0 && watcher.page().worker.local_bytes.load() >= 2 * kBytes);
     }
     p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Observe, ShowsALockThatIsWaitedFor) {
+  Job(2).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint64_t memory = 0;
+    offpath_window_t* window = open_window(team, 1, &memory, sizeof(memory));
+    p.barrier();
+    const offpath_remote_t lock = remote_of(OFFPATH_LOCK_EXCLUSIVE, 1, 0, 0);
+    if (p.rank == 0) REQUIRE_STATUS(run(window, lock), OFFPATH_OK);
+    p.barrier();
+    if (p.rank == 1) {
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_remote(window, &lock, &op), OFFPATH_OK);
+      const Watcher watcher(p);
+      REQUIRE(eventually([&] { return watcher.page().worker.clients.load() == 2; }));
+      const ClientRecord* clients = watcher.page().clients;
+      const ClientRecord& own = clients[clients[0].process.load() == static_cast<uint32_t>(getpid()) ? 0 : 1];
+      REQUIRE(eventually([&] { return own.in_flight.load() == 1; }));
+      watcher.refresh();
+      REQUIRE(own.oldest.kind.load() == static_cast<uint32_t>(OpKind::remote));
+      REQUIRE(own.oldest.form.load() == OFFPATH_LOCK_EXCLUSIVE && own.oldest.team_size.load() == 2);
+      REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(WaitsFor::answers));
+      REQUIRE(own.oldest.members_count.load() == 1 && own.oldest.members[0].load() == 1);
+      p.barrier();
+      p.wait_ok(op);
+      offpath_op_free(op);
+    } else {
+      p.barrier();
+    }
+    REQUIRE_STATUS(run(window, remote_of(OFFPATH_UNLOCK, 1, 0, 0)), OFFPATH_OK);
+    p.barrier();
+    offpath_window_destroy(window);
     offpath_session_detach(session);
   });
 }

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -14,15 +15,13 @@ from pathlib import Path
 
 import observation_support as made
 import pytest
-from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
+from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, offpath
 from offpath import mpis
 from offpath.errors import UserError
 from offpath.telemetry import jobs, metrics_server, observation, prometheus
 from offpath.telemetry import top as view
 from rich.console import Console
 from test_telemetry import ROOT_ENV, mpirun
-
-WATCHED = ("--collective", "ialltoall", "--sizes", "262144", "--repeats", "1000000", "--work-ns", "1000000")
 
 
 @pytest.fixture
@@ -71,6 +70,21 @@ def test_no_job_is_one_line(folder):
     assert "no job '77'" in refused("77")
 
 
+def test_a_job_is_named_by_its_processes_or_its_name(serve):
+    serve(healthy(), name="1c0ffee")
+    for which in ("1c0ffee", "1c0", str(os.getpid()), str(os.getppid())):  # the service is this process
+        with jobs.watched(which) as (job,):
+            assert job.name == "1c0ffee"
+    for which in ("1", "c0ffee", "999999999"):
+        assert f"no job '{which}'" in refused(which)
+
+
+def test_a_folder_that_cannot_be_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OFFPATH_RUNTIME_DIR", str(tmp_path / "file" / "run"))
+    assert "OFFPATH_RUNTIME_DIR" in refused()
+
+
 def test_one_look(serve):
     service = serve(healthy())
     result = top("--once", "--json", "--interval", "0.2")
@@ -117,6 +131,27 @@ def test_interrupted(serve):
     watching.send_signal(signal.SIGINT)
     out, err = watching.communicate(timeout=LIMIT_S)
     assert (watching.returncode, out, err) == (0, "", "")
+
+
+def test_full_screen(serve):
+    """What a terminal gets: a screen of its own, taken away at the end, and the last look left behind."""
+    serve(healthy())
+    ours, theirs = pty.openpty()
+    terminal = os.environ | {"TERM": "xterm", "COLUMNS": "150", "LINES": "40"}
+    command = ["timeout", str(LIMIT_S), ROOT / "offpath", "top"]
+    watching = subprocess.Popen(command, stdout=theirs, stderr=-1, env=terminal)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal's end
+        while more := os.read(ours, 65536):
+            before, seen = seen, seen + more
+            if b"not called yet" in seen and b"not called yet" not in before:
+                assert b"\x1b[?1049h" in seen and b"\x1b[?1049l" not in seen
+                watching.send_signal(signal.SIGINT)
+    os.close(ours)
+    _, err = watching.communicate(timeout=LIMIT_S)
+    assert (watching.returncode, err) == (0, b"")
+    assert b"\x1b[?1049l" in seen
 
 
 def test_rates_are_of_the_time_between_looks(serve):
@@ -230,17 +265,27 @@ def test_live_metrics_are_prometheus_text(serve):
 # ---- real jobs ----
 
 
+@pytest.fixture(scope="module", params=[mpis.OPENMPI, mpis.MPICH])
+def late(request, tmp_path_factory):
+    """The command line of a job of two ranks, of which one is late."""
+    program = tmp_path_factory.mktemp("late") / "late"
+    subprocess.run([f"mpicc.{request.param}", PROGRAMS / "late.c", "-o", program], check=True)
+    return [*mpirun(request.param)[:-1], str(program)]
+
+
 @contextlib.contextmanager
-def running(mpi, *options):
-    """A job of two ranks that works until it is ended, watched by its process id."""
-    command = [ROOT / "offpath", "run", "-q", "--share", "--policy", "ialltoall:64K-inf:dpu", *options, "--"]
-    program = [*mpirun(mpi), *WATCHED]
-    job = subprocess.Popen([*command, *program], stdout=-3, stderr=-1, text=True, env=os.environ | ROOT_ENV)
+def running(late, folder, *options):
+    """Runs it, with files that let the late rank post, and end the job."""
+    post, end = folder.parent / "post", folder.parent / "end"
+    command = [ROOT / "offpath", "run", "-q", "--share", "--policy", "ialltoall:64K-inf:dpu", *options, "--", *late]
+    job = subprocess.Popen([*command, post, end], stdout=-3, stderr=-1, text=True, env=os.environ | ROOT_ENV)
     try:
-        yield job
+        yield job, post
     finally:
-        job.send_signal(signal.SIGTERM)
+        post.touch()
+        end.touch()
         job.communicate(timeout=LIMIT_S)
+    assert job.returncode == 0
 
 
 def eventually(look):
@@ -260,48 +305,47 @@ def ranks_of(job):
     return found["ranks"] if len(found["ranks"]) == 2 else None
 
 
-@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
-def test_a_real_job(mpi, folder):
-    with running(mpi) as job:
-        ranks = eventually(lambda: (found := ranks_of(job)) and all(each["progress_ns"] > 0 for each in found) and found)
+def test_a_real_job(late, folder):
+    with running(late, folder) as (job, post):
+        ranks = eventually(lambda: (found := ranks_of(job)) and (found[0]["oldest"] or {}).get("members") and found)
         assert [each["rank"] for each in ranks] == [0, 1]
-        assert all(each["local_bytes"] > 0 and each["done"] > 0 for each in ranks)
+        assert [each["done"] for each in ranks] == [2, 2]
         assert all(Path(f"/proc/{each['process']}").exists() for each in ranks)
-        stopped = ranks[1]["process"]
-        os.kill(stopped, signal.SIGSTOP)
-        try:
-            oldest = eventually(
-                lambda: (found := ranks_of(job)[0]["oldest"]) and found["waits"] == "not_posted" and found
-            )
-            assert (oldest["kind"], oldest["members"], oldest["members_count"]) == ("exchange", [1], 1)
-            assert oldest["bytes"] in (262144, 524288)
-        finally:
-            os.kill(stopped, signal.SIGCONT)
-        assert eventually(lambda: ranks_of(job)[0]["done"] > ranks[0]["done"])
+        oldest = ranks[0]["oldest"]
+        assert (oldest["kind"], oldest["bytes"], oldest["waits"]) == ("exchange", 1 << 19, "not_posted")
+        assert (oldest["members"], oldest["members_count"], oldest["team_size"]) == ([1], 1, 2)
+        eventually(lambda: ranks_of(job)[0]["share"]["waited"] == 1)
+        assert ranks_of(job)[1]["in_flight"] == 0
+        post.touch()
+        ranks = eventually(lambda: (found := ranks_of(job))[0]["done"] > 2 and found)
+        assert all(each["local_bytes"] > 0 and each["waited_ns"] > 0 for each in ranks)
         command = [ROOT / "offpath", "top", "--interval", "0.2", str(job.pid)]
         watching = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
         shown = watching.stdout.readline()
         assert re.match(r"job [0-9a-f]{16}: 2 ranks here", shown)
     out, err = watching.communicate(timeout=LIMIT_S)
-    assert watching.returncode == 0 and "has ended; this is what was last seen" in out
+    assert watching.returncode == 0 and "2 ranks here, has ended; this is what was last seen" in out
     assert re.fullmatch(r"offpath: job [0-9a-f]{16} has ended\.\n", err)
 
 
-def test_metrics_of_a_real_job(folder):
-    with running(mpis.OPENMPI, "--metrics", "0") as job:
+def test_metrics_of_a_real_job(late, folder):
+    with running(late, folder, "--metrics", "0") as (job, post):
         line = job.stderr.readline()
         url = re.fullmatch(r"offpath: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)[1]
 
         def scrape():
             with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
                 assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-                return answer.read().decode()
+                return families(answer.read().decode())
 
-        text = eventually(lambda: (found := scrape()) and re.search(r"_done_total\{.*\} [1-9]", found) and found)
-        found = families(text)
-        done = {each.labels["rank"]: each.value for each in found["offpath_operations_done"].samples}
-        assert set(done) == {"0", "1"}
+        def of_ranks(found, name):
+            return {each.labels["rank"]: each.value for each in found[f"offpath_{name}"].samples}
+
+        found = eventually(lambda: of_ranks(found := scrape(), "operations_in_flight") == {"0": 1, "1": 0} and found)
+        assert of_ranks(found, "operations_done") == {"0": 2, "1": 2}
+        assert of_ranks(found, "oldest_operation_seconds")["1"] == 0
         assert found["offpath_worker_cpu_seconds"].samples[0].value > 0
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(url + "x", timeout=LIMIT_S)
-        assert eventually(lambda: families(scrape())["offpath_operations_done"].samples[0].value > done["0"])
+        post.touch()
+        assert eventually(lambda: of_ranks(scrape(), "operations_done")["0"] > 2)

@@ -47,16 +47,18 @@ def watched(which: str | None) -> Iterator[list[Job]]:
 
 
 def _sockets(which: str | None) -> list[Path]:
-    files = sorted(runtime_folder().glob("*.sock"))
+    try:
+        files = sorted(runtime_folder().glob("*.sock"))
+    except OSError as error:
+        raise UserError(f"the services' sockets cannot be looked for ({error}). Set OFFPATH_RUNTIME_DIR.") from None
     return [file for file in files if which is None or which.isdecimal() or file.stem.startswith(which)]
 
 
 def _is_meant(job: Job, which: str) -> bool:
-    if job.name.startswith(which):
-        return True
-    wanted = int(which) if which.isdecimal() else None
+    if not which.isdecimal() or which == job.name:
+        return job.name.startswith(which)
     processes = [job.last.process, *(client.process for client in job.last.clients)]
-    return any(wanted in _line_of(process) for process in processes)
+    return any(int(which) in _line_of(process) for process in processes)
 
 
 def _line_of(process: int) -> Iterator[int]:

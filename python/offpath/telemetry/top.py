@@ -100,7 +100,7 @@ def _workers(job: dict) -> Table:
 
 def _ranks(job: dict) -> Table:
     table = _table("rank", "process", "in flight", "done", "done/s", "in/s", "hidden", "waiting", "oldest in flight")
-    table.columns[-1].justify = "left"
+    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
     for rank in job["ranks"]:
         rates, share = rank["per_second"], rank["share"]
         table.add_row(
