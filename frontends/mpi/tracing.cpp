@@ -22,7 +22,7 @@ std::string open() {
   return ", " + members.substr(1, members.size() - 2);
 }
 
-constexpr recording::Purpose kTrace{"OFFPATH_TRACE", "offpath-trace", false, &open};
+constexpr recording::Purpose kTrace{"OFFPATH_TRACE", "offpath-trace", false, "OFFPATH_TRACE_SAMPLE", &open};
 
 }  // namespace
 

@@ -70,8 +70,12 @@ void Waiter::poll() {
   cpu_relax();
 }
 
-WaitTimer::WaitTimer() : begin_ns_(now_ns()) {}
+WaitTimer::WaitTimer() : begin_ns_(now_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }
 
-WaitTimer::~WaitTimer() { engine.counters().wait_ns.fetch_add(now_ns() - begin_ns_, std::memory_order_relaxed); }
+WaitTimer::~WaitTimer() {
+  const uint64_t end_ns = now_ns();
+  engine.counters().wait_ns.fetch_add(end_ns - begin_ns_, std::memory_order_relaxed);
+  offpath_session_note_wait(job.session(), begin_ns_, end_ns);
+}
 
 }  // namespace offpath::mpi

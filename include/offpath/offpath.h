@@ -353,6 +353,11 @@ void offpath_session_time_operations(offpath_session_t* session, int on);
  *           ended by the service, or times that cannot be) */
 offpath_status_t offpath_op_times(offpath_op_t* op, offpath_op_times_t* times);
 
+/* For those who watch the service: the program has begun to wait at begin_ns (end_ns 0), or has waited from begin_ns to
+ * end_ns, CLOCK_MONOTONIC. offpath_op_wait does it by itself. Any thread; of threads that wait at a time the last
+ * counts as long as it does. Never blocks; two stores. */
+void offpath_session_note_wait(offpath_session_t* session, uint64_t begin_ns, uint64_t end_ns);
+
 /* What an unfinished operation waits for, as one line for a person:
  * "allreduce #12: 3 steps and 1 block to give left; waits for rank 2, 5".
  * Ownership text is the caller's, capacity bytes, always terminated. */

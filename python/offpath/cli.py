@@ -90,6 +90,12 @@ def _report() -> Callable:
     return report_command
 
 
+def _top() -> Callable:
+    from offpath.telemetry.top_command import top_command
+
+    return top_command
+
+
 def _split() -> Callable:
     from offpath.split_command import split_command
 
@@ -120,7 +126,7 @@ class LazyGroup(TyperGroup):
 class RootGroup(LazyGroup):
     lazy = {
         "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
-        "report": _report,
+        "report": _report, "top": _top,
     }  # fmt: skip
 
 

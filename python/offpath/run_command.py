@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from offpath import console, injection, mpis, processes, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
-from offpath.telemetry import prometheus, recording
+from offpath.telemetry import prometheus, recording, wires
 
 BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
 
@@ -44,11 +45,21 @@ def run(
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
+    trace_sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
+        ),
+    ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
     ] = False,
     metrics: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the counters there for Prometheus.")
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|PORT",
+            help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:
@@ -72,16 +83,21 @@ def run(
 
         offpath run --trace trace.json --summary -- mpirun -np 4 ./my_program
 
+        offpath run --metrics 9400 --metrics end.prom -- mpirun -np 4 ./my_program
+
         srun -n 64 offpath run --quiet -- ./my_program
     """
     mpis.executable(command[0])
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         _check_writable(stats_file)
-    for file in (trace, metrics):
+    addresses, files = _destinations(metrics or [])
+    for file in (trace, *files):
         if file is not None:
             _check_writable(os.path.abspath(file))
     recorded = (trace is not None or summary) and not off
+    if trace_sample is not None and trace is None and not summary:
+        raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
     with stats.private_file() as private, contextlib.ExitStack() as open_files:
         read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
         skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
@@ -93,15 +109,42 @@ def run(
         where = open_files.enter_context(recording.prefix(trace)) if recorded else None
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
+            if trace_sample is not None:
+                chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
         argv, extra = injection.with_variables(command, chosen)
-        result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        for address in addresses:
+            open_files.enter_context(_served(address))
+        sampler = wires.Sampler()
+        with sampler if trace is not None and recorded else contextlib.nullcontext():
+            result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
-        if metrics is not None:
-            prometheus.write(stats.read(read_from, skip_bytes), metrics)
+        for file in files:
+            prometheus.write(stats.read(read_from, skip_bytes), file)
         if where is not None:
-            recording.finish(where, trace, summary)
+            recording.finish(where, trace, summary, sampler.samples)
     raise typer.Exit(result.exit_status)
+
+
+def _destinations(metrics: list[str]) -> tuple[list[tuple[str, int]], list[Path]]:
+    """The addresses and the files among what --metrics gave."""
+    addresses, files = [], []
+    for where in metrics:
+        address = prometheus.address(where)
+        if address is None:
+            files.append(Path(where))
+        else:
+            addresses.append(address)
+    return addresses, files
+
+
+@contextlib.contextmanager
+def _served(address: tuple[str, int]) -> Iterator[None]:
+    from offpath.telemetry import metrics_server  # a program without it need not wait for an HTTP server's modules
+
+    with metrics_server.serving(*address) as url:
+        console.note(f"metrics at {url}")
+        yield
 
 
 def _checked_blocking(names: str | None) -> str | None:

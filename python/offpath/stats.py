@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from offpath.mpis import TITLES
+from offpath.sizes import rough_size_text
 
 
 @contextlib.contextmanager
@@ -49,7 +50,7 @@ def summary(ranks: list[dict]) -> str:
     text += f" ({TITLES.get(mpi, mpi)}): " if mpi else ": "
     text += f"{_many(offloaded, 'operation')} offloaded"
     if offloaded:
-        text += f" ({'; '.join([_bytes(_sum(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
+        text += f" ({'; '.join([rough_size_text(_sum(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
     text += f", {native} on the host"
     reasons = Counter(str(rank["reason"]) for rank in ranks if rank.get("reason"))
     if reasons:
@@ -91,11 +92,3 @@ def _sum(ranks: list[dict], name: str) -> int:
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"

@@ -10,7 +10,17 @@
 
 namespace offpath::base {
 
-Result<Memfd> Memfd::create(const char* name, size_t bytes) {
+namespace {
+constexpr int kFixedSize = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+}
+
+Result<Memfd> Memfd::create(const char* name, size_t bytes) { return create_with(name, bytes, kFixedSize); }
+
+Result<Memfd> Memfd::create_read_only(const char* name, size_t bytes) {
+  return create_with(name, bytes, kFixedSize | F_SEAL_FUTURE_WRITE);
+}
+
+Result<Memfd> Memfd::create_with(const char* name, size_t bytes, int seals) {
   // A file-size limit below ours would kill the process with SIGXFSZ inside ftruncate.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
@@ -23,10 +33,11 @@ Result<Memfd> Memfd::create(const char* name, size_t bytes) {
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot size shared memory to %zu bytes", bytes);
   }
-  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+  auto memory = map(std::move(fd), bytes);
+  if (memory.ok() && fcntl(memory->fd(), F_ADD_SEALS, seals) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot seal shared memory");
   }
-  return map(std::move(fd), bytes);
+  return memory;
 }
 
 Result<Memfd> Memfd::adopt(Fd fd, size_t expected_bytes) {

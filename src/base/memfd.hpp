@@ -15,6 +15,8 @@ class Memfd {
  public:
   // Pages are allocated when first touched, so a generous size costs nothing.
   static Result<Memfd> create(const char* name, size_t bytes);
+  // What is mapped here is the only way to write it: whoever gets the descriptor can only read.
+  static Result<Memfd> create_read_only(const char* name, size_t bytes);
   // Maps a descriptor received from another process; refuses one that is not sealed or has another size.
   static Result<Memfd> adopt(Fd fd, size_t expected_bytes);
 
@@ -28,6 +30,7 @@ class Memfd {
   int fd() const { return fd_.get(); }
 
  private:
+  static Result<Memfd> create_with(const char* name, size_t bytes, int seals);
   static Result<Memfd> map(Fd fd, size_t bytes);
   void unmap();
 

@@ -44,6 +44,24 @@ void describe_active(const offpath_op& op, char* text, size_t capacity) {
   }
 }
 
+// Notes that the program waits, as long as it lives.
+class Waiting {
+ public:
+  Waiting(offpath_session& session, uint64_t begin_ns) : session_(session), begin_ns_(begin_ns) {
+    offpath_session_note_wait(&session_, begin_ns_, 0);
+  }
+  ~Waiting() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    offpath_session_note_wait(&session_, begin_ns_, static_cast<uint64_t>(now.count()));
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  offpath_session& session_;
+  uint64_t begin_ns_;
+};
+
 }  // namespace
 
 extern "C" {
@@ -79,6 +97,7 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   offpath_session& session = *op->session;
+  const Waiting waiting(session, static_cast<uint64_t>(start.time_since_epoch().count()));
   while (true) {
     const uint32_t seen = offpath_session_events(&session);
     const offpath_status_t status = offpath_op_help(op);
@@ -87,6 +106,13 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns) {
     if (passed >= timeout_ns) return OFFPATH_IN_PROGRESS;
     offpath_session_sleep(&session, seen, std::min<uint64_t>(timeout_ns - passed, 100000000));
   }
+}
+
+void offpath_session_note_wait(offpath_session_t* session, uint64_t begin_ns, uint64_t end_ns) {
+  if (session == nullptr || !session->mine()) return;
+  layout::SegmentHeader& header = session->header();
+  header.waiting_since_ns.store(end_ns == 0 ? begin_ns : 0, std::memory_order_relaxed);
+  if (end_ns > begin_ns) header.waited_ns.fetch_add(end_ns - begin_ns, std::memory_order_relaxed);
 }
 
 void offpath_session_time_operations(offpath_session_t* session, int on) {

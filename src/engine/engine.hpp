@@ -114,6 +114,32 @@ class Responder {
   virtual void on_answered(ClientId client, uint64_t team, RequestId request, const base::Status& status) = 0;
 };
 
+// What holds an operation of post() up, as far as this service knows; the first of these that applies. With the members
+// it is about.
+enum class Waits : uint32_t {
+  nothing = 0,     // it is not under way (any more)
+  earlier = 1,     // an earlier operation of its team must end first
+  not_posted = 2,  // members served here have not posted it
+  silent = 3,      // nothing came for it from these members: they have not posted it, or wait themselves
+  sends = 4,       // these members have blocks for it under way
+  takes = 5,       // these members have not taken their blocks yet
+  service = 6      // copies, reductions and computations of this service
+};
+
+struct Standing {
+  static constexpr size_t kNamed = 8;
+  Waits waits = Waits::nothing;
+  uint32_t count = 0;             // members
+  std::vector<uint32_t> members;  // the first kNamed, ascending
+};
+
+// Bytes of blocks so far.
+struct Traffic {
+  uint64_t sent_bytes = 0;  // over the fabric
+  uint64_t received_bytes = 0;
+  uint64_t local_bytes = 0;  // copied, reduced or computed on inside the node
+};
+
 struct Config {
   size_t chunk_bytes = 56 << 10;            // one segment of UCX over TCP: nothing to assemble; at least 64
   uint32_t chunks_in_flight = 16;           // per stream
@@ -155,8 +181,11 @@ class Engine : public fabric::Receiver {
   bool progress();
   // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
+  const Traffic& traffic() const;
   // Bytes of blocks sent and received over the fabric so far.
-  uint64_t moved_bytes() const;
+  uint64_t moved_bytes() const { return traffic().sent_bytes + traffic().received_bytes; }
+  // Looks at all blocks under way: for a person, not for every operation.
+  Standing standing(TeamHandle team, uint64_t sequence) const;
   // From another worker of this service.
   void on_neighbour_message(const wire::Message& message, fabric::Bytes payload);
   void on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);

@@ -29,6 +29,7 @@ bool Engine::State::move_local() {
       break;
     }
     busy = true;
+    traffic.local_bytes += bytes;
     if (status.ok()) note_moved(work.pull_id != 0 ? *pulls.at(work.pull_id).operation : *work.operation, bytes);
     budget -= std::min(budget, bytes + kTurnBytes);
     if (!computes) work.offset += bytes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
 // graphs, messages.cpp answers messages, absent.cpp those for teams that are not here, requests.cpp requests, batch.cpp
-// sends, transfers.cpp moves bytes over the fabric and local.cpp inside the node, loss.cpp deals with the dead.
+// sends, transfers.cpp moves bytes over the fabric and local.cpp inside the node, standing.cpp says what operations
+// wait for, loss.cpp deals with the dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
 // queued, as are answers to requests, and settle() works the queues off at the end of each call from outside. So chains
@@ -120,6 +121,10 @@ struct Engine::State {
   static uint64_t compute_block(LocalWork& work);
   base::Status prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const;
 
+  // standing.cpp
+  // What is known of a member that neither sends nor takes.
+  Waits look_for(const Operation& operation, uint32_t rank) const;
+
   // loss.cpp
   void lose_member(Team& team, uint32_t rank, bool process);
   // By rank: does the operation still want something from that member, or that member from it?
@@ -161,7 +166,7 @@ struct Engine::State {
   uint64_t last_stream_served = 0;
   uint64_t next_id = 1;
   uint64_t refused = 0;
-  uint64_t moved_bytes = 0;
+  Traffic traffic;
 };
 
 }  // namespace offpath::engine

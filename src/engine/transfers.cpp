@@ -30,7 +30,7 @@ void Engine::State::give_back(Chunk* chunk) {
   free_chunks.push_back(chunk);
 }
 
-uint64_t Engine::moved_bytes() const { return state_->moved_bytes; }
+const Traffic& Engine::traffic() const { return state_->traffic; }
 
 bool Engine::expects(uint64_t bytes) const {
   uint64_t out = 0;
@@ -100,7 +100,7 @@ bool Engine::State::send_chunk(uint64_t id) {
     fabric.send(stream.peer, fabric::Bytes(header, length), fabric::Bytes(payload, bytes),
                 reinterpret_cast<uint64_t>(chunk));
   }
-  moved_bytes += bytes;
+  traffic.sent_bytes += bytes;
   stream.offset += bytes;
   if (stream.offset == stream.bytes) streams.erase(id);
   return true;
@@ -203,7 +203,7 @@ void Engine::State::place(uint64_t pull_id, uint64_t offset, fabric::Bytes data)
   }
   note_moved(*pull.operation, data.size());
   pull.placed += data.size();
-  moved_bytes += data.size();
+  traffic.received_bytes += data.size();
   if (pull.placed == pull.total) finish_pull(pull_id, {}, Cause::complete);
 }
 

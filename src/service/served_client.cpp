@@ -23,9 +23,10 @@ bool counts(OpKind kind) {
 }
 }  // namespace
 
-ServedClient::ServedClient(engine::ClientId id, base::Fd socket, session::SegmentView view,
+ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
                            const session::ServiceId& service, std::shared_ptr<memory::Memory> memory)
     : id_(id),
+      process_(process),
       socket_(std::move(socket)),
       view_(std::move(view)),
       service_(service),
@@ -46,10 +47,11 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
+  if (counts(kind)) in_flight_.begin(*index, InFlight::now_ns());
   const Status status = carry_out(kind, *index, slot);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
                        kind == OpKind::window_close || kind == OpKind::window_detach;
-  if (!status.ok() || !goes_on) view_.finish(*index, status.code(), counts(kind));
+  if (!status.ok() || !goes_on) finish(*index, status.code(), counts(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   return true;
@@ -103,6 +105,10 @@ Status ServedClient::create_team(const Slot& slot) {
   const auto handle = engine_->add_team(std::move(spec));
   if (!handle.ok()) return handle.status();
   teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0};
+  if (arguments->size > team_size_) {
+    rank_ = arguments->rank;
+    team_size_ = arguments->size;
+  }
   return {};
 }
 
@@ -192,11 +198,17 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+// Its slot may be used again from the end of this on.
+void ServedClient::finish(uint32_t index, offpath_status_t status, bool counted) {
+  if (counted) in_flight_.end(index, InFlight::now_ns());
+  view_.finish(index, status, counted);
+}
+
 void ServedClient::on_finished(uint64_t context, const Status& status) {
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   const auto index = static_cast<uint32_t>(context);
-  (context & kRemoteContext) != 0 ? finish_remote(index, status) : view_.finish(index, status.code());
+  (context & kRemoteContext) != 0 ? finish_remote(index, status) : finish(index, status.code());
 }
 
 void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank) {

@@ -8,7 +8,9 @@
 #include "ops/collectives/collective.hpp"
 #include "ops/onesided/target.hpp"
 #include "service/completion_count.hpp"
+#include "service/in_flight.hpp"
 #include "session/member_address.hpp"
+#include "session/observation.hpp"
 #include "session/segment_view.hpp"
 
 #include <unordered_map>
@@ -17,8 +19,8 @@ namespace offpath::service {
 
 class ServedClient {
  public:
-  ServedClient(engine::ClientId id, base::Fd socket, session::SegmentView view, const session::ServiceId& service,
-               std::shared_ptr<memory::Memory> memory);
+  ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
+               const session::ServiceId& service, std::shared_ptr<memory::Memory> memory);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -33,6 +35,9 @@ class ServedClient {
 
   // Wakes the client's sleeping threads if something happened for them; after each round of work.
   void wake() { view_.wake(); }
+
+  // What observers see of it. Looks at all that is under way: for a slow tick.
+  void show(session::ClientRecord& record) const;
 
   // From the engine's observer; `slot` or `context` is what was given to post() or post_request().
   void on_first_byte(uint64_t slot);
@@ -77,6 +82,7 @@ class ServedClient {
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
   void count_down(session::Slot& slot, uint32_t peer);
+  void finish(uint32_t index, offpath_status_t status, bool counted = true);
 
   // served_windows.cpp
   base::Status open_window(const session::Slot& slot);
@@ -90,9 +96,16 @@ class ServedClient {
                     std::span<uint8_t> to) const;
   void finish_remote(uint32_t index, const base::Status& status);
 
+  // served_view.cpp
+  void show_operation(uint32_t index, session::OldestRecord& record) const;
+
   engine::Engine* engine_ = nullptr;
   ops::onesided::Target* target_ = nullptr;
   engine::ClientId id_;
+  pid_t process_;
+  uint32_t rank_ = session::kUnknownRank;  // in its largest team
+  uint32_t team_size_ = 0;
+  InFlight in_flight_;
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;

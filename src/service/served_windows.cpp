@@ -113,7 +113,7 @@ void ServedClient::finish_remote(uint32_t index, const Status& status) {
     if (!status.ok()) record->failure.compare_exchange_strong(none, static_cast<uint32_t>(status.code()));
     record->completed.store(remote.operations->count.completed(), std::memory_order_release);
   }
-  view_.finish(index, status.code());
+  finish(index, status.code());
 }
 
 }  // namespace offpath::service

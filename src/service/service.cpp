@@ -45,12 +45,9 @@ uint32_t helper_count(const ServiceOptions& options) {
   return cores - std::min(cores, options.workers);
 }
 
-// What a client sent, checked: the view of its segment.
-Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>& credentials,
-                                          const session::AttachRequest& request, Result<Fd>& segment_fd,
-                                          const uint8_t* token) {
+// Is it of this user and this release?
+Status check_peer(const Result<session::PeerCredentials>& credentials, const session::AttachRequest& request) {
   if (!credentials.ok()) return credentials.status();
-  if (!segment_fd.ok()) return segment_fd.status();
   if (credentials->uid != getuid()) {
     return Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another user");
   }
@@ -58,6 +55,15 @@ Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "library and service are of different releases. Install them together");
   }
+  return {};
+}
+
+// What a client sent, checked: the view of its segment.
+Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>& credentials,
+                                          const session::AttachRequest& request, Result<Fd>& segment_fd,
+                                          const uint8_t* token) {
+  if (!segment_fd.ok()) return segment_fd.status();
+  if (const Status status = check_peer(credentials, request); !status.ok()) return status;
   if (!same_token(request.token, token)) {
     return Status::error(OFFPATH_ERR_PERMISSION, "the service belongs to another job");
   }
@@ -68,7 +74,11 @@ Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>
 
 }  // namespace
 
-Service::Service(ServiceOptions options) : options_(std::move(options)), changed_(eventfd(0, EFD_CLOEXEC)) {
+Service::Service(ServiceOptions options)
+    : options_(std::move(options)),
+      observers_(options_.workers, options_.shares_cores,
+                 [this](uint32_t worker, session::WorkerPage& page) { workers_[worker]->publish(page); }),
+      changed_(eventfd(0, EFD_CLOEXEC)) {
   base::fill_random(id_.data(), id_.size());
 }
 
@@ -109,23 +119,26 @@ Status Service::start() {
 void Service::serve(int listening) {
   bool had_client = false;
   while (true) {
-    pollfd waits[2] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}};
+    pollfd waits[3] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
     const bool none = client_count_ == 0;
-    const int timeout = !none ? -1 : had_client ? kLingerMs : options_.first_client_timeout_ms;
-    const int ready = poll(waits, 2, timeout);
+    const int tick = observers_.any() ? Observers::kTickMs : -1;
+    const int timeout = !none ? tick : had_client ? kLingerMs : options_.first_client_timeout_ms;
+    const int ready = poll(waits, 3, timeout);
     if (ready < 0 && errno != EINTR) break;
     if (ready == 0 && client_count_ == 0) break;
+    if (ready == 0) observers_.tick();
+    if ((waits[2].revents & POLLIN) != 0) observers_.look();
     if ((waits[1].revents & POLLIN) != 0) {
       uint64_t value;
       [[maybe_unused]] const ssize_t got = read(changed_.get(), &value, sizeof(value));
     }
     if ((waits[0].revents & POLLIN) != 0) {
-      attach(listening);
-      had_client = true;
+      had_client |= greet(listening);
     }
   }
   base::log_write(LogLevel::info, "ends: no clients");
   unlink(options_.socket_path.c_str());
+  if (observers_.any()) observers_.tick();  // their last look
   for (auto& worker : workers_) worker->stop();
 }
 
@@ -144,15 +157,44 @@ void Service::refuse(int listening, const Status& reason) {
   }
 }
 
-void Service::attach(int listening) {
+bool Service::greet(int listening) {
   Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.valid()) return;
+  if (!socket.valid()) return false;
+  const auto credentials = session::peer_credentials(socket.get());
+  session::AttachRequest request{};
+  auto segment_fd = session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
+  if (segment_fd.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::observe)) {
+    observe(std::move(socket), credentials, request);
+    return false;
+  }
+  attach(std::move(socket), credentials, request, std::move(segment_fd));
+  return true;
+}
+
+void Service::observe(Fd socket, const Result<session::PeerCredentials>& credentials,
+                      const session::AttachRequest& request) {
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  Status status = check_peer(credentials, request);
+  int published = -1;
+  if (status.ok()) {
+    const auto admitted = observers_.admit();
+    status = admitted.status();
+    if (status.ok()) published = admitted.value();
+  }
+  if (!status.ok()) fill_refusal(reply, status);
+  reply.workers = options_.workers;
+  reply.clients = client_count_;
+  reply.process = getpid();
+  const Status sent = session::send_message(socket.get(), &reply, sizeof(reply), published);
+  if (sent.ok() && published >= 0) observers_.add(std::move(socket));
+}
+
+void Service::attach(Fd socket, const Result<session::PeerCredentials>& credentials,
+                     const session::AttachRequest& request, Result<Fd> segment_fd) {
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
   const int raw = socket.get();
-  const auto credentials = session::peer_credentials(raw);
-  session::AttachRequest request{};
-  auto segment_fd = session::receive_message(raw, &request, sizeof(request), kAttachTimeoutMs);
   auto view = open_segment(credentials, request, segment_fd, options_.token);
   Status status = view.status();
   std::shared_ptr<memory::Memory> memory;
@@ -196,8 +238,9 @@ void Service::attach(int listening) {
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
-  worker->add_client(std::make_unique<ServedClient>(id, std::move(socket), std::move(view.value()), id_, memory),
-                     memory);
+  worker->add_client(
+      std::make_unique<ServedClient>(id, credentials->pid, std::move(socket), std::move(view.value()), id_, memory),
+      memory);
 }
 
 void Service::forget_one() {

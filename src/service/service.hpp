@@ -6,6 +6,7 @@
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
+#include "service/observers.hpp"
 #include "service/worker.hpp"
 #include "session/link.hpp"
 
@@ -45,8 +46,12 @@ class Service : public engine::Neighbours {
              uint64_t bytes) override;
 
  private:
-  void attach(int listening);
-  base::Status admit(int socket, session::AttachReply& reply);
+  // Takes in who comes. Whether it was a client, admitted or not.
+  bool greet(int listening);
+  void observe(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
+               const session::AttachRequest& request);
+  void attach(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
+              const session::AttachRequest& request, base::Result<base::Fd> segment_fd);
   void forget_one();
   uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
@@ -57,6 +62,7 @@ class Service : public engine::Neighbours {
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
+  Observers observers_;
   base::Fd changed_;  // eventfd: a client has gone
 };
 

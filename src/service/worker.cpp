@@ -175,7 +175,10 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && !nap() && fabric_->arm()) poll_events(epoll_.get(), -1);
+  if (!pending && !nap() && fabric_->arm()) {
+    poll_events(epoll_.get(), -1);
+    ++wakeups_;
+  }
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
@@ -193,6 +196,7 @@ bool Worker::nap() {
   const int ready = epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr);
   if (ready < 0 && errno == ENOSYS) options_.coalesce = {};  // before Linux 5.11
   if (ready > 0) poll_events(clients_epoll_.get(), 0);
+  ++wakeups_;
   return ready >= 0;
 }
 

@@ -43,6 +43,10 @@ class Worker : public engine::Observer {
   void offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
   void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
 
+  // From any thread: the worker writes its page, soon; unless it is still to write it for an earlier call. The page
+  // stays until stop().
+  void publish(session::WorkerPage& page);
+
   // Observer
   void on_first_byte(engine::ClientId, uint64_t operation) override;
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
@@ -62,6 +66,7 @@ class Worker : public engine::Observer {
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
   void drop_client(engine::ClientId id, bool detached);
+  void write_page(session::WorkerPage& page) const;
 
   Options options_;
   std::unique_ptr<fabric::Fabric> fabric_;
@@ -75,6 +80,8 @@ class Worker : public engine::Observer {
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   std::chrono::nanoseconds nap_{0};
   uint64_t moved_before_nap_ = 0;
+  uint64_t wakeups_ = 0;
+  std::atomic<bool> to_publish_{false};
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
   std::atomic<bool> stopping_{false};

@@ -20,7 +20,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -237,9 +237,14 @@ struct SegmentHeader {
   alignas(64) Counters counters;       // service
   uint64_t shared_address;             // of the shared memory, in the client
   uint64_t shared_bytes;               // multiple of 4096; 0: none
+  // Client, for those who watch: the program's time in calls that waited, and since when it is in one (0: it is not),
+  // CLOCK_MONOTONIC in ns.
+  alignas(64) Atomic64 waited_ns;
+  Atomic64 waiting_since_ns;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);
+static_assert(offsetof(SegmentHeader, waited_ns) == 384);
 
 // Doubles as alignment of the parts.
 inline constexpr size_t kHeaderBytes = 4096;

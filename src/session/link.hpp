@@ -5,6 +5,9 @@
 //
 //   client -> service   AttachRequest + segment descriptor;  one byte kDoorbell;  one byte kDetach
 //   service -> client   AttachReply;  one byte kDetached
+//
+// Who wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
+// AttachReply with the descriptor of what is published (observation.hpp), for as long as it keeps the socket open.
 #pragma once
 
 #include "base/fd.hpp"
@@ -24,9 +27,11 @@ inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
 
+enum class RequestKind : uint32_t { attach = 0, observe = 1 };
+
 struct AttachRequest {
   uint32_t version;
-  uint32_t reserved;
+  uint32_t kind;  // RequestKind
   uint64_t segment_bytes;
   uint8_t token[OFFPATH_TOKEN_BYTES];
 };

@@ -2,9 +2,13 @@
 """Interposition tests of OFFPATH_TRACE: programs do the same, and the recording says of every call what became of it."""
 
 import glob
-import json
 import os
+import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
+from offpath.telemetry import parts  # needs nothing but Python itself
 from setting import check, same
 
 ONE_SIDED = {"put", "get", "accumulate"}
@@ -20,8 +24,7 @@ def traced(s, name, *arguments, ranks=4, **changes):
     check(len(files) == ranks, f"{len(files)} files of {ranks} ranks")
     recorded = []
     for file in files:
-        with open(file) as text:
-            recorded.append([json.loads(line) for line in text])
+        recorded.append(parts.read(Path(file)))
         os.unlink(file)
         check(recorded[-1][0]["format"] == "offpath-trace" and "end_ns" in recorded[-1][-1], f"{file} is cut short")
     return recorded
@@ -73,9 +76,23 @@ def trace_off(s):
         check("off" in whys and whys <= {"off", "blocking"}, f"why: {whys}")
 
 
+def trace_sample(s):
+    """Of each call site on each communicator the first and then each third; the same on all ranks."""
+    chosen = set()
+    for lines in traced(s, "forms", "nonblocking", OFFPATH_TRACE_SAMPLE="3"):
+        check(check_lines(s, lines) is not None and lines[0]["sample"] == 3, "no sample")
+        posts, end = [line for line in lines if "op" in line], lines[-1]
+        places = {(line["comm"], line.get("file"), line.get("offset")) for line in posts}
+        known = len(posts) + end.get("operations_left_out", 0)
+        check(known / 3 <= len(posts) < known / 3 + len(places), f"{len(posts)} of {known}, {len(places)} call sites")
+        chosen.add(tuple((line["comm"], line["nth"], line["kind"]) for line in posts))
+    check(len(chosen) == 1, "ranks have chosen differently")
+
+
 CASES = {
     **{f"trace_{form}": lambda s, form=form: trace_forms(s, form) for form in ("nonblocking", "persistent", "blocking")},
     "trace_starts": trace_starts,
     "trace_windows": trace_windows,
     "trace_off": trace_off,
+    "trace_sample": trace_sample,
 }

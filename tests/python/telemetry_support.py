@@ -2,6 +2,9 @@
 """A recording made by hand: two ranks on two nodes, and a check of Chrome's trace event format."""
 
 import json
+import struct
+
+from offpath.telemetry import parts
 
 PLACE = {"file": "/nowhere/app", "offset": 64}
 MS = 1_000_000
@@ -13,13 +16,13 @@ def rank_lines(rank: int, late_ns: int = 0) -> list[dict]:
     posted = {"comm": 0, "root": 0, **PLACE}
     return [
         {"format": "offpath-trace", "version": 1, "rank": rank, "ranks": 2, "host": f"node{rank}", "mpi": "mpich",
-         "reason": "", "service_pid": 100 + rank},
+         "reason": "", "service_pid": 100 + rank, "zero_ns": 10**12},
         {"comm": 0, "members": [0, 1]},
-        {"op": 0, "kind": "ibcast", "bytes": 8, "blocking": True, "path": "host", "why": "blocking", "algorithm": "",
-         "call": "bcast", "begin_ns": MS, "end_ns": start - MS // 2, **posted},
-        {"op": 1, "kind": "ialltoall", "bytes": 4 << 20, "path": "dpu", "why": "policy", "algorithm": "direct",
-         "call": "ialltoall", "begin_ns": start, "end_ns": start + 10_000, **posted},
-        {"op": 2, "kind": "iallgather", "bytes": 1024, "path": "host", "why": "policy", "algorithm": "",
+        {"op": 0, "nth": 0, "kind": "ibcast", "bytes": 8, "blocking": True, "path": "host", "why": "blocking",
+         "algorithm": "", "call": "bcast", "begin_ns": MS, "end_ns": start - MS // 2, **posted},
+        {"op": 1, "nth": 1, "kind": "ialltoall", "bytes": 4 << 20, "path": "dpu", "why": "policy",
+         "algorithm": "direct", "call": "ialltoall", "begin_ns": start, "end_ns": start + 10_000, **posted},
+        {"op": 2, "nth": 2, "kind": "iallgather", "bytes": 1024, "path": "host", "why": "policy", "algorithm": "",
          "call": "iallgather", "begin_ns": start + 20_000, "end_ns": start + 30_000, **posted},
         {"served": 1, "status": 0, "seen_ns": start + 41 * MS, "posted_ns": start + 5000, "started_ns": start + 9000,
          "first_byte_ns": start + MS, "done_ns": start + 40 * MS, "last_peer": 1 - rank},
@@ -34,9 +37,61 @@ def write_parts(folder, ranks=(0, 1), late_ns=3 * MS):
     files = []
     for rank in ranks:
         file = folder / f"rank.{rank:06}"
-        file.write_text("".join(json.dumps(line) + "\n" for line in rank_lines(rank, late_ns * rank)))
+        file.write_bytes(part(rank_lines(rank, late_ns * rank)))
         files.append(file)
     return files
+
+
+def part(lines: list[dict]) -> bytes:
+    """As frontends/mpi/recording/part.cpp writes it."""
+    out = [json.dumps(lines[0]).encode() + b"\n"]
+    texts: dict[str, int] = {}
+    sites: dict[tuple, int] = {}
+
+    def add(tag: int, body: bytes, flags: int = 0, name: int = 0) -> None:
+        body += bytes(-len(body) % 8)
+        out.append(parts.HEAD.pack(tag, flags, name, len(body) // 8) + body)
+
+    def text(value: str) -> int:
+        if value not in texts:
+            texts[value] = len(texts) + 1
+            add(parts.TEXT, value.encode(), name=texts[value])
+        return texts[value]
+
+    def site(line: dict) -> int:
+        place = line.get("file"), line.get("offset")
+        if None in place:
+            return 0
+        if place not in sites:
+            sites[place] = len(sites) + 1
+            add(parts.SITE, parts.BODIES[parts.SITE].pack(sites[place], place[1]) + place[0].encode())
+        return sites[place]
+
+    def words(values: list[int]) -> bytes:
+        return struct.pack(f"<{len(values)}Q", *values)
+
+    for line in lines[1:]:
+        if "members" in line:
+            add(parts.COMMUNICATOR, words([line["comm"], *line["members"]]))
+        elif "op" in line:
+            flags = parts.BLOCKING * ("blocking" in line) | parts.DECIDED * ("path" in line)
+            flags |= parts.OFFLOADED * (line.get("path") == "dpu")
+            body = parts.BODIES[parts.OPERATION].pack(
+                line["op"], line["begin_ns"], line["end_ns"], line["bytes"], site(line), line["comm"], line["root"],
+                line["nth"], text(line["kind"]), text(line.get("why", "")), text(line.get("algorithm", "")), 0,
+            )  # fmt: skip
+            add(parts.OPERATION, body + words(line.get("sent_bytes", [])), flags, text(line["call"]))
+        elif "served" in line:
+            names = ("served", "seen_ns", "posted_ns", "started_ns", "first_byte_ns", "done_ns", "status", "last_peer")
+            body = parts.BODIES[parts.SERVED].pack(*(line.get(name, 0) for name in names))
+            add(parts.SERVED, body, parts.TIMES_KNOWN * ("done_ns" in line))
+        elif "call" in line:
+            body = parts.BODIES[parts.WAIT].pack(line["begin_ns"], line["end_ns"], site(line), line.get("others", 0))
+            values = line["wait"] if "wait" in line else line["test"]
+            add(parts.WAIT, body + words(values), parts.COMPLETE * ("wait" in line), text(line["call"]))
+        else:
+            add(parts.END, words([line["end_ns"], line.get("operations_left_out", 0), line.get("waits_left_out", 0)]))
+    return b"".join(out)
 
 
 def check_format(trace: dict) -> list[dict]:

@@ -13,14 +13,10 @@ struct Recorded : Signature<Fields...> {
   template <const Kind& kind, auto function>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
     if (passes()) return (next.*function)(values..., comm, request);
-    OFFPATH_POSTING(kind.name);
+    OFFPATH_POSTING(kind.name, choose(comm, __builtin_return_address(0)));
     const int code = (next.*function)(values..., comm, request);
-    guarded([&] {
-      if (code == MPI_SUCCESS) {
-        log.post(call, posting.number(), describe(kind, Base::collect(values...), comm), comm, false);
-        log.remember(*request, posting.number());
-      }
-    });
+    if (code == MPI_SUCCESS)
+      guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), false, request); });
     return code;
   }
 
@@ -37,10 +33,16 @@ struct Recorded : Signature<Fields...> {
   template <const Kind& kind, auto function>
   static int blocking(typename Fields::Value... values, MPI_Comm comm) {
     if (passes()) return (next.*function)(values..., comm);
-    OFFPATH_POSTING(kind.name + 1);  // without the i of the nonblocking form
+    OFFPATH_POSTING(kind.name + 1, choose(comm, __builtin_return_address(0)));  // without the i of the nonblocking form
     const int code = (next.*function)(values..., comm);
-    guarded([&] { log.post(call, posting.number(), describe(kind, Base::collect(values...), comm), comm, true); });
+    guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), true, nullptr); });
     return code;
+  }
+
+ private:
+  template <const Kind& kind>
+  static Posted said(const Ticket& ticket, MPI_Comm comm, typename Fields::Value... values) {
+    return ticket.recorded() ? describe(kind, Base::collect(values...), comm) : Posted();
   }
 };
 

@@ -21,14 +21,10 @@ inline constinit thread_local Decision decision;
 // A call that posts an operation: gives the operation its number before anybody below can ask for it.
 class Posting {
  public:
-  explicit Posting(uint64_t number) : number_(number) { decision = {.operation = number}; }
+  explicit Posting(uint64_t number) { decision = {.operation = number}; }
   ~Posting() { decision = {}; }
   Posting(const Posting&) = delete;
   Posting& operator=(const Posting&) = delete;
-  uint64_t number() const { return number_; }
-
- private:
-  uint64_t number_;
 };
 
 }  // namespace offpath::mpi::recording

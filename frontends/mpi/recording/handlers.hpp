@@ -27,9 +27,12 @@ inline bool passes() { return Inside::here() || !log.on(); }
 
 #define OFFPATH_CALL(name) \
   const Call call { name, log.since_start_ns(), __builtin_return_address(0) }
-#define OFFPATH_POSTING(name)                 \
-  const Posting posting(log.new_operation()); \
-  OFFPATH_CALL(name)
+// A call that posts an operation; `chosen`: how the log chooses it. One that is not recorded needs no times.
+#define OFFPATH_POSTING(name, chosen)      \
+  Ticket ticket;                           \
+  guarded([&] { ticket = log.chosen; });   \
+  const Posting posting(ticket.operation); \
+  const Call call { name, ticket.recorded() ? log.since_start_ns() : 0, __builtin_return_address(0) }
 
 // Each puts its own into the table, by OFFPATH_FUNCTION_*.
 void set_collectives(void** handlers);

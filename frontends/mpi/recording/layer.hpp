@@ -12,12 +12,13 @@ namespace offpath::mpi::recording {
 struct Purpose {
   const char* variable;  // of the environment: the files' path but for the rank
   const char* format;
-  bool polls;  // tests without result are recorded, too
+  bool polls;                   // tests without result are recorded, too
+  const char* sample_variable;  // of the environment: each how many-th operation is recorded; null: every one
   // Once MPI is initialized, before the first record: more members of the header's JSON object.
   std::string (*open)();
 };
 
-inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nullptr};
+inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nullptr, nullptr};
 
 // Puts the layer over the handlers in the table, of which null ones mean the native function. `purpose` must stay.
 void install(void** handlers, const Purpose& purpose);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "recording/log.hpp"
 
-#include "recording/decision.hpp"
-
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <numeric>
 
@@ -19,9 +15,7 @@ Log log;
 
 namespace {
 
-constexpr size_t kWriteBytes = size_t{1} << 20;
-
-// As a JSON string; paths hold what they like.
+// As a JSON string; host names hold what they like.
 std::string quoted(const char* text) {
   std::string result = "\"";
   for (; *text != '\0'; ++text) {
@@ -38,7 +32,10 @@ std::string quoted(const char* text) {
   return result + '"';
 }
 
-std::string number(uint64_t value) { return std::to_string(value); }
+uint64_t sample_of(const char* variable) {
+  const char* text = variable == nullptr ? nullptr : getenv(variable);
+  return text == nullptr ? 1 : std::max<uint64_t>(1, strtoull(text, nullptr, 10));
+}
 
 }  // namespace
 
@@ -57,77 +54,35 @@ void Log::start(const std::string& prefix, const Purpose& purpose) {
   snprintf(name, sizeof(name), ".%06d", rank);
   gethostname(host, sizeof(host) - 1);
   const std::lock_guard lock(mutex_);
-  file_ = open((prefix + name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) return;
+  if (!part_.open(prefix + name)) return;
   // All leave the barrier at about the same time: that is the common zero of their clocks.
   native.Barrier(MPI_COMM_WORLD);
   start_ns_ = now_ns();
   polls_ = purpose.polls;
-  on_ = true;
+  sample_ = sample_of(purpose.sample_variable);
 #ifdef OPEN_MPI
   const char* mpi = "openmpi";
 #else
   const char* mpi = "mpich";
 #endif
-  lines_ += std::string("{\"format\": \"") + purpose.format + "\", \"version\": 1, \"rank\": " + std::to_string(rank) +
-            ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) + ", \"mpi\": \"" + mpi + "\"" +
-            more + "}\n";
+  part_.write_header(std::string("{\"format\": \"") + purpose.format + "\", \"version\": 1, \"rank\": " +
+                     std::to_string(rank) + ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) +
+                     ", \"mpi\": \"" + mpi + "\", \"zero_ns\": " + std::to_string(start_ns_) +
+                     (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}\n");
+  on_ = true;
 }
 
 void Log::stop(uint64_t end_ns) {
   const std::lock_guard lock(mutex_);
   if (!on_) return;
-  lines_ += "{\"end_ns\": " + number(end_ns) + "}\n";
-  flush();
+  part_.add(Tag::end, 0, 0, EndBody{end_ns, operations_left_out_, waits_left_out_});
   on_ = false;
-  close(file_);
+  part_.close();
 }
 
-void Log::flush() {
-  for (size_t done = 0; done < lines_.size();) {
-    const ssize_t written = write(file_, lines_.data() + done, lines_.size() - done);
-    if (written <= 0) {
-      on_ = false;
-      break;
-    }
-    done += static_cast<size_t>(written);
-  }
-  lines_.clear();
-}
+// ---- operations -------------------------------------------------------------------------------------------------
 
-// Call sites are the file that holds the caller and the offset in it: symbols are looked up offline.
-const std::string& Log::place_of(const void* site) {
-  const auto [entry, is_new] = places_.try_emplace(site);
-  Dl_info info;
-  if (is_new && site != nullptr && dladdr(site, &info) != 0 && info.dli_fname != nullptr) {
-    const auto offset = static_cast<const char*>(site) - static_cast<const char*>(info.dli_fbase);
-    entry->second = ", \"file\": " + quoted(info.dli_fname) + ", \"offset\": " + std::to_string(offset);
-  }
-  return entry->second;
-}
-
-void Log::write_call(const Call& call) {
-  lines_ += ", \"call\": \"";
-  lines_ += call.name;
-  lines_ += "\", \"begin_ns\": ";
-  lines_ += number(call.begin_ns);
-  lines_ += ", \"end_ns\": ";
-  lines_ += number(since_start_ns());
-  lines_ += place_of(call.site);
-}
-
-void Log::add(const char* name, const std::vector<uint64_t>& values) {
-  lines_ += std::string("\"") + name + "\": [";
-  for (size_t i = 0; i < values.size(); ++i) lines_ += (i == 0 ? "" : ", ") + number(values[i]);
-  lines_ += ']';
-}
-
-void Log::end_line() {
-  lines_ += "}\n";
-  if (lines_.size() >= kWriteBytes) flush();
-}
-
-int Log::number_of(MPI_Comm comm) {
+Log::Communicator& Log::known(MPI_Comm comm) {
   if (const auto it = communicators_.find(comm); it != communicators_.end()) return it->second;
   int size = 0;
   MPI_Group group, world;
@@ -139,64 +94,86 @@ int Log::number_of(MPI_Comm comm) {
   native.Group_translate_ranks(group, size, ranks.data(), world, members.data());
   native.Group_free(&group);
   native.Group_free(&world);
-  lines_ += "{\"comm\": " + std::to_string(next_communicator_) + ", ";
-  add("members", {members.begin(), members.end()});
-  end_line();
-  return communicators_[comm] = next_communicator_++;
+  const std::vector<uint64_t> values(members.begin(), members.end());
+  part_.add(Tag::communicator, 0, 0, CommunicatorBody{next_communicator_}, values);
+  return communicators_[comm] = {next_communicator_++, 0};
 }
 
-void Log::post_locked(const Call& call, uint64_t operation, const Posted& posted, int communicator, bool blocking) {
-  lines_ += "{\"op\": " + number(operation) + ", \"kind\": \"" + posted.kind +
-            "\", \"comm\": " + std::to_string(communicator) + ", \"bytes\": " + number(posted.bytes) +
-            ", \"root\": " + std::to_string(posted.root) + (blocking ? ", \"blocking\": true" : "");
-  if (decision.why != nullptr) {
-    lines_ += decision.offloaded ? ", \"path\": \"dpu\", \"why\": \"" : ", \"path\": \"host\", \"why\": \"";
-    lines_ += decision.why;
-    lines_ += "\", \"algorithm\": \"";
-    lines_ += decision.algorithm;
-    lines_ += '"';
+Ticket Log::choose_locked(Communicator& on, const void* site) {
+  Ticket ticket{kUnrecorded, on.number, on.count++};
+  const bool first = sample_ == 1 || posted_from_[uint64_t{part_.site(site)} << 32 | on.number]++ % sample_ == 0;
+  if (first) {
+    ticket.operation = next_operation_++;
+  } else {
+    ++operations_left_out_;
   }
-  if (!posted.sent_bytes.empty()) {
-    lines_ += ", ";
-    add("sent_bytes", posted.sent_bytes);
-  }
-  write_call(call);
-  end_line();
+  return ticket;
 }
 
-void Log::post(const Call& call, uint64_t operation, const Posted& posted, MPI_Comm comm, bool blocking) {
+Ticket Log::choose(MPI_Comm comm, const void* site) {
   const std::lock_guard lock(mutex_);
-  post_locked(call, operation, posted, number_of(comm), blocking);
+  return choose_locked(known(comm), site);
 }
 
-void Log::serve(uint64_t operation, const offpath_op_times_t* times, int status) {
+Ticket Log::choose_remote(MPI_Win window, const void* site) {
   const std::lock_guard lock(mutex_);
+  const auto it = windows_.find(window);
+  return it == windows_.end() ? Ticket() : choose_locked(it->second, site);
+}
+
+Ticket Log::choose_persistent(MPI_Request request, const void* site) {
+  const std::lock_guard lock(mutex_);
+  const auto it = persistent_.find(request);
+  return it == persistent_.end() ? Ticket() : choose_locked(known(it->second.comm), site);
+}
+
+void Log::write_operation(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking) {
   if (!on_) return;
-  lines_ += "{\"served\": " + number(operation) + ", \"status\": " + std::to_string(status) +
-            ", \"seen_ns\": " + number(since_start_ns());
-  if (times != nullptr && times->posted_ns >= start_ns_) {
-    const uint64_t first_ns = times->first_byte_ns;
-    lines_ += ", \"posted_ns\": " + number(times->posted_ns - start_ns_) +
-              ", \"started_ns\": " + number(times->started_ns - start_ns_) +
-              (first_ns == 0 ? "" : ", \"first_byte_ns\": " + number(first_ns - start_ns_)) +
-              ", \"done_ns\": " + number(times->done_ns - start_ns_) +
-              ", \"last_peer\": " + std::to_string(times->last_peer);
+  uint8_t flags = blocking ? kBlocking : 0;
+  OperationBody body{ticket.operation,
+                     call.begin_ns,
+                     since_start_ns(),
+                     posted.bytes,
+                     part_.site(call.site),
+                     ticket.communicator,
+                     posted.root,
+                     ticket.nth,
+                     part_.text(posted.kind),
+                     0,
+                     0,
+                     0};
+  if (decision.why != nullptr) {
+    flags = static_cast<uint8_t>(flags | kDecided | (decision.offloaded ? kOffloaded : 0));
+    body.why = part_.text(decision.why);
+    body.algorithm = part_.text(decision.algorithm);
   }
-  end_line();
+  part_.add(Tag::operation, flags, part_.text(call.name), body, posted.sent_bytes);
 }
 
-void Log::wait(const Call& call, const std::vector<uint64_t>& operations, bool complete) {
-  if (!complete && !polls_) return;
+void Log::post(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking,
+               const MPI_Request* request) {
   const std::lock_guard lock(mutex_);
-  lines_ += '{';
-  add(complete ? "wait" : "test", operations);
-  write_call(call);
-  end_line();
+  if (ticket.recorded()) write_operation(call, ticket, posted, blocking);
+  if (request != nullptr) remember(*request, ticket.operation);
 }
 
-void Log::remember(MPI_Request request, uint64_t operation) {
+void Log::post_persistent(const Call& call, const Ticket& ticket, MPI_Request request) {
   const std::lock_guard lock(mutex_);
-  requests_[request] = operation;
+  const auto it = persistent_.find(request);
+  if (it == persistent_.end()) return;
+  if (decision.why == nullptr) decision.why = it->second.why;
+  if (ticket.recorded()) write_operation(call, ticket, it->second.posted, false);
+  remember(request, ticket.operation);
+}
+
+void Log::post_remote(const Call& call, const Ticket& ticket, const Posted& posted, MPI_Win window,
+                      const MPI_Request* request) {
+  const std::lock_guard lock(mutex_);
+  if (ticket.recorded()) {
+    write_operation(call, ticket, posted, false);
+    remote_.push_back({window, posted.root, ticket.operation});
+  }
+  if (request != nullptr) remember(*request, ticket.operation);
 }
 
 void Log::remember_persistent(MPI_Request request, const Posted& posted, MPI_Comm comm) {
@@ -204,58 +181,89 @@ void Log::remember_persistent(MPI_Request request, const Posted& posted, MPI_Com
   persistent_[request] = {posted, comm, decision.why};
 }
 
-void Log::start_persistent(const Call& call, uint64_t operation, MPI_Request request) {
+void Log::serve(uint64_t operation, const offpath_op_times_t* times, int status) {
   const std::lock_guard lock(mutex_);
-  const auto it = persistent_.find(request);
-  if (it == persistent_.end()) return;
-  const Persistent& known = it->second;
-  if (decision.why == nullptr) decision.why = known.why;
-  post_locked(call, operation, known.posted, number_of(known.comm), false);
-  requests_[request] = operation;
-}
-
-std::vector<uint64_t> Log::operations_of(const std::vector<MPI_Request>& requests) {
-  const std::lock_guard lock(mutex_);
-  std::vector<uint64_t> operations;
-  for (const MPI_Request request : requests) {
-    if (const auto it = requests_.find(request); it != requests_.end()) operations.push_back(it->second);
+  if (!on_) return;
+  ServedBody body{};
+  body.operation = operation;
+  body.seen_ns = since_start_ns();
+  body.status = status;
+  const bool timed = times != nullptr && times->posted_ns >= start_ns_;
+  if (timed) {
+    body.posted_ns = times->posted_ns - start_ns_;
+    body.started_ns = times->started_ns - start_ns_;
+    body.first_byte_ns = times->first_byte_ns == 0 ? 0 : times->first_byte_ns - start_ns_;
+    body.done_ns = times->done_ns - start_ns_;
+    body.last_peer = times->last_peer;
   }
-  return operations;
+  part_.add(Tag::served, timed ? kTimesKnown : 0, 0, body);
 }
 
-void Log::forget(const std::vector<MPI_Request>& requests) {
+// ---- waiting ----------------------------------------------------------------------------------------------------
+
+void Log::remember(MPI_Request request, uint64_t operation) {
+  if (spare_.empty()) {
+    requests_[request] = operation;
+    return;
+  }
+  spare_.key() = request;
+  spare_.mapped() = operation;
+  auto done = requests_.insert(std::move(spare_));
+  if (!done.inserted) {
+    done.position->second = operation;
+    spare_ = std::move(done.node);
+  }
+}
+
+void Log::take(MPI_Request request, uint32_t& others) {
+  auto node = requests_.extract(request);
+  if (node.empty()) return;
+  if (node.mapped() == kUnrecorded) {
+    ++others;
+  } else {
+    operations_.push_back(node.mapped());
+  }
+  spare_ = std::move(node);
+}
+
+void Log::write_wait(const Call& call, bool complete, uint32_t others) {
+  if (!on_) return;
+  if (sample_ > 1 && operations_.empty()) {
+    ++waits_left_out_;
+    return;
+  }
+  const WaitBody body{call.begin_ns, since_start_ns(), part_.site(call.site), others};
+  part_.add(Tag::wait, complete ? kComplete : 0, part_.text(call.name), body, operations_);
+}
+
+void Log::wait(const Call& call, std::span<const MPI_Request> done, bool complete) {
+  if (!complete && !polls_) return;
   const std::lock_guard lock(mutex_);
-  for (const MPI_Request request : requests) requests_.erase(request);
+  operations_.clear();
+  uint32_t others = 0;
+  for (const MPI_Request request : done) take(request, others);
+  write_wait(call, complete, others);
+}
+
+void Log::wait_remote(const Call& call, MPI_Win window, int target) {
+  const std::lock_guard lock(mutex_);
+  operations_.clear();
+  std::erase_if(remote_, [&](const Remote& remote) {
+    if (remote.window != window || (target >= 0 && remote.target != target)) return false;
+    operations_.push_back(remote.operation);
+    return true;
+  });
+  write_wait(call, true, 0);
 }
 
 void Log::remember_window(MPI_Win window, MPI_Comm comm) {
   const std::lock_guard lock(mutex_);
-  windows_[window] = number_of(comm);
+  windows_[window] = {known(comm).number, 0};
 }
 
 void Log::forget_window(MPI_Win window) {
   const std::lock_guard lock(mutex_);
   windows_.erase(window);
-}
-
-bool Log::post_remote(const Call& call, uint64_t operation, const Posted& posted, MPI_Win window) {
-  const std::lock_guard lock(mutex_);
-  const auto it = windows_.find(window);
-  if (it == windows_.end()) return false;
-  post_locked(call, operation, posted, it->second, false);
-  remote_.push_back({window, posted.root, operation});
-  return true;
-}
-
-std::vector<uint64_t> Log::take_remote(MPI_Win window, int target) {
-  const std::lock_guard lock(mutex_);
-  std::vector<uint64_t> operations;
-  std::erase_if(remote_, [&](const Remote& remote) {
-    if (remote.window != window || (target >= 0 && remote.target != target)) return false;
-    operations.push_back(remote.operation);
-    return true;
-  });
-  return operations;
 }
 
 void Log::forget_communicator(MPI_Comm comm) {

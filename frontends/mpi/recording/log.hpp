@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank did in MPI and when, as JSON lines in a file of its own (docs/guide-planner.md and guide-telemetry.md
-// describe the format).
-// Lines are collected and written a piece at a time; a line "end" comes last, so a file cut short is noticed.
+// What one rank did in MPI and when, in a file of its own (part.hpp). Every operation, or a sample of them: of those
+// that are posted on one communicator (or window) from one call site the first and then each n-th one. Of waits those
+// that waited for an operation that is recorded; the others are counted. All members of a communicator that post from
+// the same places have the same sample.
 //
 // Threads: any; calls take a lock. Fails by falling silent: then there is no end.
 #pragma once
 
 #include "native.hpp"
+#include "recording/decision.hpp"
 #include "recording/layer.hpp"
+#include "recording/part.hpp"
 
 #include <offpath/offpath.h>
 
@@ -15,6 +18,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +41,15 @@ struct Posted {
   std::vector<uint64_t> sent_bytes;
 };
 
+// An operation that is about to be posted.
+struct Ticket {
+  uint64_t operation = kUnrecorded;  // its number
+  uint32_t communicator = 0;
+  uint32_t nth = 0;  // on it
+
+  bool recorded() const { return operation != kUnrecorded; }
+};
+
 class Log {
  public:
   // At the end of MPI_Init: opens the file for this rank. `prefix`: its path but for the rank.
@@ -47,30 +61,34 @@ class Log {
   static uint64_t now_ns();
   uint64_t since_start_ns() const { return now_ns() - start_ns_; }
 
-  uint64_t new_operation() { return next_operation_.fetch_add(1, std::memory_order_relaxed); }
-  // When the call has returned.
-  void post(const Call& call, uint64_t operation, const Posted& posted, MPI_Comm comm, bool blocking);
+  // Before the call: is it to be recorded?
+  Ticket choose(MPI_Comm comm, const void* site);
+  Ticket choose_remote(MPI_Win window, const void* site);
+  Ticket choose_persistent(MPI_Request request, const void* site);
+  // After it: `request` then stands for the operation, recorded or not (null: it is done). `posted` counts only if it
+  // is recorded.
+  void post(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking, const MPI_Request* request);
+  void post_persistent(const Call& call, const Ticket& ticket, MPI_Request request);
+  void post_remote(const Call& call, const Ticket& ticket, const Posted& posted, MPI_Win window,
+                   const MPI_Request* request);
+  void remember_persistent(MPI_Request request, const Posted& posted, MPI_Comm comm);
+
   // What the service did of it; the times are of now_ns().
   void serve(uint64_t operation, const offpath_op_times_t* times, int status);
-  void wait(const Call& call, const std::vector<uint64_t>& operations, bool complete);
-
-  void remember(MPI_Request request, uint64_t operation);
-  void remember_persistent(MPI_Request request, const Posted& posted, MPI_Comm comm);
-  // The operations that these requests stand for; unknown ones (messages) are left out.
-  std::vector<uint64_t> operations_of(const std::vector<MPI_Request>& requests);
-  void forget(const std::vector<MPI_Request>& requests);
-  void start_persistent(const Call& call, uint64_t operation, MPI_Request request);
+  // These requests are done (complete), or none is. Requests that are no operations (messages) are left out.
+  void wait(const Call& call, std::span<const MPI_Request> done, bool complete);
+  // Operations to `target` (-1: to all) that no flush has waited for yet are done.
+  void wait_remote(const Call& call, MPI_Win window, int target);
 
   void remember_window(MPI_Win window, MPI_Comm comm);
   void forget_window(MPI_Win window);
-  // False: the window is not known.
-  bool post_remote(const Call& call, uint64_t operation, const Posted& posted, MPI_Win window);
-  // Operations to `target` (-1: to all) that no flush has waited for; they count as waited for now.
-  std::vector<uint64_t> take_remote(MPI_Win window, int target);
-
   void forget_communicator(MPI_Comm comm);
 
  private:
+  struct Communicator {
+    uint32_t number = 0;
+    uint32_t count = 0;  // operations so far
+  };
   struct Persistent {
     Posted posted;
     MPI_Comm comm;
@@ -81,28 +99,32 @@ class Log {
     int target;
     uint64_t operation;
   };
-  void post_locked(const Call& call, uint64_t operation, const Posted& posted, int communicator, bool blocking);
-  int number_of(MPI_Comm comm);
-  void write_call(const Call& call);
-  const std::string& place_of(const void* site);
-  void add(const char* name, const std::vector<uint64_t>& values);
-  void end_line();
-  void flush();
+  Ticket choose_locked(Communicator& on, const void* site);
+  Communicator& known(MPI_Comm comm);
+  void write_operation(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking);
+  void write_wait(const Call& call, bool complete, uint32_t others);
+  void remember(MPI_Request request, uint64_t operation);
+  // Appends its operation to operations_, or counts it in others.
+  void take(MPI_Request request, uint32_t& others);
 
   std::mutex mutex_;
   std::atomic<bool> on_{false};
   bool polls_ = true;
-  int file_ = -1;
+  uint64_t sample_ = 1;
+  Part part_;
   uint64_t start_ns_ = 0;
-  std::atomic<uint64_t> next_operation_{0};
-  int next_communicator_ = 0;
-  std::string lines_;
-  std::map<MPI_Comm, int> communicators_;
-  std::map<MPI_Win, int> windows_;
-  std::map<MPI_Request, uint64_t> requests_;
+  uint64_t next_operation_ = 0;
+  uint64_t operations_left_out_ = 0;
+  uint64_t waits_left_out_ = 0;
+  uint32_t next_communicator_ = 0;
+  std::map<MPI_Comm, Communicator> communicators_;
+  std::map<MPI_Win, Communicator> windows_;
+  std::unordered_map<MPI_Request, uint64_t> requests_;
+  std::unordered_map<MPI_Request, uint64_t>::node_type spare_;  // of the one forgotten last: saves an allocation
   std::map<MPI_Request, Persistent> persistent_;
+  std::unordered_map<uint64_t, uint64_t> posted_from_;  // by call site and communicator, while there is a sample
   std::vector<Remote> remote_;
-  std::unordered_map<const void*, std::string> places_;
+  std::vector<uint64_t> operations_;  // of the wait that is being written
 };
 
 extern Log log;

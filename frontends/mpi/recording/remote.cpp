@@ -17,20 +17,19 @@ template <typename... Values, int (*Native::*function)(Values...), const Kind& k
 struct RemoteCall<function, kind, count, type, target> {
   static int handler(Values... values) {
     if (passes()) return (next.*function)(values...);
-    OFFPATH_POSTING(kind.name);
+    const std::tuple all(values...);
+    constexpr bool with_request =
+        std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
+    const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
+    OFFPATH_POSTING(kind.name, choose_remote(window, __builtin_return_address(0)));
     const int code = (next.*function)(values...);
     guarded([&] {
-      const std::tuple all(values...);
       int64_t elements = 1;
       if constexpr (count >= 0) elements = static_cast<int64_t>(std::get<size_t(count)>(all));
-      constexpr bool with_request =
-          std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
-      const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
+      const MPI_Request* request = nullptr;
+      if constexpr (with_request) request = std::get<sizeof...(Values) - 1>(all);
       const Posted posted{kind.name, bytes_of(elements, std::get<type>(all)), std::get<target>(all), {}};
-      const bool known = log.post_remote(call, posting.number(), posted, window);
-      if constexpr (with_request) {
-        if (known) log.remember(*std::get<sizeof...(Values) - 1>(all), posting.number());
-      }
+      log.post_remote(call, ticket, posted, window, request);
     });
     return code;
   }
@@ -49,7 +48,7 @@ struct Flush<function, kind, to_one> {
       const std::tuple all(values...);
       int target = -1;
       if constexpr (to_one) target = std::get<0>(all);
-      log.wait(call, log.take_remote(std::get<sizeof...(Values) - 1>(all), target), true);
+      log.wait_remote(call, std::get<sizeof...(Values) - 1>(all), target);
     });
     return code;
   }

@@ -13,19 +13,16 @@ Requests copy_of(const MPI_Request* requests, int count) {
   return count > 0 ? Requests(requests, requests + count) : Requests();
 }
 
-void record_wait(const Call& call, const Requests& done, bool complete = true) {
-  guarded([&] {
-    log.wait(call, log.operations_of(done), complete);
-    log.forget(done);
-  });
+void record_wait(const Call& call, std::span<const MPI_Request> done, bool complete = true) {
+  guarded([&] { log.wait(call, done, complete); });
 }
 
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (passes()) return next.Wait(request, status);
-  const Requests before{*request};
+  const MPI_Request before = *request;
   OFFPATH_CALL("Wait");
   const int code = next.Wait(request, status);
-  record_wait(call, before);
+  record_wait(call, {&before, 1});
   return code;
 }
 
@@ -67,10 +64,10 @@ int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
 
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (passes()) return next.Test(request, flag, status);
-  const Requests before{*request};
+  const MPI_Request before = *request;
   OFFPATH_CALL("Test");
   const int code = next.Test(request, flag, status);
-  record_wait(call, *flag != 0 ? before : Requests(), *flag != 0);
+  record_wait(call, {&before, *flag != 0 ? 1U : 0U}, *flag != 0);
   return code;
 }
 
@@ -103,10 +100,12 @@ int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
 }
 
 int start(MPI_Request* request, const void* site) {
-  const Posting posting(log.new_operation());
-  const Call call{"Start", log.since_start_ns(), site};
+  Ticket ticket;
+  guarded([&] { ticket = log.choose_persistent(*request, site); });
+  const Posting posting(ticket.operation);
+  const Call call{"Start", ticket.recorded() ? log.since_start_ns() : 0, site};
   const int code = next.Start(request);
-  guarded([&] { log.start_persistent(call, posting.number(), *request); });
+  guarded([&] { log.post_persistent(call, ticket, *request); });
   return code;
 }
 

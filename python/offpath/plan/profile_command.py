@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath profile`: records a run without offloading."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from offpath import comparison, console, injection, mpis, processes
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import profile as profiles
+from offpath.telemetry import parts as recorded
 
 VARIABLE = "OFFPATH_PROFILE"
 
@@ -63,4 +65,4 @@ def merge(prefix: Path, output: Path) -> None:
         )
     with output.open("w") as file:
         for part in parts:
-            file.write(part.read_text())
+            file.writelines(json.dumps(line) + "\n" for line in recorded.read(part))

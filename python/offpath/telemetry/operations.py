@@ -26,10 +26,16 @@ class Wait:
     end_ns: int
     site: str
     operations: list["Operation"] = field(default_factory=list)
+    others: int = 0  # operations that were left out of the recording
 
     @property
     def ns(self) -> int:
         return self.end_ns - self.begin_ns
+
+    @property
+    def share_ns(self) -> float:
+        """Of each operation that it waited for."""
+        return self.ns / max(1, len(self.operations) + self.others)
 
 
 @dataclass
@@ -54,7 +60,7 @@ class Operation:
     last_peer: int | None = None
     failed: bool = False
     wait: Wait | None = field(default=None, compare=False, repr=False)
-    index: int = 0  # among those on its team
+    index: int | None = None  # among those on its team
     last_to_post: tuple[int, int] | None = None  # rank, and when it posted
 
     @property
@@ -68,7 +74,7 @@ class Operation:
     @property
     def wait_ns(self) -> float:
         """Its share of the call that waited for it and maybe for others."""
-        return self.wait.ns / len(self.wait.operations) if self.wait else 0.0
+        return self.wait.share_ns if self.wait else 0.0
 
     @property
     def lost_ns(self) -> float:
@@ -118,11 +124,9 @@ class Run:
         }
         for wait in self.waits[rank.number]:
             at_dpu = sum(each.path == "dpu" for each in wait.operations)
-            if not wait.operations:
-                parts["other waits"] += wait.ns
-            else:
-                parts["waiting, DPU"] += wait.ns * at_dpu / len(wait.operations)
-                parts["waiting, host"] += wait.ns * (1 - at_dpu / len(wait.operations))
+            parts["waiting, DPU"] += wait.share_ns * at_dpu
+            parts["waiting, host"] += wait.share_ns * (len(wait.operations) - at_dpu)
+            parts["other waits"] += 0 if wait.operations else wait.ns
         return {"program": max(0.0, rank.end_ns - sum(parts.values())), **parts}
 
     def late(self) -> dict[int, Counter]:
@@ -131,7 +135,7 @@ class Run:
         for each in self.operations:
             other, ns = each.waited_for
             if other is not None and ns > 0:
-                found[each.rank][other] += ns / (len(each.wait.operations) if each.wait else 1)
+                found[each.rank][other] += ns / (len(each.wait.operations) + each.wait.others if each.wait else 1)
         return found
 
 
@@ -178,6 +182,7 @@ def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> 
         rank.number, line["op"], str(line.get("kind")), blocking, line["bytes"], path, why,
         str(line.get("algorithm") or ""), _site(line, names), line["begin_ns"], line["end_ns"], team,
     )  # fmt: skip
+    made.index = line.get("nth")
     if (served := rank.served.get(made.number)) is not None:
         made.started_ns, made.first_byte_ns, made.done_ns = (
             served.get(name) for name in ("started_ns", "first_byte_ns", "done_ns")
@@ -189,7 +194,9 @@ def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> 
 
 
 def _wait(line: dict, operations: dict[int, Operation], names: dict) -> Wait:
-    waited = Wait(str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names))
+    waited = Wait(
+        str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names), others=line.get("others", 0)
+    )
     for number in line["wait"]:
         if number in operations and operations[number].wait is None:
             waited.operations.append(operations[number])
@@ -204,8 +211,9 @@ def _find_last(operations: list[Operation]) -> None:
     for each in operations:
         if each.kind in ("put", "get", "accumulate"):
             continue
-        each.index = counts[each.rank, each.team]
-        counts[each.rank, each.team] += 1
+        if each.index is None:  # all are here
+            each.index = counts[each.rank, each.team]
+            counts[each.rank, each.team] += 1
         members[each.team, each.index].append(each)
     for (team, _), parts in members.items():
         if len(parts) != len(team[0]):

@@ -86,6 +86,9 @@ def headline(run: Run) -> str:
             f" Per rank, {seconds(sums['hidden'] / ranks)} of communication was hidden behind the program and "
             f"{seconds(sums['lost'] / ranks)} was not ({share(sums['lost'], sums['all'])} of its time)."
         )
+    left_out = sum(rank.operations_left_out for rank in run.ranks)
+    if left_out:
+        text += f" All of this is of a sample: {left_out} operations more were left out (--trace-sample)."
     return text
 
 

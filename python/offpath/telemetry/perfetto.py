@@ -3,7 +3,7 @@
 
 A process per rank holds its calls; a process per service as many lanes as its operations overlap, with the time in
 which bytes moved inside each, and counters of what is in progress. Flows lead from a posting call through the service
-to the wait.
+to the wait. Services of the node where the run was started have counters of what went over the fabric.
 """
 
 import heapq
@@ -13,15 +13,16 @@ from pathlib import Path
 
 from offpath.telemetry.operations import Operation, Run, Wait
 from offpath.telemetry.record import FORMAT, VERSION
+from offpath.telemetry.wires import Samples
 
 CALLS = 1  # the only thread of a rank's process
 SERVICES = 1_000_000  # process numbers of the services begin there: above all ranks'
 
 
-def write(run: Run, file: Path) -> None:
+def write(run: Run, file: Path, wires: Samples | None = None) -> None:
     sites = {each.site for each in run.operations} | {wait.site for waits in run.waits.values() for wait in waits}
     trace = {
-        "traceEvents": events(run),
+        "traceEvents": events(run, wires or Samples()),
         "displayTimeUnit": "ms",
         "offpath": {
             "format": FORMAT,
@@ -49,9 +50,9 @@ def _names(run: Run) -> list[tuple[list, str]]:
     return [([*place], name) for place, name in found.items()]
 
 
-def events(run: Run) -> list[dict]:
+def events(run: Run, wires: Samples) -> list[dict]:
     """In the order of their times, but for what names the tracks, which comes first."""
-    timed = [*_calls(run), *_services(run)]
+    timed = [*_calls(run), *_services(run), *_wires(run, wires)]
     return [*_titles(run), *sorted(timed, key=lambda event: (event["ts"], -event.get("dur", 0)))]
 
 
@@ -150,3 +151,20 @@ def _in_progress(operations: list[Operation], process: int) -> Iterator[dict]:
         count, size = count + more, size + larger
         for name, value in (("operations", count), ("bytes", size)):
             yield {"ph": "C", "name": f"{name} in progress", "pid": process, "ts": time / 1000, "args": {name: value}}
+
+
+def _wires(run: Run, wires: Samples) -> Iterator[dict]:
+    """Rates between samples: each is a counter's value from the sample at its beginning on."""
+    for rank in {rank.service_pid: rank for rank in reversed(run.ranks)}.values():
+        process, series = SERVICES + run.hosts.index(rank.host), wires.of.get(rank.service_pid, [])
+        if rank.zero_ns is None:
+            continue
+        for number, name in ((1, "in"), (2, "out")):
+            track = {"ph": "C", "name": f"fabric {name}, bytes/s", "pid": process}
+            for before, after in zip(series, series[1:], strict=False):
+                rate = (after[number] - before[number]) / (after[0] - before[0]) * 1e9
+                at_us = max(0, before[0] - rank.zero_ns) / 1000
+                if after[0] > rank.zero_ns:
+                    yield {**track, "ts": at_us, "args": {"bytes/s": round(rate)}}
+            if series and series[-1][0] > rank.zero_ns:
+                yield {**track, "ts": (series[-1][0] - rank.zero_ns) / 1000, "args": {"bytes/s": 0}}

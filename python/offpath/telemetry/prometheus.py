@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run's counters (OFFPATH_STATS_FILE) in Prometheus' text format, for its node exporter's textfile collector."""
+"""A run's counters in Prometheus' text format: at its end (OFFPATH_STATS_FILE), for the textfile collector of its node
+exporter, and live, of what the services publish."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from offpath.errors import UserError
+from offpath.telemetry.observation import Snapshot
 
 NAMES = {  # of a rank's line: metric, unit in it, meaning
     "offloaded_count": ("operations_offloaded_total", 1, "Operations that the service did."),
@@ -17,6 +21,35 @@ NAMES = {  # of a rank's line: metric, unit in it, meaning
     "wait_ns": ("wait_seconds_total", 1e-9, "Time in calls that waited for offloaded operations."),
     "post_ns": ("post_seconds_total", 1e-9, "Time in calls that posted them."),
 }
+
+LIVE_RANK = {  # of a client: metric, kind, unit in it, meaning
+    "posted": ("operations_posted_total", "counter", 1, "Operations that the service was given."),
+    "done": ("operations_done_total", "counter", 1, "Of these, those that have ended."),
+    "failed": ("operations_failed_total", "counter", 1, "Offloaded operations that failed."),
+    "in_flight": ("operations_in_flight", "gauge", 1, "Operations under way."),
+    "pulled_bytes": ("pulled_bytes_total", "counter", 1, "Bytes from other nodes."),
+    "served_bytes": ("served_bytes_total", "counter", 1, "Bytes for other nodes."),
+    "local_bytes": ("local_bytes_total", "counter", 1, "Bytes copied inside the node."),
+    "progress_ns": ("progress_seconds_total", "counter", 1e-9, "Time with at least one operation under way."),
+    "waited_ns": ("wait_seconds_total", "counter", 1e-9, "Time in calls that waited for offloaded operations."),
+}
+LIVE_WORKER = {
+    "cpu_ns": ("worker_cpu_seconds_total", "counter", 1e-9, "Processor time of a worker of the service."),
+    "wakeups": ("worker_wakeups_total", "counter", 1, "How often a worker has slept."),
+    "sent_bytes": ("fabric_sent_bytes_total", "counter", 1, "Bytes of blocks sent over the fabric."),
+    "received_bytes": ("fabric_received_bytes_total", "counter", 1, "Bytes of blocks received over the fabric."),
+    "local_bytes": ("worker_local_bytes_total", "counter", 1, "Bytes copied, reduced or computed on by a worker."),
+}
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """(host, port) of PORT or HOST:PORT; None: it is the name of a file."""
+    host, colon, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal()) or (colon and (not host or "/" in host)):
+        return None
+    if int(port) > 65535:
+        raise UserError(f"--metrics {text}: there is no port {port}. Give one from 1 to 65535, or 0 for a free one.")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def text(ranks: list[dict]) -> str:
@@ -51,6 +84,27 @@ def _lines(ranks: list[dict]) -> Iterator[str]:
             labels = _who(rank) | {"reason": str(rank.get("reason", ""))}
             yield _sample("enabled", labels, int(bool(rank.get("enabled"))))
         yield from _service(ranks)
+
+
+def live_text(services: list[Snapshot], node: str) -> str:
+    return "".join(line + "\n" for line in _live_lines(services, node))
+
+
+def _live_lines(services: list[Snapshot], node: str) -> Iterator[str]:
+    ranks, workers = [], []
+    for service in services:
+        for client in service.clients:
+            rank = "" if client.rank is None else str(client.rank)
+            ranks.append(({"rank": rank, "process": str(client.process), "node": node}, client))
+        for number, worker in enumerate(service.workers):
+            workers.append(({"worker": str(number), "process": str(service.process), "node": node}, worker))
+    for names, rows in ((LIVE_RANK, ranks), (LIVE_WORKER, workers)):
+        for name, (metric, kind, unit, meaning) in names.items():
+            yield from _head(metric, kind, meaning)
+            yield from (_sample(metric, labels, getattr(each, name) * unit) for labels, each in rows)
+    yield from _head("oldest_operation_seconds", "gauge", "Age of the oldest operation under way; 0: there is none.")
+    for labels, client in ranks:
+        yield _sample("oldest_operation_seconds", labels, client.oldest.age_ns * 1e-9 if client.oldest else 0)
 
 
 def _service(ranks: list[dict]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.errors import UserError
+from offpath.telemetry.parts import read as read_part
 
 FORMAT, VERSION = "offpath-trace", 1
 MAX_RANKS = 1 << 20
@@ -25,6 +26,9 @@ class Rank:
     mpi: str = ""
     reason: str = ""  # why nothing is offloaded; empty: it is
     service_pid: int = 0
+    zero_ns: int | None = None  # CLOCK_MONOTONIC of its node when all left MPI_Init
+    sample: int = 1  # each how many-th operation is here
+    operations_left_out: int = 0
     members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
     posts: list[dict] = field(default_factory=list)
     waits: list[dict] = field(default_factory=list)
@@ -36,11 +40,7 @@ class Rank:
 def of_parts(parts: Iterable[Path]) -> list[Rank]:
     """The recording of a run from its ranks' own files. A rank that was killed has no end: its file counts as far as it
     goes."""
-    ranks = []
-    for part in parts:
-        lines = part.read_text(errors="replace").splitlines()
-        ranks.append(_rank([line for line in map(_json, lines) if line is not None], str(part)))
-    return _together(ranks, "the recording", strict=False)
+    return _together([_rank(read_part(part), str(part)) for part in parts], "the recording", strict=False)
 
 
 def load(file: Path) -> list[Rank]:
@@ -78,14 +78,6 @@ def _together(ranks: list[Rank], name: str, strict: bool) -> list[Rank]:
     return sorted(ranks, key=lambda rank: rank.number)
 
 
-def _json(line: str) -> dict | None:
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError:
-        return None  # the last one of a rank that was killed
-    return value if isinstance(value, dict) else None
-
-
 def _rank(lines: list[dict], name: str) -> Rank:
     head = lines[0] if lines and isinstance(lines[0], dict) else {}
     number, ranks = head.get("rank"), head.get("ranks")
@@ -93,6 +85,8 @@ def _rank(lines: list[dict], name: str) -> Rank:
         raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
     rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
     rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
+    rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
+    rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
     rank.lines = lines
     last_ns = 0
     for line in lines[1:]:
@@ -126,12 +120,14 @@ def _add(rank: Rank, line: dict) -> bool:
             return False
         if "op" in line:
             rank.posts.append(line)
-            return _natural(line["op"]) and _natural(line.get("bytes")) and line.get("comm") in rank.members
+            numbers = line["op"], line.get("bytes"), line.get("nth", 0)
+            return all(map(_natural, numbers)) and line.get("comm") in rank.members
         rank.waits.append(line)
-        return isinstance(line.get("wait"), list) and all(map(_natural, line["wait"]))
+        known = isinstance(line.get("wait"), list) and all(map(_natural, line["wait"]))
+        return known and _natural(line.get("others", 0))
     if "end_ns" in line:
-        rank.end_ns = line["end_ns"]
-        return _natural(rank.end_ns)
+        rank.end_ns, rank.operations_left_out = line["end_ns"], line.get("operations_left_out", 0)
+        return _natural(rank.end_ns) and _natural(rank.operations_left_out)
     return True
 
 

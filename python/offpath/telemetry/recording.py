@@ -9,8 +9,10 @@ from pathlib import Path
 from offpath import console
 from offpath.errors import UserError
 from offpath.telemetry import operations, overview, perfetto, record
+from offpath.telemetry.wires import Samples
 
 VARIABLE = "OFFPATH_TRACE"
+SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
 
 
 @contextlib.contextmanager
@@ -21,7 +23,7 @@ def prefix(trace: Path | None) -> Iterator[Path]:
         yield Path(folder) / "rank"
 
 
-def finish(where: Path, trace: Path | None, summary: bool) -> None:
+def finish(where: Path, trace: Path | None, summary: bool, wires: Samples) -> None:
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
     try:
         run = operations.join(record.of_parts(sorted(where.parent.glob(where.name + ".*"))))
@@ -29,7 +31,7 @@ def finish(where: Path, trace: Path | None, summary: bool) -> None:
         console.fail(str(error))
         return
     if trace is not None:
-        perfetto.write(run, trace)
+        perfetto.write(run, trace, wires)
         console.note(
             f"{len(run.operations)} operations: {trace}. Open it at ui.perfetto.dev, or: offpath report {trace}"
         )

@@ -303,6 +303,7 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t) {
 
 // Knows no times.
 void offpath_session_time_operations(offpath_session_t*, int) {}
+void offpath_session_note_wait(offpath_session_t*, uint64_t, uint64_t) {}
 offpath_status_t offpath_op_times(offpath_op_t*, offpath_op_times_t*) { return OFFPATH_ERR_STATE; }
 
 void offpath_op_describe(offpath_op_t*, char* text, size_t capacity) { snprintf(text, capacity, "fake"); }

@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 5U);
+  EXPECT_EQ(kVersion, 6U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -63,7 +63,9 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, counters, 320);
   EXPECT_AT(SegmentHeader, shared_address, 360);
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
-  EXPECT_EQ(sizeof(SegmentHeader), 384U);
+  EXPECT_AT(SegmentHeader, waited_ns, 384);
+  EXPECT_AT(SegmentHeader, waiting_since_ns, 392);
+  EXPECT_EQ(sizeof(SegmentHeader), 448U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
   EXPECT_AT(Counters, pulled_bytes, 16);
@@ -192,7 +194,10 @@ TEST(Layout, RecordOfAOneSidedOperation) {
 
 TEST(Layout, AttachMessages) {
   EXPECT_EQ(kLinkVersion, 2U);
+  EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
+  EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
+  EXPECT_AT(AttachRequest, kind, 4);
   EXPECT_AT(AttachRequest, segment_bytes, 8);
   EXPECT_AT(AttachRequest, token, 16);
   EXPECT_EQ(sizeof(AttachRequest), 48U);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "recording/part.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace offpath::mpi::recording {
+namespace {
+size_t words_of(size_t length) { return (length + sizeof(uint64_t) - 1) / sizeof(uint64_t); }
+}  // namespace
+
+bool Part::open(const std::string& path) {
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (ok()) buffer_.reserve(kWriteBytes + kWriteBytes / 16);
+  return ok();
+}
+
+void Part::write_header(const std::string& line) { append(line.data(), line.size()); }
+
+void Part::close() {
+  flush();
+  if (ok()) ::close(file_);
+  file_ = -1;
+}
+
+void Part::flush() {
+  for (size_t done = 0; ok() && done < buffer_.size();) {
+    const ssize_t written = write(file_, buffer_.data() + done, buffer_.size() - done);
+    if (written <= 0) {
+      ::close(file_);
+      file_ = -1;
+      break;
+    }
+    done += static_cast<size_t>(written);
+  }
+  buffer_.clear();
+}
+
+void Part::append_text(const char* text, size_t length) {
+  append(text, length);
+  buffer_.resize(buffer_.size() + words_of(length) * sizeof(uint64_t) - length);
+}
+
+uint16_t Part::text(const char* literal) {
+  uint32_t number = texts_.find(literal);
+  if (number == 0) {
+    number = texts_.add(literal);
+    const size_t length = strlen(literal);
+    const RecordHead head{static_cast<uint8_t>(Tag::text), 0, static_cast<uint16_t>(number),
+                          static_cast<uint32_t>(words_of(length))};
+    append(&head, sizeof(head));
+    append_text(literal, length);
+  }
+  return static_cast<uint16_t>(number);
+}
+
+// A call site is the file that holds the caller and the offset in it: symbols are looked up offline.
+uint32_t Part::site(const void* address) {
+  uint32_t number = sites_.find(address);
+  if (number != 0) return number;
+  number = sites_.add(address);
+  Dl_info info;
+  if (address == nullptr || dladdr(address, &info) == 0 || info.dli_fname == nullptr) return number;
+  const auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+  const SiteBody body{number, static_cast<uint64_t>(offset)};
+  const size_t length = strlen(info.dli_fname);
+  const RecordHead head{static_cast<uint8_t>(Tag::site), 0, 0,
+                        static_cast<uint32_t>(sizeof(body) / sizeof(uint64_t) + words_of(length))};
+  append(&head, sizeof(head));
+  append(&body, sizeof(body));
+  append_text(info.dli_fname, length);
+  return number;
+}
+
+}  // namespace offpath::mpi::recording

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The running jobs of this user on this node, by the sockets of their services in the runtime folder."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.errors import UserError
+from offpath.paths import runtime_folder
+from offpath.telemetry.observation import NoService, Observation, Snapshot
+
+
+@dataclass
+class Job:
+    """A job's part on this node, watched until its observation is closed."""
+
+    name: str
+    observation: Observation
+    last: Snapshot
+
+    def look(self) -> Snapshot:
+        self.last = self.observation.read()
+        return self.last
+
+
+@contextlib.contextmanager
+def watched(which: str | None) -> Iterator[list[Job]]:
+    """At least one job: those that `which` names, a process id or the beginning of a job's name; None: all."""
+    with contextlib.ExitStack() as stack:
+        jobs, refusals = [], []
+        for file in _sockets(which):
+            try:
+                observation = Observation(file)
+            except NoService:
+                continue
+            except UserError as error:
+                refusals.append(error)
+                continue
+            stack.callback(observation.close)
+            job = Job(file.stem, observation, observation.read())
+            if which is None or _is_meant(job, which):
+                jobs.append(job)
+        if not jobs:
+            raise refusals[0] if refusals else _nothing(which)
+        yield jobs
+
+
+def _sockets(which: str | None) -> list[Path]:
+    try:
+        files = sorted(runtime_folder().glob("*.sock"))
+    except OSError as error:
+        raise UserError(f"the services' sockets cannot be looked for ({error}). Set OFFPATH_RUNTIME_DIR.") from None
+    return [file for file in files if which is None or which.isdecimal() or file.stem.startswith(which)]
+
+
+def _is_meant(job: Job, which: str) -> bool:
+    if not which.isdecimal() or which == job.name:
+        return job.name.startswith(which)
+    processes = [job.last.process, *(client.process for client in job.last.clients)]
+    return any(int(which) in _line_of(process) for process in processes)
+
+
+def _line_of(process: int) -> Iterator[int]:
+    """The process and its parents: who names mpirun means its ranks."""
+    while process > 1:
+        yield process
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return
+        process = int(fields[1])
+
+
+def _nothing(which: str | None) -> UserError:
+    what = "no offloaded job" if which is None else f"no job '{which}'"
+    return UserError(
+        f"{what} of yours runs on this node (its service would have a socket in {runtime_folder()}). Start one with "
+        "offpath run, or set OFFPATH_RUNTIME_DIR.",
+        1,
+    )

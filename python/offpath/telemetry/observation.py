@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Watching a running service: the request at its socket, and what it publishes, read and checked.
+
+src/session/link.hpp and observation.hpp describe both. Nothing here changes the service: it publishes for as long as an
+Observation is open.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import select
+import socket
+import struct
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.errors import UserError
+
+ANSWER_S = 5.0
+REQUEST = struct.Struct("<IIQ32x")  # AttachRequest
+REPLY = struct.Struct("<IiIIIiI1024x252s")  # AttachReply
+LINK_VERSION, OBSERVE = 1, 1
+HEADER = struct.Struct("<8sIIQQIIiIQ")
+WORKER = struct.Struct("<8Q2I56x")
+CLIENT = struct.Struct("<Q4I8Q")
+OLDEST = struct.Struct("<2Q4I8I2I")
+MAGIC, VERSION, HEADER_BYTES, CLIENT_BYTES = b"\0OFFPO1\0", 1, 4096, 256
+MOST_WORKERS, MOST_CLIENTS = 1024, 65536
+GET_SEALS, SEAL_SHRINK = 1034, 2  # of fcntl
+READS = 1000  # of a page that is being written meanwhile
+
+COLLECTIVES = (
+    "none", "exchange", "barrier", "bcast", "allgather", "reduce", "allreduce", "reduce_scatter", "scan", "exscan",
+)  # fmt: skip
+REMOTES = ("none", "put", "get", "accumulate", "get_accumulate", "compare_and_swap", "lock", "lock", "unlock")
+KINDS = {3: COLLECTIVES, 8: REMOTES, 9: ("program",)}  # by OpKind
+WAITS = ("nothing", "earlier", "not_posted", "silent", "sends", "takes", "service", "answers")
+UNKNOWN_RANK = 0xFFFFFFFF
+
+
+class NoService(Exception):
+    """Nobody who knows the request listens there (any more)."""
+
+
+@dataclass
+class Oldest:
+    """The oldest operation of a client in flight, and what it waits for."""
+
+    kind: str
+    bytes: int
+    age_ns: int
+    waits: str
+    members: list[int]  # the first of those it waits for, in the operation's team
+    members_count: int
+    team_size: int
+
+
+@dataclass
+class Client:
+    id: int
+    process: int
+    rank: int | None  # in its largest team
+    team_size: int
+    in_flight: int
+    posted: int
+    done: int
+    failed: int
+    pulled_bytes: int
+    served_bytes: int
+    local_bytes: int
+    progress_ns: int
+    waited_ns: int
+    oldest: Oldest | None = None
+
+
+@dataclass
+class Worker:
+    updated_ns: int  # CLOCK_MONOTONIC; 0: not yet
+    cpu_ns: int
+    wakeups: int
+    sent_bytes: int
+    received_bytes: int
+    local_bytes: int
+    refused: int
+    left_out: int
+    clients: list[Client] = field(default_factory=list)
+
+
+@dataclass
+class Snapshot:
+    process: int  # of the service
+    workers: list[Worker]
+
+    @property
+    def clients(self) -> list[Client]:
+        found = [client for worker in self.workers for client in worker.clients]
+        return sorted(found, key=lambda client: (client.rank is None, client.rank, client.id))
+
+
+class Observation:
+    """A service that is being watched, until close()."""
+
+    def __init__(self, path: Path):
+        """Raises NoService where nobody listens, UserError where watching is refused."""
+        self.path = path
+        self._socket = _connect(path)
+        try:
+            self._memory = self._ask()
+            try:
+                self._check()
+            except BaseException:
+                self._memory.close()
+                raise
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        self._memory.close()
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """Readable when the service is gone."""
+        return self._socket.fileno()
+
+    def ended(self) -> bool:
+        """The service is gone; read() gives what it published last."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def read(self) -> Snapshot:
+        """What the workers published last; waits until each of them has, or the service ends."""
+        workers = [self._worker(index) for index in range(self._workers)]
+        until = time.monotonic() + ANSWER_S
+        while any(worker.updated_ns == 0 for worker in workers) and not self.ended() and time.monotonic() < until:
+            time.sleep(0.002)
+            workers = [self._worker(index) for index in range(self._workers)]
+        return Snapshot(self.process, workers)
+
+    def _ask(self) -> mmap.mmap:
+        try:
+            self._socket.send(REQUEST.pack(LINK_VERSION, OBSERVE, 0))
+            data, descriptors, _, _ = socket.recv_fds(self._socket, REPLY.size + 1, 1)
+        except OSError:
+            raise NoService from None
+        try:
+            if len(data) != REPLY.size:
+                raise NoService
+            version, status, _, _, _, self.process, _, text = REPLY.unpack(data)
+            if status != 0:
+                reason = text.split(bytes(1))[0].decode(errors="replace")
+                raise UserError(f"{self._name()} is not to be watched: {reason}.")
+            if version != LINK_VERSION or len(descriptors) != 1:
+                raise self._foreign("its answer holds nothing to read")
+            return _mapped(descriptors[0], self._foreign)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _check(self) -> None:
+        magic, version, self._workers, size, self._page, self._most, self.tick_ms, process, _, _ = HEADER.unpack_from(
+            self._memory
+        )
+        if magic != MAGIC:
+            raise self._foreign("its format")
+        if version != VERSION:
+            raise self._foreign(f"version {version}, only {VERSION} is known")
+        sane = 0 < self._workers <= MOST_WORKERS and self._most <= MOST_CLIENTS and process > 0
+        whole = size == len(self._memory) == HEADER_BYTES + self._workers * self._page
+        if not sane or not whole or self._page != WORKER.size + self._most * CLIENT_BYTES:
+            raise self._foreign("its sizes do not fit together")
+        self.process = process
+
+    def _foreign(self, why: str) -> UserError:
+        return UserError(
+            f"{self._name()} publishes something unknown ({why}). Install the command line and the service together."
+        )
+
+    def _name(self) -> str:
+        return f"the service at {self.path}"
+
+    def _worker(self, index: int) -> Worker:
+        begin = HEADER_BYTES + index * self._page
+        for _ in range(READS):
+            generation = self._generation(begin)
+            head = WORKER.unpack_from(self._memory, begin)
+            count = min(head[8], self._most)
+            records = self._memory[begin + WORKER.size : begin + WORKER.size + count * CLIENT_BYTES]
+            if generation % 2 == 0 and generation == self._generation(begin):
+                break
+        clients = [_client(records, at) for at in range(0, len(records), CLIENT_BYTES)]
+        return Worker(*head[1:8], left_out=head[9], clients=clients)
+
+    def _generation(self, begin: int) -> int:
+        return struct.unpack_from("<Q", self._memory, begin)[0]
+
+
+def _connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(ANSWER_S)
+    try:
+        connection.connect(str(path))
+    except PermissionError:
+        connection.close()
+        raise UserError(f"the service at {path} belongs to another user (each sees only their own).") from None
+    except OSError:
+        connection.close()
+        raise NoService from None
+    return connection
+
+
+def _mapped(descriptor: int, foreign) -> mmap.mmap:
+    """Memory that could shrink under us would end us."""
+    size = os.fstat(descriptor).st_size
+    with contextlib.suppress(OSError):
+        if fcntl.fcntl(descriptor, GET_SEALS) & SEAL_SHRINK and size >= HEADER_BYTES:
+            return mmap.mmap(descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ)
+    raise foreign("its memory is cut short or could be")
+
+
+def _client(records: bytes, at: int) -> Client:
+    client = Client(*CLIENT.unpack_from(records, at))
+    client.rank = None if client.rank == UNKNOWN_RANK else client.rank
+    client.oldest = _oldest(records, at + CLIENT.size) if client.in_flight > 0 else None
+    return client
+
+
+def _oldest(records: bytes, at: int) -> Oldest | None:
+    age_ns, size, kind, form, waits, count, *members, team_size, _ = OLDEST.unpack_from(records, at)
+    if kind not in KINDS:
+        return None
+    names = KINDS[kind]
+    return Oldest(
+        names[form] if form < len(names) else names[0], size, age_ns, WAITS[waits] if waits < len(WAITS) else WAITS[0],
+        members[:count], count, team_size,
+    )  # fmt: skip

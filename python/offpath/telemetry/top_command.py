@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath top`: a running job, live."""
+
+import json
+import select
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from offpath import console
+from offpath.telemetry import jobs, top
+
+PLAIN_WIDTH = 200  # where there is no terminal
+
+
+def top_command(
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each interval.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, max=3600, metavar="S", help="Seconds between looks.")] = 1.0,
+) -> None:
+    """Watch a running job on this node: operations in flight and what they wait for, time hidden, worker load.
+
+    Attaches to the job's service and leaves it again as it likes; the job does not notice. Ends with the job, or with
+    Ctrl-C. Where stdout is no terminal it prints plain text.
+
+    Examples:
+
+        offpath top
+
+        offpath top --once --json
+
+        offpath top --interval 5 12345
+    """
+    with jobs.watched(job) as watched:
+        looks = _looks(watched, interval)
+        try:
+            if as_json:
+                _each(looks, once, lambda data: print(json.dumps({"jobs": data}), flush=True))
+            elif once or not console.out.is_terminal:
+                plain = console.out if console.out.is_terminal else Console(width=PLAIN_WIDTH, highlight=False)
+                _each(looks, once, lambda data: plain.print(top.screen(data)))
+            else:
+                _full_screen(looks)
+        except KeyboardInterrupt:
+            return
+        for each in watched:
+            if each.observation.ended():
+                console.note(f"job {each.name} has ended.")
+
+
+def _looks(watched: list[jobs.Job], interval: float) -> Iterator[list[dict]]:
+    """At the end of each interval, until all jobs have ended; of such a job what was there before its ranks left."""
+    shown = {job.name: top.job_data(job, job.last, job.last) for job in watched}
+    running = list(watched)
+    while running:
+        _sleep(running, interval)
+        for job in running:
+            before = job.last
+            if job.observation.ended():
+                shown[job.name]["ended"] = True
+            elif job.look().clients:
+                shown[job.name] = top.job_data(job, before, job.last)
+        yield list(shown.values())
+        running = [job for job in running if not shown[job.name]["ended"]]
+
+
+def _sleep(running: list[jobs.Job], seconds: float) -> None:
+    """Shorter if a job ends."""
+    select.select([job.observation for job in running], [], [], seconds)
+
+
+def _each(looks: Iterator[list[dict]], once: bool, show) -> None:
+    for data in looks:
+        show(data)
+        if once:
+            return
+
+
+def _full_screen(looks: Iterator[list[dict]]) -> None:
+    data: list[dict] = []
+    with Live(console=console.out, screen=True, auto_refresh=False) as live:
+        for data in looks:
+            live.update(top.screen(data), refresh=True)
+    console.out.print(top.screen(data))

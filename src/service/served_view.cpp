@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A served client as observers see it.
+#include "service/served_client.hpp"
+
+#include <numeric>
+
+namespace offpath::service {
+
+using session::Slot;
+using session::WaitsFor;
+
+static_assert(static_cast<uint32_t>(engine::Waits::service) == static_cast<uint32_t>(WaitsFor::service));
+static_assert(engine::Standing::kNamed == session::kNamedMembers);
+
+namespace {
+
+template <typename T>
+void set(std::atomic<T>& field, uint64_t value) {
+  field.store(static_cast<T>(value), std::memory_order_relaxed);
+}
+
+uint64_t total(const std::vector<session::BlockRecord>& blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), uint64_t{0},
+                         [](uint64_t sum, const session::BlockRecord& block) { return sum + block.bytes; });
+}
+
+}  // namespace
+
+void ServedClient::show(session::ClientRecord& record) const {
+  const session::Counters& counters = view_.header().counters;
+  set(record.id, id_);
+  set(record.process, static_cast<uint32_t>(process_));
+  set(record.rank, rank_);
+  set(record.team_size, team_size_);
+  set(record.in_flight, in_flight_.count());
+  set(record.posted, in_flight_.posted());
+  set(record.done, in_flight_.posted() - in_flight_.count());
+  set(record.failed, counters.failed.load(std::memory_order_relaxed));
+  set(record.pulled_bytes, counters.pulled_bytes.load(std::memory_order_relaxed));
+  set(record.served_bytes, counters.served_bytes.load(std::memory_order_relaxed));
+  set(record.local_bytes, counters.local_bytes.load(std::memory_order_relaxed));
+  set(record.progress_ns, in_flight_.progress_ns(InFlight::now_ns()));
+  const session::SegmentHeader& header = view_.header();
+  const uint64_t since_ns = header.waiting_since_ns.load(std::memory_order_relaxed), now_ns = InFlight::now_ns();
+  const uint64_t waiting_ns = since_ns != 0 && since_ns < now_ns ? now_ns - since_ns : 0;
+  set(record.waited_ns, header.waited_ns.load(std::memory_order_relaxed) + waiting_ns);
+  const auto oldest = in_flight_.oldest();
+  if (oldest) return show_operation(*oldest, record.oldest);
+  set(record.oldest.kind, static_cast<uint32_t>(session::OpKind::none));
+}
+
+// The slot is the client's, which may write nonsense: then nonsense is shown, of this client.
+void ServedClient::show_operation(uint32_t index, session::OldestRecord& record) const {
+  const Slot& slot = view_.slot(index);
+  const auto kind = static_cast<session::OpKind>(slot.kind);
+  engine::Standing standing;
+  uint64_t bytes = 0, form = 0;
+  uint32_t team_size = 0;
+  if (kind == session::OpKind::remote) {
+    if (const auto window = windows_.find(slot.window); window != windows_.end()) team_size = window->second.team_size;
+    if (const auto arguments = view_.remote_arguments(slot); arguments.ok()) {
+      form = arguments->head.kind;
+      bytes = arguments->head.target_bytes;
+      standing = {static_cast<engine::Waits>(WaitsFor::answers), 1, {arguments->head.target}};
+    }
+  } else if (const auto team = teams_.find(slot.team); team != teams_.end()) {
+    standing = engine_->standing(team->second.handle, slot.sequence);
+    team_size = team->second.topology.size();
+    if (const auto arguments = view_.collective_arguments(slot);
+        kind == session::OpKind::collective && arguments.ok()) {
+      form = arguments->head.kind;
+      bytes = arguments->recv.empty() ? total(arguments->send) : total(arguments->recv);
+    }
+  }
+  set(record.kind, static_cast<uint32_t>(kind));
+  set(record.form, form);
+  set(record.bytes, bytes);
+  set(record.age_ns, InFlight::now_ns() - in_flight_.since_ns(index));
+  set(record.waits, static_cast<uint32_t>(standing.waits));
+  set(record.members_count, standing.count);
+  for (size_t i = 0; i < standing.members.size(); ++i) set(record.members[i], standing.members[i]);
+  set(record.team_size, team_size);
+}
+
+}  // namespace offpath::service

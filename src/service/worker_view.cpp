@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A worker as observers see it.
+#include "service/worker.hpp"
+
+#include <ctime>
+
+namespace offpath::service {
+
+namespace {
+uint64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+}  // namespace
+
+void Worker::publish(session::WorkerPage& page) {
+  if (to_publish_.exchange(true)) return;
+  run([this, &page] {
+    to_publish_ = false;
+    write_page(page);
+  });
+}
+
+void Worker::write_page(session::WorkerPage& page) const {
+  const auto set = [](auto& field, uint64_t value) {
+    using Value = decltype(field.load());
+    field.store(static_cast<Value>(value), std::memory_order_relaxed);
+  };
+  session::WorkerRecord& record = page.worker;
+  const uint64_t generation = record.generation.load(std::memory_order_relaxed);
+  record.generation.store(generation + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  set(record.updated_ns, clock_ns(CLOCK_MONOTONIC));
+  set(record.cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  set(record.wakeups, wakeups_);
+  set(record.sent_bytes, engine_->traffic().sent_bytes);
+  set(record.received_bytes, engine_->traffic().received_bytes);
+  set(record.local_bytes, engine_->traffic().local_bytes);
+  set(record.refused, engine_->refused_count());
+  uint32_t count = 0;
+  for (const auto& [id, client] : clients_) {
+    if (count == session::kObservedClients) break;
+    client->show(page.clients[count++]);
+  }
+  set(record.clients, count);
+  set(record.left_out, clients_.size() - count);
+  record.generation.store(generation + 2, std::memory_order_release);
+}
+
+}  // namespace offpath::service

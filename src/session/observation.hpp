@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a service publishes for those who watch it (link.hpp: observe): one memory for all observers, which they can
+// only read. Fixed offsets, little endian, checked by golden tests; python/offpath/telemetry/observation.py reads it.
+//
+//   [ObservationHeader][page of worker 0][page of worker 1]...      page: [WorkerRecord][ClientRecord x
+//   clients_per_worker]
+//
+// A page is written by its worker alone, every tick_ms while anybody watches: `generation` becomes odd, the rest is
+// written, `generation` becomes even. A reader whose copy has begun or ended with another, or an odd, one copies again.
+// Counters count from the start of the worker or the client. Times are CLOCK_MONOTONIC of the node in ns.
+#pragma once
+
+#include "session/layout.hpp"
+
+namespace offpath::session {
+
+inline constexpr uint64_t kObservationMagic = 0x314f50'4646'4f00ULL;  // "\0OFFPO1"
+inline constexpr uint32_t kObservationVersion = 1;
+inline constexpr uint32_t kObservedClients = 512;  // of a worker
+inline constexpr uint32_t kNamedMembers = 8;
+inline constexpr uint32_t kUnknownRank = UINT32_MAX;
+
+struct ObservationHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t worker_count;
+  uint64_t bytes;       // of all
+  uint64_t page_bytes;  // of a worker
+  uint32_t clients_per_worker;
+  uint32_t tick_ms;
+  int32_t process;  // of the service
+  uint32_t shares_cores;
+  uint64_t started_ns;
+};
+static_assert(sizeof(ObservationHeader) == 56);
+
+struct alignas(64) WorkerRecord {
+  Atomic64 generation;
+  Atomic64 updated_ns;
+  Atomic64 cpu_ns;      // processor time of the thread; with cores of its own it spins before it sleeps
+  Atomic64 wakeups;     // it has slept so often
+  Atomic64 sent_bytes;  // of blocks, over the fabric
+  Atomic64 received_bytes;
+  Atomic64 local_bytes;  // copied, reduced or computed on inside the node
+  Atomic64 refused;      // messages
+  Atomic32 clients;      // records that follow
+  Atomic32 left_out;     // clients for which there is no record
+  uint64_t reserved[7];
+};
+static_assert(sizeof(WorkerRecord) == 128);
+
+// The oldest operation in flight, and what holds it up.
+struct OldestRecord {
+  Atomic64 age_ns;  // to within some ms
+  Atomic64 bytes;   // that its client gets or, if none, gives
+  Atomic32 kind;    // OpKind; none: nothing is in flight
+  Atomic32 form;    // collective: offpath_collective_kind_t; remote: offpath_remote_kind_t
+  Atomic32 waits;   // WaitsFor
+  Atomic32 members_count;
+  Atomic32 members[kNamedMembers];  // the first of these, by rank in the operation's team
+  Atomic32 team_size;
+  Atomic32 reserved;
+};
+static_assert(sizeof(OldestRecord) == 72);
+
+enum class WaitsFor : uint32_t {
+  nothing = 0,     // it has just ended, or is about to begin
+  earlier = 1,     // an earlier operation of its team must end first
+  not_posted = 2,  // these members have not posted it
+  silent = 3,      // nothing came from these members: they have not posted it, or wait themselves
+  sends = 4,       // these members have blocks for it under way
+  takes = 5,       // these members have not taken their blocks yet
+  service = 6,     // the service copies, reduces or computes
+  answers = 7      // one-sided: the target's service has not answered
+};
+
+struct alignas(64) ClientRecord {
+  Atomic64 id;  // in this service
+  Atomic32 process;
+  Atomic32 rank;       // in its largest team, of several the first; kUnknownRank: it has none
+  Atomic32 team_size;  // of that
+  Atomic32 in_flight;  // operations
+  Atomic64 posted;     // operations
+  Atomic64 done;
+  Atomic64 failed;  // of these
+  Atomic64 pulled_bytes;
+  Atomic64 served_bytes;
+  Atomic64 local_bytes;
+  Atomic64 progress_ns;  // time with at least one operation in flight, to within some ms each
+  Atomic64 waited_ns;    // the program's time in calls that waited for operations
+  OldestRecord oldest;
+  uint64_t reserved[12];
+};
+static_assert(sizeof(ClientRecord) == 256);
+
+inline constexpr size_t kObservationHeaderBytes = 4096;
+inline constexpr size_t kPageBytes = sizeof(WorkerRecord) + kObservedClients * sizeof(ClientRecord);
+
+struct WorkerPage {
+  WorkerRecord worker;
+  ClientRecord clients[kObservedClients];
+};
+static_assert(sizeof(WorkerPage) == kPageBytes);
+
+}  // namespace offpath::session

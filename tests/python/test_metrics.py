@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath run --metrics PORT`: addresses, Prometheus' text format, and real jobs that are scraped."""
+
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import LIMIT_S, assert_one_line_error, offpath
+from offpath.telemetry import jobs, metrics_server, prometheus
+from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401: some are fixtures
+
+
+@pytest.mark.parametrize(
+    "text, address",
+    [("9400", ("127.0.0.1", 9400)), ("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:80", ("::1", 80)), ("run.prom", None),
+     ("./9400", None), ("folder/x:80", None), ("x.9", None)],
+)  # fmt: skip
+def test_a_number_is_a_port(text, address):
+    assert prometheus.address(text) == address
+
+
+def test_a_port_in_use_is_one_line_before_the_program_starts(witness_env, tmp_path):
+    with metrics_server.serving("127.0.0.1", 0) as url:
+        port = url.rpartition(":")[2].partition("/")[0]
+        result = offpath("run", "--metrics", port, "--", "touch", str(tmp_path / "started"), env=witness_env)
+    assert_one_line_error(result, port, "in use", status=2)
+    assert not (tmp_path / "started").exists()
+
+
+def test_there_is_no_such_port(witness_env):
+    assert_one_line_error(offpath("run", "--metrics", "65536", "--", "true", env=witness_env), "65536", status=2)
+
+
+def families(text: str) -> dict:
+    parser = pytest.importorskip("prometheus_client.parser", reason="make setup installs prometheus_client")
+    return {family.name: family for family in parser.text_string_to_metric_families(text)}
+
+
+def test_live_metrics_are_prometheus_text(serve):
+    serve(healthy())
+    with jobs.watched(None) as (job,):
+        found = families(prometheus.live_text([job.last], 'a"b\\'))
+    (done,) = [each for each in found["offpath_operations_done"].samples if each.labels["rank"] == "1"]
+    assert done.value == 6 and done.labels["node"] == 'a"b\\'
+    assert found["offpath_operations_in_flight"].type == "gauge"
+    assert max(each.value for each in found["offpath_oldest_operation_seconds"].samples) == 2
+    assert families(prometheus.live_text([], "node"))["offpath_operations_done"].samples == []
+
+
+def test_metrics_of_a_real_job(late, folder):
+    with running(late, folder, "--metrics", "0") as (job, post):
+        line = job.stderr.readline()
+        url = re.fullmatch(r"offpath: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)[1]
+
+        def scrape():
+            with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
+                assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+                return families(answer.read().decode())
+
+        def of_ranks(found, name):
+            return {each.labels["rank"]: each.value for each in found[f"offpath_{name}"].samples}
+
+        found = eventually(lambda: of_ranks(found := scrape(), "operations_in_flight") == {"0": 1, "1": 0} and found)
+        assert of_ranks(found, "operations_done") == {"0": 2, "1": 2}
+        assert of_ranks(found, "oldest_operation_seconds")["1"] == 0
+        assert found["offpath_worker_cpu_seconds"].samples[0].value > 0
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(url + "x", timeout=LIMIT_S)
+        post.touch()
+        assert eventually(lambda: of_ranks(scrape(), "operations_done")["0"] > 2)
