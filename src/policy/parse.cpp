@@ -148,7 +148,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
 
 }  // namespace
 
-base::Status Table::apply(std::string_view text) {
+base::Status Table::apply(std::string_view text, Origin origin) {
   std::vector<Row> added;
   while (!text.empty()) {
     std::string_view line = next_part(text, '\n');
@@ -159,7 +159,10 @@ base::Status Table::apply(std::string_view text) {
       if (auto status = parse_row(row, added); !status.ok()) return status;
     }
   }
-  for (const Row& row : added) append(row);
+  for (Row& row : added) {
+    row.origin = origin;
+    append(row);
+  }
   return {};
 }
 
