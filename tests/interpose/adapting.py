@@ -13,7 +13,7 @@ ADAPT = {"OFFPATH_POLICY": "", "OFFPATH_MPI_MEMORY": "ialltoall:dpu", "OFFPATH_M
 def adapted(s, *arguments, ranks=4, alike=("offloaded_count", "native_count", "why"), **changes):
     """The ranks' statistics of a run; all have decided alike."""
     stats = f"{s.folder}/stats.json"
-    other = s.offloaded("adapt", *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **{**ADAPT, **changes})
+    other = s.offloaded("adapting", *arguments, ranks=ranks, OFFPATH_STATS_FILE=stats, **{**ADAPT, **changes})
     check(other.status == 0 and "WRONG" not in other.out, str(other))
     lines = statistics(stats)
     os.unlink(stats)
@@ -85,7 +85,7 @@ def adapt_named(s):
 def adapt_bad(s):
     for name, value in (("OFFPATH_MPI_ADAPT", "maybe"), ("OFFPATH_MPI_COMM_POLICY", "x=y"),
                         ("OFFPATH_MPI_MEMORY", "ialltoall:dpux")):
-        other = s.offloaded("adapt", "steady", ranks=2, **{**ADAPT, name: value})
+        other = s.offloaded("adapting", "steady", ranks=2, **{**ADAPT, name: value})
         check(other.status == 0 and len(other.warnings()) == 1 and value in other.err, str(other))
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Programs whose collectives change their path while they run. Usage: adapt MODE */
+ * Programs whose collectives change their path while they run. Usage: adapting MODE */
 #include "check.h"
 #include "persistent_names.h"
 
