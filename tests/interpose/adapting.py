@@ -30,8 +30,8 @@ def learned_of(lines):
 
 
 def adapt_slow(s):
-    # Each operation of the service takes 5 ms longer to post: it is switched off, and stays off.
-    other, lines = adapted(s, "steady", OFFPATH_FAKE_POST_US="5000")
+    # Each operation of the service takes 200 ms longer to post: it is switched off, and stays off.
+    other, lines = adapted(s, "steady", ranks=2, OFFPATH_FAKE_POST_US="200000")
     check(not other.warnings(), str(other))
     (entry,) = learned_of(lines).values()
     check(entry["path"] == "host" and entry["why"] == "adapted" and entry["switches_count"] >= 1, str(entry))
@@ -41,12 +41,12 @@ def adapt_slow(s):
 
 def adapt_modes(s):
     _, lines = adapted(s, "steady", OFFPATH_MPI_ADAPT="off", OFFPATH_POLICY="ialltoall:dpu")
-    check(lines[0]["why"] == {"policy_count": 300} and lines[0]["offloaded_count"] == 300, str(lines[0]))
+    check(lines[0]["why"] == {"policy_count": 100} and lines[0]["offloaded_count"] == 100, str(lines[0]))
     _, lines = adapted(s, "steady", OFFPATH_MPI_ADAPT="freeze")
-    check(lines[0]["why"] == {"remembered_count": 300} and lines[0]["offloaded_count"] == 300, str(lines[0]))
+    check(lines[0]["why"] == {"remembered_count": 100} and lines[0]["offloaded_count"] == 100, str(lines[0]))
     # What the user says is not advice.
     _, lines = adapted(s, "steady", OFFPATH_POLICY="ialltoall:dpu", OFFPATH_FAKE_POST_US="1000")
-    check(lines[0]["offloaded_count"] == 300 and not learned_of(lines), str(lines[0]))
+    check(lines[0]["offloaded_count"] == 100 and not learned_of(lines), str(lines[0]))
 
 
 def adapt_preferences(s):
@@ -90,10 +90,10 @@ def adapt_bad(s):
 
 
 def adapt_lost(s):
-    # With an agreement open, or exploring: words and agreements do not meet, and all stay together.
-    for operation in range(8, 26, 3):
+    # Words and agreements do not meet, and all stay together.
+    for operation in (6, 9, 12, 17):  # the first agreement is open from the 10th to the 18th call
         # How many were posted before a rank heard of the loss is its own affair.
-        _, lines = adapted(s, "steady", alike=("why",), OFFPATH_FAKE_LOSE=f"1:{operation}:{operation - 1}")
+        _, lines = adapted(s, "steady", ranks=2, alike=("why",), OFFPATH_FAKE_LOSE=f"1:{operation}:{operation - 1}")
         (entry,) = learned_of(lines).values()
         check(entry["why"] == "lost" and entry["path"] == "host", str(entry))
 

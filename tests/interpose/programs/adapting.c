@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { COUNT = 16384, MAX_OPEN = 12 };
+enum { MAX_OPEN = 12 };
+
+static int count = 16384; /* integers for each rank */
 
 struct Exchange {
   int *send, *recv;
@@ -18,12 +20,12 @@ static void post(struct Exchange* one, MPI_Comm comm, int round) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   if (one->send == NULL) {
-    one->send = malloc(sizeof(int) * (size_t)(COUNT * size));
-    one->recv = malloc(sizeof(int) * (size_t)(COUNT * size));
+    one->send = malloc(sizeof(int) * (size_t)(count * size));
+    one->recv = malloc(sizeof(int) * (size_t)(count * size));
   }
   for (int p = 0; p < size; ++p)
-    for (int i = 0; i < COUNT; i += 97) one->send[p * COUNT + i] = value_of(rank, p, i, round);
-  MPI_Ialltoall(one->send, COUNT, MPI_INT, one->recv, COUNT, MPI_INT, comm, &one->request);
+    for (int i = 0; i < count; i += 97) one->send[p * count + i] = value_of(rank, p, i, round);
+  MPI_Ialltoall(one->send, count, MPI_INT, one->recv, count, MPI_INT, comm, &one->request);
 }
 
 static int arrived(const struct Exchange* one, MPI_Comm comm, int round) {
@@ -31,7 +33,7 @@ static int arrived(const struct Exchange* one, MPI_Comm comm, int round) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   for (int p = 0; p < size; ++p)
-    for (int i = 0; i < COUNT; i += 97) ok &= one->recv[p * COUNT + i] == value_of(p, rank, i, round);
+    for (int i = 0; i < count; i += 97) ok &= one->recv[p * count + i] == value_of(p, rank, i, round);
   return ok;
 }
 
@@ -40,19 +42,52 @@ static void discard(struct Exchange* one) {
   free(one->recv);
 }
 
-/* `turns` exchanges, `open` under way at a time; the program sleeps that long with each batch under way. */
-static int run(MPI_Comm comm, int turns, int open, int sleep_us) {
+/* `turns` exchanges, `open` under way at a time. */
+static int run(MPI_Comm comm, int turns, int open) {
   struct Exchange all[MAX_OPEN];
   int ok = 1;
   memset(all, 0, sizeof(all));
   for (int turn = 0; turn < turns; turn += open) {
     for (int i = 0; i < open; ++i) post(&all[i], comm, turn + i);
-    if (sleep_us > 0) usleep((unsigned)sleep_us);
     for (int i = open - 1; i >= 0; --i) MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
     for (int i = 0; i < open; ++i) ok &= arrived(&all[i], comm, turn + i);
   }
   for (int i = 0; i < open; ++i) discard(&all[i]);
   return ok;
+}
+
+/* Nobody begins one before all have completed the last. */
+static void steady(int turns) {
+  int ok = 1;
+  for (int turn = 0; turn < turns; ++turn) {
+    ok &= run(MPI_COMM_WORLD, 1, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  report("steady", ok);
+}
+
+/* Sleeps with every exchange under way. Between the files it writes, the driver keeps the services from working. */
+static void disturbed(const char* folder) {
+  static const int kTurns[] = {25, 45, 100};
+  static const char* kFiles[] = {"slow", "fast"};
+  struct Exchange one = {NULL, NULL, MPI_REQUEST_NULL};
+  int rank, ok = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  count = 262144;
+  for (int phase = 0; phase < 3; ++phase) {
+    for (int turn = 0; turn < kTurns[phase]; ++turn) {
+      post(&one, MPI_COMM_WORLD, turn);
+      usleep(60000);
+      MPI_Wait(&one.request, MPI_STATUS_IGNORE);
+      ok &= arrived(&one, MPI_COMM_WORLD, turn);
+    }
+    char name[4096];
+    snprintf(name, sizeof(name), "%s/%s", folder, kFiles[phase < 2 ? phase : 1]);
+    FILE* file = rank == 0 && phase < 2 ? fopen(name, "w") : NULL;
+    if (file != NULL) fclose(file);
+  }
+  discard(&one);
+  report("disturbed", ok);
 }
 
 static MPI_Info info_of(const char* path) {
@@ -77,13 +112,13 @@ static void preferences(void) {
     MPI_Comm comm;
     MPI_Info info = info_of(rank == 0 ? kPaths[i] : kPaths[1 - i]); /* rank 0's counts */
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
-    report(kPaths[i], run(comm, 10, 1, 0));
+    report(kPaths[i], run(comm, 10, 1));
     prefer(comm, kPaths[1 - i]);
-    report("changed", run(comm, 10, 2, 0));
+    report("changed", run(comm, 10, 2));
     prefer(comm, "nonsense");
-    report("unknown", run(comm, 10, 1, 0));
+    report("unknown", run(comm, 10, 1));
     prefer(comm, "freeze");
-    report("frozen", run(comm, 10, 1, 0));
+    report("frozen", run(comm, 10, 1));
     MPI_Comm_free(&comm);
     MPI_Info_free(&info);
   }
@@ -96,7 +131,7 @@ static void freed(void) {
     MPI_Comm comm;
     struct Exchange last = {NULL, NULL, MPI_REQUEST_NULL};
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    ok &= run(comm, 1 + i % 17, 1, 0);
+    ok &= run(comm, 1 + i % 17, 1);
     post(&last, comm, i);
     MPI_Comm gone = comm;
     MPI_Comm_free(&gone);
@@ -117,16 +152,16 @@ static void orders(void) {
   memset(all, 0, sizeof(all));
   for (int i = 0; i < 2; ++i) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    kept[i].send = calloc((size_t)(COUNT * size), sizeof(int));
-    kept[i].recv = calloc((size_t)(COUNT * size), sizeof(int));
-    INIT_OF(Alltoall)(kept[i].send, COUNT, MPI_INT, kept[i].recv, COUNT, MPI_INT, comms[0], MPI_INFO_NULL,
+    kept[i].send = calloc((size_t)(count * size), sizeof(int));
+    kept[i].recv = calloc((size_t)(count * size), sizeof(int));
+    INIT_OF(Alltoall)(kept[i].send, count, MPI_INT, kept[i].recv, count, MPI_INT, comms[0], MPI_INFO_NULL,
                       &kept[i].request);
   }
   for (int turn = 0; turn < 150; ++turn) {
     for (int i = 0; i < 2; ++i) {
       const int which = (i + rank + turn) % 2;
       for (int p = 0; p < size; ++p)
-        for (int k = 0; k < COUNT; k += 97) kept[which].send[p * COUNT + k] = value_of(rank, p, k, turn + which);
+        for (int k = 0; k < count; k += 97) kept[which].send[p * count + k] = value_of(rank, p, k, turn + which);
       post(&all[which], comms[which], turn);
       MPI_Start(&kept[which].request);
     }
@@ -154,7 +189,7 @@ struct Worker {
 
 static void* work(void* argument) {
   struct Worker* worker = argument;
-  worker->ok = run(worker->comm, 144, worker->open, 0);
+  worker->ok = run(worker->comm, 144, worker->open);
   return NULL;
 }
 
@@ -201,7 +236,7 @@ static void named(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_set_name(comm, "on the host");
-  report("named", run(comm, 200, 1, 0));
+  report("named", run(comm, 200, 1));
   MPI_Comm_free(&comm);
 }
 
@@ -209,7 +244,8 @@ int main(int argc, char** argv) {
   int provided;
   const char* mode = argc > 1 ? argv[1] : "";
   MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-  if (strcmp(mode, "steady") == 0) report("steady", run(MPI_COMM_WORLD, 300, 1, argc > 2 ? atoi(argv[2]) : 0));
+  if (strcmp(mode, "steady") == 0) steady(argc > 2 ? atoi(argv[2]) : 100);
+  if (strcmp(mode, "disturbed") == 0) disturbed(argv[2]);
   if (strcmp(mode, "preferences") == 0) preferences();
   if (strcmp(mode, "freed") == 0) freed();
   if (strcmp(mode, "orders") == 0) orders();
