@@ -73,12 +73,14 @@ def rows(job: Job) -> str | None:
         return [f"{what}:{path}" for what, path in found]
 
     known = _use(read, [])
+    if not known:
+        return None
     try:
         policy_table.parse([("memory", ",".join(known))])
     except UserError as error:
         console.note(f"what earlier runs have learned is left out ({error}). Clear it with: offpath policy forget")
         return None
-    return ",".join(known) or None
+    return ",".join(known)
 
 
 def keep(job: Job, ranks: Sequence[dict]) -> None:
