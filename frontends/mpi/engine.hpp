@@ -28,7 +28,7 @@ struct EngineCounters {
     std::atomic<uint64_t> offloaded_count{0};
     std::atomic<uint64_t> native_count{0};  // calls on a communicator with a team that stayed native
   };
-  std::array<PerCollective, kCollectives> collectives;  // all forms count as the nonblocking one
+  std::array<PerCollective, kCollectives> collectives;         // all forms count as the nonblocking one
   std::array<std::atomic<uint64_t>, policy::kWhyCount> why{};  // calls whose size all ranks know, by what decided
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};

@@ -51,7 +51,8 @@ void Job::fill_opening(Opening* opening) const {
   }
   const bool remembers = memory.ok() && settings_.adapt != "off" && !settings_.adapt.empty() && problem.empty();
   snprintf(opening->memory, sizeof(opening->memory), "%s", remembers ? settings_.memory.c_str() : "");
-  snprintf(opening->comm_policy, sizeof(opening->comm_policy), "%s", problem.empty() ? settings_.comm_policy.c_str() : "");
+  snprintf(opening->comm_policy, sizeof(opening->comm_policy), "%s",
+           problem.empty() ? settings_.comm_policy.c_str() : "");
   snprintf(opening->policy, sizeof(opening->policy), "%s", problem.empty() ? settings_.policy.c_str() : "");
   snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", problem.c_str());
 }

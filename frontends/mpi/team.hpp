@@ -66,9 +66,7 @@ class Team {
   void advance();
   bool idle() const { return operations_.empty(); }
   bool broken() const { return phase_ != Phase::offloading; }
-  bool retirable() const {
-    return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle();
-  }
+  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
   // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
   void respond();

@@ -2,7 +2,7 @@
 """`offpath bench adapt`: phases in which offloading wins and loses, on the host, on the DPU, and decided while running."""
 
 import statistics
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +10,8 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, mpis, policy_table, report, results
-from offpath.comparison import Place
+from offpath import comparison, console, policy_table, report, results
+from offpath.comparison import Launch, Place
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.measuring import ms_text
@@ -20,22 +20,10 @@ from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
 
 HOST, DPU, AUTO = "host", "dpu", "auto"
-PEERS = {
-    HOST: {},
-    DPU: {"OFFPATH_POLICY": "ialltoall:dpu"},
-    AUTO: {"OFFPATH_MPI_ADAPT": "on", policy_table.FILE_VARIABLE: policy_table.NO_FILE},
-}
+ENVIRONMENT = {"OFFPATH_MPI_ADAPT": "on", policy_table.FILE_VARIABLE: policy_table.NO_FILE}
 TITLE_OF = {HOST: "host only", DPU: "DPU only", AUTO: "automatic"}
 PHASES = ("hides", "talks")
 SLACK = 1.05  # what is asked of the automatic policy, over the best fixed choice of a phase
-
-
-@dataclass
-class Launches:
-    """Of one MPI: by peer the phases of each launch, and what the ranks counted."""
-
-    phases: dict[str, list[list[dict]]] = field(default_factory=lambda: {peer: [] for peer in PEERS})
-    stats: dict[str, list[dict]] = field(default_factory=dict)
 
 
 def app_command(
@@ -48,15 +36,15 @@ def app_command(
     phases: Annotated[int, typer.Option(min=2, help="Phases, of both kinds in turns.")] = 4,
     messages: Annotated[int, typer.Option(min=1, help="Small messages in a turn without computation.")] = 1,
     work_times: Annotated[int, typer.Option(min=1, help="Computation, in times of the all-to-all alone.")] = 3,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
     html_file: Annotated[Path | None, typer.Option("--html", help="Write a page there.")] = None,
 ) -> None:
     """Compare host only, DPU only and the automatic policy on a program whose phases want different things.
 
     *hides* posts an all-to-all, computes and waits: the DPU moves the data meanwhile. *talks* has nothing to compute: a
-    slow DPU only delays it. Both are the same collective and size, so no table can be right for both. All run on the
-    same cores. Asked of the automatic policy: within 5 % of the better fixed choice in each phase, and faster than
+    slow DPU only delays it. Both are the same collective and size, so no table can be right for both. The three take
+    turns inside one launch, on communicators with different wishes, so all meet the same machine. Asked of the automatic policy: within 5 % of the better fixed choice in each phase, and faster than
     either overall.
 
     Examples:
@@ -77,59 +65,54 @@ def app_command(
     ]  # fmt: skip
     meta = comparison.base_meta(kinds) | {"size_bytes": size_bytes, "turns": turns, "phases": phases}
     meta |= {"messages": messages, "work_times": work_times, "runs": runs, "failures": [], "complete": True}
+    meta["ranks"] = {}
     rows: list[dict] = []
     with Lab(nodes=nodes, rate=rate, dpu_slowdown=dpu_slowdown) as lab:
         where = comparison.LabPlace(lab, 1)
         meta |= where.meta
         for kind in kinds:
-            rows += rows_of(kind, size_bytes, launch_all(where, kind, arguments, runs, meta["failures"]))
+            launches = launch_all(where, kind, arguments, runs, meta["failures"])
+            rows += rows_of(kind, size_bytes, launches)
+            meta["ranks"][kind] = [launch.stats for launch in launches]
     results.deliver({"meta": meta, "rows": rows}, _show, _page, json_file, html_file)
 
 
-def launch_all(where: Place, mpi: str, arguments: list[str], runs: int, failures: list[dict]) -> Launches:
-    """All peers in turns, with the work that the first launch has chosen."""
-    done = Launches()
+def launch_all(where: Place, mpi: str, arguments: list[str], runs: int, failures: list[dict]) -> list[Launch]:
+    """Those that delivered, all with the work that the first has chosen."""
+    done: list[Launch] = []
     work: list[str] = []
     for run in range(runs):
-        for peer, env in PEERS.items():
-            console.note(f"{TITLES[mpi]}, {TITLE_OF[peer]}, run {run + 1} of {runs}")
-            argv = [str(paths().bench_program("adapt", mpi)), *arguments, *work]
-            launch = comparison.launch_for_json(where, mpi, argv, peer != HOST, env)
-            if launch.output is None:
-                failures.append({"mpi": mpi, "phase": "all", "peer": peer, "problem": launch.problem})
-                continue
-            work = work or ["--work-iterations", str(launch.output["work_iterations"])]
-            done.phases[peer].append(launch.output["phases"])
-            done.stats[peer] = launch.stats
+        console.note(f"{TITLES[mpi]}, run {run + 1} of {runs}")
+        argv = [str(paths().bench_program("adapt", mpi)), *arguments, *work]
+        launch = comparison.launch_for_json(where, mpi, argv, True, ENVIRONMENT)
+        if launch.output is None:
+            failures.append({"mpi": mpi, "phase": "all", "peer": "all", "problem": launch.problem})
+            continue
+        work = work or ["--work-iterations", str(launch.output["work_iterations"])]
+        done.append(launch)
     return done
 
 
-def rows_of(mpi: str, size_bytes: int, launches: Launches) -> list[dict]:
-    """One for each kind of phase and one for all phases, by peer: the median of what a turn took."""
+def rows_of(mpi: str, size_bytes: int, launches: Sequence[Launch]) -> list[dict]:
+    """One for each kind of phase and one for all phases, by path: the median over the launches of what a turn took."""
+    if not launches:
+        return []
     rows = []
+    verified = all(each["verified"] for launch in launches for each in launch.output["phases"])
     for phase in (*PHASES, "all"):
-        medians: dict[str, float] = {}
-        for peer, runs in launches.phases.items():
-            turns_ns = [_mean_turn_ns(run, phase) for run in runs]
-            if not turns_ns:
-                continue
-            medians[peer] = statistics.median(turns_ns)
-            ranks = launches.stats.get(peer, [])
-            rows.append(
-                {"mpi": mpi, "phase": phase, "peer": peer, "bytes": size_bytes, "turn_ns": round(medians[peer])}
-                | {"turn_min_ns": min(turns_ns), "turn_max_ns": max(turns_ns), "runs": len(turns_ns)}
-                | {"why": ranks[0].get("why", {}) if ranks else {}, "learned": ranks[0].get("learned", {}) if ranks else {}}
-                | {"verified": all(each["verified"] for run in runs for each in run)}
-            )  # fmt: skip
-        fixed = [medians[peer] for peer in (HOST, DPU) if peer in medians]
-        for row in rows:
-            if row["mpi"] == mpi and row["phase"] == phase:
-                row["over_best"] = row["turn_ns"] / min(fixed) if fixed else None
+        turns_ns = {peer: [_mean_turn_ns(launch, phase, peer) for launch in launches] for peer in TITLE_OF}
+        medians = {peer: statistics.median(values) for peer, values in turns_ns.items()}
+        better = min(medians[HOST], medians[DPU])
+        for peer, values in turns_ns.items():
+            row = {"mpi": mpi, "phase": phase, "peer": peer, "bytes": size_bytes, "turn_ns": round(medians[peer])}
+            row |= {"turn_min_ns": min(values), "turn_max_ns": max(values), "over_best": medians[peer] / better}
+            rows.append(row | {"runs": len(values), "verified": verified})
     return rows
 
 
-def _mean_turn_ns(phases: list[dict], kind: str) -> int:
-    return round(statistics.mean(each["turn_ns"] for each in phases if kind in ("all", each["phase"])))
+def _mean_turn_ns(launch: Launch, kind: str, peer: str) -> int:
+    phases = launch.output["phases"]
+    return round(statistics.mean(each["turn_ns"][peer] for each in phases if kind in ("all", each["phase"])))
 
 
 def met(rows: list[dict], mpi: str) -> bool:
@@ -173,6 +156,7 @@ def _page(result: dict) -> str:
         )
         for kind in meta["mpi_versions"]
     ]
-    sections.append(results.conditions_card(meta, "phase"))
+    facts = {name: value for name, value in meta.items() if name != "ranks"}
+    sections.append(results.conditions_card(facts, "phase"))
     lead = "The same program and the same cores: all on the host, all on the DPU, and decided while it runs."
     return report.page("A policy that decides while the program runs", lead, sections)

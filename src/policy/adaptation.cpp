@@ -8,14 +8,14 @@
 namespace offpath::policy {
 namespace {
 
-constexpr uint64_t kRoundNs = 20'000'000;      // a round of short periods lasts so long: an agreement costs 0.1 ms
+constexpr uint64_t kRoundNs = 20'000'000;        // a round of short periods lasts so long: an agreement costs 0.1 ms
 constexpr uint64_t kExploreBlockNs = 1'000'000;  // the same for a block of one that explores
 constexpr uint64_t kMaxBlock = 8192;
 constexpr uint64_t kExploreBlocks = 3;
-constexpr uint64_t kMostArrival = 8;             // short calls are faster than any agreement, which is no harm
-constexpr uint64_t kMostAhead = 32;              // who runs ahead further is left alone
-constexpr uint64_t kRoutineDivisor = 4;          // of the budget, where no change was seen
-constexpr uint64_t kFirstGuessNs = 1'000'000;    // beside half a period: what an unknown path may cost more, a turn
+constexpr uint64_t kMostArrival = 8;           // short calls are faster than any agreement, which is no harm
+constexpr uint64_t kMostAhead = 32;            // who runs ahead further is left alone
+constexpr uint64_t kRoutineDivisor = 4;        // of the budget, where no change was seen
+constexpr uint64_t kFirstGuessNs = 1'000'000;  // beside half a period: what an unknown path may cost more, a turn
 constexpr uint64_t kMostPatience = 256;
 
 // More than noise, as for `offpath tune`; and what a change of the program looks like.
@@ -45,9 +45,7 @@ uint64_t Adaptation::expected_cost_ns() const {
   return explore_length() * per_turn_ns;
 }
 
-bool Adaptation::wants_to_explore() const {
-  return !over_ && home_ns_ != 0 && (waited_ >= patience_ || suspicious());
-}
+bool Adaptation::wants_to_explore() const { return !over_ && home_ns_ != 0 && (waited_ >= patience_ || suspicious()); }
 
 bool Adaptation::suspicious() const { return other_ns_ == 0 || beyond(home_ns_, other_ns_, kGuard); }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Adaptation: whether one key (a collective of one size class on one team) is better off on the host or on the DPU, found
-// out while the program runs (docs/design/0012-running-policy.md). Pure: no MPI, no clock.
+// Adaptation: whether one key (a collective of one size class on one team) is better off on the host or on the DPU,
+// found out while the program runs (docs/design/0012-running-policy.md). Pure: no MPI, no clock.
 //
-// The turns of a key (its calls, in the order that MPI makes all ranks follow) are divided into rounds. A round uses one
-// path: that in use, or for a few turns the other (it *explores*). With the turn behind its last one each rank
+// The turns of a key (its calls, in the order that MPI makes all ranks follow) are divided into rounds. A round uses
+// one path: that in use, or for a few turns the other (it *explores*). With the turn behind its last one each rank
 // testifies what the round took; `lead` turns later the maximum of all testimonies begins the next round. State
 // depends on turns and agreed testimonies only, so all ranks go the same way at the same turn.
 //
@@ -26,13 +26,13 @@ const char* why_name(Why why);
 
 // What a rank says when a round has ended. Agreed: the maximum of each field over the ranks.
 struct Testimony {
-  uint64_t period_ns = 0;   // from one turn of the round to the next
-  uint64_t spent_ns = 0;    // what exploring has cost this process, all keys
-  uint64_t youth_ns = 0;    // UINT64_MAX - the time that it has run
-  uint64_t ahead = 0;       // most turns that it has posted without completing any, or before an agreement was there
-  uint64_t rivals = 0;      // other keys of this process that explore or ask for it
-  uint64_t wish = 0;        // of the front end, which says what it means
-  uint64_t broken = 0;      // 1: the team has lost a service
+  uint64_t period_ns = 0;  // from one turn of the round to the next
+  uint64_t spent_ns = 0;   // what exploring has cost this process, all keys
+  uint64_t youth_ns = 0;   // UINT64_MAX - the time that it has run
+  uint64_t ahead = 0;      // most turns that it has posted without completing any, or before an agreement was there
+  uint64_t rivals = 0;     // other keys of this process that explore or ask for it
+  uint64_t wish = 0;       // of the front end, which says what it means
+  uint64_t broken = 0;     // 1: the team has lost a service
 
   static constexpr size_t kFields = 7;
 };
@@ -62,8 +62,8 @@ class Adaptation {
 
   // The coming turn needs what was agreed: agree() comes before post().
   bool due() const { return turn_ == begin_ + length() + lead(); }
-  // The next turn, posted at that time (times never decrease); `completions`: a count that grows whenever the caller may
-  // have completed one.
+  // The next turn, posted at that time (times never decrease); `completions`: a count that grows whenever the caller
+  // may have completed one.
   Turn post(uint64_t now_ns, uint64_t completions);
   // After a turn that ended a round. The fields of the front end are left to it.
   Testimony testify(uint64_t now_ns);
@@ -107,13 +107,13 @@ class Adaptation {
   // The round.
   uint64_t begin_ = 0;
   bool exploring_ = false;
-  uint64_t settle_ = 1;          // first turns of a round that are not measured
-  uint64_t block_ = 1;           // turns per block
-  uint64_t blocks_ = kBlocks;    // a round is measured as so many
+  uint64_t settle_ = 1;        // first turns of a round that are not measured
+  uint64_t block_ = 1;         // turns per block
+  uint64_t blocks_ = kBlocks;  // a round is measured as so many
   std::array<uint64_t, kBlocks> took_ns_{};
   bool answered_ = false;
-  uint64_t own_ahead_ = 0;       // so far
-  uint64_t open_turns_ = 0;      // posted since the last completion
+  uint64_t own_ahead_ = 0;   // so far
+  uint64_t open_turns_ = 0;  // posted since the last completion
   uint64_t completions_ = 0;
   bool claimed_ = false;
 

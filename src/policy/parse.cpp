@@ -131,7 +131,8 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     known = true;
     const bool sizeless = !has_size(collective) && parsed.has_range;
     if (name != "*" && sizeless) {
-      return bad_row(text, "has a range, but a window has no size that could be looked up in it", "Leave the range out");
+      return bad_row(text, "has a range, but a window has no size that could be looked up in it",
+                     "Leave the range out");
     }
     const bool incapable = !knows(collective, parsed.row.algorithm);
     if (name != "*" && incapable) {

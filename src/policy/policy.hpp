@@ -116,7 +116,8 @@ const char* collective_name(Collective collective);
 const char* algorithm_name(offpath_algorithm_t algorithm);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
-// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; and windows.
+// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; and
+// windows.
 bool is_irregular(Collective collective);
 // False for windows: their rows carry no range.
 bool has_size(Collective collective);

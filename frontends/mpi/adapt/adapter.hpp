@@ -3,7 +3,8 @@
 // is only advice, what is measured while the program runs (policy/adaptation.hpp; docs/design/0012-running-policy.md).
 //
 // Agreements are native nonblocking reductions on a communicator that carries nothing else. A call waits for one only
-// if this rank is further ahead of the others than before; it moves everything on meanwhile, as a waiting function does.
+// if this rank is further ahead of the others than before; it moves everything on meanwhile, as a waiting function
+// does.
 //
 // Threads: any; those that post on one communicator take turns, as MPI wants it of the program. Not under the engine's
 // lock, but where noted.

@@ -10,10 +10,9 @@ void Learned::add(policy::Collective collective, uint32_t bits, uint32_t nodes, 
   if (adaptation.period_ns(adaptation.home()) == 0) return;
   policy::Row row{collective, adaptation.home(), nodes, bits == 0 ? 0 : uint64_t{1} << (bits - 1),
                   bits >= 64 ? policy::kUnlimitedBytes : uint64_t{1} << bits};
-  const Entry entry{adaptation.home(),           adaptation.home_why(),
-                    adaptation.period_ns(Path::host), adaptation.period_ns(Path::dpu),
-                    adaptation.turns(),          adaptation.switches(),
-                    adaptation.explored_turns()};
+  const Entry entry{
+      adaptation.home(),  adaptation.home_why(), adaptation.period_ns(Path::host), adaptation.period_ns(Path::dpu),
+      adaptation.turns(), adaptation.switches(), adaptation.explored_turns()};
   std::lock_guard lock(mutex_);
   Entry& known = entries_.try_emplace(policy::range_text(row), entry).first->second;
   if (entry.turns > known.turns) known = entry;

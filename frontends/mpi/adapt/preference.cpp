@@ -57,7 +57,8 @@ base::Result<NamedPreferences> NamedPreferences::parse(std::string_view text) {
 }
 
 std::optional<Preference> NamedPreferences::find(std::string_view name) const {
-  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [name](const Entry& each) { return each.name == name; });
+  const auto found =
+      std::find_if(entries_.rbegin(), entries_.rend(), [name](const Entry& each) { return each.name == name; });
   return found == entries_.rend() ? std::nullopt : std::optional(found->preference);
 }
 

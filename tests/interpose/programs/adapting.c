@@ -154,8 +154,8 @@ static void orders(void) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     kept[i].send = calloc((size_t)(count * size), sizeof(int));
     kept[i].recv = calloc((size_t)(count * size), sizeof(int));
-    INIT_OF(Alltoall)(kept[i].send, count, MPI_INT, kept[i].recv, count, MPI_INT, comms[0], MPI_INFO_NULL,
-                      &kept[i].request);
+    INIT_OF(Alltoall)
+    (kept[i].send, count, MPI_INT, kept[i].recv, count, MPI_INT, comms[0], MPI_INFO_NULL, &kept[i].request);
   }
   for (int turn = 0; turn < 150; ++turn) {
     for (int i = 0; i < 2; ++i) {
