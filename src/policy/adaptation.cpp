@@ -104,6 +104,7 @@ void Adaptation::answered() {
 }
 
 void Adaptation::agree(const Testimony& all) {
+  if (over_) return begin_round(false);
   ahead_ = knows_ahead_ ? std::max(ahead_, all.ahead) : all.ahead;
   knows_ahead_ = true;
   const bool explored = exploring_;
@@ -146,7 +147,10 @@ void Adaptation::judge(uint64_t period_ns) {
 }
 
 void Adaptation::begin_round(bool explores) {
+  // What was agreed may be a change that this rank did not see when it testified.
+  if (explores && !claimed_) ledger_.claims.fetch_add(1);
   if (!explores) release();
+  claimed_ = explores;
   begin_ = turn_;
   exploring_ = explores;
   took_ns_ = {};
