@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 namespace offpath::attach {
@@ -14,6 +15,10 @@ enum class LogLevel { off, error, warn, info, debug };
 struct Settings {
   LogLevel log = LogLevel::warn;                  // OFFPATH_LOG
   std::string policy;                             // OFFPATH_POLICY
+  std::string memory;                             // OFFPATH_MPI_MEMORY: rows that earlier runs have found
+  std::string adapt;                              // OFFPATH_MPI_ADAPT: on, off or freeze
+  uint64_t adapt_percent = 1;                     // OFFPATH_MPI_ADAPT_PERCENT: of the run for exploring, at most
+  std::string comm_policy;                        // OFFPATH_MPI_COMM_POLICY: communicators by name
   std::string blocking;                           // OFFPATH_MPI_BLOCKING: blocking forms to offload
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES

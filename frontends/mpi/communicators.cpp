@@ -100,6 +100,17 @@ class Group {
   MPI_Group group_ = MPI_GROUP_NULL;
 };
 
+// The communicator of agreements (adapt/adapter.hpp); MPI_COMM_NULL, on all ranks: it failed on one. Collective.
+MPI_Comm make_council(MPI_Comm comm) {
+  const Inside inside;
+  const ErrorsReturn errors_return(comm);
+  const Group group(comm);
+  MPI_Comm council = make_shadow(comm, group.get(), nullptr);
+  if (all_agree(comm, council != MPI_COMM_NULL)) return council;
+  if (council != MPI_COMM_NULL) native.Comm_free(&council);
+  return MPI_COMM_NULL;
+}
+
 }  // namespace
 
 int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -132,11 +143,12 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   return made;
 }
 
-std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able) {
+std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able, Preference preference) {
   std::optional<Assembly> made = assemble(comm, able);
   if (!made) return nullptr;
+  const MPI_Comm council = job.adapts() ? make_council(comm) : MPI_COMM_NULL;
   return std::make_unique<Team>(std::move(cell), made->shadow, made->handle, made->rank, made->size,
-                                std::move(made->neighborhood));
+                                std::move(made->neighborhood), council, preference);
 }
 
 uint32_t count_nodes(MPI_Comm comm) {
@@ -151,14 +163,14 @@ uint32_t count_nodes(MPI_Comm comm) {
   return static_cast<uint32_t>(nodes.size());
 }
 
-void adopt_communicator(MPI_Comm comm) {
+void adopt_communicator(MPI_Comm comm, Preference preference) {
   if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
   const Inside inside;
   try {
     const uint32_t nodes = count_nodes(comm);
     if (nodes == 0 || !job.policy().offloads(nodes)) return;
     const bool able = native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
-    std::unique_ptr<Team> team = make_team(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able);
+    std::unique_ptr<Team> team = make_team(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able, preference);
     if (team == nullptr) return;
     Team* const value = team.get();
     engine.adopt(std::move(team));
@@ -177,12 +189,30 @@ int adopted(int code, const MPI_Comm* made) {
   return code;
 }
 
+// The info may differ between the ranks, and MPI does not say that ours must not.
+std::optional<Preference> stated_by_all(MPI_Comm comm, MPI_Info info) {
+  const Inside inside;
+  const ErrorsReturn errors_return(comm);
+  return agree_on_preference(comm, read_preference(info));
+}
+
 }  // namespace
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopted(native.Comm_dup(comm, made), made); }
 
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  return adopted(native.Comm_dup_with_info(comm, info, made), made);
+  const int code = native.Comm_dup_with_info(comm, info, made);
+  if (code != MPI_SUCCESS || !job.active() || Inside::here() || count_nodes(*made) == 0) return code;
+  adopt_communicator(*made, stated_by_all(*made, info).value_or(Preference::automatic));
+  return code;
+}
+
+int Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const int code = native.Comm_set_info(comm, info);
+  Team* const team = code != MPI_SUCCESS || !job.active() || Inside::here() ? nullptr : engine.find_team(comm);
+  if (team == nullptr) return code;
+  if (const auto preference = stated_by_all(comm, info)) team->adapter().prefer(*preference);
+  return code;
 }
 
 int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {

@@ -14,7 +14,8 @@ namespace offpath::mpi {
 
 // Makes a team for a new communicator, if anything could ever be offloaded on it and all its ranks are able to.
 // Collective over `comm`; the answer is the same on all its ranks. Not Inside.
-void adopt_communicator(MPI_Comm comm);
+// `preference`: as all ranks have agreed.
+void adopt_communicator(MPI_Comm comm, Preference preference = Preference::automatic);
 
 // What a team consists of: the service's, and a communicator of the same ranks for what goes natively behind the
 // application's back.
@@ -36,7 +37,7 @@ uint32_t count_nodes(MPI_Comm comm);
 
 // A team for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
 // all get none. Collective over `comm`. May throw bad_alloc.
-std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able);
+std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able, Preference preference);
 
 // Attribute callbacks: a duplicate does not inherit the team; a freed communicator forgets it.
 int keep_attribute_back(MPI_Comm comm, int keyval, void* extra, void* value, void* copy, int* flag);

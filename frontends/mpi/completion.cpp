@@ -11,8 +11,11 @@
 namespace offpath::mpi {
 namespace {
 
-// Nothing of ours anywhere: two loads, then the native function.
-bool nothing_to_do() { return (!engine.needs_attention() && persistents.empty()) || Inside::here(); }
+// Nothing of ours anywhere: a few loads, then the native function.
+bool nothing_to_do() {
+  engine.count_wait();
+  return (!engine.needs_attention() && persistents.empty()) || Inside::here();
+}
 
 void pause(Waiter& waiter, const OwnRequests& own) {
   if (own.any_at_service())

@@ -150,8 +150,10 @@ bool Engine::settled() {
 }
 
 bool Engine::drained() {
+  const Inside inside;
   std::lock_guard lock(mutex_);
-  return active_.empty() && loose_.empty();
+  if (!active_.empty() || !loose_.empty()) return false;
+  return std::all_of(teams_.begin(), teams_.end(), [](const auto& team) { return team->adapter().idle(); });
 }
 
 void Engine::adopt(std::unique_ptr<Team> team) {

@@ -7,6 +7,7 @@
 
 #include "errors.hpp"
 #include "operation.hpp"
+#include "policy/adaptation.hpp"
 #include "policy/policy.hpp"
 #include "tables.hpp"
 #include "team.hpp"
@@ -27,7 +28,8 @@ struct EngineCounters {
     std::atomic<uint64_t> offloaded_count{0};
     std::atomic<uint64_t> native_count{0};  // calls on a communicator with a team that stayed native
   };
-  std::array<PerCollective, kCollectives> collectives;  // all forms count as the nonblocking one
+  std::array<PerCollective, kCollectives> collectives;         // all forms count as the nonblocking one
+  std::array<std::atomic<uint64_t>, policy::kWhyCount> why{};  // calls whose size all ranks know, by what decided
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};
   std::atomic<uint64_t> failed_count{0};
@@ -39,6 +41,10 @@ class Engine {
  public:
   // Non-zero: some operation is under way, or failed and not yet reported. Zero is the waiting functions' fast path.
   bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
+
+  // Calls of the Wait and Test families, about: threads may count at once.
+  void count_wait() { waits_.store(waits() + 1, std::memory_order_relaxed); }
+  uint64_t waits() const { return waits_.load(std::memory_order_relaxed); }
 
   // Hands an operation to its team and gives the application its request. Where the team says otherwise nothing is
   // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
@@ -98,6 +104,7 @@ class Engine {
 
   std::mutex mutex_;
   std::atomic<uint64_t> attention_{0};
+  std::atomic<uint64_t> waits_{0};
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Team>> teams_;
   std::vector<Team*> active_;  // teams with operations

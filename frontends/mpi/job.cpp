@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job.hpp"
 
+#include "adapt/adapter.hpp"
 #include "blocking.hpp"
 #include "communicators.hpp"
 #include "engine.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace offpath::mpi {
 
@@ -30,10 +32,27 @@ void Job::fill_opening(Opening* opening) const {
   policy::Table table = policy::Table::measured();
   const base::Status status = table.apply(settings_.policy);
   std::string problem = status.ok() ? "" : status.text();
+  // Without the memory the run begins as the first one did.
+  const base::Status memory = table.apply(settings_.memory, policy::Origin::remembered);
+  if (!memory.ok()) say(settings_, LogLevel::warn, "OFFPATH_MPI_MEMORY is left out: %s", memory.text());
+  opening->adapts = settings_.adapt == "on" ? 1 : 0;
+  if (opening->adapts == 0 && !settings_.adapt.empty() && settings_.adapt != "off" && settings_.adapt != "freeze") {
+    problem = "OFFPATH_MPI_ADAPT is '" + settings_.adapt.substr(0, 40) + "' (it takes on, off or freeze). Correct it";
+  }
+  opening->adapt_percent = static_cast<uint8_t>(settings_.adapt_percent);
+  const base::Result<NamedPreferences> named = NamedPreferences::parse(settings_.comm_policy);
+  if (!named.ok()) problem = named.status().text();
   const base::Result<uint32_t> blocking = parse_blocking(settings_.blocking);
   opening->blocking = blocking.ok() ? blocking.value() : 0;
   if (!blocking.ok()) problem = blocking.status().text();
   if (settings_.policy.size() >= kMaxPolicyText) problem = "OFFPATH_POLICY is too long. Shorten it";
+  if (std::max(settings_.memory.size(), settings_.comm_policy.size()) >= kMaxPolicyText) {
+    problem = "OFFPATH_MPI_MEMORY or OFFPATH_MPI_COMM_POLICY is too long. Shorten it";
+  }
+  const bool remembers = memory.ok() && settings_.adapt != "off" && !settings_.adapt.empty() && problem.empty();
+  snprintf(opening->memory, sizeof(opening->memory), "%s", remembers ? settings_.memory.c_str() : "");
+  snprintf(opening->comm_policy, sizeof(opening->comm_policy), "%s",
+           problem.empty() ? settings_.comm_policy.c_str() : "");
   snprintf(opening->policy, sizeof(opening->policy), "%s", problem.empty() ? settings_.policy.c_str() : "");
   snprintf(opening->terms.problem, sizeof(opening->terms.problem), "%s", problem.c_str());
 }
@@ -44,8 +63,13 @@ bool Job::read_opening(const Opening& opening) {
     return false;
   }
   blocking_ = opening.blocking;
+  adapts_ = opening.adapts != 0;
+  base::Result<NamedPreferences> named = NamedPreferences::parse(opening.comm_policy);
+  if (named.ok()) named_preferences_ = std::move(named.value());
+  ledger.percent = opening.adapt_percent;
+  ledger.begin_ns = now_ns();
   policy_ = policy::Table::measured();
-  return policy_.apply(opening.policy).ok();
+  return policy_.apply(opening.memory, policy::Origin::remembered).ok() && policy_.apply(opening.policy).ok();
 }
 
 bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records) {

@@ -6,6 +6,7 @@
 // Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
 #pragma once
 
+#include "adapt/preference.hpp"
 #include "attach/nodes.hpp"
 #include "attach/session.hpp"
 #include "attach/settings.hpp"
@@ -42,6 +43,9 @@ class Job {
   bool all_have_targets() const { return all_have_targets_; }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
+  // Paths are decided anew while the program runs.
+  bool adapts() const { return adapts_; }
+  const NamedPreferences& named_preferences() const { return named_preferences_; }
   // The blocking form is offloaded where the policy offloads the nonblocking one.
   bool offloads_blocking(policy::Collective collective) const {
     return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
@@ -78,6 +82,8 @@ class Job {
   std::atomic<bool> active_{false};
   Settings settings_;
   policy::Table policy_;
+  bool adapts_ = false;
+  NamedPreferences named_preferences_;
   uint32_t blocking_ = 0;  // bit 1 << policy::Collective
   int rank_ = 0;
   int size_ = 1;

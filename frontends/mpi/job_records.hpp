@@ -10,7 +10,11 @@ inline constexpr size_t kMaxPolicyText = 16384;
 
 struct Job::Opening {
   attach::Terms terms;
+  char memory[kMaxPolicyText];
   char policy[kMaxPolicyText];
+  char comm_policy[kMaxPolicyText];
+  uint8_t adapts;
+  uint8_t adapt_percent;
   uint32_t blocking;  // blocking forms to offload: bit 1 << policy::Collective
 };
 

@@ -18,12 +18,26 @@ int Persistent::start() {
   int code = MPI_ERR_REQUEST;  // started already
   if (!active()) {
     try {
-      code = submit(*team, call, call->arguments, &current);
+      code = issue();
     } catch (const std::exception&) {
       code = MPI_ERR_NO_MEM;
     }
   }
   return code == MPI_SUCCESS ? code : raise_on(*team, code);
+}
+
+int Persistent::issue() {
+  recording::decision.why = "policy";
+  if (!call->pairwise) {
+    const Answer answer = team->adapter().decide(call->collective->id, call->asked_bytes);
+    recording::decision.why = why_name(answer.why);
+    if (answer.choice.path == policy::Path::host) {
+      const Inside inside;
+      engine.count_native(call->collective->id);
+      return call->collective->issue(call->arguments, team->shadow(), &current);
+    }
+  }
+  return submit(*team, call, call->arguments, &current);
 }
 
 void Persistents::add(MPI_Request request, std::shared_ptr<const Call> call, std::unique_ptr<Team> team) {

@@ -28,6 +28,9 @@ struct Persistent {
   bool active() const { return current != MPI_REQUEST_NULL; }
   // MPI error code, after the communicator's handler was called. Not Inside.
   int start();
+
+ private:
+  int issue();
 };
 
 class Persistents {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The line of OFFPATH_STATS_FILE.
+#include "adapt/learned.hpp"
 #include "attach/statistics.hpp"
 #include "engine.hpp"
 #include "job.hpp"
@@ -31,6 +32,16 @@ JsonObject collectives_object(const EngineCounters& counters, uint64_t* offloade
   return called;
 }
 
+// By what decided, if anything did.
+JsonObject why_object(const EngineCounters& counters) {
+  JsonObject object;
+  for (size_t i = 0; i < policy::kWhyCount; ++i) {
+    const std::string key = std::string(why_name(static_cast<policy::Why>(i))) + "_count";
+    if (const uint64_t count = counters.why[i].load(); count != 0) object.number(key.c_str(), count);
+  }
+  return object;
+}
+
 JsonObject windows_object() {
   const WindowTotals& totals = windows.totals();
   JsonObject object = attach::offloaded_and_native(totals.offloaded_count.load(), totals.native_count.load());
@@ -54,6 +65,7 @@ void Job::write_statistics() const {
   attach::add_service(attach::counters_of(session_), &line);
   line.number("wait_ns", own.wait_ns.load()).number("post_ns", own.post_ns.load());
   line.object("collectives", collectives).object("windows", windows_object());
+  line.object("why", why_object(own)).object("learned", learned.json());
   attach::append_statistics(settings_, line);
 }
 

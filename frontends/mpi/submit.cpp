@@ -21,7 +21,7 @@ int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments&
   }
   recording::Decision& decision = recording::decision;
   decision.offloaded = route == Team::Route::team && call->uses_service();
-  decision.why = route == Team::Route::team ? "policy" : "lost";
+  if (route != Team::Route::team) decision.why = "lost";
   if (decision.offloaded) decision.algorithm = policy::algorithm_name(call->algorithm);
   if (route != Team::Route::team || !call->uses_service()) engine.count_native(call->collective->id);
   if (route == Team::Route::team) return MPI_SUCCESS;

@@ -22,7 +22,7 @@ bool lost_status(offpath_status_t status) {
 }  // namespace
 
 Team::Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-           std::unique_ptr<Neighborhood> neighborhood)
+           std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference)
     : comm_(std::move(comm)),
       shadow_(shadow),
       handle_(handle),
@@ -30,6 +30,7 @@ Team::Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int
       size_(size),
       nodes_(offpath_team_nodes(handle)),
       neighborhood_(std::move(neighborhood)),
+      adapter_(std::make_unique<Adapter>(*this, council, preference)),
       cut_(shadow, rank, size) {}
 
 Team::~Team() {

@@ -10,6 +10,7 @@
 // Threads: under the engine's lock, except where noted.
 #pragma once
 
+#include "adapt/adapter.hpp"
 #include "cut.hpp"
 #include "errors.hpp"
 #include "neighborhood.hpp"
@@ -35,7 +36,7 @@ class Team {
   enum class Route : uint8_t { team, shadow, error };
 
   Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-       std::unique_ptr<Neighborhood> neighborhood);
+       std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -45,6 +46,8 @@ class Team {
   int size() const { return size_; }
   uint32_t nodes() const { return nodes_; }
   MPI_Comm shadow() const { return shadow_; }
+  // Which way its calls go; to be asked for each.
+  Adapter& adapter() const { return *adapter_; }
   // nullptr: the communicator has no topology.
   const Neighborhood* neighborhood() const { return neighborhood_.get(); }
   // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
@@ -63,7 +66,7 @@ class Team {
   void advance();
   bool idle() const { return operations_.empty(); }
   bool broken() const { return phase_ != Phase::offloading; }
-  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken(); }
+  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
   // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
   void respond();
@@ -90,6 +93,7 @@ class Team {
   int size_;
   uint32_t nodes_;
   std::unique_ptr<Neighborhood> neighborhood_;
+  std::unique_ptr<Adapter> adapter_;
   std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
   Cut cut_;

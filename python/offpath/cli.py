@@ -18,6 +18,12 @@ from offpath.lab.commands import app as lab_app
 from offpath.run_command import run
 
 
+def _bench_adapt() -> Callable:
+    from offpath.bench_adapt import app_command
+
+    return app_command
+
+
 def _bench_alltoall() -> Callable:
     from offpath.bench_alltoall import app_command
 
@@ -84,6 +90,12 @@ def _demo() -> Callable:
     return demo_command
 
 
+def _policy() -> typer.Typer:
+    from offpath.policy_command import app as policy_app
+
+    return policy_app
+
+
 def _report() -> Callable:
     from offpath.telemetry.report_command import report_command
 
@@ -126,12 +138,13 @@ class LazyGroup(TyperGroup):
 class RootGroup(LazyGroup):
     lazy = {
         "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
-        "report": _report, "top": _top,
+        "policy": _policy, "report": _report, "top": _top,
     }  # fmt: skip
 
 
 class BenchGroup(LazyGroup):
     lazy = {
+        "adapt": _bench_adapt,
         "alltoall": _bench_alltoall,
         "collectives": _bench_collectives,
         "krylov": _bench_krylov,

@@ -16,6 +16,8 @@ class OffloadOptions:
     enabled: bool = True
     policy: str | None = None
     policy_file: str | None = None
+    adapt: str | None = None
+    memory: str | None = None
     blocking: str | None = None
     cores: str | None = None
     share: bool = False
@@ -41,6 +43,8 @@ def variables(
     policy_file = options.policy_file or environ.get(policy_table.FILE_VARIABLE)
     for name, value in (
         ("OFFPATH_POLICY", policy_table.for_ranks(policy, policy_file)),
+        ("OFFPATH_MPI_ADAPT", options.adapt),
+        ("OFFPATH_MPI_MEMORY", options.memory),
         ("OFFPATH_MPI_BLOCKING", options.blocking),
         ("OFFPATH_SERVICE_CORES", options.cores),
         ("OFFPATH_SERVICE_SHARE", "1" if options.share else None),

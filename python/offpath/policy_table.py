@@ -16,6 +16,7 @@ from offpath.paths import paths
 
 FILE_VARIABLE = "OFFPATH_POLICY_FILE"
 NO_FILE = "none"
+AUTOMATIC = "auto"
 MEASURED = "measured"
 
 # What a collective that knows several algorithms does by default, from which size of a rank's part on. The decision is
@@ -96,6 +97,19 @@ def sources(policy: str | None, chosen_file: str | None) -> list[tuple[str, str]
     if policy:
         found.append(("OFFPATH_POLICY", policy))
     return found
+
+
+def split_automatic(policy: str | None) -> tuple[bool, str | None]:
+    """Whether the word auto is among the rows, and the rows without it."""
+    words = [word.strip() for word in (policy or "").split(",")]
+    if AUTOMATIC not in words:
+        return False, policy
+    return True, ",".join(word for word in words if word != AUTOMATIC)
+
+
+def advice(chosen_file: str | None, remembered: str | None) -> str | None:
+    """OFFPATH_MPI_MEMORY: the machine's file, then what was learned of the program, whose rows win."""
+    return ",".join(text for text in (for_ranks(None, chosen_file), remembered) if text) or None
 
 
 def for_ranks(policy: str | None, chosen_file: str | None) -> str | None:

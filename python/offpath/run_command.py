@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, injection, mpis, processes, stats
+from offpath import console, injection, memory, mpis, policy_table, processes, stats
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
 from offpath.telemetry import prometheus, recording, wires
@@ -24,7 +24,8 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host. Default: what was measured."
+            help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host; auto: what pays, found out "
+            "while the program runs, but for the rows given with it. Default: what was measured."
         ),
     ] = None,
     policy_file: Annotated[
@@ -79,6 +80,8 @@ def run(
 
         offpath run --policy "*:1M-inf:dpu,ibcast:dpu=chain" --blocking bcast,allreduce -- mpirun -np 4 ./my_program
 
+        offpath run --policy auto,ibcast:host -- mpirun -np 4 ./my_program
+
         offpath run --share --policy ialltoall:1M-inf:dpu -- mpiexec -n 8 ./my_program input.dat
 
         offpath run --trace trace.json --summary -- mpirun -np 4 ./my_program
@@ -101,8 +104,16 @@ def run(
     with stats.private_file() as private, contextlib.ExitStack() as open_files:
         read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
         skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
+        automatic, policy = policy_table.split_automatic(policy)
+        adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
+        job = memory.job_of(command) if adapt in ("on", "freeze") and not off else None
+        advice = None
+        if job is not None:  # the machine's file is advice then, too
+            file = policy_file or os.environ.get(policy_table.FILE_VARIABLE)
+            advice = policy_table.advice(file, memory.rows(job))
+            policy_file = policy_table.NO_FILE
         options = OffloadOptions(
-            not off, policy, policy_file, _checked_blocking(blocking), cores, share, workers, read_from,
+            not off, policy, policy_file, adapt, advice, _checked_blocking(blocking), cores, share, workers, read_from,
             _checked_level(log),
         )  # fmt: skip
         chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
@@ -117,6 +128,8 @@ def run(
         sampler = wires.Sampler()
         with sampler if trace is not None and recorded else contextlib.nullcontext():
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        if job is not None:
+            memory.keep(job, stats.read(read_from, skip_bytes))
         if not off and not quiet:
             console.note(stats.summary(stats.read(read_from, skip_bytes)))
         for file in files:

@@ -131,7 +131,8 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     known = true;
     const bool sizeless = !has_size(collective) && parsed.has_range;
     if (name != "*" && sizeless) {
-      return bad_row(text, "has a range, but a window has no size that could be looked up in it", "Leave the range out");
+      return bad_row(text, "has a range, but a window has no size that could be looked up in it",
+                     "Leave the range out");
     }
     const bool incapable = !knows(collective, parsed.row.algorithm);
     if (name != "*" && incapable) {
@@ -148,7 +149,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
 
 }  // namespace
 
-base::Status Table::apply(std::string_view text) {
+base::Status Table::apply(std::string_view text, Origin origin) {
   std::vector<Row> added;
   while (!text.empty()) {
     std::string_view line = next_part(text, '\n');
@@ -159,7 +160,10 @@ base::Status Table::apply(std::string_view text) {
       if (auto status = parse_row(row, added); !status.ok()) return status;
     }
   }
-  for (const Row& row : added) append(row);
+  for (Row& row : added) {
+    row.origin = origin;
+    append(row);
+  }
   return {};
 }
 

@@ -61,7 +61,7 @@ Choice Table::choose(Collective collective, uint64_t bytes, uint32_t nodes) cons
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     if (nodes < row->min_nodes || bytes < row->from_bytes) continue;
     if (row->to_bytes != kUnlimitedBytes && bytes >= row->to_bytes) continue;
-    return {row->path, row->algorithm};
+    return {row->path, row->algorithm, row->origin};
   }
   return {};
 }
@@ -88,12 +88,17 @@ void Table::append(const Row& row) {
   by_collective_[static_cast<size_t>(row.collective)].push_back(row);
 }
 
+std::string range_text(const Row& row) {
+  std::string text = collective_name(row.collective);
+  if (has_size(row.collective)) text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
+  if (row.min_nodes > 1) text += ":nodes=" + std::to_string(row.min_nodes);
+  return text;
+}
+
 std::string Table::print() const {
   std::string text;
   for (const Row& row : rows_) {
-    text += collective_name(row.collective);
-    if (has_size(row.collective)) text += ":" + format_size(row.from_bytes) + "-" + format_size(row.to_bytes);
-    if (row.min_nodes > 1) text += ":nodes=" + std::to_string(row.min_nodes);
+    text += range_text(row);
     text += row.path == Path::dpu ? ":dpu" : ":host";
     if (row.algorithm != OFFPATH_ALGORITHM_DEFAULT) text += std::string("=") + algorithm_name(row.algorithm);
     text += '\n';

@@ -24,6 +24,8 @@
 namespace offpath::policy {
 
 enum class Path : uint8_t { host, dpu };
+// Where a row comes from: Offpath itself, earlier runs on this machine, or the user, who is obeyed.
+enum class Origin : uint8_t { measured, remembered, forced };
 
 // Adding a collective: one name here, one row in kCollectives of collectives.cpp.
 enum class Collective : uint8_t {
@@ -63,11 +65,13 @@ struct Row {
   uint64_t from_bytes;                                        // first size the row is for (see choose)
   uint64_t to_bytes;                                          // first size it is no longer for; kUnlimitedBytes: none
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;  // on the DPU
+  Origin origin = Origin::measured;
 };
 
 struct Choice {
   Path path = Path::host;
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
+  Origin origin = Origin::measured;
 };
 
 class Table {
@@ -84,7 +88,7 @@ class Table {
   // collective may be * : all, or those that know the algorithm if the row names one.
   // Without a range all sizes, without nodes teams of any number of nodes.
   // On error nothing is changed and the text says what is wrong with which row.
-  base::Status apply(std::string_view text);
+  base::Status apply(std::string_view text, Origin origin = Origin::forced);
 
   // `bytes`: what all ranks know alike of the size of one rank's part: all it sends or receives, whichever is more
   // (alltoall: size x block; allgather, reduce_scatter: the whole; bcast, reductions: the vector; gather, scatter: the
@@ -105,11 +109,15 @@ class Table {
   std::array<std::vector<Row>, kCollectivesCount> by_collective_;  // the same: choose() is asked for every block
 };
 
+// The row without its path, in the form that apply() reads.
+std::string range_text(const Row& row);
+
 const char* collective_name(Collective collective);
 const char* algorithm_name(offpath_algorithm_t algorithm);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
-// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; and windows.
+// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; and
+// windows.
 bool is_irregular(Collective collective);
 // False for windows: their rows carry no range.
 bool has_size(Collective collective);

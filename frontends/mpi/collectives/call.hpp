@@ -54,9 +54,13 @@ struct Call {
   Side send;
   Side recv;
 
-  // Asks the policy. `bytes`: as it wants them; pairwise: whether any block could go to the service, whatever its size.
-  // True: the service.
+  uint64_t asked_bytes = 0;  // what choose() was asked with
+
+  // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
+  // pairwise: whether any block could go to the service, whatever its size. True: the service.
   bool choose(const Team& team, uint64_t bytes);
+  // Pairwise: whether any block may go to the service.
+  bool offloads_blocks(const Team& team) const;
   // Pairwise, with all blocks added: asks the policy for each.
   void divide(const Team& team);
   // Makes `side` independent of what the caller states where that is still needed when the caller has it back.

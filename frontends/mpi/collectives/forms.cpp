@@ -66,7 +66,8 @@ void adopt_persistent(const Collective& collective, const Arguments& arguments, 
   try {
     std::shared_ptr<const Call> call = describe(collective, arguments, Use::many, *parent);
     if (call == nullptr) return;
-    std::unique_ptr<Team> team = make_team(comm, parent->comm_cell(), !engine.broken(*parent));
+    std::unique_ptr<Team> team =
+        make_team(comm, parent->comm_cell(), !engine.broken(*parent), parent->adapter().preference());
     if (team != nullptr) persistents.add(*request, std::move(call), std::move(team));
   } catch (const std::exception&) {
     // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.

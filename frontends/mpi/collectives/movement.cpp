@@ -114,19 +114,36 @@ bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
 
 }  // namespace
 
+bool Call::offloads_blocks(const Team& team) const {
+  switch (team.adapter().preference()) {
+    case Preference::host:
+      return false;
+    case Preference::dpu:
+      return true;
+    default:
+      return job.policy().offloads(collective->id, team.nodes());
+  }
+}
+
 bool Call::choose(const Team& team, uint64_t bytes) {
   recording::decision.why = "policy";
-  if (pairwise) return job.policy().offloads(collective->id, team.nodes());
-  const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
-  algorithm = choice.algorithm;
-  return choice.path == policy::Path::dpu;
+  if (pairwise) return offloads_blocks(team);
+  asked_bytes = bytes;
+  if (use == Use::many) {
+    algorithm = job.policy().choose(collective->id, bytes, team.nodes()).algorithm;
+    return team.adapter().may_offload(collective->id, bytes);
+  }
+  const Answer answer = team.adapter().decide(collective->id, bytes);
+  recording::decision.why = why_name(answer.why);
+  algorithm = answer.choice.algorithm;
+  return answer.choice.path == policy::Path::dpu;
 }
 
 void Call::divide(const Team& team) {
   if (!pairwise) return;
   const auto share_of = [&](uint64_t bytes) {
     const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
-    if (choice.path == policy::Path::host) return Share::host;
+    if (choice.path == policy::Path::host && team.adapter().preference() != Preference::dpu) return Share::host;
     algorithm = choice.algorithm;
     return Share::service;
   };

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, mpis, stats
+from offpath import console, mpis, policy_table, stats
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.lab import inventory, state
@@ -146,7 +146,9 @@ def run(
         int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
     ] = None,
     offload: Annotated[bool, typer.Option("--offload/--host", help="With Offpath, or the MPI alone.")] = False,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
+    ] = None,
     yield_shim: Annotated[
         bool | None,
         typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
@@ -169,7 +171,10 @@ def run(
     kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
     if ppn is None:
         ppn = 1 if np is None else max(1, -(-np // lab.plan.node_count))
-    env = {"OFFPATH_POLICY": policy} if policy else {}
+    automatic, rows = policy_table.split_automatic(policy)
+    env = {"OFFPATH_POLICY": rows} if rows else {}
+    if automatic:
+        env["OFFPATH_MPI_ADAPT"] = "on"
     result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
     if offload and not quiet:
         console.note(stats.summary(result.stats))

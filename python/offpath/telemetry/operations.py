@@ -9,6 +9,10 @@ from offpath.telemetry.record import Rank
 
 WHY = {
     "policy": "the policy says so for this size",
+    "remembered": "earlier runs of this program have shown it",
+    "adapted": "it was measured while the program ran",
+    "exploring": "it was being found out which way is better",
+    "forced": "an info key or the name of the communicator says so",
     "blocking": "a blocking call (--blocking offloads some kinds of them)",
     "form": "something in the call that the service does not do",
     "communicator": "a communicator that the policy has nothing for, as one on a single node",

@@ -4,6 +4,7 @@
 // operation, which makes every path of the front end's recovery reachable without timing.
 //
 //   OFFPATH_FAKE_DELAY=N     tests before an operation starts to move (default 3)
+//   OFFPATH_FAKE_POST_US=N   how long posting an operation takes (default 0)
 //   OFFPATH_FAKE_DEPTH=N     operations a team may have under way before posting is refused (default and at most 16)
 //   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b
 //   were

@@ -264,6 +264,8 @@ offpath_op* fake::op_of(offpath_team* team, std::shared_ptr<Remote> remote) {
 extern "C" {
 
 offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collective_t* what, offpath_op_t** out) {
+  static const long post_us = fake::number_from("OFFPATH_FAKE_POST_US", 0);
+  if (post_us > 0) usleep(static_cast<useconds_t>(post_us));
   std::lock_guard lock(team->session->mutex);
   if (team->session->lost || offpath_team_broken(team) != 0) return OFFPATH_ERR_NOT_STARTED;
   static const long depth = std::min<long>(fake::number_from("OFFPATH_FAKE_DEPTH", fake::kRing), fake::kRing);

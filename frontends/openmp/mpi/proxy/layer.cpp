@@ -71,7 +71,7 @@ int comm_set_info(MPI_Comm comm, MPI_Info info) {
     contexts->host_crosses.store(word == Crossing::on);
     proxy.contexts().note_crossing();
   }
-  return contexts != nullptr && says_only_crossing(info) ? MPI_SUCCESS : native.Comm_set_info(comm, info);
+  return contexts != nullptr && says_only_crossing(info) ? MPI_SUCCESS : handlers::Comm_set_info(comm, info);
 }
 
 // ---- messages

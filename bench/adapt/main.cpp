@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One collective in phases that alternate: *hides*, a nonblocking all-to-all behind computation, and *talks*, the same
+// all-to-all with nothing to do meanwhile but a small message. Each phase is run three times, a few turns at a time in
+// turns, on communicators that ask for the host, for the DPU, and for what pays; an MPI library that knows no such wish
+// does the same on all three.
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+#include <nlohmann/json.hpp>
+
+#include "../collectives/clocks.hpp"
+#include "../collectives/work.hpp"
+
+namespace bench {
+namespace {
+
+constexpr int kBadArguments = 2, kFailed = 1;
+constexpr const char* kUsage =
+    "usage: adapt [--bytes B] [--turns N] [--phases P] [--messages M]\n"
+    "             [--work-times N] [--work-iterations N] [--json FILE]\n"
+    "\n"
+    "  --bytes            all bytes that a rank sends in one all-to-all (1048576)\n"
+    "  --turns            all-to-alls in a phase on each communicator (200)\n"
+    "  --phases           hides, talks, hides, ...: so many (4)\n"
+    "  --messages         exchanged with the neighbour in a turn of talks (1)\n"
+    "  --work-times       the work in a turn of hides, in times of the all-to-all alone (3)\n"
+    "  --work-iterations  the same, as an earlier run reported it\n"
+    "  --json             rank 0 writes the phases there\n";
+
+struct Options {
+  std::int64_t bytes = 1 << 20, turns = 200, phases = 4, messages = 1, work_times = 3, work_iterations = 0;
+  std::string json;
+  bool help = false;
+};
+
+// Empty when the arguments are good, else one line for the user.
+std::string parse(int argc, char** argv, Options& options) {
+  const std::pair<const char*, std::int64_t*> numbers[] = {
+      {"--bytes", &options.bytes},           {"--turns", &options.turns},
+      {"--phases", &options.phases},         {"--messages", &options.messages},
+      {"--work-times", &options.work_times}, {"--work-iterations", &options.work_iterations}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    options.help = options.help || name == "--help" || name == "-h";
+    if (options.help) return {};
+    const auto* const number =
+        std::find_if(std::begin(numbers), std::end(numbers), [&](const auto& each) { return name == each.first; });
+    if (number == std::end(numbers) && name != "--json")
+      return "unknown option '" + name + "' (nothing was run). Use --help to see the options";
+    if (i + 1 == argc) return "option " + name + " has no value (it takes one). Use " + name + " VALUE";
+    const std::string text = argv[++i];
+    if (name == "--json") {
+      options.json = text;
+      continue;
+    }
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number->second);
+    if (error != std::errc{} || stop != text.data() + text.size() || *number->second < 1)
+      return name + " '" + text + "' is not usable (needed: a whole number from 1). Give another value";
+  }
+  return {};
+}
+
+// What a communicator asks for, under the info key offpath_path.
+constexpr const char* kPaths[] = {"host", "dpu", "auto"};
+constexpr int kPathCount = 3;
+constexpr std::int64_t kTurnsAtATime = 20;
+
+class Program {
+ public:
+  Program(const Options& options, MPI_Comm communicator) : options_(options), communicator_(communicator) {
+    for (int path = 0; path < kPathCount; ++path) {
+      MPI_Info info;
+      MPI_Info_create(&info);
+      MPI_Info_set(info, "offpath_path", kPaths[path]);
+      MPI_Comm_dup_with_info(communicator, info, &paths_[path]);
+      MPI_Info_free(&info);
+    }
+    MPI_Comm_rank(communicator, &rank_);
+    MPI_Comm_size(communicator, &ranks_);
+    block_ = static_cast<int>(std::max<std::int64_t>(options.bytes / ranks_, 1));
+    send_.resize(std::size_t(block_) * std::size_t(ranks_));
+    receive_.resize(send_.size());
+    work_iterations_ = options.work_iterations > 0 ? options.work_iterations : choose_work();
+  }
+
+  std::int64_t work_iterations() const { return work_iterations_; }
+
+  ~Program() {
+    for (MPI_Comm& path : paths_) MPI_Comm_free(&path);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  struct Phase {
+    std::int64_t took_ns[kPathCount] = {};  // the slowest rank
+    bool verified = true;
+  };
+
+  // The same on all ranks.
+  Phase phase(bool hides, int number) {
+    Phase result;
+    for (std::int64_t turn = 0; turn < options_.turns; turn += kTurnsAtATime) {
+      const std::int64_t count = std::min(kTurnsAtATime, options_.turns - turn);
+      for (int path = 0; path < kPathCount; ++path) {
+        prepare(number);
+        MPI_Barrier(communicator_);
+        result.took_ns[path] += run(hides, count, paths_[path]);
+        result.verified = verify(number) && result.verified;
+      }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, result.took_ns, kPathCount, MPI_INT64_T, MPI_MAX, communicator_);
+    return result;
+  }
+
+ private:
+  // What this rank took.
+  std::int64_t run(bool hides, std::int64_t turns, MPI_Comm path) {
+    const std::int64_t begin = now_ns();
+    for (std::int64_t turn = 0; turn < turns; ++turn) {
+      MPI_Request request = start(path);
+      if (hides)
+        work(work_iterations_);
+      else
+        talk();
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    return now_ns() - begin;
+  }
+
+  // All that was received in the last turn is right, on all ranks.
+  bool verify(int number) const {
+    int good = 1;
+    for (int from = 0; from < ranks_; ++from) {
+      for (int i = 0; i < block_; i += 61) {
+        good &= receive_[std::size_t(from) * std::size_t(block_) + std::size_t(i)] == value(from, rank_, i, number);
+      }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, communicator_);
+    return good != 0;
+  }
+
+  static std::uint8_t value(int from, int to, int i, int number) {
+    return std::uint8_t(from * 31 + to * 17 + i * 7 + number * 3);
+  }
+
+  void prepare(int number) {
+    for (int to = 0; to < ranks_; ++to) {
+      for (int i = 0; i < block_; ++i)
+        send_[std::size_t(to) * std::size_t(block_) + std::size_t(i)] = value(rank_, to, i, number);
+    }
+    std::fill(receive_.begin(), receive_.end(), std::uint8_t(0));
+  }
+
+  MPI_Request start(MPI_Comm path) {
+    MPI_Request request;
+    MPI_Ialltoall(send_.data(), block_, MPI_BYTE, receive_.data(), block_, MPI_BYTE, path, &request);
+    return request;
+  }
+
+  void talk() {
+    const int right = (rank_ + 1) % ranks_, left = (rank_ + ranks_ - 1) % ranks_;
+    double mine = 1, theirs = 0;
+    for (std::int64_t i = 0; i < options_.messages; ++i)
+      MPI_Sendrecv(&mine, 1, MPI_DOUBLE, right, 0, &theirs, 1, MPI_DOUBLE, left, 0, communicator_, MPI_STATUS_IGNORE);
+  }
+
+  std::int64_t choose_work() {
+    std::vector<std::int64_t> times;
+    for (int i = 0; i < 7; ++i) {
+      MPI_Barrier(communicator_);
+      const std::int64_t begin = now_ns();
+      MPI_Request request = start(paths_[0]);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      times.push_back(now_ns() - begin);
+    }
+    std::nth_element(times.begin(), times.begin() + 3, times.end());
+    MPI_Barrier(communicator_);
+    std::int64_t iterations = calibrate_work(times[3] * options_.work_times);
+    MPI_Allreduce(MPI_IN_PLACE, &iterations, 1, MPI_INT64_T, MPI_SUM, communicator_);
+    return iterations / ranks_;
+  }
+
+  const Options& options_;
+  MPI_Comm communicator_;
+  MPI_Comm paths_[kPathCount];
+  int rank_ = 0, ranks_ = 1, block_ = 1;
+  std::int64_t work_iterations_ = 0;
+  std::vector<std::uint8_t> send_, receive_;
+};
+
+int run(int argc, char** argv, MPI_Comm communicator) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &ranks);
+  Options options;
+  std::string problem = parse(argc, argv, options);
+  if (options.help) {
+    if (rank == 0) std::fputs(kUsage, stdout);
+    return 0;
+  }
+  if (!problem.empty()) {
+    if (rank == 0) std::fprintf(stderr, "adapt: %s\n", problem.c_str());
+    return kBadArguments;
+  }
+  Program program(options, communicator);
+  nlohmann::ordered_json json = {{"ranks", ranks},
+                                 {"bytes", options.bytes},
+                                 {"turns", options.turns},
+                                 {"messages", options.messages},
+                                 {"work_iterations", program.work_iterations()},
+                                 {"phases", nlohmann::ordered_json::array()}};
+  bool good = true;
+  for (int number = 0; number < options.phases; ++number) {
+    const bool hides = number % 2 == 0;
+    const Program::Phase phase = program.phase(hides, number);
+    good = good && phase.verified;
+    if (rank != 0) continue;
+    nlohmann::ordered_json row = {{"phase", hides ? "hides" : "talks"}, {"verified", phase.verified}};
+    std::printf("%s, ms a turn:", hides ? "hides" : "talks");
+    for (int path = 0; path < kPathCount; ++path) {
+      row["turn_ns"][kPaths[path]] = phase.took_ns[path] / options.turns;
+      std::printf("  %s %.3f", kPaths[path], double(phase.took_ns[path]) / double(options.turns) / 1e6);
+    }
+    std::printf("%s\n", phase.verified ? "" : "  WRONG");
+    std::fflush(stdout);
+    json["phases"].push_back(row);
+  }
+  if (rank == 0 && !options.json.empty()) {
+    std::ofstream file(options.json);
+    file << json.dump(1) << '\n';
+    file.close();
+    if (!file) {
+      std::fprintf(stderr, "adapt: '%s' was not written (%s). Give --json a file in a folder you may write\n",
+                   options.json.c_str(), std::strerror(errno));
+      return kFailed;
+    }
+  }
+  return good ? 0 : kFailed;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int status = bench::run(argc, argv, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return status;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "adapt/adapter.hpp"
+
+#include "adapt/learned.hpp"
+#include "engine.hpp"
+#include "job.hpp"
+#include "native.hpp"
+#include "waiting.hpp"
+
+#include <bit>
+
+namespace offpath::mpi {
+
+policy::Ledger ledger;
+
+namespace {
+
+// What the policy leaves on the host below that is never tried at the service: it cannot win there.
+constexpr uint64_t kLeastBytes = 16384;
+
+policy::Why why_of(const policy::Choice& tabled) {
+  return tabled.origin == policy::Origin::remembered ? policy::Why::remembered : policy::Why::policy;
+}
+
+}  // namespace
+
+Adapter::Key::Key(policy::Path home, policy::Why why) : adaptation(home, why, ledger) {}
+
+Adapter::Adapter(const Team& team, MPI_Comm council, Preference preference)
+    : team_(team), council_(council), preference_(preference) {}
+
+Adapter::~Adapter() {
+  for (const auto& [name, key] : keys_) {
+    if (team_.rank() == 0) learned.add(policy::Collective(name[0]), name[1], team_.nodes(), key->adaptation);
+  }
+  if (council_ != MPI_COMM_NULL) native.Comm_free(&council_);
+}
+
+bool Adapter::adapts(policy::Collective collective, uint64_t bytes, const policy::Choice& tabled) const {
+  if (council_ == MPI_COMM_NULL || tabled.origin == policy::Origin::forced) return false;
+  if (policy::is_irregular(collective)) return false;
+  return tabled.path == policy::Path::dpu || bytes >= kLeastBytes;
+}
+
+Answer Adapter::prefer_over(const policy::Choice& tabled) const {
+  Answer answer{tabled, why_of(tabled)};
+  if (preference_ != Preference::host && preference_ != Preference::dpu) return answer;
+  answer.choice.path = preference_ == Preference::host ? policy::Path::host : policy::Path::dpu;
+  answer.why = policy::Why::forced;
+  return answer;
+}
+
+Answer Adapter::decide(policy::Collective collective, uint64_t bytes) {
+  const Answer answer = look_up(collective, bytes);
+  engine.counters().why[static_cast<size_t>(answer.why)].fetch_add(1, std::memory_order_relaxed);
+  return answer;
+}
+
+Answer Adapter::look_up(policy::Collective collective, uint64_t bytes) {
+  const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  Answer answer = prefer_over(tabled);
+  if (answer.why == policy::Why::forced || !adapts(collective, bytes, tabled)) return answer;
+  Key& key = key_of(collective, bytes, tabled);
+  if (preference_ == Preference::freeze) {
+    answer.choice.path = key.adaptation.home();
+    answer.why = key.adaptation.home_why();
+    return answer;
+  }
+  if (key.adaptation.due()) {
+    conclude(key);
+    // With the agreement a name may have come to count.
+    if (answer = prefer_over(tabled); answer.why == policy::Why::forced) return answer;
+  } else if (key.asked && arrived(key)) {
+    key.adaptation.answered();
+  }
+  const policy::Adaptation::Turn turn = key.adaptation.post(now_ns(), engine.waits());
+  if (turn.ends_round) ask(key);
+  answer.choice.path = turn.path;
+  answer.why = turn.why;
+  return answer;
+}
+
+bool Adapter::may_offload(policy::Collective collective, uint64_t bytes) const {
+  const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
+  std::lock_guard lock(mutex_);
+  const Answer answer = prefer_over(tabled);
+  if (answer.why == policy::Why::forced) return answer.choice.path == policy::Path::dpu;
+  return tabled.path == policy::Path::dpu || adapts(collective, bytes, tabled);
+}
+
+Adapter::Key& Adapter::key_of(policy::Collective collective, uint64_t bytes, const policy::Choice& tabled) {
+  const Name name{static_cast<uint32_t>(collective), static_cast<uint32_t>(std::bit_width(bytes)),
+                  static_cast<uint32_t>(tabled.path), static_cast<uint32_t>(tabled.algorithm)};
+  std::unique_ptr<Key>& key = keys_[name];
+  if (key == nullptr) key = std::make_unique<Key>(tabled.path, why_of(tabled));
+  return *key;
+}
+
+bool Adapter::arrived(Key& key) {
+  if (key.agreement == MPI_REQUEST_NULL) return true;
+  int done = 0;
+  const int code = native.Test(&key.agreement, &done, MPI_STATUS_IGNORE);
+  return code != MPI_SUCCESS || done != 0;
+}
+
+void Adapter::conclude(Key& key) {
+  Waiter waiter;
+  while (!arrived(key)) {
+    engine.progress();
+    waiter.poll();
+  }
+  key.asked = false;
+  key.adaptation.answered();
+  key.adaptation.agree(key.all);
+  if (!stated_ && key.all.wish != 0) preference_ = static_cast<Preference>(key.all.wish);
+}
+
+void Adapter::ask(Key& key) {
+  key.own = key.adaptation.testify(now_ns());
+  key.own.wish = wish();
+  key.own.broken = engine.broken(team_) ? 1 : 0;
+  key.all = key.own;
+  key.asked = true;
+  native.Iallreduce(MPI_IN_PLACE, &key.all, policy::Testimony::kFields, MPI_UINT64_T, MPI_MAX, council_,
+                    &key.agreement);
+}
+
+uint64_t Adapter::wish() const {
+  const MPI_Comm comm = team_.comm();
+  if (team_.rank() != 0 || comm == MPI_COMM_NULL || job.named_preferences().empty()) return 0;
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  if (native.Comm_get_name(comm, name, &length) != MPI_SUCCESS) return 0;
+  return static_cast<uint64_t>(job.named_preferences().find(name).value_or(Preference::automatic));
+}
+
+void Adapter::prefer(Preference preference) {
+  std::lock_guard lock(mutex_);
+  preference_ = preference;
+  stated_ = true;
+}
+
+Preference Adapter::preference() const {
+  std::lock_guard lock(mutex_);
+  return preference_;
+}
+
+bool Adapter::idle() {
+  // Only who posts holds it for long, and nobody asks about a team in use.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  for (const auto& [name, key] : keys_) {
+    if (!arrived(*key)) return false;
+  }
+  return true;
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Programs whose collectives change their path while they run. Usage: adapting MODE */
+#include "check.h"
+#include "persistent_names.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+enum { MAX_OPEN = 12 };
+
+static int count = 16384; /* integers for each rank */
+
+struct Exchange {
+  int *send, *recv;
+  MPI_Request request;
+};
+
+static void post(struct Exchange* one, MPI_Comm comm, int round) {
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  if (one->send == NULL) {
+    one->send = malloc(sizeof(int) * (size_t)(count * size));
+    one->recv = malloc(sizeof(int) * (size_t)(count * size));
+  }
+  for (int p = 0; p < size; ++p)
+    for (int i = 0; i < count; i += 97) one->send[p * count + i] = value_of(rank, p, i, round);
+  MPI_Ialltoall(one->send, count, MPI_INT, one->recv, count, MPI_INT, comm, &one->request);
+}
+
+static int arrived(const struct Exchange* one, MPI_Comm comm, int round) {
+  int rank, size, ok = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  for (int p = 0; p < size; ++p)
+    for (int i = 0; i < count; i += 97) ok &= one->recv[p * count + i] == value_of(p, rank, i, round);
+  return ok;
+}
+
+static void discard(struct Exchange* one) {
+  free(one->send);
+  free(one->recv);
+}
+
+/* `turns` exchanges, `open` under way at a time. */
+static int run(MPI_Comm comm, int turns, int open) {
+  struct Exchange all[MAX_OPEN];
+  int ok = 1;
+  memset(all, 0, sizeof(all));
+  for (int turn = 0; turn < turns; turn += open) {
+    for (int i = 0; i < open; ++i) post(&all[i], comm, turn + i);
+    for (int i = open - 1; i >= 0; --i) MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < open; ++i) ok &= arrived(&all[i], comm, turn + i);
+  }
+  for (int i = 0; i < open; ++i) discard(&all[i]);
+  return ok;
+}
+
+/* Nobody begins one before all have completed the last. */
+static void steady(int turns) {
+  int ok = 1;
+  for (int turn = 0; turn < turns; ++turn) {
+    ok &= run(MPI_COMM_WORLD, 1, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  report("steady", ok);
+}
+
+/* Sleeps with every exchange under way. Between the files it writes, the driver keeps the services from working. */
+static void disturbed(const char* folder) {
+  static const int kTurns[] = {25, 45, 100};
+  static const char* kFiles[] = {"slow", "fast"};
+  struct Exchange one = {NULL, NULL, MPI_REQUEST_NULL};
+  int rank, ok = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  count = 262144;
+  for (int phase = 0; phase < 3; ++phase) {
+    for (int turn = 0; turn < kTurns[phase]; ++turn) {
+      post(&one, MPI_COMM_WORLD, turn);
+      usleep(60000);
+      MPI_Wait(&one.request, MPI_STATUS_IGNORE);
+      ok &= arrived(&one, MPI_COMM_WORLD, turn);
+    }
+    char name[4096];
+    snprintf(name, sizeof(name), "%s/%s", folder, kFiles[phase < 2 ? phase : 1]);
+    FILE* file = rank == 0 && phase < 2 ? fopen(name, "w") : NULL;
+    if (file != NULL) fclose(file);
+  }
+  discard(&one);
+  report("disturbed", ok);
+}
+
+static MPI_Info info_of(const char* path) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "offpath_path", path);
+  return info;
+}
+
+static void prefer(MPI_Comm comm, const char* path) {
+  MPI_Info info = info_of(path);
+  MPI_Comm_set_info(comm, info);
+  MPI_Info_free(&info);
+}
+
+/* Ten calls each: the driver counts which way they went. */
+static void preferences(void) {
+  static const char* kPaths[] = {"host", "dpu", "freeze", "auto"};
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Comm comm;
+    MPI_Info info = info_of(rank == 0 ? kPaths[i] : kPaths[1 - i]); /* rank 0's counts */
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+    report(kPaths[i], run(comm, 10, 1));
+    prefer(comm, kPaths[1 - i]);
+    report("changed", run(comm, 10, 2));
+    prefer(comm, "nonsense");
+    report("unknown", run(comm, 10, 1));
+    prefer(comm, "freeze");
+    report("frozen", run(comm, 10, 1));
+    MPI_Comm_free(&comm);
+    MPI_Info_free(&info);
+  }
+}
+
+/* Some are freed with an agreement open, and with requests. */
+static void freed(void) {
+  int ok = 1;
+  for (int i = 0; i < 30; ++i) {
+    MPI_Comm comm;
+    struct Exchange last = {NULL, NULL, MPI_REQUEST_NULL};
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    ok &= run(comm, 1 + i % 17, 1);
+    post(&last, comm, i);
+    MPI_Comm gone = comm;
+    MPI_Comm_free(&gone);
+    MPI_Wait(&last.request, MPI_STATUS_IGNORE);
+    ok &= arrived(&last, MPI_COMM_WORLD, i);
+    discard(&last);
+  }
+  report("freed", ok);
+}
+
+/* Two communicators and two persistent exchanges, on every rank in another order. */
+static void orders(void) {
+  int rank, size, ok = 1;
+  MPI_Comm comms[2];
+  struct Exchange all[2], kept[2];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  memset(all, 0, sizeof(all));
+  for (int i = 0; i < 2; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    kept[i].send = calloc((size_t)(count * size), sizeof(int));
+    kept[i].recv = calloc((size_t)(count * size), sizeof(int));
+    INIT_OF(Alltoall)
+    (kept[i].send, count, MPI_INT, kept[i].recv, count, MPI_INT, comms[0], MPI_INFO_NULL, &kept[i].request);
+  }
+  for (int turn = 0; turn < 150; ++turn) {
+    for (int i = 0; i < 2; ++i) {
+      const int which = (i + rank + turn) % 2;
+      for (int p = 0; p < size; ++p)
+        for (int k = 0; k < count; k += 97) kept[which].send[p * count + k] = value_of(rank, p, k, turn + which);
+      post(&all[which], comms[which], turn);
+      MPI_Start(&kept[which].request);
+    }
+    for (int i = 0; i < 2; ++i) {
+      const int which = (i + rank / 2) % 2;
+      MPI_Wait(&kept[which].request, MPI_STATUS_IGNORE);
+      MPI_Wait(&all[which].request, MPI_STATUS_IGNORE);
+      ok &= arrived(&kept[which], MPI_COMM_WORLD, turn + which) && arrived(&all[which], comms[which], turn);
+    }
+  }
+  for (int i = 0; i < 2; ++i) {
+    MPI_Request_free(&kept[i].request);
+    discard(&kept[i]);
+    discard(&all[i]);
+    MPI_Comm_free(&comms[i]);
+  }
+  report("orders", ok);
+}
+
+struct Worker {
+  pthread_t thread;
+  MPI_Comm comm;
+  int open, ok;
+};
+
+static void* work(void* argument) {
+  struct Worker* worker = argument;
+  worker->ok = run(worker->comm, 144, worker->open);
+  return NULL;
+}
+
+static void threads(void) {
+  struct Worker workers[3];
+  int ok = 1;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+    workers[i].open = 1 + i;
+  }
+  for (int i = 0; i < 3; ++i) pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+  for (int i = 0; i < 3; ++i) {
+    pthread_join(workers[i].thread, NULL);
+    ok &= workers[i].ok;
+    MPI_Comm_free(&workers[i].comm);
+  }
+  report("threads", ok);
+}
+
+/* Rank 0 is ahead of the others by so many calls as are open at most, again and again. */
+static void ahead(void) {
+  int rank, ok = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  struct Exchange all[MAX_OPEN];
+  memset(all, 0, sizeof(all));
+  for (int turn = 0; turn < 30; ++turn) {
+    const int open = 1 + turn % 8;
+    int word = 0;
+    if (rank != 0) MPI_Recv(&word, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < open; ++i) post(&all[i], MPI_COMM_WORLD, turn + i);
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank + 1 < size) MPI_Send(&word, 1, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < open; ++i) {
+      MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+      ok &= arrived(&all[i], MPI_COMM_WORLD, turn + i);
+    }
+  }
+  for (int i = 0; i < MAX_OPEN; ++i) discard(&all[i]);
+  report("ahead", ok);
+}
+
+static void named(void) {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_name(comm, "on the host");
+  report("named", run(comm, 200, 1));
+  MPI_Comm_free(&comm);
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  const char* mode = argc > 1 ? argv[1] : "";
+  MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  if (strcmp(mode, "steady") == 0) steady(argc > 2 ? atoi(argv[2]) : 100);
+  if (strcmp(mode, "disturbed") == 0) disturbed(argv[2]);
+  if (strcmp(mode, "preferences") == 0) preferences();
+  if (strcmp(mode, "freed") == 0) freed();
+  if (strcmp(mode, "orders") == 0) orders();
+  if (strcmp(mode, "threads") == 0) threads();
+  if (strcmp(mode, "ahead") == 0) ahead();
+  if (strcmp(mode, "named") == 0) named();
+  return finish();
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an automatic policy remembers: a small database, of which no damage may stop a run."""
+
+import json
+import sqlite3
+import sys
+
+import pytest
+from conftest import assert_one_line_error, offpath
+from offpath import memory, policy_table
+from offpath.paths import paths
+
+JOB = memory.Job("here, 2 cores", "/opt/program (7 bytes)", "mpirun -np 2")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def learned(path="host", turns=1000, host_ns=10, dpu_ns=20, why="adapted"):
+    return {
+        "path": path, "why": why, "host_ns": host_ns, "dpu_ns": dpu_ns, "turns_count": turns, "switches_count": 1,
+        "explored_count": 4,
+    }  # fmt: skip
+
+
+def rank(**ranges):
+    return {"learned": {f"ialltoall:{sizes.replace('_', '-')}:nodes=2": entry for sizes, entry in ranges.items()}}
+
+
+def built():
+    if not paths().policy_program.exists():
+        pytest.skip("offpath-policy is not built")
+
+
+def test_what_is_believed():
+    ranks = [
+        {},
+        rank(**{"1M_2M": learned("dpu", turns=50), "2M_4M": learned(turns=31), "4M_8M": learned(dpu_ns=0)}),
+        rank(**{"1M_2M": learned("host", turns=60), "8M_16M": learned(why="lost")}),
+    ]
+    (one,) = memory.learned_of(ranks)
+    assert (one.range, one.path, one.turns) == ("ialltoall:1M-2M:nodes=2", "host", 60)
+
+
+def test_a_later_run_starts_from_it():
+    built()
+    assert memory.rows(JOB) is None
+    memory.keep(JOB, [rank(**{"1M_2M": learned("host"), "2M_4M": learned("dpu")})])
+    memory.keep(JOB, [rank(**{"1M_2M": learned("dpu")})])  # found anew
+    assert memory.rows(JOB) == "ialltoall:1M-2M:nodes=2:dpu,ialltoall:2M-4M:nodes=2:dpu"
+    for other in (
+        memory.Job("there, 2 cores", JOB.program, JOB.launch),
+        memory.Job(JOB.machine, "/opt/program (8 bytes)", JOB.launch),
+        memory.Job(JOB.machine, JOB.program, "mpirun -np 4"),
+    ):
+        assert memory.rows(other) is None
+
+
+def test_a_job_is_known_by_its_program_and_launch():
+    for mpi in ("openmpi", "mpich"):
+        job = memory.job_of([f"mpirun.{mpi}", "-np", "2", sys.executable, "x.py"])
+        assert job.launch == f"mpirun.{mpi} -np 2"
+        assert job.program.endswith(" bytes)") and "python" in job.program
+    assert memory.job_of([sys.executable, "x.py"]).launch == ""
+
+
+@pytest.mark.parametrize("content", (b"no database at all, but long enough to be looked at" * 40, None))
+def test_a_damaged_or_foreign_database_is_one_line(content, capsys):
+    file = memory.file()
+    file.parent.mkdir()
+    if content is None:
+        with sqlite3.connect(file) as database:
+            database.execute("CREATE TABLE theirs (x)")
+        database.close()
+    else:
+        file.write_bytes(content)
+    assert memory.rows(JOB) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file) in line and "offpath policy forget" in line
+    assert_one_line_error(offpath("policy", "list"), str(file))
+    assert offpath("policy", "forget").returncode == 0
+    memory.keep(JOB, [rank(**{"1M_2M": learned()})])
+    assert len(memory.practices()) == 1
+
+
+def test_rows_that_the_ranks_would_refuse_are_left_out(capsys):
+    built()
+    memory.keep(JOB, [{"learned": {"ialltoall:x": learned()}}])
+    assert memory.rows(JOB) is None
+    assert "offpath policy forget" in capsys.readouterr().err
+
+
+def test_list_and_forget():
+    assert json.loads(offpath("policy", "list", "--json").stdout) == []
+    memory.keep(JOB, [rank(**{"1M_2M": learned(), "2M_4M": learned()})])
+    memory.keep(memory.Job(JOB.machine, "/opt/other (1 bytes)", ""), [rank(**{"1M_2M": learned()})])
+    shown = json.loads(offpath("policy", "list", "--json").stdout)
+    assert len(shown) == 3
+    assert {"program", "range", "path", "host_ns", "dpu_ns", "turns", "seen"} <= set(shown[0])
+    assert "2 forgotten" in offpath("policy", "forget", "/opt/program").stderr
+    assert len(memory.practices()) == 1
+    assert "1 forgotten" in offpath("policy", "forget").stderr
+    assert memory.practices() == []
+
+
+def test_run_hands_it_to_the_ranks(tmp_path):
+    built()
+    command = ["sh", "-c", "echo $OFFPATH_MPI_ADAPT/$OFFPATH_POLICY/$OFFPATH_MPI_MEMORY"]
+    memory.keep(memory.job_of(command), [rank(**{"1M_2M": learned()})])
+    tuned = tmp_path / "tuned"
+    tuned.write_text("ibcast:host\n")
+    said = offpath(
+        "run", "--quiet", "--policy", "auto,iallreduce:host", "--policy-file", str(tuned), "--", *command
+    ).stdout.strip()
+    assert said == "on/iallreduce:host/ibcast:0-inf:host,ialltoall:1M-2M:nodes=2:host"
+    assert offpath("run", "--quiet", "--", *command).stdout.strip() == "//"
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [(None, (False, None)), ("auto", (True, "")), ("a:host", (False, "a:host")), ("a:host, auto", (True, "a:host"))],
+)
+def test_the_word_auto(policy, expected):
+    assert policy_table.split_automatic(policy) == expected
