@@ -34,9 +34,13 @@ SETTINGS = (
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),
     Setting("OFFPATH_SERVICE_WRAPPER", None, "words put before it, %h is the host name"),
-    Setting("OFFPATH_SERVICE_CORES", None, "cores for workers and helpers, like 2,3; default: cores no rank is bound to"),
+    Setting(
+        "OFFPATH_SERVICE_CORES", None, "cores for workers and helpers, like 2,3; default: cores no rank is bound to"
+    ),
     Setting("OFFPATH_SERVICE_SHARE", "0", "1: workers may use the application's cores"),
-    Setting("OFFPATH_SERVICE_WORKERS", "1", "threads of the service that serve ranks; its other cores help them compute"),
+    Setting(
+        "OFFPATH_SERVICE_WORKERS", "1", "threads of the service that serve ranks; its other cores help them compute"
+    ),
     Setting(
         "OFFPATH_SERVICE_COALESCE_US",
         None,
