@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench adapt`: phases in which offloading wins and loses, on the host, on the DPU, and decided while running."""
+"""`offpath bench adapt`: phases in which offloading wins and loses: on the host, on the DPU, decided while running."""
 
 import statistics
 from collections.abc import Sequence
@@ -44,8 +44,8 @@ def app_command(
 
     *hides* posts an all-to-all, computes and waits: the DPU moves the data meanwhile. *talks* has nothing to compute: a
     slow DPU only delays it. Both are the same collective and size, so no table can be right for both. The three take
-    turns inside one launch, on communicators with different wishes, so all meet the same machine. Asked of the automatic policy: within 5 % of the better fixed choice in each phase, and faster than
-    either overall.
+    turns inside one launch, on communicators with different wishes, so all meet the same machine. Asked of the
+    automatic policy: within 5 % of the better fixed choice in each phase, and faster than either overall.
 
     Examples:
 
