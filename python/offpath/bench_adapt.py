@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench adapt`: phases in which offloading wins and loses, on the host, on the DPU, and decided while running."""
+"""`offpath bench adapt`: phases in which offloading wins and loses: on the host, on the DPU, decided while running."""
 
 import statistics
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def app_command(
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
     dpu_slowdown: Annotated[float, typer.Option(help="How many times slower than the host a DPU is.")] = 12.0,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends in one all-to-all.")] = "1M",
-    turns: Annotated[int, typer.Option(min=1, help="All-to-alls in a phase.")] = 800,
+    turns: Annotated[int, typer.Option(min=1, help="All-to-alls in a phase, on each path.")] = 1000,
     phases: Annotated[int, typer.Option(min=2, help="Phases, of both kinds in turns.")] = 4,
     messages: Annotated[int, typer.Option(min=1, help="Small messages in a turn without computation.")] = 1,
     work_times: Annotated[int, typer.Option(min=1, help="Computation, in times of the all-to-all alone.")] = 3,
@@ -44,8 +44,8 @@ def app_command(
 
     *hides* posts an all-to-all, computes and waits: the DPU moves the data meanwhile. *talks* has nothing to compute: a
     slow DPU only delays it. Both are the same collective and size, so no table can be right for both. The three take
-    turns inside one launch, on communicators with different wishes, so all meet the same machine. Asked of the automatic policy: within 5 % of the better fixed choice in each phase, and faster than
-    either overall.
+    turns inside one launch, on communicators with different wishes, so all meet the same machine. Asked of the
+    automatic policy: within 5 % of the better fixed choice in each phase, and faster than either overall.
 
     Examples:
 

@@ -25,7 +25,7 @@ SETTINGS = (
     Setting(
         "OFFPATH_MPI_ADAPT",
         "off",
-        "on: what pays is found out while the program runs; freeze: as earlier runs have found (offpath run --policy auto)",
+        "on: what pays is found out while the program runs (offpath run --policy auto); freeze: as earlier runs found",
     ),
     Setting("OFFPATH_MPI_ADAPT_PERCENT", "1", "of the time since MPI_Init that finding out may cost"),
     Setting("OFFPATH_MPI_MEMORY", None, "rows that adaptation begins with; offpath run fills it in"),

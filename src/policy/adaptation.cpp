@@ -20,7 +20,8 @@ constexpr uint64_t kMostPatience = 256;
 
 // More than noise, as for `offpath tune`; and what a change of the program looks like.
 constexpr double kGuard = 1.03;
-constexpr double kDrift = 1.15;
+constexpr uint64_t kDriftPermille = 150;
+constexpr uint64_t kDriftDeviations = 3;  // where rounds differ much, a change must be larger
 
 bool beyond(uint64_t larger, uint64_t smaller, double factor) {
   return static_cast<double>(larger) > static_cast<double>(smaller) * factor;
@@ -123,7 +124,10 @@ void Adaptation::agree(const Testimony& all) {
 
 void Adaptation::observe(uint64_t period_ns) {
   ++waited_;
-  const bool drifted = home_ns_ != 0 && (beyond(period_ns, home_ns_, kDrift) || beyond(home_ns_, period_ns, kDrift));
+  const uint64_t change_ns = std::max(period_ns, home_ns_) - std::min(period_ns, home_ns_);
+  const uint64_t change_permille = home_ns_ == 0 ? 0 : change_ns * 1000 / std::min(period_ns, home_ns_);
+  const bool drifted = change_permille > std::max(kDriftPermille, kDriftDeviations * deviation_permille_);
+  deviation_permille_ = (3 * deviation_permille_ + change_permille) / 4;
   if (drifted) {
     patience_ = 1;
     other_ns_ = 0;

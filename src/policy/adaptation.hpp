@@ -122,8 +122,9 @@ class Adaptation {
   bool knows_ahead_ = false;
   uint64_t home_ns_ = 0;
   uint64_t other_ns_ = 0;
-  uint64_t patience_ = 1;  // rounds between explorations
-  uint64_t waited_ = 0;    // rounds since the last
+  uint64_t deviation_permille_ = 0;  // of a round from those before
+  uint64_t patience_ = 1;            // rounds between explorations
+  uint64_t waited_ = 0;              // rounds since the last
   uint64_t switches_ = 0;
   uint64_t explored_turns_ = 0;
   bool over_ = false;
