@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from offpath import __version__, config, console, mpis, policy_table
@@ -147,20 +148,20 @@ def _show(found: dict) -> None:
     def print_line(what) -> None:
         console.out.print(what, soft_wrap=isinstance(what, str))
 
-    print_line(f"[bold]Offpath {found['version']}[/] in {found['prefix']}")
+    print_line(f"[bold]Offpath {found['version']}[/] in {escape(found['prefix'])}")
     for name, part in found["components"].items():
-        print_line(f"  {name}: {part['path']}" + ("" if part["present"] else "  [red]missing; run: make build[/]"))
+        print_line(f"  {name}: {escape(part['path'])}" + ("" if part["present"] else "  [red]missing; run: make build[/]"))
     mpi_list = [f"{mpis.TITLES[each['kind']]} {each['version']} ({each['launcher']})" for each in found["mpis"]]
     print_line(f"[bold]MPIs[/]  {', '.join(mpi_list) or 'none; run: make setup'}")
     transports = sorted({f"{each['transport']}/{each['device']}" for each in found["transports"]})
     print_line(f"[bold]Transports[/]  {', '.join(transports) or 'unknown (ucx_info is not installed)'}")
     print_line(f"[bold]Cores[/]  {','.join(map(str, found['cores']))}")
     if "program" in found:
-        print_line(f"[bold]{Path(found['program']['path']).name}[/]  {found['program']['note']}")
+        print_line(f"[bold]{escape(Path(found['program']['path']).name)}[/]  {escape(found['program']['note'])}")
     table = Table("variable", "value", "meaning", box=None, pad_edge=False)
     for row in found["settings"]:
-        value = "-" if row["value"] is None else row["value"]
-        table.add_row(row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, row["help"])
+        value = "-" if row["value"] is None else escape(row["value"])
+        table.add_row(row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, escape(row["help"]))
     print_line(table)
     for name in found["unknown_variables"]:
         print_line(f"[yellow]{name} is set, but nothing reads it. Check the spelling.[/]")

@@ -37,6 +37,13 @@ def test_info_json_has_what_it_promises():
     assert by_name["OFFPATH_POLICY"] == config.resolved(GIVEN)[2]
 
 
+def test_info_shows_brackets_as_they_are():
+    result = offpath("info", env={"OFFPATH_POLICY_FILE": "/a/[/b]", "COLUMNS": "300"})
+    assert result.returncode == 0, result.stderr
+    assert "/a/[/b]" in result.stdout and "HOST:PORT[/ARCH]" in result.stdout
+    assert all(setting.name in result.stdout for setting in config.SETTINGS)
+
+
 def test_info_env_can_be_read_by_a_shell():
     lines = offpath("info", "--env", env={"OFFPATH_SERVICE_SHARE": "1"}).stdout.splitlines()
     assert "OFFPATH_SERVICE_SHARE=1" in lines
