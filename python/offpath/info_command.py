@@ -150,7 +150,9 @@ def _show(found: dict) -> None:
 
     print_line(f"[bold]Offpath {found['version']}[/] in {escape(found['prefix'])}")
     for name, part in found["components"].items():
-        print_line(f"  {name}: {escape(part['path'])}" + ("" if part["present"] else "  [red]missing; run: make build[/]"))
+        print_line(
+            f"  {name}: {escape(part['path'])}" + ("" if part["present"] else "  [red]missing; run: make build[/]")
+        )
     mpi_list = [f"{mpis.TITLES[each['kind']]} {each['version']} ({each['launcher']})" for each in found["mpis"]]
     print_line(f"[bold]MPIs[/]  {', '.join(mpi_list) or 'none; run: make setup'}")
     transports = sorted({f"{each['transport']}/{each['device']}" for each in found["transports"]})
@@ -161,7 +163,9 @@ def _show(found: dict) -> None:
     table = Table("variable", "value", "meaning", box=None, pad_edge=False)
     for row in found["settings"]:
         value = "-" if row["value"] is None else escape(row["value"])
-        table.add_row(row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, escape(row["help"]))
+        table.add_row(
+            row["name"], f"[bold]{value}[/]" if row["source"] == "environment" else value, escape(row["help"])
+        )
     print_line(table)
     for name in found["unknown_variables"]:
         print_line(f"[yellow]{name} is set, but nothing reads it. Check the spelling.[/]")

@@ -53,8 +53,8 @@ def _show_model(rows: Sequence[dict]) -> None:
         table.add_row(row["setting"], row["solver"], *cells)
     console.out.print(table)
     console.out.print(
-        "roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times, processor time as "
-        "cpu, the first rank's, is (far from measured: something else ran, or the rank waited)"
+        "roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times, processor "
+        "time as cpu, the first rank's, is (far from measured: something else ran, or the rank waited)"
     )
 
 

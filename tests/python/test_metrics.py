@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
 from offpath.telemetry import jobs, metrics_server, prometheus
-from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401: some are fixtures
+from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def families(text: str) -> dict:
     return {family.name: family for family in parser.text_string_to_metric_families(text)}
 
 
-def test_live_metrics_are_prometheus_text(serve):
+def test_live_metrics_are_prometheus_text(serve):  # noqa: F811
     serve(healthy())
     with jobs.watched(None) as (job,):
         found = families(prometheus.live_text([job.last], 'a"b\\'))
@@ -48,7 +48,7 @@ def test_live_metrics_are_prometheus_text(serve):
     assert families(prometheus.live_text([], "node"))["offpath_operations_done"].samples == []
 
 
-def test_metrics_of_a_real_job(late, folder):
+def test_metrics_of_a_real_job(late, folder):  # noqa: F811
     with running(late, folder, "--metrics", "0") as (job, post):
         line = job.stderr.readline()
         url = re.fullmatch(r"offpath: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)[1]

@@ -198,9 +198,7 @@ def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> 
 
 
 def _wait(line: dict, operations: dict[int, Operation], names: dict) -> Wait:
-    waited = Wait(
-        str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names), others=line.get("others", 0)
-    )
+    waited = Wait(str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names), others=line.get("others", 0))
     for number in line["wait"]:
         if number in operations and operations[number].wait is None:
             waited.operations.append(operations[number])
