@@ -45,8 +45,8 @@ def app_command(
     Against PETSc's cg and pipecg on the same ranks, which leave the service's cores idle, and on as many ranks as there
     are cores. *leaders*: few ranks talk to the service for the others. *preloaded*: PETSc's own pipecg with reductions
     by Offpath's MPI_Iallreduce, and ours beside them. *predicted* is made from the times of an iteration's parts,
-    *roof* what the bandwidth alone allows (both for the Laplacian with Jacobi's preconditioner, one rank or one a core, and
-    not in a lab, whose nodes share the cores). *drift*: how far the residual of the recurrence is from the true one
+    *roof* what the bandwidth alone allows (both for the Laplacian with Jacobi's preconditioner, one rank or one a core,
+    and not in a lab, whose nodes share the cores). *drift*: how far the residual of the recurrence is from the true one
     after --accuracy-iterations.
 
     Examples:
