@@ -129,8 +129,8 @@ enum class Waits : uint32_t {
 struct Standing {
   static constexpr size_t kNamed = 8;
   Waits waits = Waits::nothing;
-  uint32_t count = 0;             // members
-  std::vector<uint32_t> members;  // the first kNamed, ascending
+  uint32_t count = 0;                  // members
+  std::vector<uint32_t> members = {};  // the first kNamed, ascending
 };
 
 // Bytes of blocks so far.
