@@ -47,7 +47,7 @@ class Service:
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / f"{name}.sock"
         self.memory = memory
-        self._answer = answer or layout.REPLY.pack(layout.LINK_VERSION, status, 0, 1, 1, os.getpid(), 0, text)
+        self._answer = answer or layout.REPLY.pack(layout.LINK_VERSION, status, 0, 1, 0, 1, os.getpid(), 0, text)
         self._fd = None
         if memory is not None:
             self._fd = os.memfd_create("observation", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)

@@ -98,7 +98,7 @@ def test_one_look(serve):
         "members_count": 1, "team_size": 2,
     }  # fmt: skip
     assert first["hidden_ns"] == 6 * 10**8 and (first["posted"], first["done"]) == (7, 6)
-    assert service.requests == [observation.REQUEST.pack(1, 1, 0)]
+    assert service.requests == [observation.REQUEST.pack(observation.LINK_VERSION, observation.OBSERVE, 0)]
 
 
 def test_plain_text(serve):
@@ -123,7 +123,9 @@ def test_a_job_that_ends_while_it_is_watched(serve):
 
 def test_interrupted(serve):
     service = serve(healthy())
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
     watching = subprocess.Popen([ROOT / "offpath", "top", "--interval", "3600"], stdout=-1, stderr=-1, text=True)
+    signal.signal(signal.SIGINT, handler)
     while not service.requests:
         time.sleep(0.01)
     time.sleep(0.2)  # between the attachment and the wait there is nothing to interrupt

@@ -20,8 +20,8 @@ from offpath.errors import UserError
 
 ANSWER_S = 5.0
 REQUEST = struct.Struct("<IIQ32x")  # AttachRequest
-REPLY = struct.Struct("<IiIIIiI1024x252s")  # AttachReply
-LINK_VERSION, OBSERVE = 1, 1
+REPLY = struct.Struct("<IiIIIIiI1024x252s")  # AttachReply
+LINK_VERSION, OBSERVE = 2, 1
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER = struct.Struct("<8Q2I56x")
 CLIENT = struct.Struct("<Q4I8Q")
@@ -147,7 +147,7 @@ class Observation:
         try:
             if len(data) != REPLY.size:
                 raise NoService
-            version, status, _, _, _, self.process, _, text = REPLY.unpack(data)
+            version, status, _, _, _, _, self.process, _, text = REPLY.unpack(data)
             if status != 0:
                 reason = text.split(bytes(1))[0].decode(errors="replace")
                 raise UserError(f"{self._name()} is not to be watched: {reason}.")
