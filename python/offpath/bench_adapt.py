@@ -30,7 +30,7 @@ def app_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, with one rank each.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
-    dpu_slowdown: Annotated[float, typer.Option(help="How many times slower than the host a DPU is.")] = 12.0,
+    dpu_slowdown: Annotated[float, typer.Option(help="How many times slower than the host a DPU is.")] = 6.0,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends in one all-to-all.")] = "1M",
     turns: Annotated[int, typer.Option(min=1, help="All-to-alls in a phase, on each path.")] = 1000,
     phases: Annotated[int, typer.Option(min=2, help="Phases, of both kinds in turns.")] = 4,

@@ -16,7 +16,7 @@ constexpr uint64_t kMostArrival = 8;           // short calls are faster than an
 constexpr uint64_t kMostAhead = 32;            // who runs ahead further is left alone
 constexpr uint64_t kRoutineDivisor = 4;        // of the budget, where no change was seen
 constexpr uint64_t kFirstGuessNs = 1'000'000;  // beside half a period: what an unknown path may cost more, a turn
-constexpr uint64_t kMostPatience = 256;
+constexpr uint64_t kMostPatience = 4;          // the budget is the bound; this one is against noise
 
 // More than noise, as for `offpath tune`; and what a change of the program looks like.
 constexpr double kGuard = 1.03;
