@@ -35,7 +35,9 @@ def adapt_slow(s):
     check(not other.warnings(), str(other))
     (entry,) = learned_of(lines).values()
     check(entry["path"] == "host" and entry["why"] == "adapted" and entry["switches_count"] >= 1, str(entry))
-    check(entry["dpu_ns"] > entry["host_ns"] > 0 and lines[0]["why"]["adapted_count"] > 0, str(lines[0]))
+    # 0: the host's own times have changed since the service was tried, so what that cost says nothing any more.
+    check(entry["host_ns"] > 0 and (entry["dpu_ns"] == 0 or entry["dpu_ns"] > entry["host_ns"]), str(entry))
+    check(lines[0]["why"]["adapted_count"] > 0, str(lines[0]))
     check(lines[0]["native_count"] > 0 and lines[0]["offloaded_count"] > 0, str(lines[0]))
 
 
