@@ -4,12 +4,9 @@
 // turns, on communicators that ask for the host, for the DPU, and for what pays; an MPI library that knows no such wish
 // does the same on all three.
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../collectives/clocks.hpp"
+#include "../collectives/json_file.hpp"
 #include "../collectives/work.hpp"
 
 namespace bench {
@@ -234,16 +232,10 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     json["phases"].push_back(row);
   }
   if (rank == 0 && !options.json.empty()) {
-    std::ofstream file(options.json);
-    file << json.dump(1) << '\n';
-    file.close();
-    if (!file) {
-      std::fprintf(stderr, "adapt: '%s' was not written (%s). Give --json a file in a folder you may write\n",
-                   options.json.c_str(), std::strerror(errno));
-      return kFailed;
-    }
+    problem = write_json(options.json, json);
+    if (!problem.empty()) std::fprintf(stderr, "adapt: %s\n", problem.c_str());
   }
-  return good ? 0 : kFailed;
+  return good && problem.empty() ? 0 : kFailed;
 }
 
 }  // namespace

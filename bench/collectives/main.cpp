@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much of a nonblocking collective hides behind computation: t_pure, t_compute, t_total for a list of sizes.
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include "json_file.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 
@@ -47,14 +46,6 @@ void print_row(const Row& row) {
               row.compute.median / 1e3, row.total.median / 1e3, row.efficiency(), row.host_cpu_ns / 1e3,
               row.service_cpu_ns / 1e3);
   std::fflush(stdout);
-}
-
-std::string write_json(const std::string& path, const nlohmann::ordered_json& json) {
-  std::ofstream file(path);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (file) return {};
-  return "'" + path + "' was not written (" + std::strerror(errno) + "). Give --json a file in a folder you may write";
 }
 
 std::string library_version() {

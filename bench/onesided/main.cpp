@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One-sided operations towards targets that wait and targets that compute: t_pure, t_compute, t_total.
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "../collectives/json_file.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 #include "rma.hpp"
@@ -52,14 +51,6 @@ void print_row(const Row& row) {
               row.pure.median / 1e3, row.compute.median / 1e3, row.total.median / 1e3, row.efficiency(),
               row.target_piece_ns / 1e3, row.host_cpu_ns / 1e3, row.service_cpu_ns / 1e3);
   std::fflush(stdout);
-}
-
-std::string write_json(const std::string& path, const nlohmann::ordered_json& json) {
-  std::ofstream file(path);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (file) return {};
-  return "'" + path + "' was not written (" + std::strerror(errno) + "). Give --json a file in a folder you may write";
 }
 
 int run(int argc, char** argv) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "waiting.hpp"
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "engine.hpp"
 #include "job.hpp"
@@ -29,11 +30,7 @@ void cpu_relax() {
 
 }  // namespace
 
-uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t now_ns() { return base::clock_ns(); }
 
 Waiter::Waiter(Beside beside)
     : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),

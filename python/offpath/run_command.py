@@ -128,12 +128,13 @@ def run(
         sampler = wires.Sampler()
         with sampler if trace is not None and recorded else contextlib.nullcontext():
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
+        ranks = stats.read(read_from, skip_bytes)
         if job is not None:
-            memory.keep(job, stats.read(read_from, skip_bytes))
+            memory.keep(job, ranks)
         if not off and not quiet:
-            console.note(stats.summary(stats.read(read_from, skip_bytes)))
+            console.note(stats.summary(ranks))
         for file in files:
-            prometheus.write(stats.read(read_from, skip_bytes), file)
+            prometheus.write(ranks, file)
         if where is not None:
             recording.finish(where, trace, summary, sampler.samples)
     raise typer.Exit(result.exit_status)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Life of an operation in the session segment: submitted, settled, finished.
+#include "base/clock.hpp"
 #include "client/session.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 
 namespace layout = offpath::session;
 using layout::OpKind;
@@ -13,12 +13,6 @@ using layout::SlotState;
 
 namespace {
 constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
-
-uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
 }  // namespace
 
 void offpath_op::copy_own_blocks() {
@@ -84,7 +78,7 @@ bool offpath_session::submit(offpath_op& op) {
   const bool timed = timing.load(std::memory_order_relaxed) && op.in_sequence();
   entry.flags = op.flags | (timed ? layout::kTimed : 0);
   if (timed) {
-    op.times.posted_ns = now_ns();
+    op.times.posted_ns = offpath::base::clock_ns();
     entry.started_ns.store(0, std::memory_order_relaxed);
     entry.first_byte_ns.store(0, std::memory_order_relaxed);
     entry.done_ns.store(0, std::memory_order_relaxed);
@@ -187,7 +181,7 @@ void offpath_session::take_times(offpath_op& op) const {
   times.last_peer = entry.last_peer.load(std::memory_order_relaxed);
   const bool moved = times.first_byte_ns != 0;
   const bool in_order = times.posted_ns <= times.started_ns && times.started_ns <= times.done_ns &&
-                        times.done_ns <= now_ns() &&
+                        times.done_ns <= offpath::base::clock_ns() &&
                         (!moved || (times.started_ns <= times.first_byte_ns && times.first_byte_ns <= times.done_ns));
   if (!in_order || times.last_peer >= op.team->size) return;
   times.struct_bytes = sizeof(times);

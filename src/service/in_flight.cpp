@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/in_flight.hpp"
 
-#include <ctime>
+#include "base/clock.hpp"
 
 namespace offpath::service {
 
-uint64_t InFlight::now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t InFlight::now_ns() { return base::clock_ns(CLOCK_MONOTONIC_COARSE); }
 
 void InFlight::begin(uint32_t slot, uint64_t now_ns) {
   Entry& entry = entries_[slot];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/observers.hpp"
 
+#include "base/clock.hpp"
+
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 namespace offpath::service {
 
@@ -14,19 +15,11 @@ using base::Memfd;
 using base::Result;
 using base::Status;
 
-namespace {
-uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
-}  // namespace
-
 Observers::Observers(uint32_t workers, bool shares_cores, Publish publish)
     : workers_(workers),
       shares_cores_(shares_cores),
       publish_(std::move(publish)),
-      started_ns_(now_ns()),
+      started_ns_(base::clock_ns()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
 Result<int> Observers::admit() {

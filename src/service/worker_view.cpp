@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A worker as observers see it.
+#include "base/clock.hpp"
 #include "service/worker.hpp"
 
-#include <ctime>
-
 namespace offpath::service {
-
-namespace {
-uint64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
-}  // namespace
 
 void Worker::publish(session::WorkerPage& page) {
   if (to_publish_.exchange(true)) return;
@@ -31,8 +22,8 @@ void Worker::write_page(session::WorkerPage& page) const {
   const uint64_t generation = record.generation.load(std::memory_order_relaxed);
   record.generation.store(generation + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  set(record.updated_ns, clock_ns(CLOCK_MONOTONIC));
-  set(record.cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  set(record.updated_ns, base::clock_ns());
+  set(record.cpu_ns, base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
   set(record.wakeups, wakeups_);
   set(record.sent_bytes, engine_->traffic().sent_bytes);
   set(record.received_bytes, engine_->traffic().received_bytes);

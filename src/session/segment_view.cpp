@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "session/segment_view.hpp"
 
+#include "base/clock.hpp"
 #include "session/futex.hpp"
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 namespace offpath::session {
@@ -19,12 +19,6 @@ uint64_t count_ranges(const std::vector<LayoutRecord>& layouts) {
   uint64_t count = 0;
   for (const LayoutRecord& layout : layouts) count += layout.ranges_count;
   return count;
-}
-
-uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
 bool timed(const Slot& slot) { return (slot.flags & kTimed) != 0; }
@@ -182,17 +176,17 @@ bool SegmentView::copy_array(uint64_t& offset, uint64_t count, std::vector<T>& o
 }
 
 void SegmentView::note_start(Slot& slot) {
-  if (timed(slot)) slot.started_ns.store(now_ns(), std::memory_order_relaxed);
+  if (timed(slot)) slot.started_ns.store(base::clock_ns(), std::memory_order_relaxed);
 }
 
 void SegmentView::note_first_byte(Slot& slot) {
-  if (timed(slot)) slot.first_byte_ns.store(now_ns(), std::memory_order_relaxed);
+  if (timed(slot)) slot.first_byte_ns.store(base::clock_ns(), std::memory_order_relaxed);
 }
 
 void SegmentView::finish(uint32_t slot_index, offpath_status_t status, bool counts) {
   Slot& entry = slot(slot_index);
   entry.status = status;
-  if (timed(entry)) entry.done_ns.store(now_ns(), std::memory_order_relaxed);
+  if (timed(entry)) entry.done_ns.store(base::clock_ns(), std::memory_order_relaxed);
   if (counts) header().counters.completed.fetch_add(1, std::memory_order_relaxed);
   if (counts && status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::done), std::memory_order_release);

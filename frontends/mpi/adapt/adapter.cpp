@@ -44,8 +44,9 @@ bool Adapter::adapts(policy::Collective collective, uint64_t bytes, const policy
 
 Answer Adapter::prefer_over(const policy::Choice& tabled) const {
   Answer answer{tabled, why_of(tabled)};
-  if (preference_ != Preference::host && preference_ != Preference::dpu) return answer;
-  answer.choice.path = preference_ == Preference::host ? policy::Path::host : policy::Path::dpu;
+  const Preference preferred = preference();
+  if (preferred != Preference::host && preferred != Preference::dpu) return answer;
+  answer.choice.path = preferred == Preference::host ? policy::Path::host : policy::Path::dpu;
   answer.why = policy::Why::forced;
   return answer;
 }
@@ -58,12 +59,12 @@ Answer Adapter::decide(policy::Collective collective, uint64_t bytes) {
 
 Answer Adapter::look_up(policy::Collective collective, uint64_t bytes) {
   const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
-  const Inside inside;
-  std::lock_guard lock(mutex_);
   Answer answer = prefer_over(tabled);
   if (answer.why == policy::Why::forced || !adapts(collective, bytes, tabled)) return answer;
+  const Inside inside;
+  std::lock_guard lock(mutex_);
   Key& key = key_of(collective, bytes, tabled);
-  if (preference_ == Preference::freeze) {
+  if (preference() == Preference::freeze) {
     answer.choice.path = key.adaptation.home();
     answer.why = key.adaptation.home_why();
     return answer;
@@ -84,7 +85,6 @@ Answer Adapter::look_up(policy::Collective collective, uint64_t bytes) {
 
 bool Adapter::may_offload(policy::Collective collective, uint64_t bytes) const {
   const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
-  std::lock_guard lock(mutex_);
   const Answer answer = prefer_over(tabled);
   if (answer.why == policy::Why::forced) return answer.choice.path == policy::Path::dpu;
   return tabled.path == policy::Path::dpu || adapts(collective, bytes, tabled);
@@ -140,11 +140,6 @@ void Adapter::prefer(Preference preference) {
   std::lock_guard lock(mutex_);
   preference_ = preference;
   stated_ = true;
-}
-
-Preference Adapter::preference() const {
-  std::lock_guard lock(mutex_);
-  return preference_;
 }
 
 bool Adapter::idle() {

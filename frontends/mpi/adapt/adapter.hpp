@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -45,7 +46,7 @@ class Adapter {
 
   // By all ranks between the same two calls.
   void prefer(Preference preference);
-  Preference preference() const;
+  Preference preference() const { return preference_.load(std::memory_order_relaxed); }
 
   // Moves open agreements on. True: there is none. Also under the engine's lock.
   bool idle();
@@ -73,8 +74,8 @@ class Adapter {
 
   const Team& team_;
   MPI_Comm council_;
-  mutable std::mutex mutex_;
-  Preference preference_;
+  std::atomic<Preference> preference_;  // asked for every call and block: without the lock
+  std::mutex mutex_;
   bool stated_ = false;  // by an info key, which wins over the name
   std::map<Name, std::unique_ptr<Key>> keys_;
 };

@@ -141,9 +141,10 @@ bool Call::choose(const Team& team, uint64_t bytes) {
 
 void Call::divide(const Team& team) {
   if (!pairwise) return;
+  const bool never_host = team.adapter().preference() == Preference::dpu;
   const auto share_of = [&](uint64_t bytes) {
     const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
-    if (choice.path == policy::Path::host && team.adapter().preference() != Preference::dpu) return Share::host;
+    if (choice.path == policy::Path::host && !never_host) return Share::host;
     algorithm = choice.algorithm;
     return Share::service;
   };

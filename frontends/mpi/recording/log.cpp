@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "recording/log.hpp"
 
+#include "base/clock.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,11 +41,7 @@ uint64_t sample_of(const char* variable) {
 
 }  // namespace
 
-uint64_t Log::now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t Log::now_ns() { return base::clock_ns(); }
 
 void Log::start(const std::string& prefix, const Purpose& purpose) {
   const std::string more = purpose.open == nullptr ? "" : purpose.open();

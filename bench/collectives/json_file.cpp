@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "json_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace bench {
+
+std::string write_json(const std::string& path, const nlohmann::ordered_json& json) {
+  std::ofstream file(path);
+  file << json.dump(1) << '\n';
+  file.close();
+  if (file) return {};
+  return "'" + path + "' was not written (" + std::strerror(errno) + "). Give --json a file in a folder you may write";
+}
+
+}  // namespace bench
