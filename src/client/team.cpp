@@ -57,6 +57,7 @@ Status create(offpath_session& session, const offpath_team_params_t& params, off
   team->rank = params.rank;
   team->size = params.size;
   team->addresses_bytes = uint64_t{params.size} * params.address_stride_bytes;
+  session.reap_orphans();  // of teams that were destroyed: their memory
   team->record = session.arena.allocate(sizeof(layout::TeamRecord));
   team->addresses = session.arena.allocate(team->addresses_bytes);
   team->lost = session.arena.allocate(params.size);

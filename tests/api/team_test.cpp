@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 
 namespace offpath::testing {
@@ -205,6 +206,39 @@ TEST(Team, DestroyedOnesGiveTheirMemoryBack) {
       REQUIRE(eventually([&] { return offpath_team_create(session, &params, &team, nullptr) == OFFPATH_OK; }));
       offpath_team_destroy(team);
     }
+    offpath_session_detach(session);
+  });
+}
+
+// The service does not come to take what was destroyed, so the memory runs out; when it does, there is room again.
+TEST(Team, MemoryThatBecameFreeIsFound) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    p.exchange(session);
+    offpath_session_counters_t counters{};
+    counters.struct_bytes = sizeof(counters);
+    REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+    const auto service = static_cast<pid_t>(counters.service_pid);
+    std::vector<uint8_t> addresses(size_t{1000} * OFFPATH_ADDRESS_MAX_BYTES);
+    for (size_t i = 0; i < 1000; ++i) {
+      memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], p.shared.address[0], OFFPATH_ADDRESS_MAX_BYTES);
+    }
+    uint8_t id = 0;
+    const auto create_and_destroy = [&] {
+      offpath_team_params_t params = p.team_params(++id);
+      params.size = 1000;
+      params.addresses = addresses.data();
+      offpath_team_t* team = nullptr;
+      const offpath_status_t status = offpath_team_create(session, &params, &team, nullptr);
+      offpath_team_destroy(team);
+      return status;
+    };
+    REQUIRE(kill(service, SIGSTOP) == 0);
+    offpath_status_t status = OFFPATH_OK;
+    for (int i = 0; i < 200 && status == OFFPATH_OK; ++i) status = create_and_destroy();
+    REQUIRE(kill(service, SIGCONT) == 0);
+    REQUIRE_STATUS(status, OFFPATH_ERR_NO_MEMORY);
+    REQUIRE(eventually([&] { return create_and_destroy() == OFFPATH_OK; }));
     offpath_session_detach(session);
   });
 }
