@@ -22,6 +22,7 @@ Job job;
 
 PetscErrorCode close_job() {
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));  // a service that ends fails the programs of ranks that are not done
   offpath_session_detach(job.session);
   job = {};
   PetscFunctionReturn(0);

@@ -8,7 +8,7 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
-// Pulls and requests only: nobody waits for an answer to anything else.
+// Pulls, pushes and requests only: nobody waits for an answer to anything else.
 void Engine::State::handle_absent(const TeamKey& key, const Message& message, fabric::Bytes payload) {
   const auto gone = departed.find(key);
   if (gone == departed.end()) return keep_early(key, message, payload);
@@ -47,6 +47,8 @@ void Engine::State::deliver_early(const TeamKey& key) {
 void Engine::State::depart(const std::shared_ptr<Team>& team) {
   team->memory.reset();
   team->parked.clear();
+  for (const auto& [block, bytes] : team->arrived) acknowledge(*team, block);
+  team->arrived.clear();
   team->requests.clear();
   const TeamKey key{team->spec.id, team->spec.rank};
   departed[key] = team;
@@ -67,8 +69,14 @@ void Engine::State::forget_departed(const TeamKey& key) {
 }
 
 void Engine::State::answer_for_departed(Team& team, const Message& message) {
-  const uint32_t asker = message.kind == Kind::request ? message.from : message.to;
+  const bool from_peer = message.kind == Kind::request || message.kind == Kind::push;
+  const uint32_t asker = from_peer ? message.from : message.to;
   if (asker >= team.spec.members.size()) return refuse_message("a member that the team does not have");
+  if (message.kind == Kind::push) {
+    if (!team.spec.members[asker].local) acknowledge(team, {message.sequence, asker, message.tag});
+    return;
+  }
+  if (settle_push(team, message)) return;
   if (team.abandoned) {
     Message lost;
     lost.kind = Kind::lost;

@@ -31,6 +31,10 @@ void Engine::State::send(Team& team, uint32_t rank, const Message& message, fabr
     if (unsent_payloads.empty() && send_payload(peer, message, payload)) return;
     return unsent_payloads.push_back({peer, message, {payload.begin(), payload.end()}});
   }
+  say(peer, message);
+}
+
+void Engine::State::say(fabric::Peer peer, const Message& message) {
   if (add_entry(peer, message, 0) != nullptr) return;
   uint8_t bytes[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, bytes);
@@ -84,6 +88,7 @@ uint8_t* Engine::State::add_entry(fabric::Peer peer, const Message& message, siz
       box.chunk = take_chunk_to_send();
       if (box.chunk == nullptr) return nullptr;
       unsent.push_back(peer);
+      say_owed(peer);
     }
     uint8_t* at = box.chunk->memory.get() + box.used;
     const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, config.chunk_bytes - box.used});

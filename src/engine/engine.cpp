@@ -138,6 +138,7 @@ void Engine::State::start(Operation& operation) {
   for (auto it = first; it != last; ++it) pulls_before.push_back(it->second);
   parked.erase(first, last);
   for (const Message& message : pulls_before) serve(operation, message);
+  push_short_blocks(operation);
   end_if_done(operation);
 }
 
@@ -148,6 +149,8 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   const std::shared_ptr<Team> team = found->second;
   Operation& operation = s.add_operation(team, {sequence, 0}, Part::collective, std::move(graph), context);
   team->next_sequence = sequence + 1;
+  s.note_arrived(operation);
+  s.drop_unwanted(*team);
   if (team->broken) {
     team->parked.erase(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();

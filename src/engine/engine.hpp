@@ -145,6 +145,7 @@ struct Config {
   uint32_t chunks_in_flight = 16;           // per stream
   uint32_t pool_chunks = 128;               // per worker, both directions together; at least 2
   size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
+  size_t pushed_bytes = kPushedBytes;       // longest block that is sent unasked; 0: none. The same everywhere
   size_t parked_limit = 1 << 16;            // messages that came before the operation or team they are for
   uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
   kernels::Helpers* helpers = nullptr;      // who helps with computations; outlives the engine. Null: nobody
@@ -184,6 +185,12 @@ class Engine : public fabric::Receiver {
   const Traffic& traffic() const;
   // Bytes of blocks sent and received over the fabric so far.
   uint64_t moved_bytes() const { return traffic().sent_bytes + traffic().received_bytes; }
+  // Short blocks were taken here and their senders not told, because that could wait for other messages. Whoever sleeps
+  // meanwhile calls tell_senders() after some milliseconds.
+  bool senders_wait() const;
+  void tell_senders();
+  // Blocks sent unasked that nobody has confirmed; not of those members that are lost.
+  size_t unconfirmed() const;
   // Looks at all blocks under way: for a person, not for every operation.
   Standing standing(TeamHandle team, uint64_t sequence) const;
   // From another worker of this service.

@@ -58,6 +58,7 @@ struct Compute {
   std::vector<Array> arrays;  // what the kernel works on, in its order
 };
 inline constexpr uint32_t kNoStep = UINT32_MAX;
+inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
 
 struct Step {
   StepKind kind = StepKind::copy;

@@ -40,13 +40,14 @@ void Engine::State::refuse_message(const char* why) {
 }
 
 void Engine::State::handle(const Message& message, fabric::Bytes payload) {
-  const bool carries = message.kind == Kind::request || message.kind == Kind::reply;
-  if (!carries && !payload.empty()) return refuse_message("a payload where none belongs");
+  if (!carries_body(message.kind) && !payload.empty()) return refuse_message("a payload where none belongs");
   switch (message.kind) {
     case Kind::hello:
       return;  // it has opened the connection, that was its purpose
     case Kind::pull:
       return handle_pull(message);
+    case Kind::push:
+      return handle_push(message, payload);
     case Kind::done:
       return handle_done(message);
     case Kind::fail:
@@ -78,6 +79,7 @@ void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
+  if (settle_push(*team, message)) return;  // it has crossed the block on the way
   const OperationKey key = key_of(message);
   const auto operation = team->operations.find(key);
   if (operation != team->operations.end()) return serve(*operation->second, message);
@@ -87,7 +89,7 @@ void Engine::State::handle_pull(const Message& message) {
     return;
   }
   if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
-  // A collective that ended without a loss had all its exports taken: there was none for this pull.
+  // A collective that ended without a loss had all its exports taken or pushed: there was none for this pull.
   if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);
   refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
 }
@@ -129,9 +131,16 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   progress.state = ExportState::requested;
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
+  hand_out_after_step(operation, index);
+}
+
+void Engine::State::hand_out_after_step(Operation& operation, uint32_t index) {
+  ExportProgress& progress = operation.exports[index];
   const uint32_t after = operation.graph.exports[index].after;
   if (after == kNoStep || operation.steps[after].done) return hand_out(operation, index);
-  progress.next_waiting = std::exchange(operation.steps[after].first_waiting, index);
+  if (!std::exchange(progress.waits, true)) {
+    progress.next_waiting = std::exchange(operation.steps[after].first_waiting, index);
+  }
 }
 
 // Refusals come here too, and not earlier: what waits until the export was taken may overwrite what the step before it
@@ -139,6 +148,7 @@ void Engine::State::serve(Operation& operation, const Message& message) {
 void Engine::State::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   ExportProgress& progress = operation.exports[index];
+  if (push(operation, index) || progress.state != ExportState::requested) return;
   Team& team = *operation.team;
   Location source;
   offpath_status_t refusal = OFFPATH_OK;
@@ -193,7 +203,8 @@ void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory
 
 void Engine::State::handle_done(const Message& message) {
   const auto team = find_team(message.team, message.from);
-  if (team == nullptr || message.to >= team->spec.members.size()) return;
+  if (team == nullptr) return settle_departed_push(message);
+  if (message.to >= team->spec.members.size() || settle_push(*team, message)) return;
   const auto found = team->operations.find(key_of(message));
   if (found == team->operations.end()) return;
   Operation& operation = *found->second;

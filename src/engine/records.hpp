@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <new>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -30,6 +31,7 @@ enum class ExportState : uint8_t { open, requested, sending, resolved };
 
 struct ExportProgress {
   ExportState state = ExportState::open;
+  bool waits = false;  // for its step, in the list of those
   uint64_t pull_id = 0;
   uint64_t limit = 0;               // bytes the peer takes
   uint64_t stream = 0;              // while it is being sent
@@ -44,6 +46,11 @@ struct OperationKey {
   bool is_request() const { return (sequence & wire::kRequestBit) != 0; }
   auto operator<=>(const OperationKey&) const = default;
 };
+
+// Messages that carry what they are about, whole.
+inline bool carries_body(wire::Kind kind) {
+  return kind == wire::Kind::request || kind == wire::Kind::reply || kind == wire::Kind::push;
+}
 
 // The number of the request that a sequence names.
 inline uint64_t request_number(uint64_t sequence) { return sequence & ~(wire::kRequestBit | wire::kAnswerBit); }
@@ -60,8 +67,9 @@ struct Operation {
   std::vector<StepProgress> steps;
   std::vector<ExportProgress> exports;
   std::vector<std::shared_ptr<const memory::LayoutIndex>> layouts;
-  std::shared_ptr<memory::Memory> scratch;  // null: none needed, or none to be had
-  std::unordered_set<uint32_t> begun;       // members that sent us anything for it
+  std::shared_ptr<memory::Memory> scratch;                  // null: none needed, or none to be had
+  std::unordered_set<uint32_t> begun;                       // members that sent us anything for it
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> asked;  // by member and tag: the pull of what may be pushed
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
   bool awaits_reply = false;
@@ -76,6 +84,14 @@ struct Operation {
   base::Status resolve(const Place& place, Location& out) const;
   // As it is to be said to those who are asked.
   uint64_t peer_sequence() const { return key.is_request() ? key.sequence ^ wire::kAnswerBit : key.sequence; }
+};
+
+// A short block of a collective between this member and another one.
+struct BlockKey {
+  uint64_t sequence = 0;
+  uint32_t member = 0;
+  uint32_t tag = 0;
+  auto operator<=>(const BlockKey&) const = default;
 };
 
 // A request of this member that was not answered yet.
@@ -119,6 +135,9 @@ struct Team {
   std::map<OperationKey, Operation*> operations;       // unfinished
   std::multimap<OperationKey, wire::Message> parked;   // pulls by the operation they ask
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
+  std::set<BlockKey> pushed;                           // of ours, unasked and not answered
+  std::map<BlockKey, std::vector<uint8_t>> arrived;    // pushed to us, not taken yet
+  std::vector<uint32_t> pushed_count, arrived_count;   // of these, by rank; empty: none so far
   size_t open_requests = 0;                            // posted ones without an operation, and those put off
 
   bool unused() const { return operations.empty() && open_requests == 0; }
@@ -145,6 +164,7 @@ struct Pull {
   uint64_t received = 0;  // placed, or being fetched
   uint64_t placed = 0;
   uint64_t total = UINT64_MAX;  // over the fabric; known with the first chunk
+  bool pushed = false;          // its sender waits for no done
 };
 
 // What this engine does itself, chunk by chunk: a copy, a reduction, a computation, or a neighbour's block that is

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
-// graphs, messages.cpp answers messages, absent.cpp those for teams that are not here, requests.cpp requests, batch.cpp
-// sends, transfers.cpp moves bytes over the fabric and local.cpp inside the node, standing.cpp says what operations
-// wait for, loss.cpp deals with the dead.
+// graphs, messages.cpp answers messages, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
+// here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
+// node, standing.cpp says what operations wait for, loss.cpp deals with the dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
 // queued, as are answers to requests, and settle() works the queues off at the end of each call from outside. So chains
@@ -51,7 +51,9 @@ struct Engine::State {
   void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
   void serve(Operation& operation, const wire::Message& message);
+  // Sends the block if it was asked for, or may be pushed.
   void hand_out(Operation& operation, uint32_t export_index);
+  void hand_out_after_step(Operation& operation, uint32_t export_index);
   void handle_done(const wire::Message& message);
   void handle_fail(const wire::Message& message);
   void handle_lost(const wire::Message& message);
@@ -60,6 +62,26 @@ struct Engine::State {
   void answer_empty(Team& team, uint32_t rank, uint64_t pull_id);
   void refuse_message(const char* why);
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
+
+  // pushes.cpp
+  bool may_push(const Operation& operation, const Export& block) const;
+  void push_short_blocks(Operation& operation);
+  // False: it cannot be pushed (now), so it waits until it is asked for.
+  bool push(Operation& operation, uint32_t export_index);
+  void handle_push(const wire::Message& message, fabric::Bytes payload);
+  // Something has come for it before it was posted.
+  void note_arrived(Operation& operation);
+  // False: there is none.
+  bool take_arrived(const Operation& operation, uint64_t pull_id);
+  void place_pushed(uint64_t pull_id, fabric::Bytes data);
+  // What no step will take: its operation is over, or was left out.
+  void drop_unwanted(Team& team);
+  // A pull or a done has come: true if it answers a push.
+  bool settle_push(Team& team, const wire::Message& message);
+  void settle_departed_push(const wire::Message& message);
+  // Says `done`, with the next message to that worker or by say_owed().
+  void acknowledge(Team& team, const BlockKey& block);
+  void say_owed(fabric::Peer peer);
 
   // absent.cpp
   void handle_absent(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
@@ -87,6 +109,7 @@ struct Engine::State {
   void say_hello(Team& team);
   // `payload`: of requests and replies; waits in order where no chunk is free.
   void send(Team& team, uint32_t rank, const wire::Message& message, fabric::Bytes payload = {});
+  void say(fabric::Peer peer, const wire::Message& message);
   // False: no chunk is free.
   bool send_payload(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload);
   bool send_waiting();
@@ -153,6 +176,7 @@ struct Engine::State {
   std::vector<Chunk*> free_chunks;
   std::vector<Outbox> outboxes;  // by fabric peer
   std::vector<fabric::Peer> unsent;
+  std::map<fabric::Peer, std::vector<wire::Message>> owed;  // acknowledgements that nobody waits for
   std::deque<WaitingMessage> unsent_payloads;
   std::deque<WaitingAnnouncement> announcements;
   std::map<TeamKey, std::vector<EarlyMessage>> early;

@@ -72,6 +72,10 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
   message.bytes = pull.limit;
   while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
   pulls.emplace(message.pull_id, std::move(pull));
+  if (operation.part == Part::collective && !operation.team->spec.members[step.peer].local) {
+    if (take_arrived(operation, message.pull_id)) return;
+    operation.asked[{step.peer, step.tag}] = message.pull_id;
+  }
   send(*operation.team, step.peer, message);
 }
 
@@ -177,6 +181,7 @@ void Engine::State::retire(Operation& operation) {
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
   team.operations.erase(gone->key);
+  drop_unwanted(team);
   const uint64_t number = request_number(gone->key.sequence);
   if (gone->part == Part::requester) team.requests[gone->key.peer]->posted.erase(number);
   forget_if_unused(team);

@@ -125,9 +125,7 @@ void Engine::on_sent(uint64_t context, bool) {
 // ---- receiving ------------------------------------------------------------------------------------------------
 
 namespace {
-bool carries_payload(Kind kind) {
-  return kind == Kind::data || kind == Kind::batch || kind == Kind::request || kind == Kind::reply;
-}
+bool carries_payload(Kind kind) { return kind == Kind::data || kind == Kind::batch || carries_body(kind); }
 }  // namespace
 
 // Null (and counted) unless the chunk lies inside a block that is awaited; else its bytes count as received.
@@ -190,7 +188,7 @@ void Engine::on_fetched(uint64_t context, bool success) {
   if (success && message.kind == Kind::data && s.pulls.contains(message.pull_id)) {
     s.place(message.pull_id, message.offset, data);
   }
-  if (success && (message.kind == Kind::request || message.kind == Kind::reply)) s.handle(message, data);
+  if (success && carries_body(message.kind)) s.handle(message, data);
   s.give_back(chunk);
   s.settle();
 }
@@ -214,7 +212,7 @@ void Engine::State::finish_pull(uint64_t pull_id, const Status& status, Cause ca
   const Step& step = operation.graph.steps[pull.step];
   Team& team = *operation.team;
   const bool empty = cause == Cause::complete && pull.placed == 0;
-  if (!empty && cause != Cause::refused) {
+  if (!pull.pushed && !empty && cause != Cause::refused) {
     Message done;
     done.kind = Kind::done;
     done.team = team.spec.id;

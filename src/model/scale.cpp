@@ -54,7 +54,7 @@ class Pricing {
     result.hops_ns = chain.hops * hop_ns(piece);
     // A pipeline fills hop by hop and then runs at the speed of its busiest link; steps that follow each other do not.
     const double fill_ns = chain.fill * hop_ns(piece) + (chain.fill > 0 ? -piece / m_.rate_bytes_per_ns : 0);
-    result.total_ns = start_ns() + std::max(busy_ns + fill_ns, result.hops_ns);
+    result.total_ns = start_ns(piece) + std::max(busy_ns + fill_ns, result.hops_ns);
     return result;
   }
 
@@ -112,9 +112,11 @@ class Pricing {
 
   double chunk_bytes() const { return dpu_ ? m_.service.chunk_bytes : m_.native.chunk_bytes; }
   double message_ns() const { return dpu_ ? m_.service.message_ns / m_.service.speed : m_.native.message_ns; }
-  bool asks(double bytes) const { return dpu_ || bytes > m_.native.eager_bytes; }
+  bool asks(double bytes) const {
+    return bytes > (dpu_ ? static_cast<double>(engine::kPushedBytes) : m_.native.eager_bytes);
+  }
   double messages(double bytes) const {
-    return std::max(1.0, std::ceil(bytes / chunk_bytes())) + (asks(bytes) ? 2 : 0);
+    return std::max(1.0, std::ceil(bytes / chunk_bytes())) + (asks(bytes) ? 2 : dpu_ ? 1 : 0);
   }
   double on_wire(double bytes) const { return bytes / m_.wire_efficiency + messages(bytes) * m_.header_bytes; }
   double moved_ns(double bytes, double ns_per_byte) const {
@@ -136,11 +138,11 @@ class Pricing {
   }
 
   // From the post to the first byte on its way, and from the last one to the waiting rank.
-  double start_ns() const {
+  double start_ns(double bytes) const {
     if (!dpu_) return m_.native.post_ns + m_.latency_ns;
     const Service& s = m_.service;
-    return s.post_ns + (s.operation_ns + s.step_ns) / s.speed + 2 * (s.wake_ns + m_.latency_ns + 2 * message_ns()) +
-           s.host_wake_ns;
+    const double asking = asks(bytes) ? s.wake_ns + 2 * (m_.latency_ns + 2 * message_ns()) : 0;
+    return s.post_ns + (s.operation_ns + s.step_ns) / s.speed + s.wake_ns + asking + s.host_wake_ns;
   }
 
   Chain chain_of() {

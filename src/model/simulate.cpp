@@ -21,7 +21,8 @@ Costs service_costs(const Machine& m) {
           1 / m.reduce_bytes_per_ns,
           m.service.chunk_bytes,
           std::max(m.service.window_bytes, m.service.chunk_bytes),
-          -1};
+          static_cast<double>(engine::kPushedBytes),
+          false};
 }
 
 Costs native_costs(const Machine& m) {
@@ -34,7 +35,8 @@ Costs native_costs(const Machine& m) {
           1 / m.reduce_bytes_per_ns,
           m.native.chunk_bytes,
           std::max(m.native.window_bytes, m.native.chunk_bytes),
-          m.native.eager_bytes};
+          m.native.eager_bytes,
+          true};
 }
 
 class Simulation {

@@ -74,34 +74,43 @@ void TransferEngine::start_pull(Part& part, uint32_t step) {
   PullState& state = part.pulls[pull];
   state.wanted = true;
   Part& peer = peer_of(part, s.peer);
-  if (is_native(part)) {
-    if (state.arrived) return receive(part, pull);
-    if (!state.offered) return;
-  }
+  if (state.arrived) return receive(part, pull);
+  if (is_native(part) && !state.offered) return;
   // Asks for it: service, or native after an announcement.
   const uint64_t asked = key(part.member, s.tag);
   message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, asked] {
     const auto index = peer.graph.find_export(static_cast<uint32_t>(asked >> 32), static_cast<uint32_t>(asked));
     if (index == engine::kNoStep) return;
     peer.exports[index].served = true;
-    serve(peer, index);
+    if (!goes_at_once(peer, peer.graph.exports[index])) serve(peer, index);
   });
 }
 
 void TransferEngine::make_ready(Part& part, uint32_t index) {
   part.exports[index].ready = true;
+  const engine::Export& e = part.graph.exports[index];
+  if (goes_at_once(part, e)) return send_at_once(part, index);
   if (!is_native(part)) return serve(part, index);
+  Part& peer = peer_of(part, e.peer);
+  const uint64_t pull = key(part.member, e.tag);
+  message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, pull] {
+    PullState& state = peer.pulls[pull];
+    state.offered = true;
+    if (state.wanted) start_pull(peer, peer.step_of.at(pull));
+  });
+}
+
+// Inside a node the service's receiver copies.
+bool TransferEngine::goes_at_once(const Part& part, const engine::Export& block) {
+  const bool may = is_native(part) || part.agent->node() != peer_of(part, block.peer).agent->node();
+  return may && static_cast<double>(block.bytes) <= part.costs->eager_bytes;
+}
+
+void TransferEngine::send_at_once(Part& part, uint32_t index) {
   const engine::Export& e = part.graph.exports[index];
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
   const double bytes = static_cast<double>(e.bytes);
-  if (bytes > part.costs->eager_bytes) {
-    return message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, pull] {
-      PullState& state = peer.pulls[pull];
-      state.offered = true;
-      if (state.wanted) start_pull(peer, peer.step_of.at(pull));
-    });
-  }
   const Costs& costs = *part.costs;
   part.agent->handle(costs.message_ns + bytes * costs.send_ns_per_byte, [this, &part, &peer, index, pull, bytes] {
     const auto arrived = [this, &peer, pull, bytes] {
@@ -192,12 +201,7 @@ void TransferEngine::stream(Part& part, uint32_t index) {
       (*self)();
     });
   };
-  if (e.bytes > 0) return (*pump)();
-  // A notification.
-  message(*part.agent, *peer.agent, header, part.costs->message_ns, [this, &part, &peer, index, pull] {
-    receive(peer, pull);
-    take(part, index);
-  });
+  (*pump)();
 }
 
 void TransferEngine::receive(Part& part, uint64_t pull) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations under way in a simulation: graphs run as the engine runs them (engine/), or as an MPI library does.
 //
-//   service   pull -> (until the export is ready) -> data in chunks -> done. Inside a node: pull, offer, copy, done.
+//   service   short: data at once; who has it not yet asks for it, too (docs/design/0013-push.md). Long: pull -> (until
+//   the
+//             export is ready) -> data in chunks -> done. Inside a node: pull, offer, copy, done.
 //   native    short: data at once. Long: announcement -> answer, once it is wanted -> data in chunks (rendezvous).
 //
 // A chunk counts as under way until its receiver has taken it, so a receiver that is not in MPI stops its sender.
@@ -22,7 +24,8 @@ struct Costs {
   double message_ns, operation_ns, step_ns, send_ns_per_byte, receive_ns_per_byte;
   double copy_ns_per_byte, reduce_ns_per_byte;
   double chunk_bytes, window_bytes;
-  double eager_bytes;  // negative: never, the receiver asks
+  double eager_bytes;  // of blocks that leave the node, the service's; longer ones are asked for or announced
+  bool native;
 };
 
 struct ExportState {
@@ -34,7 +37,7 @@ struct ExportState {
 struct PullState {
   bool wanted = false;
   bool offered = false;  // native: announced
-  bool arrived = false;  // native: all data is here
+  bool arrived = false;  // short: all data is here
   bool finished = false;
 };
 
@@ -77,7 +80,8 @@ class TransferEngine {
 
  private:
   static uint64_t key(uint32_t peer, uint32_t tag) { return uint64_t{peer} << 32 | tag; }
-  static bool is_native(const Part& part) { return part.costs->eager_bytes >= 0; }
+  static bool is_native(const Part& part) { return part.costs->native; }
+  bool goes_at_once(const Part& part, const engine::Export& block);
   Part& peer_of(const Part& part, uint32_t member) { return operations_.at(part.operation)[member]; }
   uint64_t connection(const Agent* from, const Agent* to);
 
@@ -87,6 +91,7 @@ class TransferEngine {
   void work(Part& part, double bytes, double ns_per_byte, Action done);
   void finish_step(Part& part, uint32_t step);
   void make_ready(Part& part, uint32_t index);
+  void send_at_once(Part& part, uint32_t index);
   void serve(Part& part, uint32_t index);
   void stream(Part& part, uint32_t index);
   std::shared_ptr<Window> window_for(const Part& from, const Part& to);

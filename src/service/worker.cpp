@@ -22,6 +22,8 @@ constexpr uint64_t kLongTransferBytes = 512 << 10;
 constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
 constexpr int kFlushTimeoutMs = 1000;
+constexpr std::chrono::milliseconds kTellSendersAfter{20};
+using Clock = std::chrono::steady_clock;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 thread_local const Worker* t_here = nullptr;  // whose thread this is
 }  // namespace
@@ -118,16 +120,22 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
 
 void Worker::loop() {
   t_here = this;
-  auto last_busy = std::chrono::steady_clock::now();
+  auto last_busy = Clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
     if (round % kRoundsBetweenPolls == 0) poll_events(clients_epoll_.get(), 0);
     if (work()) {
-      if (options_.spin.count() > 0) last_busy = std::chrono::steady_clock::now();
+      if (options_.spin.count() > 0) last_busy = Clock::now();
       continue;
     }
-    if (options_.spin.count() > 0 && std::chrono::steady_clock::now() - last_busy < options_.spin) continue;
+    if (options_.spin.count() > 0 && Clock::now() - last_busy < options_.spin) continue;
     sleep();
+  }
+  // Clients are told that an operation is done when its short blocks are on their way; those must arrive.
+  engine_->tell_senders();
+  const auto end = Clock::now() + std::chrono::milliseconds(kFlushTimeoutMs);
+  while (engine_->unconfirmed() > 0 && Clock::now() < end) {
+    if (!work() && fabric_->arm()) poll_events(epoll_.get(), kTellSendersAfter.count());
   }
   fabric_->flush(kFlushTimeoutMs);
 }
@@ -175,11 +183,26 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  if (!pending && !nap() && fabric_->arm()) {
-    poll_events(epoll_.get(), -1);
+  const int timeout_ms = pending ? 0 : until_senders_are_told();
+  if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
+    poll_events(epoll_.get(), timeout_ms);
     ++wakeups_;
   }
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// 0: they were told now, which is work; -1: there is nothing to tell.
+int Worker::until_senders_are_told() {
+  if (!engine_->senders_wait()) {
+    senders_wait_since_.reset();
+    return -1;
+  }
+  const auto now = Clock::now();
+  if (!senders_wait_since_) senders_wait_since_ = now;
+  const auto left = *senders_wait_since_ + kTellSendersAfter - now;
+  if (left.count() > 0) return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+  engine_->tell_senders();
+  return 0;
 }
 
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as

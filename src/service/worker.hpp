@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -58,6 +59,7 @@ class Worker : public engine::Observer {
   void loop();
   bool work();
   void sleep();
+  int until_senders_are_told();
   bool nap();
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
@@ -81,6 +83,7 @@ class Worker : public engine::Observer {
   std::chrono::nanoseconds nap_{0};
   uint64_t moved_before_nap_ = 0;
   uint64_t wakeups_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> senders_wait_since_;  // see engine::Engine::senders_wait
   std::atomic<bool> to_publish_{false};
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;

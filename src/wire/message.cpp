@@ -15,6 +15,8 @@ bool visit_fields(Kind kind, Codec&& codec) {
       return codec.team();
     case Kind::pull:
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes();
+    case Kind::push:
+      return codec.team() && codec.route() && codec.tag();
     case Kind::data:
       return codec.pull_id() && codec.bytes() && codec.offset();
     case Kind::done:

@@ -9,6 +9,10 @@
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
 //                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
+//   push   sender -> receiver   a short block, whole, that need not have been asked for; payload follows. Nothing is
+//   said
+//                               of one that was; of another the receiver says pull or done, once, so that the sender
+//                               knows how many lie unused
 //   lost   any -> any           member `from` is gone, and operation `sequence` is given up because of it
 //   (kNoOperation:
 //                               none)
@@ -34,7 +38,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 3;
+inline constexpr uint8_t kVersion = 4;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
 
@@ -65,17 +69,18 @@ enum class Kind : uint8_t {
   lost = 6,
   batch = 7,
   request = 8,
-  reply = 9
+  reply = 9,
+  push = 10
 };
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
   TeamId team;            // all but data, fail, batch
-  uint64_t sequence = 0;  // pull done lost request reply
+  uint64_t sequence = 0;  // pull push done lost request reply
   uint32_t from = 0;      // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;        // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;       // pull done: which of from's exports to `to`
+  uint32_t tag = 0;       // pull push done: which of from's exports to `to`
   int32_t status = 0;     // done fail lost reply: offpath_status_t
   uint64_t pull_id = 0;   // pull data fail: chosen at random by the receiver
   uint64_t bytes = 0;     // pull: most that is accepted; data: length of the whole block

@@ -77,7 +77,8 @@ void run_random_program(uint64_t seed) {
   const auto ranks = static_cast<uint32_t>(1 + random() % 64);
   const auto nodes = static_cast<uint32_t>(1 + random() % std::min<uint32_t>(ranks, 8));
   engine::Config config = Cluster::small_chunks();
-  if (random() % 2 == 0) config.chunk_bytes = 300, config.batched_bytes = random() % 200;  // room for batches
+  if (random() % 3 != 0)
+    config.chunk_bytes = 300, config.batched_bytes = random() % 200, config.pushed_bytes = random() % 300;
   std::shared_ptr<memory::Memory> memory = memory::make_direct();
   if (random() % 2 == 0) memory = std::make_shared<FarMemory>();
   Cluster cluster(nodes, ranks, seed, config, memory);

@@ -42,6 +42,13 @@ std::vector<Kind> exchange(Cluster& cluster, const std::vector<engine::TeamHandl
   return sent;
 }
 
+// Blocks that are short enough to be pushed are not here: this is about the messages of pulls.
+engine::Config no_pushes() {
+  engine::Config config;
+  config.pushed_bytes = 0;
+  return config;
+}
+
 std::vector<engine::TeamHandle> everybody(Cluster& cluster) {
   std::vector<uint32_t> all(cluster.ranks());
   std::iota(all.begin(), all.end(), 0);
@@ -49,7 +56,7 @@ std::vector<engine::TeamHandle> everybody(Cluster& cluster) {
 }
 
 TEST(Batching, ManySmallMessagesShareFewFabricMessages) {
-  Cluster cluster(2, 32, 3, {});
+  Cluster cluster(2, 32, 3, no_pushes());
   const auto team = everybody(cluster);
   const auto sent = exchange(cluster, team, 50);
   // 16 x 16 pairs each way, each with a pull, a chunk and a done, and a hello before: 2048 by themselves.
@@ -58,7 +65,7 @@ TEST(Batching, ManySmallMessagesShareFewFabricMessages) {
 }
 
 TEST(Batching, AllOfARoundLeavesWithIt) {
-  Cluster cluster(2, 32, 3, {});
+  Cluster cluster(2, 32, 3, no_pushes());
   const auto team = everybody(cluster);
   Bytes send(32 * 10), recv(32 * 10);
   for (uint32_t rank = 0; rank < 32; rank += 2) {
@@ -73,7 +80,7 @@ TEST(Batching, AllOfARoundLeavesWithIt) {
 
 TEST(Batching, ASingleMessageLeavesAsItself) {
   for (const uint64_t seed : {1u, 2u, 3u}) {
-    Cluster cluster(2, 2, seed, {});
+    Cluster cluster(2, 2, seed, no_pushes());
     const auto team = everybody(cluster);
     exchange(cluster, team, 10);  // hellos are said
     Bytes from(10, 3), to(10);
@@ -91,7 +98,7 @@ TEST(Batching, ASingleMessageLeavesAsItself) {
 }
 
 TEST(Batching, AnEmptyBlockNeedsNoDone) {
-  Cluster cluster(2, 2, 1, {});
+  Cluster cluster(2, 2, 1, no_pushes());
   const auto team = everybody(cluster);
   exchange(cluster, team, 10);
   Graph sender, receiver;
@@ -108,7 +115,7 @@ TEST(Batching, AnEmptyBlockNeedsNoDone) {
 }
 
 TEST(Batching, LongPiecesGoAlone) {
-  Cluster cluster(2, 2, 4, {});
+  Cluster cluster(2, 2, 4, no_pushes());
   const auto team = everybody(cluster);
   const engine::Config config;
   const auto sent = exchange(cluster, team, 3 * config.chunk_bytes);
@@ -116,7 +123,7 @@ TEST(Batching, LongPiecesGoAlone) {
 }
 
 TEST(Batching, CanBeLeftOutForData) {
-  engine::Config config;
+  engine::Config config = no_pushes();
   config.batched_bytes = 0;
   Cluster cluster(2, 8, 4, config);
   const auto team = everybody(cluster);
@@ -129,6 +136,7 @@ TEST(Batching, AShortPoolIsEnough) {
   for (const uint32_t pool_chunks : {2u, 3u, 8u}) {
     for (const size_t chunk_bytes : {64, 200, 1000}) {
       engine::Config config;
+      config.pushed_bytes = chunk_bytes / 2;
       config.pool_chunks = pool_chunks;
       config.chunk_bytes = chunk_bytes;
       Cluster cluster(6, 12, 5, config, std::make_shared<FarMemory>());

@@ -11,8 +11,8 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull,  Kind::data,    Kind::done, Kind::fail,
-                           Kind::lost,  Kind::batch, Kind::request, Kind::reply};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull,  Kind::data,    Kind::done,  Kind::fail,
+                           Kind::lost,  Kind::batch, Kind::request, Kind::reply, Kind::push};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -55,17 +55,18 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 03 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
+    {Kind::hello, "4f70 04 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
     {Kind::pull,
-     "4f70 03 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
+     "4f70 04 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000"},
-    {Kind::data, "4f70 03 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::done, "4f70 03 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 03 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 03 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 03 07"},
-    {Kind::request, "4f70 03 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 03 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::data, "4f70 04 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 04 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 04 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 04 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 04 07"},
+    {Kind::request, "4f70 04 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 04 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 04 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -79,7 +80,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {20, 56, 28, 44, 16, 40, 4, 36, 40};
+  const size_t lengths[] = {20, 56, 28, 44, 16, 40, 4, 36, 40, 40};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -94,7 +95,7 @@ Message trimmed(const Message& m) {
   out.kind = m.kind;
   if (team) out.team = m.team;
   if (route) out.sequence = m.sequence, out.from = m.from, out.to = m.to;
-  if (m.kind == Kind::pull || m.kind == Kind::done) out.tag = m.tag;
+  if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push) out.tag = m.tag;
   if (status) out.status = m.status;
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
@@ -150,12 +151,12 @@ TEST(Message, WrongHeadIsRefused) {
   }
   auto newer = bytes_of(full(Kind::hello));
   newer[2] = kVersion + 1;
-  EXPECT_NE(std::string(decode(newer).status().text()).find("version 4"), std::string::npos);
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version 5"), std::string::npos);
 }
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 9) continue;
+    if (kind >= 1 && kind <= 10) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;

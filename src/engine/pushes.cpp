@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Short blocks of collectives that leave for other nodes as soon as they are there (docs/design/0013-push.md). A member
+// has at most kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond
+// waits until it is asked for, like any block.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+
+namespace {
+
+constexpr uint32_t kMaxUnanswered = 32;
+
+uint32_t& count_of(std::vector<uint32_t>& counts, const Team& team, uint32_t rank) {
+  if (counts.empty()) counts.resize(team.spec.members.size());
+  return counts[rank];
+}
+
+}  // namespace
+
+// ---- sender ---------------------------------------------------------------------------------------------------
+
+bool Engine::State::may_push(const Operation& operation, const Export& block) const {
+  const bool elsewhere = !operation.team->spec.members[block.peer].local;
+  const bool is_short = config.pushed_bytes > 0 && block.bytes <= config.pushed_bytes;
+  return operation.part == Part::collective && elsewhere && is_short;
+}
+
+void Engine::State::push_short_blocks(Operation& operation) {
+  for (uint32_t i = 0; i < operation.exports.size(); ++i) {
+    const bool open = operation.exports[i].state == ExportState::open;
+    if (open && may_push(operation, operation.graph.exports[i])) hand_out_after_step(operation, i);
+  }
+}
+
+// It is copied, so its memory is free at once, and to the operation it is as if it were taken. Failures are for those
+// who ask: they learn of them by their pull's id.
+bool Engine::State::push(Operation& operation, uint32_t index) {
+  const Export& block = operation.graph.exports[index];
+  const ExportProgress& progress = operation.exports[index];
+  Team& team = *operation.team;
+  const bool asked = progress.state == ExportState::requested;
+  const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
+  if (!may_push(operation, block) || failed || (asked && block.bytes > progress.limit)) return false;
+  if (!asked && count_of(team.pushed_count, team, block.peer) >= kMaxUnanswered) return false;
+  Location source;
+  if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
+  const fabric::Peer peer = peer_of(team, block.peer);
+  if (peer == UINT32_MAX) return false;
+  Message message;
+  message.kind = Kind::push;
+  message.team = team.spec.id;
+  message.sequence = operation.key.sequence;
+  message.from = team.spec.rank;
+  message.to = block.peer;
+  message.tag = block.tag;
+  uint8_t* copy = add_entry(peer, message, block.bytes);
+  if (copy == nullptr) return false;
+  if (block.bytes > 0 && !source.memory->read(copy, source.address, block.bytes).ok()) {
+    drop_entry(peer);
+    return false;
+  }
+  traffic.sent_bytes += block.bytes;
+  if (!asked && team.pushed.insert({message.sequence, block.peer, block.tag}).second) {
+    ++count_of(team.pushed_count, team, block.peer);
+  }
+  resolve_export(operation, index, block.bytes);
+  return true;
+}
+
+bool Engine::State::settle_push(Team& team, const Message& message) {
+  if (team.pushed.empty() || team.pushed.erase({message.sequence, message.to, message.tag}) == 0) return false;
+  --count_of(team.pushed_count, team, message.to);
+  const auto operation = team.operations.find({message.sequence, 0});
+  if (operation != team.operations.end()) operation->second->begun.insert(message.to);
+  return true;
+}
+
+void Engine::State::settle_departed_push(const Message& message) {
+  const auto team = departed.find({message.team, message.from});
+  if (team != departed.end()) settle_push(*team->second, message);
+}
+
+size_t Engine::unconfirmed() const {
+  size_t count = 0;
+  const auto add = [&](const Team& team) {
+    for (const BlockKey& block : team.pushed) {
+      const int64_t peer = team.peers[block.member];
+      count += team.lost[block.member] == 0 && !state_->lost_peers.contains(static_cast<fabric::Peer>(peer)) ? 1 : 0;
+    }
+  };
+  for (const auto& [key, team] : state_->teams) add(*team);
+  for (const auto& [key, team] : state_->departed) add(*team);
+  return count;
+}
+
+// ---- receiver -------------------------------------------------------------------------------------------------
+
+void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
+  const auto team = find_team(message.team, message.to);
+  if (team == nullptr) return handle_absent({message.team, message.to}, message, payload);
+  const bool known = message.from < team->spec.members.size() && !team->spec.members[message.from].local;
+  const bool collective = (message.sequence & wire::kRequestBit) == 0;
+  if (!known || !collective || payload.size() > config.pushed_bytes) {
+    return refuse_message("a block that nobody can have pushed");
+  }
+  const BlockKey block{message.sequence, message.from, message.tag};
+  const auto found = team->operations.find({message.sequence, 0});
+  if (found != team->operations.end()) {
+    Operation& operation = *found->second;
+    operation.begun.insert(message.from);
+    const auto asked = operation.asked.find({message.from, message.tag});
+    if (asked != operation.asked.end() && pulls.contains(asked->second)) return place_pushed(asked->second, payload);
+  } else if (message.sequence < team->next_sequence) {
+    return acknowledge(*team, block);
+  }
+  uint32_t& count = count_of(team->arrived_count, *team, message.from);
+  if (count >= kMaxUnanswered || !team->arrived.try_emplace(block, payload.begin(), payload.end()).second) {
+    return refuse_message("a pushed block too many");
+  }
+  ++count;
+}
+
+void Engine::State::note_arrived(Operation& operation) {
+  const auto& arrived = operation.team->arrived;
+  const uint64_t sequence = operation.key.sequence;
+  for (auto block = arrived.lower_bound({sequence, 0, 0}); block != arrived.end(); ++block) {
+    if (block->first.sequence != sequence) return;
+    operation.begun.insert(block->first.member);
+  }
+}
+
+bool Engine::State::take_arrived(const Operation& operation, uint64_t pull_id) {
+  Team& team = *operation.team;
+  const Step& step = operation.graph.steps[pulls.at(pull_id).step];
+  const auto block = team.arrived.extract({operation.key.sequence, step.peer, step.tag});
+  if (block.empty()) return false;
+  --count_of(team.arrived_count, team, step.peer);
+  acknowledge(team, block.key());
+  place_pushed(pull_id, block.mapped());
+  return true;
+}
+
+void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
+  Pull& pull = pulls.at(pull_id);
+  pull.pushed = true;
+  if (data.size() > pull.limit) {
+    return finish_pull(pull_id,
+                       Status::error(OFFPATH_ERR_TRUNCATED, "a block of %zu bytes where %llu were expected",
+                                     data.size(), static_cast<unsigned long long>(pull.limit)),
+                       Cause::refused);
+  }
+  pull.total = data.size();
+  place(pull_id, 0, data);
+}
+
+void Engine::State::drop_unwanted(Team& team) {
+  for (auto block = team.arrived.begin(); block != team.arrived.end();) {
+    const uint64_t sequence = block->first.sequence;
+    if (sequence >= team.next_sequence) return;
+    const bool wanted = team.operations.contains({sequence, 0});
+    if (!wanted) --count_of(team.arrived_count, team, block->first.member);
+    if (!wanted) acknowledge(team, block->first);
+    block = wanted ? std::next(block) : team.arrived.erase(block);
+  }
+}
+
+void Engine::State::acknowledge(Team& team, const BlockKey& block) {
+  const fabric::Peer peer = peer_of(team, block.member);
+  if (peer == UINT32_MAX) return;
+  Message done;
+  done.kind = Kind::done;
+  done.team = team.spec.id;
+  done.sequence = block.sequence;
+  done.from = block.member;
+  done.to = team.spec.rank;
+  done.tag = block.tag;
+  auto& messages = owed[peer];
+  messages.push_back(done);
+  const bool open = peer < outboxes.size() && outboxes[peer].chunk != nullptr;
+  if (open || messages.size() >= kMaxUnanswered / 2) say_owed(peer);
+}
+
+void Engine::State::say_owed(fabric::Peer peer) {
+  const auto messages = owed.extract(peer);
+  if (messages.empty()) return;
+  for (const Message& message : messages.mapped()) say(peer, message);
+}
+
+bool Engine::senders_wait() const { return !state_->owed.empty(); }
+
+void Engine::tell_senders() {
+  while (!state_->owed.empty()) state_->say_owed(state_->owed.begin()->first);
+}
+
+}  // namespace offpath::engine
