@@ -80,6 +80,7 @@ base::Result<Machine> read_machine(const json& file) {
       .number("peak_bytes_per_ns", 1e-6, kSpeed, machine.peak_bytes_per_ns)
       .number("burst_bytes", 0, kBytes, machine.burst_bytes)
       .number("latency_ns", 0, kNs, machine.latency_ns)
+      .number("crossing_efficiency", 0.1, 1, machine.crossing_efficiency)
       .number("wire_efficiency", 0.1, 1, machine.wire_efficiency)
       .number("header_bytes", 0, 65536, machine.header_bytes);
   memory.number("copy_bytes_per_ns", 1e-6, kSpeed, machine.copy_bytes_per_ns)

@@ -45,7 +45,8 @@ struct Machine {
   double peak_bytes_per_ns = 2;      // of the burst
   double burst_bytes = 0;
   double latency_ns = 10000;
-  double wire_efficiency = 0.99;  // user bytes / bytes on the wire
+  double crossing_efficiency = 1;  // of links on which connections of several nodes to several nodes cross
+  double wire_efficiency = 0.99;   // user bytes / bytes on the wire
   double header_bytes = 80;
   double copy_bytes_per_ns = 10;   // memcpy
   double cma_bytes_per_ns = 5;     // from one process to another

@@ -7,7 +7,7 @@
 namespace offpath::model {
 
 Network::Network(Events& events, const LinkSpeed& speed, uint32_t nodes)
-    : events_(events), speed_(speed), links_(size_t{2} * nodes, Link{speed.burst_bytes}) {}
+    : events_(events), speed_(speed), links_(size_t{2} * nodes, Link{speed.burst_bytes, speed.rate_bytes_per_ns}) {}
 
 void Network::send(uint64_t connection, uint32_t from, uint32_t to, double bytes, Action arrived, Action sent) {
   const auto nodes = static_cast<uint32_t>(links_.size() / 2);
@@ -26,15 +26,30 @@ void Network::advance() {
   since_ns_ = events_.now_ns();
   for (Connection* c : active_) c->left_bytes -= c->rate * passed_ns;
   for (Link& link : links_) {
-    link.level_bytes =
-        std::clamp(link.level_bytes + (speed_.rate_bytes_per_ns - link.used) * passed_ns, 0.0, speed_.burst_bytes);
+    link.level_bytes = std::clamp(link.level_bytes + (link.rate - link.used) * passed_ns, 0.0, speed_.burst_bytes);
+  }
+}
+
+void Network::find_rates() {
+  for (Link& link : links_) link.rate = speed_.rate_bytes_per_ns, link.peer = kNobody, link.forks = false;
+  for (const Connection* c : active_) {
+    for (const auto& [here, there] : {std::pair(c->up, c->down), std::pair(c->down, c->up)}) {
+      Link& link = links_[here];
+      link.forks |= link.peer != kNobody && link.peer != there;
+      link.peer = there;
+    }
+  }
+  for (const Connection* c : active_) {
+    if (!links_[c->up].forks || !links_[c->down].forks) continue;
+    for (const uint32_t l : {c->up, c->down}) links_[l].rate = speed_.rate_bytes_per_ns * speed_.crossing_efficiency;
   }
 }
 
 // Max-min fairness: the tightest link fixes the rates of its connections, then the next one.
 void Network::share() {
+  find_rates();
   for (Link& link : links_) {
-    link.spare = has_burst(link) ? speed_.peak_bytes_per_ns : speed_.rate_bytes_per_ns;
+    link.spare = speed_of(link);
     link.used = 0;
     link.open = 0;
   }
@@ -69,9 +84,7 @@ void Network::share() {
       }
       left += c->fixed ? 0 : 1;
     }
-    for (Link& link : links_) {
-      link.spare = (has_burst(link) ? speed_.peak_bytes_per_ns : speed_.rate_bytes_per_ns) - link.used;
-    }
+    for (Link& link : links_) link.spare = speed_of(link) - link.used;
   }
 }
 
@@ -80,7 +93,7 @@ void Network::plan() {
   double next_ns = std::numeric_limits<double>::max();
   for (const Connection* c : active_) next_ns = std::min(next_ns, std::max(0.0, c->left_bytes) / c->rate);
   for (const Link& link : links_) {
-    const double drain = link.used - speed_.rate_bytes_per_ns;
+    const double drain = link.used - link.rate;
     if (drain > 0 && has_burst(link)) next_ns = std::min(next_ns, (link.level_bytes - kEmptyBytes / 2) / drain);
   }
   if (active_.empty()) return;
@@ -109,7 +122,7 @@ void Network::on_event() {
     active_.pop_back();
     changed = true;
   }
-  for (const Link& link : links_) changed |= !has_burst(link) && link.used > speed_.rate_bytes_per_ns * (1 + 1e-9);
+  for (const Link& link : links_) changed |= !has_burst(link) && link.used > link.rate * (1 + 1e-9);
   if (changed) share();
   plan();
   for (Message& message : over) {

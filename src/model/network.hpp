@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wires: every node has one link up and one down, shared by all its connections, behind a switch that does not
 // block. Connections share links by max-min fairness; messages of one connection follow each other.
-// A link is a token bucket: `burst_bytes` saved up while it was idle pass at `peak`, the rest at `rate`. Real links
-// have no burst; the emulated ones of the lab do, and it hides short messages.
-// Source: LogGP (Alexandrov et al., SPAA 1995) for latency and bytes; fluid flows as in SimGrid (Velho et al., 2013).
+// Where connections of several nodes to several nodes cross, frames for one that is busy hold up those behind them in
+// the queue: such links reach a part of their rate, `crossing_efficiency` (first in, first out: Karol, Hluchyj, Morgan,
+// 1987). A link is a token bucket: `burst_bytes` saved up while it was idle pass at `peak`, the rest at `rate`. Real
+// links have no burst; the emulated ones of the lab do, and it hides short messages. Source: LogGP (Alexandrov et al.,
+// SPAA 1995) for latency and bytes; fluid flows as in SimGrid (Velho et al., 2013).
 #pragma once
 
 #include "model/events.hpp"
@@ -20,6 +22,7 @@ struct LinkSpeed {
   double peak_bytes_per_ns = 1;
   double burst_bytes = 0;
   double latency_ns = 0;  // from one node to another
+  double crossing_efficiency = 1;
 };
 
 class Network {
@@ -46,17 +49,23 @@ class Network {
   };
   struct Link {
     double level_bytes;
+    double rate;      // that it can keep up now
     double used = 0;  // bytes per ns
     double spare = 0;
-    uint32_t open = 0;  // connections whose rate is not found yet
+    uint32_t open = 0;   // connections whose rate is not found yet
+    uint32_t peer = 0;   // of its first active connection: a link
+    bool forks = false;  // others lead elsewhere
   };
   void advance();
+  void find_rates();
+  double speed_of(const Link& link) const { return has_burst(link) ? speed_.peak_bytes_per_ns : link.rate; }
   void share();
   void plan();
   void on_event();
   bool has_burst(const Link& link) const { return link.level_bytes > kEmptyBytes; }
 
   static constexpr double kEmptyBytes = 1024;
+  static constexpr uint32_t kNobody = UINT32_MAX;
   static constexpr double kNothingBytes = 1e-3;
 
   Events& events_;

@@ -45,7 +45,7 @@ class Simulation {
       : job_(job),
         network_(events_,
                  {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
-                  job.machine.latency_ns},
+                  job.machine.latency_ns, job.machine.crossing_efficiency},
                  job.nodes),
         transfers_(events_, network_, job.machine, [this](Part& part) { on_done(part); }),
         service_costs_(service_costs(job.machine)),

@@ -7,6 +7,7 @@ gives the times of a few short benchmarks: each parameter is fitted to the one t
 
 import json
 import math
+import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from offpath.plan import model
 from offpath.plan.model import DPU, HOST, Placement
 
 SHORT, LONG = 8, 1 << 20
-LAUNCHES = 3  # of each benchmark
+LAUNCHES = 5  # of each benchmark
+CROSSING_NODES = 4
 WORK_FACTOR = 3  # of the pure time of LONG: then what the service takes from the work shows
 EVERYTHING = "*:dpu"
 
@@ -89,6 +91,9 @@ def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
         machine["network"]["rate_bytes_per_ns"] = where.meta["rate_bits_per_s"] / 8e9
     measured = measure(where, mpi, repeats)
     fit(machine, placement_of(where.meta), measured)
+    if where.meta["place"] == "lab" and where.meta["nodes"] < CROSSING_NODES:
+        with comparison.place(CROSSING_NODES, 1, where.meta["rate"], False) as several:
+            fit_crossing(machine, placement_of(several.meta), _measure_crossing(several, mpi, repeats))
     machine["measured"] = {
         f"{path}_{size}_{name}_ns": times[path, size]
         for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
@@ -127,8 +132,11 @@ def measure(where: comparison.Place, mpi: str, repeats: int) -> Measured:
         launches = [comparison.run_for_json(where, mpi, argv, path == DPU, env)[0]["rows"] for _ in range(LAUNCHES)]
         for size, *rows in zip(sizes, *launches, strict=True):
             # The least disturbed launch: what others do on the machine only ever adds.
-            for times, name in ((measured.pure, "pure"), (measured.compute, "compute"), (measured.total, "total")):
-                times[path, size] = min(row[f"t_{name}_ns"] for row in rows)
+            measured.pure[path, size] = min(row["t_pure_ns"] for row in rows)
+            # A small difference of long times: of each launch, since launches differ by more.
+            measured.compute[path, size] = statistics.median(row["t_compute_ns"] for row in rows)
+            added_ns = statistics.median(row["t_total_ns"] - row["t_compute_ns"] for row in rows)
+            measured.total[path, size] = measured.compute[path, size] + added_ns
 
     run(HOST, [SHORT, LONG], None)
     work = [1_000_000, round(WORK_FACTOR * measured.pure[HOST, LONG])]
@@ -161,6 +169,24 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
     )
     for apply, (path, size, what), times, sign in fitted:
         bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
+
+
+def _measure_crossing(where: comparison.Place, mpi: str, repeats: int) -> float:
+    """The same benchmark where every node talks to several: ns of the pure communication."""
+    console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, alone")
+    argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
+    argv += ["--sizes", str(LONG)]
+    runs = [comparison.run_for_json(where, mpi, argv, False, {})[0] for _ in range(LAUNCHES)]
+    return statistics.median(run["rows"][0]["t_pure_ns"] for run in runs)
+
+
+def fit_crossing(machine: dict, where: Placement, pure_ns: float) -> None:
+    network = machine["network"]
+
+    def apply(factor: float) -> None:
+        network["crossing_efficiency"] = min(1.0, max(0.2, factor))
+
+    bisect(apply, lambda: model.bench(machine, where, "ialltoall", LONG, HOST, 0, repeats=3).pure, pure_ns, -1)
 
 
 def bisect(apply: Callable[[float], None], predict: Callable[[], float], target: float, sign: int) -> None:

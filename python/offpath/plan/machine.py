@@ -16,6 +16,7 @@ DEFAULTS = {
         "peak_bytes_per_ns": 2.0,
         "burst_bytes": 0,
         "latency_ns": 15000,
+        "crossing_efficiency": 1.0,
         "wire_efficiency": 0.992,  # TCP at an MTU of 9000
         "header_bytes": 80,
     },
