@@ -184,7 +184,11 @@ class Simulation {
         // The target of a one-sided operation posts nothing: its part begins with the origin's.
         const bool begins = operation.remote == Remote::none ? part.rank == index : operation.members[0] == index;
         if (!begins || part.posted) continue;
-        if (operation.path == Path::host) {
+        // Where the target moves first it must be asked: MPI sends what is got, a service pulls what is put.
+        const Remote moves_first = operation.path == Path::host ? Remote::get : Remote::put;
+        if (member == 1 && operation.remote == moves_first) {
+          transfers_.request(transfers_.part(number, 0), part);
+        } else if (operation.path == Path::host) {
           transfers_.begin(part);
         } else {
           part.posted = true;

@@ -52,6 +52,12 @@ void TransferEngine::begin(Part& part) {
   });
 }
 
+void TransferEngine::request(Part& origin, Part& target) {
+  target.posted = true;
+  message(*origin.agent, *target.agent, machine_.header_bytes, origin.costs->message_ns,
+          [this, &target] { begin(target); });
+}
+
 void TransferEngine::start_step(Part& part, uint32_t step) {
   const engine::Step& s = part.graph.steps[step];
   if (s.kind == engine::StepKind::pull) return start_pull(part, step);

@@ -77,6 +77,8 @@ class TransferEngine {
   Part& part(uint32_t operation, uint32_t member) { return operations_.at(operation)[member]; }
   // The member's part begins; to be called when its agent has learnt of it.
   void begin(Part& part);
+  // `target` begins when `origin` has told it to.
+  void request(Part& origin, Part& target);
 
  private:
   static uint64_t key(uint32_t peer, uint32_t tag) { return uint64_t{peer} << 32 | tag; }
