@@ -157,14 +157,12 @@ void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
   place(pull_id, 0, data);
 }
 
-void Engine::State::drop_unwanted(Team& team) {
-  for (auto block = team.arrived.begin(); block != team.arrived.end();) {
-    const uint64_t sequence = block->first.sequence;
-    if (sequence >= team.next_sequence) return;
-    const bool wanted = team.operations.contains({sequence, 0});
-    if (!wanted) --count_of(team.arrived_count, team, block->first.member);
-    if (!wanted) acknowledge(team, block->first);
-    block = wanted ? std::next(block) : team.arrived.erase(block);
+void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
+  auto block = team.arrived.lower_bound({from, 0, 0});
+  while (block != team.arrived.end() && block->first.sequence < end) {
+    --count_of(team.arrived_count, team, block->first.member);
+    acknowledge(team, block->first);
+    block = team.arrived.erase(block);
   }
 }
 

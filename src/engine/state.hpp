@@ -74,8 +74,8 @@ struct Engine::State {
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
   void place_pushed(uint64_t pull_id, fabric::Bytes data);
-  // What no step will take: its operation is over, or was left out.
-  void drop_unwanted(Team& team);
+  // What no step will take: of operations from..end-1, which are over or were left out.
+  void drop_arrived(Team& team, uint64_t from, uint64_t end);
   // A pull or a done has come: true if it answers a push.
   bool settle_push(Team& team, const wire::Message& message);
   void settle_departed_push(const wire::Message& message);
