@@ -89,6 +89,7 @@ uint8_t* Engine::State::add_entry(fabric::Peer peer, const Message& message, siz
       if (box.chunk == nullptr) return nullptr;
       unsent.push_back(peer);
       say_owed(peer);
+      continue;  // that may have filled it
     }
     uint8_t* at = box.chunk->memory.get() + box.used;
     const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, config.chunk_bytes - box.used});
