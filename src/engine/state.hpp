@@ -48,6 +48,7 @@ struct Engine::State {
   void receive_batch(fabric::Bytes entries);
   void receive_one(const wire::Message& message, fabric::Bytes payload);
   void handle(const wire::Message& message, fabric::Bytes payload);
+  void handle_hello(const wire::Message& message);
   void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
   void serve(Operation& operation, const wire::Message& message);
@@ -64,6 +65,8 @@ struct Engine::State {
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
   // pushes.cpp
+  // Something has come from that member, so its end of the team is there.
+  void note_present(Team& team, uint32_t rank);
   bool may_push(const Operation& operation, const Export& block) const;
   void push_short_blocks(Operation& operation);
   // False: it cannot be pushed (now), so it waits until it is asked for.
