@@ -8,9 +8,11 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
-// Pulls, pushes and requests only: nobody waits for an answer to anything else.
+// Pulls, pushes and requests only: nobody waits for an answer to anything else. Nobody pushes to a member before it is
+// here, so a pushed block came after its end.
 void Engine::State::handle_absent(const TeamKey& key, const Message& message, fabric::Bytes payload) {
   const auto gone = departed.find(key);
+  if (gone == departed.end() && message.kind == Kind::push) return;
   if (gone == departed.end()) return keep_early(key, message, payload);
   answer_for_departed(*gone->second, message);
 }

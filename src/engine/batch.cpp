@@ -9,7 +9,8 @@ namespace offpath::engine {
 using wire::Kind;
 using wire::Message;
 
-// The first operation of a team connects it, so that each member notices the death of each other one.
+// The first operation of a team connects it, so that each member notices the death of each other one, and knows that
+// there is somebody to push to.
 void Engine::State::say_hello(Team& team) {
   if (team.said_hello) return;
   team.said_hello = true;
@@ -17,9 +18,10 @@ void Engine::State::say_hello(Team& team) {
   hello.kind = Kind::hello;
   hello.team = team.spec.id;
   const auto size = static_cast<uint32_t>(team.spec.members.size());
+  hello.from = team.spec.rank;
   for (uint32_t i = 1; i < size; ++i) {
-    const uint32_t rank = (team.spec.rank + i) % size;
-    if (!team.spec.members[rank].local) send(team, rank, hello);
+    hello.to = (team.spec.rank + i) % size;
+    if (!team.spec.members[hello.to].local) send(team, hello.to, hello);
   }
 }
 
@@ -89,6 +91,7 @@ uint8_t* Engine::State::add_entry(fabric::Peer peer, const Message& message, siz
       if (box.chunk == nullptr) return nullptr;
       unsent.push_back(peer);
       say_owed(peer);
+      continue;  // that may have filled it
     }
     uint8_t* at = box.chunk->memory.get() + box.used;
     const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, config.chunk_bytes - box.used});

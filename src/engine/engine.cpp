@@ -148,9 +148,9 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   if (found == s.team_by_handle.end()) return;
   const std::shared_ptr<Team> team = found->second;
   Operation& operation = s.add_operation(team, {sequence, 0}, Part::collective, std::move(graph), context);
+  s.drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
   s.note_arrived(operation);
-  s.drop_unwanted(*team);
   if (team->broken) {
     team->parked.erase(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();

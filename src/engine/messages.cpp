@@ -43,7 +43,7 @@ void Engine::State::handle(const Message& message, fabric::Bytes payload) {
   if (!carries_body(message.kind) && !payload.empty()) return refuse_message("a payload where none belongs");
   switch (message.kind) {
     case Kind::hello:
-      return;  // it has opened the connection, that was its purpose
+      return handle_hello(message);
     case Kind::pull:
       return handle_pull(message);
     case Kind::push:
@@ -75,10 +75,19 @@ static OperationKey key_of(const Message& message) {
   return {message.sequence, is_request ? message.to : 0};
 }
 
+// It has opened the connection; who comes later than it hears of its member when that asks for something.
+void Engine::State::handle_hello(const Message& message) {
+  const auto team = find_team(message.team, message.to);
+  if (team == nullptr) return;
+  if (message.from >= team->spec.members.size()) return refuse_message("a member that the team does not have");
+  note_present(*team, message.from);
+}
+
 void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
+  note_present(*team, message.to);
   if (settle_push(*team, message)) return;  // it has crossed the block on the way
   const OperationKey key = key_of(message);
   const auto operation = team->operations.find(key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Short blocks of collectives that leave for other nodes as soon as they are there (docs/design/0013-push.md). A member
-// has at most kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond
-// waits until it is asked for, like any block.
+// has at most kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond,
+// or to a member that was not heard of yet, waits until it is asked for, like any block.
 #include "engine/state.hpp"
 
 namespace offpath::engine {
@@ -22,6 +22,11 @@ uint32_t& count_of(std::vector<uint32_t>& counts, const Team& team, uint32_t ran
 }  // namespace
 
 // ---- sender ---------------------------------------------------------------------------------------------------
+
+void Engine::State::note_present(Team& team, uint32_t rank) {
+  if (team.present.empty()) team.present.resize(team.spec.members.size());
+  team.present[rank] = 1;
+}
 
 bool Engine::State::may_push(const Operation& operation, const Export& block) const {
   const bool elsewhere = !operation.team->spec.members[block.peer].local;
@@ -45,7 +50,8 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   const bool asked = progress.state == ExportState::requested;
   const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
   if (!may_push(operation, block) || failed || (asked && block.bytes > progress.limit)) return false;
-  if (!asked && count_of(team.pushed_count, team, block.peer) >= kMaxUnanswered) return false;
+  const bool present = !team.present.empty() && team.present[block.peer] != 0;
+  if (!asked && (!present || count_of(team.pushed_count, team, block.peer) >= kMaxUnanswered)) return false;
   Location source;
   if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const fabric::Peer peer = peer_of(team, block.peer);
@@ -157,14 +163,12 @@ void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
   place(pull_id, 0, data);
 }
 
-void Engine::State::drop_unwanted(Team& team) {
-  for (auto block = team.arrived.begin(); block != team.arrived.end();) {
-    const uint64_t sequence = block->first.sequence;
-    if (sequence >= team.next_sequence) return;
-    const bool wanted = team.operations.contains({sequence, 0});
-    if (!wanted) --count_of(team.arrived_count, team, block->first.member);
-    if (!wanted) acknowledge(team, block->first);
-    block = wanted ? std::next(block) : team.arrived.erase(block);
+void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
+  auto block = team.arrived.lower_bound({from, 0, 0});
+  while (block != team.arrived.end() && block->first.sequence < end) {
+    --count_of(team.arrived_count, team, block->first.member);
+    acknowledge(team, block->first);
+    block = team.arrived.erase(block);
   }
 }
 

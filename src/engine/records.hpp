@@ -123,10 +123,11 @@ struct Team {
   TeamSpec spec;
   TeamHandle handle = 0;
   std::shared_ptr<memory::Memory> memory;
-  std::vector<int64_t> peers;  // fabric peer by rank, -1: not connected yet
-  std::vector<uint8_t> lost;   // by rank
-  bool broken = false;         // a member is lost
-  bool dead = false;           // a member's process is gone
+  std::vector<int64_t> peers;    // fabric peer by rank, -1: not connected yet
+  std::vector<uint8_t> lost;     // by rank
+  std::vector<uint8_t> present;  // by rank: has been heard of; empty: nobody
+  bool broken = false;           // a member is lost
+  bool dead = false;             // a member's process is gone
   bool said_hello = false;
   bool removed = false;
   bool abandoned = false;  // its client is gone

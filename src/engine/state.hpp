@@ -48,6 +48,7 @@ struct Engine::State {
   void receive_batch(fabric::Bytes entries);
   void receive_one(const wire::Message& message, fabric::Bytes payload);
   void handle(const wire::Message& message, fabric::Bytes payload);
+  void handle_hello(const wire::Message& message);
   void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
   void serve(Operation& operation, const wire::Message& message);
@@ -64,6 +65,8 @@ struct Engine::State {
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
   // pushes.cpp
+  // Something has come from that member, so its end of the team is there.
+  void note_present(Team& team, uint32_t rank);
   bool may_push(const Operation& operation, const Export& block) const;
   void push_short_blocks(Operation& operation);
   // False: it cannot be pushed (now), so it waits until it is asked for.
@@ -74,8 +77,8 @@ struct Engine::State {
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
   void place_pushed(uint64_t pull_id, fabric::Bytes data);
-  // What no step will take: its operation is over, or was left out.
-  void drop_unwanted(Team& team);
+  // What no step will take: of operations from..end-1, which are over or were left out.
+  void drop_arrived(Team& team, uint64_t from, uint64_t end);
   // A pull or a done has come: true if it answers a push.
   bool settle_push(Team& team, const wire::Message& message);
   void settle_departed_push(const wire::Message& message);

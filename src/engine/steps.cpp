@@ -181,7 +181,7 @@ void Engine::State::retire(Operation& operation) {
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
   team.operations.erase(gone->key);
-  drop_unwanted(team);
+  drop_arrived(team, gone->key.sequence, gone->key.sequence + 1);
   const uint64_t number = request_number(gone->key.sequence);
   if (gone->part == Part::requester) team.requests[gone->key.peer]->posted.erase(number);
   forget_if_unused(team);

@@ -131,11 +131,14 @@ void Worker::loop() {
     if (options_.spin.count() > 0 && Clock::now() - last_busy < options_.spin) continue;
     sleep();
   }
-  // Clients are told that an operation is done when its short blocks are on their way; those must arrive.
-  engine_->tell_senders();
+  // Clients are told that an operation is done when its short blocks are on their way; those must arrive. Others end
+  // at the same time and wait for our answers, too.
   const auto end = Clock::now() + std::chrono::milliseconds(kFlushTimeoutMs);
-  while (engine_->unconfirmed() > 0 && Clock::now() < end) {
-    if (!work() && fabric_->arm()) poll_events(epoll_.get(), kTellSendersAfter.count());
+  for (bool wait = true; wait;) {
+    engine_->tell_senders();
+    const bool busy = work();
+    wait = engine_->unconfirmed() > 0 && Clock::now() < end;
+    if (wait && !busy && fabric_->arm()) poll_events(epoll_.get(), kTellSendersAfter.count());
   }
   fabric_->flush(kFlushTimeoutMs);
 }
@@ -202,6 +205,7 @@ int Worker::until_senders_are_told() {
   const auto left = *senders_wait_since_ + kTellSendersAfter - now;
   if (left.count() > 0) return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
   engine_->tell_senders();
+  senders_wait_since_.reset();  // others may wait before this worker sleeps again
   return 0;
 }
 

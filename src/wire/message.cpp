@@ -12,7 +12,8 @@ template <typename Codec>
 bool visit_fields(Kind kind, Codec&& codec) {
   switch (kind) {
     case Kind::hello:
-      return codec.team();
+    case Kind::request:
+      return codec.team() && codec.route();
     case Kind::pull:
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes();
     case Kind::push:
@@ -26,8 +27,6 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::lost:
     case Kind::reply:
       return codec.team() && codec.route() && codec.status();
-    case Kind::request:
-      return codec.team() && codec.route();
     case Kind::batch:
       return true;
   }

@@ -10,13 +10,12 @@
 //                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //   push   sender -> receiver   a short block, whole, that need not have been asked for; payload follows. Nothing is
-//   said
-//                               of one that was; of another the receiver says pull or done, once, so that the sender
-//                               knows how many lie unused
-//   lost   any -> any           member `from` is gone, and operation `sequence` is given up because of it
-//   (kNoOperation:
-//                               none)
-//   hello  any -> any           opens the connection, so that the death of the peer is noticed
+//                               said of one that was; of another the receiver says pull or done, once, so that the
+//                               sender knows how many lie unused. Only to members that hello or pull has come from
+//   lost   any -> any           member `from` is gone, and operation `sequence` is given up because of it (or
+//                               kNoOperation)
+//   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
+//                               that `from` has its end of the team. `sequence` is 0
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
 // Requests (engine/engine.hpp):
 //   request  member `from` -> member `to`   the payload is the body; `sequence` is kRequestBit and a number that counts
@@ -77,7 +76,7 @@ enum class Kind : uint8_t {
 struct Message {
   Kind kind = Kind::hello;
   TeamId team;            // all but data, fail, batch
-  uint64_t sequence = 0;  // pull push done lost request reply
+  uint64_t sequence = 0;  // hello pull push done lost request reply
   uint32_t from = 0;      // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;        // the same: the member it is for (lost: who is told; request, reply: who is asked)
   uint32_t tag = 0;       // pull push done: which of from's exports to `to`

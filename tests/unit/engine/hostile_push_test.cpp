@@ -7,7 +7,10 @@ namespace {
 
 class HostilePush : public Hostile {
  protected:
-  HostilePush() : Hostile(8, 8192) {}
+  HostilePush() : Hostile(8, 8192) {
+    say(about(Kind::hello, 0, 1, 0));  // else nothing is pushed to it
+    settle();
+  }
   uint64_t refused() { return honest->refused_count() - std::exchange(seen_, honest->refused_count()); }
   void say_push(uint64_t sequence, uint32_t from, uint32_t to, size_t bytes, uint32_t tag = 0) {
     Message message = about(Kind::push, sequence, from, to);

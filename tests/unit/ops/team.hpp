@@ -34,6 +34,8 @@ class Team {
   uint64_t wire_bytes_into(uint32_t node) { return wire_bytes_[node]; }
   // What lies in a block of a member.
   std::vector<uint8_t> content(uint32_t member, const ops::Block& block) const;
+  // What must lie in a member's memory afterwards.
+  const std::vector<uint8_t>& expected(uint32_t member) const { return expected_[member]; }
 
  private:
   // Memory for a block, with other bytes around it.

@@ -55,7 +55,7 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 04 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"},
+    {Kind::hello, "4f70 04 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
     {Kind::pull,
      "4f70 04 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000"},
@@ -80,7 +80,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {20, 56, 28, 44, 16, 40, 4, 36, 40, 40};
+  const size_t lengths[] = {36, 56, 28, 44, 16, 40, 4, 36, 40, 40};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -89,12 +89,10 @@ TEST(Message, GoldenLengths) {
 Message trimmed(const Message& m) {
   const bool team = m.kind != Kind::data && m.kind != Kind::fail && m.kind != Kind::batch;
   const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply;
-  const bool route = team && m.kind != Kind::hello;
   const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::fail;
   Message out;
   out.kind = m.kind;
-  if (team) out.team = m.team;
-  if (route) out.sequence = m.sequence, out.from = m.from, out.to = m.to;
+  if (team) out.team = m.team, out.sequence = m.sequence, out.from = m.from, out.to = m.to;
   if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push) out.tag = m.tag;
   if (status) out.status = m.status;
   if (pull) out.pull_id = m.pull_id;
