@@ -89,7 +89,8 @@ offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, o
                                         offpath_error_t* error);
 
 /* Ends the attachment, teams and operations included; NULL is allowed. Operations in progress are abandoned: their
- * peers fail. The last session of a job on a node ends the service.
+ * peers fail. An operation that is done here may still be under way at peers, and need this service: detach when theirs are
+ * done, too (a barrier). The last session of a job on a node ends the service.
  * Blocking  until the service has let go of this process's memory, at most 1 s. */
 void offpath_session_detach(offpath_session_t* session);
 
