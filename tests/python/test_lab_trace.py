@@ -104,6 +104,6 @@ def test_a_trace_of_two_nodes(lab, program, ppn, tmp_path):
     assert [file for node in lab.plan.nodes for file in lab.plan.runtime_folder(node).glob("*.sock")] == []
 
 
-def test_a_trace_of_a_native_run_is_one_line(lab, program, tmp_path):
-    result = offpath("lab", "run", "--name", lab.name, "--trace", str(tmp_path / "t.json"), "--", program[1])
+def test_a_trace_of_a_native_run_is_one_line(tmp_path):
+    result = offpath("lab", "run", "--trace", str(tmp_path / "t.json"), "--", "true")
     assert_one_line_error(result, "--offload", status=2)
