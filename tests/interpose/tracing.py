@@ -71,8 +71,8 @@ def trace_starts(s):
 
 def trace_windows(s):
     for lines in traced(s, "rma"):
-        at_service = check_lines(s, lines)
-        kinds = {line["kind"] for line in lines if line.get("op") in at_service}
+        check_lines(s, lines)
+        kinds = {line["kind"] for line in lines if line.get("path") == "dpu"}
         check(ONE_SIDED <= kinds, f"not offloaded: {ONE_SIDED - kinds}")
 
 
