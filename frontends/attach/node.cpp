@@ -27,13 +27,7 @@ uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
 }
 
 uint64_t node_key(const HostName& host) {
-  char boot_id[64] = "";
-  if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
-    const ssize_t bytes = read(fd, boot_id, sizeof(boot_id) - 1);
-    boot_id[bytes > 0 ? bytes : 0] = '\0';
-    close(fd);
-  }
-  uint64_t key = mix(0xcbf29ce484222325u, boot_id);
+  uint64_t key = mix(0xcbf29ce484222325u, boot_id());
   key = mix(key, host.data());
   struct stat network {};
   if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
@@ -41,6 +35,16 @@ uint64_t node_key(const HostName& host) {
 }
 
 }  // namespace
+
+std::string boot_id() {
+  char text[64];
+  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const ssize_t bytes = read(fd, text, sizeof(text));
+  close(fd);
+  const std::string id(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  return id.substr(0, id.find('\n'));
+}
 
 HostName host_name() {
   HostName name{};

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace offpath::attach {
 
@@ -21,6 +22,8 @@ struct NodeRecord {
 };
 
 NodeRecord own_node();
+// Of the running kernel, whose CLOCK_MONOTONIC all its processes read. Empty: it does not say.
+std::string boot_id();
 // Cut to fit.
 HostName host_name();
 

@@ -3,14 +3,18 @@
 // only they know (docs/design/0011-telemetry.md). Without it nothing here is called.
 #pragma once
 
-#include "operation.hpp"
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <span>
 
 namespace offpath::mpi::tracing {
 
 // Puts the recorder over the table's handlers if the environment asks for a trace.
 void install(void** handlers);
 
-// The operation has ended at the service, with that MPI error code; before its op is freed.
-void record_service(const Operation& operation, int error);
+// What is recorded under that number has ended at the service as these operations, at least one, with that MPI error
+// code; before they are freed.
+void record_service(uint64_t recorded, std::span<offpath_op_t* const> ops, int error);
 
 }  // namespace offpath::mpi::tracing

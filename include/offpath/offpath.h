@@ -338,15 +338,15 @@ offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
 /* When things happened to an operation, CLOCK_MONOTONIC in ns; 0: it did not happen. */
 typedef struct offpath_times {
   uint32_t struct_bytes;  /* in: sizeof(offpath_op_times_t) */
-  uint32_t last_peer;     /* the member whose block was the last to come or to be taken */
+  uint32_t last_peer;     /* the member whose block was the last to come or to be taken; one-sided: the target */
   uint64_t posted_ns;     /* handed to the service */
   uint64_t started_ns;    /* begun by the service */
-  uint64_t first_byte_ns; /* moved for it */
+  uint64_t first_byte_ns; /* came for it, or left its node; 0 of short one-sided ones: they go inside a request */
   uint64_t done_ns;       /* known to the service */
 } offpath_op_times_t;
 
-/* Whether collectives and programs posted from now on are timed; off at first. The service reads the clock three times
- * for each that is. */
+/* Whether collectives, programs and one-sided operations posted from now on are timed; off at first. The service reads
+ * the clock three times for each that is. */
 void offpath_session_time_operations(offpath_session_t* session, int on);
 
 /* The times of a finished operation. Never blocks.
@@ -538,15 +538,18 @@ typedef struct offpath_remote_params {
   offpath_block_t result;    /* of target_bytes; where the kind does not fetch: all 0 */
   const offpath_layout_t* layouts;
   uint32_t layouts_count;
+  uint32_t flags; /* OFFPATH_REMOTE_... */
 } offpath_remote_t;
+
+#define OFFPATH_REMOTE_FLUSHED 1 /* there is an op for what it says in the end: who needs that flushes first */
 
 /* The most ranges that the target's layout of one operation may have. */
 #define OFFPATH_REMOTE_RANGES_MAX 128
 
 /* Posts a one-sided operation. Contiguous send blocks of up to OFFPATH_REMOTE_INLINE_BYTES are copied and the caller's
  * again on return; other memory belongs to the operation until it is done.
- * Params    op: NULL if flush is all that is needed. Of these, short ones that follow others of the window which are
- *           under way may start when one of those ends, or with the next flush.
+ * Params    op: NULL if flush is all that is needed. Of these, and with OFFPATH_REMOTE_FLUSHED, short ones that follow
+ *           others of the window which are under way may start when one of those ends, or with the next flush.
  * Returns   the common ones; an operation that is refused at the target fails with OFFPATH_ERR_RANGE. On a broken team
  *           only operations on lost members are refused (OFFPATH_ERR_NOT_STARTED): locks of the living can be given
  *           back. */

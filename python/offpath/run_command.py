@@ -93,11 +93,11 @@ def run(
     mpis.executable(command[0])
     if stats_file:
         stats_file = os.path.abspath(stats_file)
-        _check_writable(stats_file)
+        recording.check_writable(stats_file)
     addresses, files = _destinations(metrics or [])
     for file in (trace, *files):
         if file is not None:
-            _check_writable(os.path.abspath(file))
+            recording.check_writable(file)
     recorded = (trace is not None or summary) and not off
     if trace_sample is not None and trace is None and not summary:
         raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
@@ -125,7 +125,8 @@ def run(
         argv, extra = injection.with_variables(command, chosen)
         for address in addresses:
             open_files.enter_context(_served(address))
-        sampler = wires.Sampler()
+        samples = wires.Samples()
+        sampler = wires.Sampler(samples, str(os.getpid()))
         with sampler if trace is not None and recorded else contextlib.nullcontext():
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         ranks = stats.read(read_from, skip_bytes)
@@ -136,7 +137,7 @@ def run(
         for file in files:
             prometheus.write(ranks, file)
         if where is not None:
-            recording.finish(where, trace, summary, sampler.samples)
+            recording.finish(where, trace, summary, samples)
     raise typer.Exit(result.exit_status)
 
 
@@ -176,9 +177,3 @@ def _checked_level(level: str | None) -> str | None:
     if level is not None and level not in levels:
         raise typer.BadParameter(f"'{level}' is not a level. Give one of {', '.join(levels)}.")
     return level
-
-
-def _check_writable(name: str) -> None:
-    folder = Path(name).parent
-    if not folder.is_dir():
-        raise typer.BadParameter(f"'{folder}' is not a folder (what is written there would be lost). Make it first.")

@@ -75,17 +75,18 @@ bool offpath_session::submit(offpath_op& op) {
   Slot& entry = slot(op.slot);
   entry.kind = static_cast<uint32_t>(op.kind);
   entry.status = OFFPATH_IN_PROGRESS;
-  const bool timed = timing.load(std::memory_order_relaxed) && op.in_sequence();
+  const bool remote = op.kind == OpKind::remote;
+  const bool timed = timing.load(std::memory_order_relaxed) && (op.in_sequence() || remote);
   entry.flags = op.flags | (timed ? layout::kTimed : 0);
   if (timed) {
     op.times.posted_ns = offpath::base::clock_ns();
     entry.started_ns.store(0, std::memory_order_relaxed);
     entry.first_byte_ns.store(0, std::memory_order_relaxed);
     entry.done_ns.store(0, std::memory_order_relaxed);
-    entry.last_peer.store(op.team->rank, std::memory_order_relaxed);
+    entry.last_peer.store(remote ? op.target : op.team->rank, std::memory_order_relaxed);
   }
   entry.team = op.team->record;
-  entry.sequence = op.kind == OpKind::remote ? op.window->submitted++ : op.sequence;
+  entry.sequence = remote ? op.window->submitted++ : op.sequence;
   entry.record = op.record_offset;
   entry.open = op.in_sequence() ? op.open_offset() : 0;
   entry.window = op.window == nullptr ? 0 : op.window->record;
@@ -144,6 +145,7 @@ std::unique_ptr<offpath_op> offpath_session::take_op() {
   op->slot.store(offpath_op::kQueued, std::memory_order_relaxed);
   op->status.store(OFFPATH_IN_PROGRESS, std::memory_order_relaxed);
   op->test_count.store(0, std::memory_order_relaxed);
+  op->times.posted_ns = 0;
   return op;
 }
 

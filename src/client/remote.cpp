@@ -22,7 +22,8 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   op->target = remote->target;
   // Many short operations should wake the service once, not each of them: the end of the one under way does so too.
   const bool is_short = remote->kind < OFFPATH_LOCK_SHARED && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
-  op->lazy = out == nullptr && is_short && window->issued() > window->completed();
+  const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
+  op->lazy = flushed && is_short && window->issued() > window->completed();
   offpath::client::build_record(*remote, op->record);
   return session.post(std::move(op), out);
 }

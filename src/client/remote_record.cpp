@@ -75,7 +75,7 @@ bool good_kind(const offpath_remote_t& r) {
 offpath_status_t check_remote(const offpath_remote_t& r, uint32_t team_size) {
   if (r.struct_bytes != sizeof(r) || !is_between(r.kind, OFFPATH_PUT, OFFPATH_UNLOCK) || r.target >= team_size ||
       too_long(r.target_bytes) || r.target_layout > r.layouts_count || (r.layouts == nullptr && r.layouts_count > 0) ||
-      !good_kind(r) || !good_blocks(r)) {
+      (r.flags & ~OFFPATH_REMOTE_FLUSHED) != 0 || !good_kind(r) || !good_blocks(r)) {
     return OFFPATH_ERR_ARGUMENT;
   }
   if (r.layouts_count > session::kSegmentBytes / sizeof(session::LayoutRecord)) return OFFPATH_ERR_NO_MEMORY;

@@ -44,12 +44,13 @@ struct TeamSpec {
   uint64_t context = 0;  // given back in the Observer's calls
 };
 
-// What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end
-// only.
+// What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,
+// and of long ones the first byte.
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Once at most per operation of post(), before any of its on_step that moved bytes.
+  // Once at most per operation, before any of its on_step that moved bytes: the first of its bytes has come here, or
+  // begins to leave this node. Not for what goes inside a request or its answer.
   virtual void on_first_byte(ClientId, uint64_t /*operation*/) {}
   // Once per step: pulls with the peer they came from, copies and reductions with the own rank. Failed ones and those
   // left out moved 0 bytes.

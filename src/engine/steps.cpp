@@ -80,7 +80,7 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
 }
 
 void Engine::State::note_moved(Operation& operation, uint64_t bytes) {
-  if (bytes == 0 || std::exchange(operation.moved, true) || operation.part != Part::collective) return;
+  if (bytes == 0 || std::exchange(operation.moved, true) || operation.part == Part::responder) return;
   observer.on_first_byte(operation.team->spec.client, operation.context);
 }
 

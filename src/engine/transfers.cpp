@@ -100,6 +100,7 @@ bool Engine::State::send_chunk(uint64_t id) {
     fabric.send(stream.peer, fabric::Bytes(header, length), fabric::Bytes(payload, bytes),
                 reinterpret_cast<uint64_t>(chunk));
   }
+  note_moved(*stream.operation, bytes);
   traffic.sent_bytes += bytes;
   stream.offset += bytes;
   if (stream.offset == stream.bytes) streams.erase(id);

@@ -179,8 +179,8 @@ void ServedClient::count_down(Slot& slot, uint32_t peer) {
   if (open != nullptr) open->fetch_sub(1, std::memory_order_relaxed);
 }
 
-void ServedClient::on_first_byte(uint64_t index) {
-  session::SegmentView::note_first_byte(view_.slot(static_cast<uint32_t>(index)));
+void ServedClient::on_first_byte(uint64_t context) {
+  session::SegmentView::note_first_byte(view_.slot(static_cast<uint32_t>(context)));
 }
 
 void ServedClient::on_step(uint64_t index, uint32_t peer, uint64_t bytes, bool local) {

@@ -72,6 +72,7 @@ Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided operations are out of order");
   }
   remote = {window.operations, window.operations->count.begin()};
+  session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
   auto request = make_request(slot, window);
   if (request.ok()) {
@@ -108,12 +109,13 @@ void ServedClient::finish_remote(uint32_t index, const Status& status) {
   const Remote remote = std::exchange(remotes_[index], {});
   remote.operations->count.end(remote.number);
   // Looked up each time: the client may have moved it.
-  if (WindowRecord* record = view_.window_record(remote.operations->record)) {
-    uint32_t none = 0;
-    if (!status.ok()) record->failure.compare_exchange_strong(none, static_cast<uint32_t>(status.code()));
-    record->completed.store(remote.operations->count.completed(), std::memory_order_release);
-  }
+  WindowRecord* record = view_.window_record(remote.operations->record);
+  uint32_t none = 0;
+  if (record != nullptr && !status.ok())
+    record->failure.compare_exchange_strong(none, static_cast<uint32_t>(status.code()));
+  // Before it counts as completed: who has flushed finds the slots of all operations done.
   finish(index, status.code());
+  if (record != nullptr) record->completed.store(remote.operations->count.completed(), std::memory_order_release);
 }
 
 }  // namespace offpath::service

@@ -64,12 +64,12 @@ struct alignas(64) Slot {
   uint64_t window;  // windows, remote: arena offset of the WindowRecord
   uint64_t address;
   uint64_t bytes;
-  // With kTimed, collectives and programs, by the service, CLOCK_MONOTONIC in ns: it began; the first byte was moved;
-  // it ended (before `state`). 0: has not happened.
+  // With kTimed, collectives, programs and one-sided operations, by the service, CLOCK_MONOTONIC in ns: it began; the
+  // first byte was moved; it ended (before `state`). 0: has not happened.
   Atomic64 started_ns;
   Atomic64 first_byte_ns;
   Atomic64 done_ns;
-  Atomic32 last_peer;  // with kTimed: the member that the last finished block came from or went to
+  Atomic32 last_peer;  // with kTimed: the member that the last finished block came from or went to; remote: the target
   uint32_t reserved[3];
 };
 static_assert(sizeof(Slot) == 128);

@@ -32,6 +32,23 @@ def rank_lines(rank: int, late_ns: int = 0) -> list[dict]:
     ]  # fmt: skip
 
 
+def one_sided_lines(start: int, first: int = 10, count: int = 1, late_ns: int = 0) -> list[dict]:
+    """Puts to rank 1, one after the other, at the service after `late_ns` more; a flush 10 ms after the first."""
+    lines = []
+    for number in range(first, first + count):
+        begin = start + (number - first) * 20_000
+        started = begin + 5000 + late_ns
+        lines += [
+            {"op": number, "nth": number, "kind": "put", "bytes": 8, "path": "dpu", "why": "policy", "algorithm": "",
+             "call": "put", "begin_ns": begin, "end_ns": begin + 1000, "comm": 0, "root": 1, **PLACE},
+            {"served": number, "status": 0, "seen_ns": started + 12 * MS, "posted_ns": begin + 500,
+             "started_ns": started, "done_ns": started + 11 * MS, "last_peer": 1},
+        ]  # fmt: skip
+    numbers = list(range(first, first + count))
+    flush = {"call": "Win_flush", "begin_ns": start + 10 * MS, "end_ns": start + 12 * MS, **PLACE}
+    return [*lines, {"wait": numbers, **flush}]
+
+
 def write_parts(folder, ranks=(0, 1), late_ns=3 * MS):
     """As two ranks write them; the second one is late."""
     files = []

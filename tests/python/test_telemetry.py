@@ -14,7 +14,7 @@ from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.telemetry import operations, overview, page, parts, perfetto, prometheus, record, wires
 from rich.console import Console
-from telemetry_support import MS, check_format, part, rank_lines, write_parts
+from telemetry_support import MS, check_format, one_sided_lines, part, rank_lines, write_parts
 from test_docs import commands
 
 BROWSERS = ("chromium-headless-shell", "chromium")
@@ -37,6 +37,57 @@ def test_hidden_and_lost(run):
     assert alltoall.hidden_ns == 30 * MS - 10_000  # from the end of the call to the wait
     assert alltoall.lost_ns == 10_000 + 11 * MS / 2  # the wait was for two
     assert (alltoall.path, alltoall.last_peer, alltoall.algorithm) == ("dpu", 1, "direct")
+
+
+def test_what_hides_several_counts_once(tmp_path):
+    """Puts of one call site, all under way at a time: from the first post to the flush, and not that for each."""
+    lines = rank_lines(0)
+    lines[-1:] = [*one_sided_lines(60 * MS, count=5), {"end_ns": 90 * MS}]
+    (tmp_path / "part").write_bytes(part(lines))
+    found = operations.join(record.of_parts([tmp_path / "part"]))
+    puts = [each for each in found.operations if each.kind == "put"]
+    assert [each.hidden_ns for each in puts] == [10 * MS - each.end_ns + 60 * MS for each in puts]
+    assert operations.hidden_ns(puts) == puts[0].hidden_ns
+    (row,) = [row for row in overview.by_site(found) if row.kind == "put"]
+    assert (row.count, row.path, row.hidden_ns, row.wait_ns) == (5, "dpu", puts[0].hidden_ns, 2 * MS)
+    assert overview.totals(found)["hidden"] == 30 * MS - 10_000 + puts[0].hidden_ns
+
+
+def test_one_sided_operations_are_in_the_views(tmp_path):
+    """The last one begins when a flush that is local is over: no flow leads to it."""
+    lines = rank_lines(0)
+    lines[-1:] = [*one_sided_lines(60 * MS, count=3), *one_sided_lines(80 * MS, first=30, count=1, late_ns=20 * MS)]
+    (tmp_path / "part").write_bytes(part(lines))
+    found = operations.join(record.of_parts([tmp_path / "part"]))
+    assert [each.last_peer for each in found.operations if each.kind == "put"] == [1] * 4
+    perfetto.write(found, tmp_path / "t.json")
+    events = check_format(json.loads((tmp_path / "t.json").read_text()))
+    at_service = [event for event in events if event["ph"] == "X" and event["pid"] == perfetto.SERVICES]
+    assert sum(event["name"] == "put" for event in at_service) == 4
+    phases = [event["ph"] for event in events if event.get("id") == "0.30"]
+    assert phases == ["s", "f"]
+    assert "put" in page.page([("run", found)])
+
+
+def test_ranks_of_a_clock_have_one_zero(tmp_path):
+    """Who had to wait for a core when all left MPI_Init has later times than it says; other clocks stay as they are."""
+    lines = [rank_lines(0), rank_lines(1)]
+    lines[0][0] |= {"clock": "a"}
+    lines[1][0] |= {"clock": "a", "zero_ns": 10**12 + 7 * MS}
+    parsed = [record._rank(each, "x") for each in lines]
+    aligned = operations.join(record._together(parsed, "x", strict=True))
+    assert {rank.zero_ns for rank in aligned.ranks} == {10**12}
+    begins = {each.rank: each.begin_ns for each in aligned.operations if each.kind == "ialltoall"}
+    assert begins == {0: 2 * MS, 1: 9 * MS}
+    assert [rank.end_ns for rank in aligned.ranks] == [52 * MS, 59 * MS]
+    assert {each.done_ns for each in aligned.operations if each.rank == 1} == {None, 49 * MS}
+    perfetto.write(aligned, tmp_path / "t.json")
+    assert operations.join(record.load(tmp_path / "t.json"), {}).end_ns == aligned.end_ns  # once is enough
+    lines = [rank_lines(0), rank_lines(1)]
+    for number, each in enumerate(lines):
+        each[0] |= {"clock": str(number), "zero_ns": 10**12 + number}
+    apart = record._together([record._rank(each, "x") for each in lines], "x", strict=True)
+    assert [rank.end_ns for rank in apart] == [52 * MS, 52 * MS]
 
 
 def test_the_parts_of_a_rank_are_its_whole(run):
@@ -89,7 +140,7 @@ def test_wires_are_rates_between_samples(run, tmp_path):
     events = check_format(json.loads((tmp_path / "t.json").read_text()))
     found = [(event["name"], event["ts"], event["args"]["bytes/s"]) for event in events if "fabric" in event["name"]]
     assert sorted(found) == [
-        ("fabric in, bytes/s", 0, 100_000), ("fabric in, bytes/s", 5000, 0), ("fabric in, bytes/s", 15000, 0),
+        ("fabric in, bytes/s", 0, 200_000), ("fabric in, bytes/s", 5000, 0), ("fabric in, bytes/s", 15000, 0),
         ("fabric out, bytes/s", 0, 0), ("fabric out, bytes/s", 5000, 70_000), ("fabric out, bytes/s", 15000, 0),
     ]  # fmt: skip
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 
 namespace offpath::mpi {
 namespace {
@@ -118,7 +119,11 @@ offpath_block_t Memory::block(uint64_t done, uint64_t bytes, offpath_layout_t* l
 class Start {
  public:
   Start(Window& window, const Transfer& transfer, TransferRequest* request)
-      : window_(window), transfer_(transfer), request_(request) {}
+      : window_(window), transfer_(transfer), request_(request) {
+    if (request == nullptr && Submission::is_recorded()) recorded_.emplace();
+    if (recorded_) submission_ = &*recorded_;
+    if (request != nullptr) submission_ = &request->submission();
+  }
   // MPI error class.
   int run();
 
@@ -132,6 +137,8 @@ class Start {
   Window& window_;
   const Transfer& transfer_;
   TransferRequest* const request_;
+  std::optional<Submission> recorded_;  // if it is, and has no request
+  Submission* submission_ = nullptr;    // of the request, or recorded_
   Elements there_, sent_, fetched_;
   bool sends_ = false, fetches_ = false;
   offpath_operator_t op_ = OFFPATH_OP_NONE;
@@ -237,10 +244,11 @@ int Start::post(const Piece& piece) {
   }
   remote.layouts = layouts.data();
   remote.layouts_count = layouts_count;
+  if (request_ == nullptr) remote.flags = OFFPATH_REMOTE_FLUSHED;
   offpath_op_t* op = nullptr;
-  const int code = window_.post(remote, request_ == nullptr ? nullptr : &op);
+  const int code = window_.post(remote, submission_ == nullptr ? nullptr : &op);
   if (code != MPI_SUCCESS) return code;
-  if (request_ != nullptr) request_->add(op);
+  if (submission_ != nullptr) submission_->add(op);
   done_ += piece.bytes;
   return MPI_SUCCESS;
 }
@@ -250,6 +258,7 @@ void Start::finish() {
   if (result_.staged() != nullptr) window_.keep(result_.staged());
   if (fetches_ || (send_.staged() == nullptr && send_.stays_in_use(there_.bytes))) window_.mark_unsent();
   if (request_ != nullptr) request_->deliver_to(result_.staged());
+  if (recorded_ && !recorded_->empty()) window_.follow(std::move(*recorded_));
   window_.count_bytes(done_);
 }
 
@@ -269,29 +278,17 @@ int Start::run() {
 }  // namespace
 
 TransferRequest::~TransferRequest() {
-  if (!finished.load(std::memory_order_relaxed)) {
-    free_ops();
-    window_->count_request(-1);
-  }
-}
-
-void TransferRequest::free_ops() {
-  for (offpath_op_t* op : ops_) offpath_op_free(op);
-  ops_.clear();
+  if (!finished.load(std::memory_order_relaxed)) window_->count_request(-1);
 }
 
 bool TransferRequest::advance() {
   window_->nudge();
-  offpath_status_t status = OFFPATH_OK;
-  for (offpath_op_t* op : ops_) {
-    const offpath_status_t its = offpath_op_test(op);
-    if (its == OFFPATH_IN_PROGRESS) return false;
-    if (status == OFFPATH_OK) status = its;
-  }
+  const offpath_status_t status = submission_.test();
+  if (status == OFFPATH_IN_PROGRESS) return false;
   if (status == OFFPATH_OK && result_ != nullptr) result_->deliver();
   error = window_->code_of(status);
   result_.reset();
-  free_ops();
+  submission_.end(error);
   window_->count_request(-1);
   return true;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "requested.hpp"
+#include "rma/submission.hpp"
 #include "rma/window.hpp"
 
 #include <mpi.h>
@@ -13,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace offpath::mpi {
 
@@ -43,17 +43,15 @@ class TransferRequest : public Loose {
   explicit TransferRequest(std::shared_ptr<Window> window) : window_(std::move(window)) { window_->count_request(1); }
   ~TransferRequest() override;
 
-  void add(offpath_op_t* op) { ops_.push_back(op); }
+  Submission& submission() { return submission_; }
   void deliver_to(std::shared_ptr<Staged> result) { result_ = std::move(result); }
 
   int raise(int code) const override { return window_->raise(code); }
   bool advance() override;
 
  private:
-  void free_ops();
-
   std::shared_ptr<Window> window_;
-  std::vector<offpath_op_t*> ops_;
+  Submission submission_;
   std::shared_ptr<Staged> result_;
 };
 

@@ -51,6 +51,8 @@ void Window::close() {
     if (!quiet) staged->memory.abandon();
   }
   staged_.clear();
+  end_followed();
+  followed_.clear();
   offpath_window_destroy(std::exchange(data_, nullptr));
   offpath_window_destroy(std::exchange(locks_, nullptr));
   offpath_team_destroy(std::exchange(team_.handle, nullptr));
@@ -117,6 +119,24 @@ void Window::keep(std::shared_ptr<Staged> staged) {
   any_staged_.store(true, std::memory_order_release);
 }
 
+void Window::follow(Submission submission) {
+  end_followed();
+  std::lock_guard lock(mutex_);
+  followed_.push_back(std::move(submission));
+  any_followed_.store(true, std::memory_order_release);
+}
+
+void Window::end_followed() {
+  if (!any_followed_.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(mutex_);
+  for (; !followed_.empty(); followed_.pop_front()) {
+    const offpath_status_t status = followed_.front().test();
+    if (status == OFFPATH_IN_PROGRESS) break;
+    followed_.front().end(status == OFFPATH_OK ? MPI_SUCCESS : engine.errors().code_for(status));
+  }
+  any_followed_.store(!followed_.empty(), std::memory_order_release);
+}
+
 void Window::mark_unsent() {
   const uint64_t through = offpath_window_issued(data_);
   uint64_t known = unsent_.load(std::memory_order_relaxed);
@@ -137,6 +157,7 @@ void Window::settle_staged(bool deliver) {
 
 int Window::end_flush(offpath_status_t status) {
   settle_staged(status == OFFPATH_OK);
+  end_followed();
   return code_of(status);
 }
 

@@ -13,6 +13,7 @@
 #include "rma/epochs.hpp"
 #include "rma/footprint.hpp"
 #include "rma/handshake.hpp"
+#include "rma/submission.hpp"
 #include "staging.hpp"
 
 #include <mpi.h>
@@ -76,6 +77,8 @@ class Window : public std::enable_shared_from_this<Window> {
   int post(const offpath_remote_t& remote, offpath_op_t** op);
   // `staged` belongs to what was posted last. May throw bad_alloc.
   void keep(std::shared_ptr<Staged> staged);
+  // Its end is wanted for the recording: looked for in later calls. May throw bad_alloc.
+  void follow(Submission submission);
   // What was posted last has not let go of the application's memory when the call returns.
   void mark_unsent();
   void count_bytes(uint64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -107,6 +110,7 @@ class Window : public std::enable_shared_from_this<Window> {
   void wait_until(const char* call, auto&& ready);
   int end_flush(offpath_status_t status);
   void settle_staged(bool deliver);
+  void end_followed();
 
   std::atomic<MPI_Win> handle_;
   Assembly team_;
@@ -121,6 +125,8 @@ class Window : public std::enable_shared_from_this<Window> {
   std::atomic<bool> any_staged_{false};
   std::mutex mutex_;  // a leaf
   std::deque<std::shared_ptr<Staged>> staged_;
+  std::atomic<bool> any_followed_{false};
+  std::deque<Submission> followed_;  // in the order of posting, in about which they end
 };
 
 }  // namespace offpath::mpi

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath lab ...`: the command line of the emulated cluster."""
 
+import contextlib
 import json
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +16,7 @@ from offpath.lab import inventory, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
+from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"
 
@@ -153,6 +156,12 @@ def run(
         bool | None,
         typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
     ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+    ] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:
     """Run an MPI program on a lab, with its own mpirun. Ends with the status of mpirun.
@@ -165,8 +174,14 @@ def run(
         offpath lab run -- ./my_program
 
         offpath lab run --ppn 2 --offload -- ./my_program --size 64
+
+        offpath lab run --offload --trace trace.json -- ./my_program
     """
     state.require_root()
+    if (trace is not None or summary) and not offload:
+        raise typer.BadParameter("--trace and --summary are about offloaded runs (this one is not). Give --offload.")
+    if trace is not None:
+        recording.check_writable(trace)
     lab = Lab.attach(name)
     kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
     if ppn is None:
@@ -175,9 +190,19 @@ def run(
     env = {"OFFPATH_POLICY": rows} if rows else {}
     if automatic:
         env["OFFPATH_MPI_ADAPT"] = "on"
-    result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
-    if offload and not quiet:
-        console.note(stats.summary(result.stats))
+    samples = wires.Samples()
+    with contextlib.ExitStack() as parts:
+        where = parts.enter_context(recording.prefix(trace)) if trace is not None or summary else None
+        with contextlib.ExitStack() as samplers:
+            if where is not None:
+                env[recording.VARIABLE] = str(where)
+                for node in lab.plan.nodes:
+                    samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
+            result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
+        if offload and not quiet:
+            console.note(stats.summary(result.stats))
+        if where is not None:
+            recording.finish(where, trace, summary, samples)
     raise typer.Exit(result.exit_status)
 
 

@@ -99,6 +99,10 @@ class Plan:
     def state_dir(self) -> Path:
         return STATE_ROOT / self.name
 
+    def runtime_folder(self, node: str) -> Path:
+        """Where the sockets of the node's services are."""
+        return self.state_dir / node / "run"
+
     def cores_of(self, node_index: int) -> str:
         return ",".join(map(str, self.node_cores[node_index]))
 

@@ -35,7 +35,7 @@ def prepare(plan: Plan) -> None:
         folder = plan.state_dir / node
         folder.mkdir()
         (folder / "cores").write_text(plan.cores_of(index) + "\n")
-        (folder / "run").mkdir(mode=0o700)
+        plan.runtime_folder(node).mkdir(mode=0o700)
 
 
 def save(plan: Plan, owner_pid: int | None) -> None:

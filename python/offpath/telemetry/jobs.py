@@ -25,11 +25,12 @@ class Job:
 
 
 @contextlib.contextmanager
-def watched(which: str | None) -> Iterator[list[Job]]:
-    """At least one job: those that `which` names, a process id or the beginning of a job's name; None: all."""
+def watched(which: str | None, folder: Path | None = None) -> Iterator[list[Job]]:
+    """At least one job: those that `which` names, a process id or the beginning of a job's name; None: all. `folder`: the
+    runtime folder of another (emulated) node."""
     with contextlib.ExitStack() as stack:
         jobs, refusals = [], []
-        for file in _sockets(which):
+        for file in _sockets(which, folder):
             try:
                 observation = Observation(file)
             except NoService:
@@ -46,9 +47,9 @@ def watched(which: str | None) -> Iterator[list[Job]]:
         yield jobs
 
 
-def _sockets(which: str | None) -> list[Path]:
+def _sockets(which: str | None, folder: Path | None) -> list[Path]:
     try:
-        files = sorted(runtime_folder().glob("*.sock"))
+        files = sorted((folder or runtime_folder()).glob("*.sock"))
     except OSError as error:
         raise UserError(f"the services' sockets cannot be looked for ({error}). Set OFFPATH_RUNTIME_DIR.") from None
     return [file for file in files if which is None or which.isdecimal() or file.stem.startswith(which)]

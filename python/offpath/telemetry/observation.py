@@ -159,8 +159,8 @@ class Observation:
                 os.close(descriptor)
 
     def _check(self) -> None:
-        magic, version, self._workers, size, self._page, self._most, self.tick_ms, process, _, _ = HEADER.unpack_from(
-            self._memory
+        magic, version, self._workers, size, self._page, self._most, self.tick_ms, process, _, self.started_ns = (
+            HEADER.unpack_from(self._memory)
         )
         if magic != MAGIC:
             raise self._foreign("its format")

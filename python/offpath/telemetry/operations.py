@@ -2,6 +2,7 @@
 """A recording joined to operations: what each was, which way it went and why, what was hidden, what it waited for."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offpath.plan import sites
@@ -85,12 +86,16 @@ class Operation:
         return self.post_ns + self.wait_ns
 
     @property
-    def hidden_ns(self) -> int:
-        """In progress while the program was in no call for it; of host operations nobody knows."""
+    def hidden(self) -> tuple[int, int]:
+        """From when to when it was in progress and the program in no call for it; of host operations nobody knows."""
         if self.done_ns is None or self.blocking:
-            return 0
+            return self.end_ns, self.end_ns
         until = self.done_ns if self.wait is None else min(self.done_ns, self.wait.begin_ns)
-        return max(0, until - self.end_ns)
+        return self.end_ns, max(self.end_ns, until)
+
+    @property
+    def hidden_ns(self) -> int:
+        return hidden_ns([self])
 
     @property
     def waited_for(self) -> tuple[int | None, int]:
@@ -101,6 +106,18 @@ class Operation:
         if self.last_to_post is None or self.last_to_post[0] == self.rank or self.last_to_post[1] <= called_ns:
             return None, 0
         return self.last_to_post[0], min(self.last_to_post[1], gone_ns) - called_ns
+
+
+def hidden_ns(operations: Iterable[Operation]) -> int:
+    """Time of the ranks behind which any of these was hidden: what several of a rank have in common counts once."""
+    total = until = 0
+    rank = None
+    for number, begin, end in sorted((each.rank, *each.hidden) for each in operations):
+        until = max(until, begin) if number == rank else begin
+        rank = number
+        total += max(0, end - until)
+        until = max(until, end)
+    return total
 
 
 @dataclass

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from offpath.sizes import size_text
-from offpath.telemetry.operations import WHY, Run
+from offpath.telemetry.operations import WHY, Operation, Run, hidden_ns
 
 CALL_ROWS = 10
 HOST_ROWS = 5
@@ -22,27 +22,32 @@ class CallSite:
     site: str
     kind: str
     path: str
-    count: int = 0
-    bytes: int = 0
-    hidden_ns: float = 0.0
-    lost_ns: float = 0.0
-    post_ns: float = 0.0
-    wait_ns: float = 0.0
+    count: int
+    bytes: int
+    hidden_ns: float
+    lost_ns: float
+    post_ns: float
+    wait_ns: float
 
 
 def by_site(run: Run) -> list[CallSite]:
     """Those that cost most first."""
-    found: dict[tuple, CallSite] = {}
+    found: dict[tuple, list[Operation]] = defaultdict(list)
     for each in run.operations:
-        key = each.site, each.name, each.path
-        row = found.setdefault(key, CallSite(*key))
-        row.count += 1
-        row.bytes += each.bytes
-        row.hidden_ns += each.hidden_ns
-        row.lost_ns += each.lost_ns
-        row.post_ns += each.post_ns
-        row.wait_ns += each.wait_ns
-    return sorted(found.values(), key=lambda row: -(row.hidden_ns + row.lost_ns))
+        found[each.site, each.name, each.path].append(each)
+    rows = [
+        CallSite(
+            *key,
+            count=len(operations),
+            bytes=sum(each.bytes for each in operations),
+            hidden_ns=hidden_ns(operations),
+            lost_ns=sum(each.lost_ns for each in operations),
+            post_ns=sum(each.post_ns for each in operations),
+            wait_ns=sum(each.wait_ns for each in operations),
+        )
+        for key, operations in found.items()
+    ]
+    return sorted(rows, key=lambda row: -(row.hidden_ns + row.lost_ns))
 
 
 def reasons(run: Run) -> list[tuple[str, str, int, int]]:
@@ -67,7 +72,7 @@ def totals(run: Run) -> dict[str, float]:
     dpu = [each for each in run.operations if each.path == "dpu"]
     return {
         **sums,
-        "hidden": sum(each.hidden_ns for each in dpu),
+        "hidden": hidden_ns(dpu),
         "lost": sum(each.lost_ns for each in dpu),
         "all": sum(rank.end_ns for rank in run.ranks),
     }

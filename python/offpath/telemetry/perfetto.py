@@ -3,7 +3,7 @@
 
 A process per rank holds its calls; a process per service as many lanes as its operations overlap, with the time in
 which bytes moved inside each, and counters of what is in progress. Flows lead from a posting call through the service
-to the wait. Services of the node where the run was started have counters of what went over the fabric.
+to the wait. Services that were watched have counters of what went over the fabric.
 """
 
 import heapq
@@ -99,10 +99,12 @@ def _flow(each: Operation, run: Run) -> Iterator[dict]:
         return
     flow = {"name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}"}
     yield {"ph": "s", **flow, "pid": each.rank, "tid": CALLS, "ts": each.begin_ns / 1000}
-    arrives_ns = each.wait.end_ns if each.done_ns is None else max(each.wait.begin_ns, each.done_ns)
-    last_ns = max(each.wait.begin_ns, each.wait.end_ns - 1)  # a flow ends inside a slice
-    ends_ns = min(arrives_ns, last_ns)
-    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS, "ts": ends_ns / 1000}
+    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS, "ts": _flow_end_ns(each, each.wait) / 1000}
+
+
+def _flow_end_ns(each: Operation, wait: Wait) -> int:
+    arrives_ns = wait.end_ns if each.done_ns is None else max(wait.begin_ns, each.done_ns)
+    return min(arrives_ns, max(wait.begin_ns, wait.end_ns - 1))  # inside the slice
 
 
 def _services(run: Run) -> Iterator[dict]:
@@ -115,7 +117,8 @@ def _services(run: Run) -> Iterator[dict]:
             yield _slice(each.name, SERVICES + number, lane, each.started_ns, each.done_ns, facts)
             if each.first_byte_ns is not None:
                 yield _slice("data", SERVICES + number, lane, each.first_byte_ns, each.done_ns, {})
-            if each.wait is not None:
+            # A flush that is local may be over before the service begins.
+            if each.wait is not None and each.started_ns <= _flow_end_ns(each, each.wait):
                 yield {
                     "ph": "t", "name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}",
                     "pid": SERVICES + number, "tid": lane, "ts": each.started_ns / 1000,
@@ -154,7 +157,8 @@ def _in_progress(operations: list[Operation], process: int) -> Iterator[dict]:
 
 
 def _wires(run: Run, wires: Samples) -> Iterator[dict]:
-    """Rates between samples: each is a counter's value from the sample at its beginning on."""
+    """Rates between samples: each is a counter's value from the sample at its beginning on. Nothing is moved before all
+    have left MPI_Init."""
     for rank in {rank.service_pid: rank for rank in reversed(run.ranks)}.values():
         process, series = SERVICES + run.hosts.index(rank.host), wires.of.get(rank.service_pid, [])
         if rank.zero_ns is None:
@@ -162,9 +166,9 @@ def _wires(run: Run, wires: Samples) -> Iterator[dict]:
         for number, name in ((1, "in"), (2, "out")):
             track = {"ph": "C", "name": f"fabric {name}, bytes/s", "pid": process}
             for before, after in zip(series, series[1:], strict=False):
-                rate = (after[number] - before[number]) / (after[0] - before[0]) * 1e9
-                at_us = max(0, before[0] - rank.zero_ns) / 1000
-                if after[0] > rank.zero_ns:
-                    yield {**track, "ts": at_us, "args": {"bytes/s": round(rate)}}
+                begin_ns, end_ns = max(0, before[0] - rank.zero_ns), after[0] - rank.zero_ns
+                if end_ns > 0:
+                    rate = (after[number] - before[number]) / (end_ns - begin_ns) * 1e9
+                    yield {**track, "ts": begin_ns / 1000, "args": {"bytes/s": round(rate)}}
             if series and series[-1][0] > rank.zero_ns:
                 yield {**track, "ts": (series[-1][0] - rank.zero_ns) / 1000, "args": {"bytes/s": 0}}

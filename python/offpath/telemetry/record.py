@@ -26,7 +26,8 @@ class Rank:
     mpi: str = ""
     reason: str = ""  # why nothing is offloaded; empty: it is
     service_pid: int = 0
-    zero_ns: int | None = None  # CLOCK_MONOTONIC of its node when all left MPI_Init
+    clock: str = ""  # which CLOCK_MONOTONIC its times are of; empty: not known
+    zero_ns: int | None = None  # that clock when all left MPI_Init
     sample: int = 1  # each how many-th operation is here
     operations_left_out: int = 0
     members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
@@ -75,7 +76,23 @@ def _together(ranks: list[Rank], name: str, strict: bool) -> list[Rank]:
     if missing or len(present) != len(ranks):
         what = f"rank {missing[0]} of {ranks[0].ranks} is missing" if missing else "a rank is there twice"
         raise UserError(f"{name} is cut short ({what}). Record the run again.")
+    _align(ranks)
     return sorted(ranks, key=lambda rank: rank.number)
+
+
+def _align(ranks: list[Rank]) -> None:
+    """One zero for all ranks of a clock: the first of them to leave the barrier says when it ended, the others had to
+    wait for a core."""
+    timed = [rank for rank in ranks if rank.clock and rank.zero_ns is not None]
+    zeros: dict[str, int] = {}
+    for rank in timed:
+        zeros[rank.clock] = min(zeros.get(rank.clock, rank.zero_ns), rank.zero_ns)
+    for rank in timed:
+        late_ns = rank.zero_ns - zeros[rank.clock]
+        rank.zero_ns = rank.lines[0]["zero_ns"] = zeros[rank.clock]
+        rank.end_ns += late_ns
+        for line in rank.lines[1:] if late_ns else ():
+            line |= {name: line[name] + late_ns for name in TIMES if name in line}
 
 
 def _rank(lines: list[dict], name: str) -> Rank:
@@ -85,6 +102,7 @@ def _rank(lines: list[dict], name: str) -> Rank:
         raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
     rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
     rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
+    rank.clock = str(head.get("clock") or "")
     rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
     rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
     rank.lines = lines
@@ -109,8 +127,8 @@ def _add(rank: Rank, line: dict) -> bool:
         return all(_natural(member) and member < rank.ranks for member in members)
     if "served" in line:
         times = [line[name] for name in SERVICE_TIMES if name in line]
-        peer = line.get("last_peer", 0)
-        if not all(map(_natural, [line["served"], peer, *times])) or times != sorted(times):
+        others = line["served"], line.get("last_peer", 0), line.get("seen_ns", 0)
+        if not all(map(_natural, [*others, *times])) or times != sorted(times):
             return False
         rank.served[line["served"]] = line
         return True
@@ -132,6 +150,7 @@ def _add(rank: Rank, line: dict) -> bool:
 
 
 SERVICE_TIMES = ("posted_ns", "started_ns", "first_byte_ns", "done_ns")  # in the order in which they happen
+TIMES = ("begin_ns", "end_ns", "seen_ns", *SERVICE_TIMES)
 
 
 def _natural(value: object) -> bool:

@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
+
 from offpath import console
 from offpath.errors import UserError
 from offpath.telemetry import operations, overview, perfetto, record
@@ -13,6 +15,12 @@ from offpath.telemetry.wires import Samples
 
 VARIABLE = "OFFPATH_TRACE"
 SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
+
+
+def check_writable(name: str | Path) -> None:
+    folder = Path(name).absolute().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"'{folder}' is not a folder (what is written there would be lost). Make it first.")
 
 
 @contextlib.contextmanager

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What went over the fabric during a run, and when: samples of what the run's services on this node publish."""
+"""What went over the fabric during a run, and when: samples of what its services publish."""
 
 import contextlib
-import os
 import threading
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from offpath.errors import UserError
 from offpath.telemetry import jobs
-from offpath.telemetry.observation import Snapshot
+from offpath.telemetry.observation import Observation, Snapshot
 
 TICK_S = 0.1  # as often as services publish
+END_S = 0.5  # for a service to follow its clients; it publishes a last time then
 
 
 @dataclass
@@ -19,6 +21,11 @@ class Samples:
     """By service (its process): when (CLOCK_MONOTONIC, ns), bytes received and sent so far."""
 
     of: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def begin(self, observation: Observation) -> None:
+        series = self.of[observation.process]
+        if not series:
+            series.append((observation.started_ns, 0, 0))
 
     def note(self, snapshot: Snapshot) -> None:
         workers = snapshot.workers
@@ -30,10 +37,10 @@ class Samples:
 
 
 class Sampler(contextlib.AbstractContextManager):
-    """Samples the services of the processes that we start, while it is entered."""
+    """While it is entered, samples the services that jobs.watched(which, folder) finds, into `samples`."""
 
-    def __init__(self) -> None:
-        self.samples = Samples()
+    def __init__(self, samples: Samples, which: str | None, folder: Path | None = None) -> None:
+        self._samples, self._which, self._folder = samples, which, folder
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -47,13 +54,19 @@ class Sampler(contextlib.AbstractContextManager):
 
     def _watch(self) -> None:
         while not self._stop.wait(TICK_S):
-            with contextlib.suppress(UserError), jobs.watched(str(os.getpid())) as found:
+            with contextlib.suppress(UserError), jobs.watched(self._which, self._folder) as found:
+                for job in found:
+                    self._samples.begin(job.observation)
                 self._follow(found)
 
     def _follow(self, found: list[jobs.Job]) -> None:
-        while True:
-            ended = all(job.observation.ended() for job in found)
+        stopped = False
+        while not stopped and not all(job.observation.ended() for job in found):
             for job in found:
-                self.samples.note(job.look())
-            if ended or self._stop.wait(TICK_S):
-                return
+                self._samples.note(job.look())
+            stopped = self._stop.wait(TICK_S)
+        until = time.monotonic() + END_S
+        while not all(job.observation.ended() for job in found) and time.monotonic() < until:
+            time.sleep(TICK_S / 10)
+        for job in found:
+            self._samples.note(job.look())

@@ -242,6 +242,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_remote_t, target_offset, 24);
   EXPECT_AT(offpath_remote_t, send, 40);
   EXPECT_AT(offpath_remote_t, layouts_count, 112);
+  EXPECT_AT(offpath_remote_t, flags, 116);
   EXPECT_EQ(sizeof(offpath_op_times_t), 40U);
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rma/submission.hpp"
+
+#include "tracing.hpp"
+
+namespace offpath::mpi {
+
+Submission::~Submission() {
+  for (offpath_op_t* op : ops_) offpath_op_free(op);
+}
+
+offpath_status_t Submission::test() {
+  offpath_status_t status = OFFPATH_OK;
+  for (offpath_op_t* op : ops_) {
+    const offpath_status_t its = offpath_op_test(op);
+    if (its == OFFPATH_IN_PROGRESS) return its;
+    if (status == OFFPATH_OK) status = its;
+  }
+  return status;
+}
+
+void Submission::end(int error) {
+  if (recorded_ != recording::kUnrecorded && !ops_.empty()) tracing::record_service(recorded_, ops_, error);
+  for (offpath_op_t* op : ops_) offpath_op_free(op);
+  ops_.clear();
+}
+
+}  // namespace offpath::mpi
