@@ -69,6 +69,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
     drop_entry(peer);
     return false;
   }
+  note_moved(operation, block.bytes);
   traffic.sent_bytes += block.bytes;
   if (!asked && team.pushed.insert({message.sequence, block.peer, block.tag}).second) {
     ++count_of(team.pushed_count, team, block.peer);
