@@ -91,7 +91,8 @@ void Engine::end(Operation& operation, int error) {
   if (operation.op != nullptr) {
     // The ranks may have given up on it while a service still writes: staging memory must outlive us.
     if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) operation.abandon_staging();
-    if (operation.recorded != recording::kUnrecorded) tracing::record_service(operation.recorded, {&operation.op, 1}, error);
+    if (operation.recorded != recording::kUnrecorded)
+      tracing::record_service(operation.recorded, {&operation.op, 1}, error);
     offpath_op_free(operation.op);
     operation.op = nullptr;
     --posted_count_;

@@ -58,7 +58,7 @@ def check_one_sided(run: operations.Run, size: int) -> None:
 
 
 def crossed(run: operations.Run, size: int) -> int:
-    """Bytes that leave a node: an alltoall's blocks, a long put and a get to each next rank; short ones are messages."""
+    """Bytes that leave a node: an alltoall's blocks, long puts and gets to the next rank; short ones are messages."""
     host = {rank.number: rank.host for rank in run.ranks}
     apart = sum(host[one] != host[other] for one in range(size) for other in range(size))
     next_apart = sum(host[rank] != host[(rank + 1) % size] for rank in range(size))

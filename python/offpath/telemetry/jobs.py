@@ -26,7 +26,7 @@ class Job:
 
 @contextlib.contextmanager
 def watched(which: str | None, folder: Path | None = None) -> Iterator[list[Job]]:
-    """At least one job: those that `which` names, a process id or the beginning of a job's name; None: all. `folder`: the
+    """At least one job: those that `which` names, a process id or how a job's name begins; None: all. `folder`: the
     runtime folder of another (emulated) node."""
     with contextlib.ExitStack() as stack:
         jobs, refusals = [], []
