@@ -80,12 +80,7 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
   }
   if (settle_push(team, message)) return;
   if (team.abandoned) {
-    Message lost;
-    lost.kind = Kind::lost;
-    lost.team = team.spec.id;
-    lost.from = team.spec.rank;
-    lost.to = asker;
-    lost.sequence = wire::kNoOperation;
+    Message lost = about(Kind::lost, team, wire::kNoOperation, team.spec.rank, asker);
     lost.status = OFFPATH_ERR_PEER_LOST;
     send(team, asker, lost);
   } else if (message.kind == Kind::request) {

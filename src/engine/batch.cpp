@@ -14,11 +14,8 @@ using wire::Message;
 void Engine::State::say_hello(Team& team) {
   if (team.said_hello) return;
   team.said_hello = true;
-  Message hello;
-  hello.kind = Kind::hello;
-  hello.team = team.spec.id;
+  Message hello = about(Kind::hello, team, 0, team.spec.rank, 0);
   const auto size = static_cast<uint32_t>(team.spec.members.size());
-  hello.from = team.spec.rank;
   for (uint32_t i = 1; i < size; ++i) {
     hello.to = (team.spec.rank + i) % size;
     if (!team.spec.members[hello.to].local) send(team, hello.to, hello);

@@ -70,11 +70,7 @@ void Engine::remove_client(ClientId client) {
     if (team->spec.client == client) gone.push_back(team);
   }
   for (const auto& team : gone) {
-    Message lost;
-    lost.kind = Kind::lost;
-    lost.team = team->spec.id;
-    lost.from = team->spec.rank;
-    lost.sequence = wire::kNoOperation;
+    Message lost = about(Kind::lost, *team, wire::kNoOperation, team->spec.rank, 0);
     lost.status = OFFPATH_ERR_PEER_LOST;
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.

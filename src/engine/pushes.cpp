@@ -56,13 +56,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
-  Message message;
-  message.kind = Kind::push;
-  message.team = team.spec.id;
-  message.sequence = operation.key.sequence;
-  message.from = team.spec.rank;
-  message.to = block.peer;
-  message.tag = block.tag;
+  const Message message = about(Kind::push, team, operation.key.sequence, team.spec.rank, block.peer, block.tag);
   uint8_t* copy = add_entry(peer, message, block.bytes);
   if (copy == nullptr) return false;
   if (block.bytes > 0 && !source.memory->read(copy, source.address, block.bytes).ok()) {
@@ -176,15 +170,8 @@ void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
 void Engine::State::acknowledge(Team& team, const BlockKey& block) {
   const fabric::Peer peer = peer_of(team, block.member);
   if (peer == UINT32_MAX) return;
-  Message done;
-  done.kind = Kind::done;
-  done.team = team.spec.id;
-  done.sequence = block.sequence;
-  done.from = block.member;
-  done.to = team.spec.rank;
-  done.tag = block.tag;
   auto& messages = owed[peer];
-  messages.push_back(done);
+  messages.push_back(about(Kind::done, team, block.sequence, block.member, team.spec.rank, block.tag));
   const bool open = peer < outboxes.size() && outboxes[peer].chunk != nullptr;
   if (open || messages.size() >= kMaxUnanswered / 2) say_owed(peer);
 }

@@ -144,6 +144,19 @@ struct Team {
   bool unused() const { return operations.empty() && open_requests == 0; }
 };
 
+// What members of a team say of an operation, or of a block of it.
+inline wire::Message about(wire::Kind kind, const Team& team, uint64_t sequence, uint32_t from, uint32_t to,
+                           uint32_t tag = 0) {
+  wire::Message message;
+  message.kind = kind;
+  message.team = team.spec.id;
+  message.sequence = sequence;
+  message.from = from;
+  message.to = to;
+  message.tag = tag;
+  return message;
+}
+
 // One block under way to a remote receiver, until its last chunk is handed to the fabric.
 struct Stream {
   Operation* operation = nullptr;

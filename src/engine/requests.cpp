@@ -10,19 +10,7 @@ using wire::Kind;
 using wire::Message;
 
 namespace {
-
 constexpr size_t kMaxUnanswered = 4096;
-
-Message about(Kind kind, const Team& team, uint32_t from, uint32_t to, uint64_t number) {
-  Message message;
-  message.kind = kind;
-  message.team = team.spec.id;
-  message.sequence = wire::kRequestBit | number;
-  message.from = from;
-  message.to = to;
-  return message;
-}
-
 }  // namespace
 
 // The first one also makes sure that both notice each other's death.
@@ -74,7 +62,7 @@ void Engine::State::send_requests(Team& team, uint32_t target) {
   RequestPeer& peer = *team.requests[target];
   for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnanswered; peer.unsent.pop_front()) {
     const auto& [number, body] = peer.unsent.front();
-    send(team, target, about(Kind::request, team, team.spec.rank, target, number), body);
+    send(team, target, about(Kind::request, team, wire::kRequestBit | number, team.spec.rank, target), body);
   }
 }
 
@@ -190,7 +178,7 @@ void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status
   const auto [first, last] = team.parked.equal_range(key);
   for (auto it = first; it != last; ++it) refuse_pull(team, to, it->second.pull_id, OFFPATH_ERR_STATE);
   team.parked.erase(first, last);
-  Message message = about(Kind::reply, team, to, team.spec.rank, number);
+  Message message = about(Kind::reply, team, wire::kRequestBit | number, to, team.spec.rank);
   message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
   if (message.status != OFFPATH_OK) payload = {};
   if (team.lost[to] == 0) send(team, to, message, payload);

@@ -62,13 +62,8 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
     if (!status.ok()) operation.note_failure(status);
   }
   if (progress.failed) pull.limit = 0;
-  Message message;
-  message.kind = Kind::pull;
-  message.team = operation.team->spec.id;
-  message.sequence = operation.peer_sequence();
-  message.from = step.peer;
-  message.to = operation.team->spec.rank;
-  message.tag = step.tag;
+  Message message =
+      about(Kind::pull, *operation.team, operation.peer_sequence(), step.peer, operation.team->spec.rank, step.tag);
   message.bytes = pull.limit;
   while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
   pulls.emplace(message.pull_id, std::move(pull));

@@ -46,7 +46,7 @@ class Pricing {
     Price result;
     result.wire_ns = std::max(busiest.in_bytes, busiest.out_bytes) / m_.rate_bytes_per_ns;
     result.agent_ns = dpu_ ? busiest.agent_ns / m_.service.speed : busiest.agent_ns / ppn_;
-    result.hides = dpu_ || static_cast<double>(busiest.longest_bytes) <= m_.native.eager_bytes;
+    result.hides = dpu_ || !asks(busiest.longest_bytes);
     const double busy_ns = std::max(result.wire_ns, result.agent_ns);
     const Chain chain = chain_of();
     result.hops = chain.hops;

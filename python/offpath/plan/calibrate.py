@@ -119,17 +119,24 @@ def _set_memory(machine: dict) -> None:
     }
 
 
+def _launch(
+    where: comparison.Place, mpi: str, repeats: int, path: str, sizes: list[int], work_ns: list[int] | None = None
+) -> list[list[dict]]:
+    """Rows of the benchmark, by size, of each launch."""
+    argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
+    argv += ["--sizes", ",".join(map(str, sizes))]
+    if work_ns:
+        argv += ["--work-ns", ",".join(map(str, work_ns))]
+    env = {"OFFPATH_POLICY": EVERYTHING} if path == DPU else {}
+    return [comparison.run_for_json(where, mpi, argv, path == DPU, env)[0]["rows"] for _ in range(LAUNCHES)]
+
+
 def measure(where: comparison.Place, mpi: str, repeats: int) -> Measured:
     measured = Measured({}, {}, {})
 
     def run(path: str, sizes: list[int], work_ns: list[int] | None) -> None:
         console.note(f"{mpis.TITLES[mpi]}, {'offloaded' if path == DPU else 'alone'}")
-        argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
-        argv += ["--sizes", ",".join(map(str, sizes))]
-        if work_ns:
-            argv += ["--work-ns", ",".join(map(str, work_ns))]
-        env = {"OFFPATH_POLICY": EVERYTHING} if path == DPU else {}
-        launches = [comparison.run_for_json(where, mpi, argv, path == DPU, env)[0]["rows"] for _ in range(LAUNCHES)]
+        launches = _launch(where, mpi, repeats, path, sizes, work_ns)
         for size, *rows in zip(sizes, *launches, strict=True):
             # The least disturbed launch: what others do on the machine only ever adds.
             measured.pure[path, size] = min(row["t_pure_ns"] for row in rows)
@@ -174,10 +181,7 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
 def _measure_crossing(where: comparison.Place, mpi: str, repeats: int) -> float:
     """The same benchmark where every node talks to several: ns of the pure communication."""
     console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, alone")
-    argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
-    argv += ["--sizes", str(LONG)]
-    runs = [comparison.run_for_json(where, mpi, argv, False, {})[0] for _ in range(LAUNCHES)]
-    return statistics.median(run["rows"][0]["t_pure_ns"] for run in runs)
+    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, HOST, [LONG]))
 
 
 def fit_crossing(machine: dict, where: Placement, pure_ns: float) -> None:

@@ -39,6 +39,16 @@ class Push : public ::testing::TestWithParam<uint64_t> {
     graph.pull(0, 0, client_place(address_of(to.data())), to.size());
     return graph;
   }
+  void expect_arrival_after(const std::function<void()>& leave) {
+    post(0, 1, sends(from));
+    cluster.engine_of(0).progress();
+    leave();
+    post(1, 1, takes(to));
+    cluster.settle();
+    EXPECT_EQ(cluster.outcome(1, 1), OFFPATH_OK);
+    EXPECT_EQ(to, from);
+    acknowledge();
+  }
   Kinds sent(uint32_t rank) { return cluster.fabric_of(rank).sent; }
   void acknowledge() {
     cluster.engine_of(1).tell_senders();
@@ -209,25 +219,11 @@ TEST_P(Push, WhatCannotBeReadIsRefusedAsEver) {
 
 // The sender has done its part: its team, its process may go.
 TEST_P(Push, ArrivesAfterItsSenderHasLeftTheTeam) {
-  post(0, 1, sends(from));
-  cluster.engine_of(0).progress();
-  cluster.engine_of(0).remove_team(team[0]);
-  post(1, 1, takes(to));
-  cluster.settle();
-  EXPECT_EQ(cluster.outcome(1, 1), OFFPATH_OK);
-  EXPECT_EQ(to, from);
-  acknowledge();
+  expect_arrival_after([&] { cluster.engine_of(0).remove_team(team[0]); });
 }
 
 TEST_P(Push, ArrivesAfterItsSenderHasEnded) {
-  post(0, 1, sends(from));
-  cluster.engine_of(0).progress();
-  cluster.kill_client(0);
-  post(1, 1, takes(to));
-  cluster.settle();
-  EXPECT_EQ(cluster.outcome(1, 1), OFFPATH_OK);
-  EXPECT_EQ(to, from);
-  acknowledge();
+  expect_arrival_after([&] { cluster.kill_client(0); });
 }
 
 TEST_P(Push, WaitsForItsTeam) {
