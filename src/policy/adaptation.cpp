@@ -12,6 +12,8 @@ constexpr uint64_t kRoundNs = 20'000'000;        // a round of short periods las
 constexpr uint64_t kExploreBlockNs = 1'000'000;  // the same for a block of one that explores
 constexpr uint64_t kMaxBlock = 8192;
 constexpr uint64_t kExploreBlocks = 3;
+constexpr uint64_t kBlockTurns = 2;            // at least, where they are affordable: single turns differ most
+constexpr uint64_t kMemoryTurns = 128;         // what is older counts less and less
 constexpr uint64_t kMostArrival = 8;           // short calls are faster than any agreement, which is no harm
 constexpr uint64_t kMostAhead = 32;            // who runs ahead further is left alone
 constexpr uint64_t kRoutineDivisor = 4;        // of the budget, where no change was seen
@@ -20,11 +22,19 @@ constexpr uint64_t kMostPatience = 4;          // the budget is the bound; this 
 
 // More than noise, as for `offpath tune`; and what a change of the program looks like.
 constexpr double kGuard = 1.03;
+constexpr double kHopeless = 1.5;   // that much slower is no bad luck
+constexpr uint64_t kFewTurns = 16;  // what was seen in fewer is not trusted
 constexpr uint64_t kDriftPermille = 150;
-constexpr uint64_t kDriftDeviations = 3;  // where rounds differ much, a change must be larger
+constexpr uint64_t kDriftDeviations = 3;      // where rounds differ much, a change must be larger
+constexpr uint64_t kUnchangedPermille = 400;  // a few turns of a path that is as it was
 
 bool beyond(uint64_t larger, uint64_t smaller, double factor) {
   return static_cast<double>(larger) > static_cast<double>(smaller) * factor;
+}
+
+// Of the smaller.
+uint64_t change_permille(uint64_t one, uint64_t other) {
+  return (std::max(one, other) - std::min(one, other)) * 1000 / std::max<uint64_t>(std::min(one, other), 1);
 }
 
 constexpr const char* kWhyNames[] = {"policy", "remembered", "adapted", "exploring", "forced", "lost"};
@@ -33,28 +43,39 @@ constexpr const char* kWhyNames[] = {"policy", "remembered", "adapted", "explori
 
 const char* why_name(Why why) { return kWhyNames[static_cast<size_t>(why)]; }
 
-// In blocks of what a program posts before it waits, these look alike.
-uint64_t Adaptation::explore_block() const {
-  return std::clamp(kExploreBlockNs / std::max<uint64_t>(home_ns_, 1), ahead_, kMaxBlock);
+void Adaptation::Estimate::learn(uint64_t period_ns, uint64_t count) {
+  count = std::min(count, kMemoryTurns);
+  ns = (ns * turns + period_ns * count) / (turns + count);
+  turns = std::min(turns + count, kMemoryTurns);
 }
 
-uint64_t Adaptation::explore_length() const { return ahead_ + kExploreBlocks * explore_block(); }
+bool Adaptation::wants_to_explore() const {
+  return !over_ && at_home_.ns != 0 && (waited_ >= patience_ || suspicious());
+}
 
+bool Adaptation::suspicious() const {
+  if (elsewhere_.ns == 0 || beyond(at_home_.ns, elsewhere_.ns, kGuard)) return true;
+  // One short trial may have been bad luck.
+  return elsewhere_.turns < kFewTurns && !beyond(elsewhere_.ns, at_home_.ns, kHopeless);
+}
+
+// Of one turn.
 uint64_t Adaptation::expected_cost_ns() const {
-  const uint64_t loss_ns = other_ns_ > home_ns_ ? other_ns_ - home_ns_ : 0;
-  const uint64_t per_turn_ns = other_ns_ == 0 ? home_ns_ / 2 + kFirstGuessNs : loss_ns + home_ns_ / 10;
-  return explore_length() * per_turn_ns;
+  if (elsewhere_.ns == 0) return at_home_.ns / 2 + kFirstGuessNs;
+  const uint64_t loss_ns = elsewhere_.ns > at_home_.ns ? elsewhere_.ns - at_home_.ns : 0;
+  return std::max<uint64_t>(loss_ns + at_home_.ns / 10, 1);
 }
 
-bool Adaptation::wants_to_explore() const { return !over_ && home_ns_ != 0 && (waited_ >= patience_ || suspicious()); }
-
-bool Adaptation::suspicious() const { return other_ns_ == 0 || beyond(home_ns_, other_ns_, kGuard); }
-
-bool Adaptation::affords(uint64_t spent_ns, uint64_t youth_ns) const {
+uint64_t Adaptation::affordable_block(uint64_t spent_ns, uint64_t youth_ns) const {
   const uint64_t run_ns = UINT64_MAX - youth_ns;
   // Looking again where nothing has changed leaves most of the budget to what has.
   const uint64_t budget_ns = run_ns / 100 * ledger_.percent / (suspicious() ? 1 : kRoutineDivisor);
-  return spent_ns + expected_cost_ns() <= budget_ns;
+  if (budget_ns <= spent_ns) return 0;
+  const uint64_t turns = (budget_ns - spent_ns) / expected_cost_ns();
+  const uint64_t affordable = turns > ahead_ ? (turns - ahead_) / kExploreBlocks : 0;
+  // In blocks of what a program posts before it waits, these look alike.
+  const uint64_t fewest = std::clamp(kExploreBlockNs / std::max<uint64_t>(at_home_.ns, 1), ahead_, kMaxBlock);
+  return affordable < fewest ? 0 : std::min(affordable, std::max(fewest, kBlockTurns));
 }
 
 Adaptation::Turn Adaptation::post(uint64_t now_ns, uint64_t completions) {
@@ -92,7 +113,7 @@ Testimony Adaptation::testify(uint64_t now_ns) {
   answered_ = false;
   if (exploring_) return own;
   own.rivals = ledger_.claims.load();
-  if (wants_to_explore() && affords(own.spent_ns, own.youth_ns)) {
+  if (wants_to_explore() && affordable_block(own.spent_ns, own.youth_ns) > 0) {
     ledger_.claims.fetch_add(1);
     claimed_ = true;
   }
@@ -105,7 +126,7 @@ void Adaptation::answered() {
 }
 
 void Adaptation::agree(const Testimony& all) {
-  if (over_) return begin_round(false);
+  if (over_) return begin_round(0);
   ahead_ = knows_ahead_ ? std::max(ahead_, all.ahead) : all.ahead;
   knows_ahead_ = true;
   const bool explored = exploring_;
@@ -119,38 +140,51 @@ void Adaptation::agree(const Testimony& all) {
     home_ = Path::host;
     home_why_ = Why::lost;
   }
-  begin_round(!explored && all.rivals == 0 && wants_to_explore() && affords(all.spent_ns, all.youth_ns));
+  const bool may_explore = !explored && all.rivals == 0 && wants_to_explore();
+  begin_round(may_explore ? affordable_block(all.spent_ns, all.youth_ns) : 0);
 }
 
 void Adaptation::observe(uint64_t period_ns) {
   ++waited_;
-  const uint64_t change_ns = std::max(period_ns, home_ns_) - std::min(period_ns, home_ns_);
-  const uint64_t change_permille = home_ns_ == 0 ? 0 : change_ns * 1000 / std::min(period_ns, home_ns_);
-  const bool drifted = change_permille > std::max(kDriftPermille, kDriftDeviations * deviation_permille_);
-  deviation_permille_ = (3 * deviation_permille_ + change_permille) / 4;
+  const uint64_t change = at_home_.ns == 0 ? 0 : change_permille(period_ns, at_home_.ns);
+  const bool drifted = change > std::max(kDriftPermille, kDriftDeviations * deviation_permille_);
+  deviation_permille_ = (3 * deviation_permille_ + change) / 4;
   if (drifted) {
     patience_ = 1;
-    other_ns_ = 0;
+    at_home_before_ = std::exchange(at_home_, {});
+    elsewhere_before_ = std::exchange(elsewhere_, {});
   }
-  home_ns_ = drifted || home_ns_ == 0 ? period_ns : (3 * home_ns_ + period_ns) / 4;
+  at_home_.learn(period_ns, blocks_ * block_);
 }
 
 void Adaptation::judge(uint64_t period_ns) {
-  if (period_ns > home_ns_) ledger_.spent_ns.fetch_add((period_ns - home_ns_) * length());
-  other_ns_ = period_ns;
+  if (period_ns > at_home_.ns) ledger_.spent_ns.fetch_add((period_ns - at_home_.ns) * length());
+  const bool as_before =
+      elsewhere_before_.ns != 0 && change_permille(period_ns, elsewhere_before_.ns) <= kUnchangedPermille;
+  if (as_before) {
+    // The program is the same: only the path in use varies, and its better times count as well.
+    at_home_before_.turns /= 2;
+    at_home_before_.learn(at_home_.ns, at_home_.turns);
+    at_home_ = at_home_before_;
+    elsewhere_ = elsewhere_before_;
+  }
+  at_home_before_ = elsewhere_before_ = {};
+  elsewhere_.learn(period_ns, blocks_ * block_);
   waited_ = 0;
-  if (!beyond(home_ns_, period_ns, kGuard)) {
+  if (!beyond(at_home_.ns, elsewhere_.ns, kGuard)) {
     patience_ = std::min(2 * patience_, kMostPatience);
     return;
   }
   home_ = home_ == Path::host ? Path::dpu : Path::host;
   home_why_ = Why::adapted;
-  std::swap(home_ns_, other_ns_);
+  std::swap(at_home_, elsewhere_);
   patience_ = 1;
   ++switches_;
 }
 
-void Adaptation::begin_round(bool explores) {
+// 0: does not explore.
+void Adaptation::begin_round(uint64_t explore_block) {
+  const bool explores = explore_block > 0;
   // What was agreed may be a change that this rank did not see when it testified.
   if (explores && !claimed_) ledger_.claims.fetch_add(1);
   if (!explores) release();
@@ -160,8 +194,8 @@ void Adaptation::begin_round(bool explores) {
   took_ns_ = {};
   settle_ = ahead_;
   blocks_ = explores ? kExploreBlocks : kBlocks;
-  const uint64_t round_block = kRoundNs / kBlocks / std::max<uint64_t>(home_ns_, 1);
-  block_ = explores ? explore_block() : std::clamp(round_block, ahead_, kMaxBlock);
+  const uint64_t round_block = kRoundNs / kBlocks / std::max<uint64_t>(at_home_.ns, 1);
+  block_ = explores ? explore_block : std::clamp(round_block, std::max(ahead_, kBlockTurns), kMaxBlock);
 }
 
 void Adaptation::release() {

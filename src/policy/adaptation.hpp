@@ -78,24 +78,31 @@ class Adaptation {
   uint64_t explored_turns() const { return explored_turns_; }
   uint64_t lead() const { return std::max(kLeastLead, 2 * ahead_); }
   // As last agreed; 0: unknown.
-  uint64_t period_ns(Path path) const { return path == home_ ? home_ns_ : other_ns_; }
+  uint64_t period_ns(Path path) const { return path == home_ ? at_home_.ns : elsewhere_.ns; }
 
  private:
   static constexpr size_t kBlocks = 8;
   static constexpr uint64_t kLeastLead = 4;
 
+  // What a path takes, as agreed since the program last changed.
+  struct Estimate {
+    uint64_t ns = 0;  // 0: unknown
+    uint64_t turns = 0;
+
+    void learn(uint64_t period_ns, uint64_t count);
+  };
+
   uint64_t length() const { return settle_ + blocks_ * block_; }
-  uint64_t explore_block() const;
-  uint64_t explore_length() const;
-  uint64_t expected_cost_ns() const;
   bool wants_to_explore() const;
   // There is reason to believe that the other path is better.
   bool suspicious() const;
-  bool affords(uint64_t spent_ns, uint64_t youth_ns) const;
+  uint64_t expected_cost_ns() const;
+  // Turns per block of a round that explores, as many as are wanted and affordable; 0: not even the fewest are.
+  uint64_t affordable_block(uint64_t spent_ns, uint64_t youth_ns) const;
   void measure(uint64_t now_ns);
   void observe(uint64_t period_ns);
   void judge(uint64_t period_ns);
-  void begin_round(bool explores);
+  void begin_round(uint64_t explore_block);
   void release();
 
   Ledger& ledger_;
@@ -120,8 +127,11 @@ class Adaptation {
   // What was agreed.
   uint64_t ahead_ = 4;  // a guess at first
   bool knows_ahead_ = false;
-  uint64_t home_ns_ = 0;
-  uint64_t other_ns_ = 0;
+  Estimate at_home_;
+  Estimate elsewhere_;
+  // As they were when the path in use drifted; until the other one has been tried.
+  Estimate at_home_before_;
+  Estimate elsewhere_before_;
   uint64_t deviation_permille_ = 0;  // of a round from those before
   uint64_t patience_ = 1;            // rounds between explorations
   uint64_t waited_ = 0;              // rounds since the last
