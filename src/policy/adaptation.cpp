@@ -16,7 +16,7 @@ constexpr uint64_t kBlockTurns = 2;            // at least, where they are affor
 constexpr uint64_t kMemoryTurns = 128;         // what is older counts less and less
 constexpr uint64_t kMostArrival = 8;           // short calls are faster than any agreement, which is no harm
 constexpr uint64_t kMostAhead = 32;            // who runs ahead further is left alone
-constexpr uint64_t kRoutineDivisor = 4;        // of the budget, where no change was seen
+constexpr uint64_t kRoutineDivisor = 6;        // of the budget, where no change was seen
 constexpr uint64_t kFirstGuessNs = 1'000'000;  // beside half a period: what an unknown path may cost more, a turn
 constexpr uint64_t kMostPatience = 4;          // the budget is the bound; this one is against noise
 
@@ -66,12 +66,15 @@ uint64_t Adaptation::expected_cost_ns() const {
   return std::max<uint64_t>(loss_ns + at_home_.ns / 10, 1);
 }
 
-uint64_t Adaptation::affordable_block(uint64_t spent_ns, uint64_t youth_ns) const {
-  const uint64_t run_ns = UINT64_MAX - youth_ns;
-  // Looking again where nothing has changed leaves most of the budget to what has.
-  const uint64_t budget_ns = run_ns / 100 * ledger_.percent / (suspicious() ? 1 : kRoutineDivisor);
-  if (budget_ns <= spent_ns) return 0;
-  const uint64_t turns = (budget_ns - spent_ns) / expected_cost_ns();
+uint64_t Adaptation::affordable_block(const Testimony& said) const {
+  const uint64_t budget_ns = (UINT64_MAX - said.youth_ns) / 100 * ledger_.percent;
+  uint64_t left_ns = budget_ns - std::min(said.spent_ns, budget_ns);
+  if (!suspicious()) {
+    // Neither may what has changed use it up, nor this what is left for that.
+    const uint64_t routine_ns = budget_ns / kRoutineDivisor;
+    left_ns = std::min(left_ns, routine_ns - std::min(said.routine_ns, routine_ns));
+  }
+  const uint64_t turns = left_ns / expected_cost_ns();
   const uint64_t affordable = turns > ahead_ ? (turns - ahead_) / kExploreBlocks : 0;
   // In blocks of what a program posts before it waits, these look alike.
   const uint64_t fewest = std::clamp(kExploreBlockNs / std::max<uint64_t>(at_home_.ns, 1), ahead_, kMaxBlock);
@@ -108,12 +111,14 @@ Testimony Adaptation::testify(uint64_t now_ns) {
   Testimony own;
   own.period_ns = std::max<uint64_t>(*middle / block_, 1);
   own.spent_ns = ledger_.spent_ns.load();
+  own.routine_ns = ledger_.routine_ns.load();
   own.youth_ns = UINT64_MAX - (now_ns - ledger_.begin_ns.load());
   own.ahead = own_ahead_;
+  own.arrival = own_arrival_;
   answered_ = false;
   if (exploring_) return own;
   own.rivals = ledger_.claims.load();
-  if (wants_to_explore() && affordable_block(own.spent_ns, own.youth_ns) > 0) {
+  if (wants_to_explore() && affordable_block(own) > 0) {
     ledger_.claims.fetch_add(1);
     claimed_ = true;
   }
@@ -121,13 +126,14 @@ Testimony Adaptation::testify(uint64_t now_ns) {
 }
 
 void Adaptation::answered() {
-  if (!answered_) own_ahead_ = std::max(own_ahead_, std::min(turn_ - (begin_ + length()), kMostArrival));
+  if (!answered_) own_arrival_ = std::max(own_arrival_, std::min(turn_ - (begin_ + length()), kMostArrival));
   answered_ = true;
 }
 
 void Adaptation::agree(const Testimony& all) {
   if (over_) return begin_round(0);
   ahead_ = knows_ahead_ ? std::max(ahead_, all.ahead) : all.ahead;
+  arrival_ = std::max(arrival_, all.arrival);
   knows_ahead_ = true;
   const bool explored = exploring_;
   if (explored)
@@ -141,7 +147,7 @@ void Adaptation::agree(const Testimony& all) {
     home_why_ = Why::lost;
   }
   const bool may_explore = !explored && all.rivals == 0 && wants_to_explore();
-  begin_round(may_explore ? affordable_block(all.spent_ns, all.youth_ns) : 0);
+  begin_round(may_explore ? affordable_block(all) : 0);
 }
 
 void Adaptation::observe(uint64_t period_ns) {
@@ -158,7 +164,11 @@ void Adaptation::observe(uint64_t period_ns) {
 }
 
 void Adaptation::judge(uint64_t period_ns) {
-  if (period_ns > at_home_.ns) ledger_.spent_ns.fetch_add((period_ns - at_home_.ns) * length());
+  if (period_ns > at_home_.ns) {
+    const uint64_t cost_ns = (period_ns - at_home_.ns) * length();
+    ledger_.spent_ns.fetch_add(cost_ns);
+    if (routine_) ledger_.routine_ns.fetch_add(cost_ns);
+  }
   const bool as_before =
       elsewhere_before_.ns != 0 && change_permille(period_ns, elsewhere_before_.ns) <= kUnchangedPermille;
   if (as_before) {
@@ -191,6 +201,7 @@ void Adaptation::begin_round(uint64_t explore_block) {
   claimed_ = explores;
   begin_ = turn_;
   exploring_ = explores;
+  routine_ = explores && !suspicious();
   took_ns_ = {};
   settle_ = ahead_;
   blocks_ = explores ? kExploreBlocks : kBlocks;

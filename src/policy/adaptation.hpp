@@ -26,15 +26,17 @@ const char* why_name(Why why);
 
 // What a rank says when a round has ended. Agreed: the maximum of each field over the ranks.
 struct Testimony {
-  uint64_t period_ns = 0;  // from one turn of the round to the next
-  uint64_t spent_ns = 0;   // what exploring has cost this process, all keys
-  uint64_t youth_ns = 0;   // UINT64_MAX - the time that it has run
-  uint64_t ahead = 0;      // most turns that it has posted without completing any, or before an agreement was there
-  uint64_t rivals = 0;     // other keys of this process that explore or ask for it
-  uint64_t wish = 0;       // of the front end, which says what it means
-  uint64_t broken = 0;     // 1: the team has lost a service
+  uint64_t period_ns = 0;   // from one turn of the round to the next
+  uint64_t spent_ns = 0;    // what exploring has cost this process, all keys
+  uint64_t routine_ns = 0;  // of that, where nothing had changed
+  uint64_t youth_ns = 0;    // UINT64_MAX - the time that it has run
+  uint64_t ahead = 0;       // most turns that it has posted without completing any
+  uint64_t arrival = 0;     // most turns that it has posted before an agreement was there
+  uint64_t rivals = 0;      // other keys of this process that explore or ask for it
+  uint64_t wish = 0;        // of the front end, which says what it means
+  uint64_t broken = 0;      // 1: the team has lost a service
 
-  static constexpr size_t kFields = 7;
+  static constexpr size_t kFields = 9;
 };
 static_assert(sizeof(Testimony) == Testimony::kFields * sizeof(uint64_t));
 
@@ -43,6 +45,7 @@ struct Ledger {
   uint64_t percent = 1;  // constant once a key is made, the same on all ranks
   std::atomic<uint64_t> begin_ns{0};
   std::atomic<uint64_t> spent_ns{0};
+  std::atomic<uint64_t> routine_ns{0};  // part of it
   std::atomic<uint64_t> claims{0};
 };
 
@@ -76,7 +79,7 @@ class Adaptation {
   uint64_t turns() const { return turn_; }
   uint64_t switches() const { return switches_; }
   uint64_t explored_turns() const { return explored_turns_; }
-  uint64_t lead() const { return std::max(kLeastLead, 2 * ahead_); }
+  uint64_t lead() const { return std::max(kLeastLead, 2 * std::max(ahead_, arrival_)); }
   // As last agreed; 0: unknown.
   uint64_t period_ns(Path path) const { return path == home_ ? at_home_.ns : elsewhere_.ns; }
 
@@ -98,7 +101,7 @@ class Adaptation {
   bool suspicious() const;
   uint64_t expected_cost_ns() const;
   // Turns per block of a round that explores, as many as are wanted and affordable; 0: not even the fewest are.
-  uint64_t affordable_block(uint64_t spent_ns, uint64_t youth_ns) const;
+  uint64_t affordable_block(const Testimony& said) const;
   void measure(uint64_t now_ns);
   void observe(uint64_t period_ns);
   void judge(uint64_t period_ns);
@@ -114,18 +117,21 @@ class Adaptation {
   // The round.
   uint64_t begin_ = 0;
   bool exploring_ = false;
+  bool routine_ = false;       // it explores though nothing has changed
   uint64_t settle_ = 1;        // first turns of a round that are not measured
   uint64_t block_ = 1;         // turns per block
   uint64_t blocks_ = kBlocks;  // a round is measured as so many
   std::array<uint64_t, kBlocks> took_ns_{};
   bool answered_ = false;
-  uint64_t own_ahead_ = 0;   // so far
+  uint64_t own_ahead_ = 0;  // so far
+  uint64_t own_arrival_ = 0;
   uint64_t open_turns_ = 0;  // posted since the last completion
   uint64_t completions_ = 0;
   bool claimed_ = false;
 
   // What was agreed.
   uint64_t ahead_ = 4;  // a guess at first
+  uint64_t arrival_ = 0;
   bool knows_ahead_ = false;
   Estimate at_home_;
   Estimate elsewhere_;

@@ -8,7 +8,7 @@ computation that it never saw, each case is predicted first and measured afterwa
 import json
 import statistics
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -44,9 +44,25 @@ class Case:
     ratio: float | None
     predicted_host: float
     predicted_dpu: float
-    measured_host: float = 0
-    measured_dpu: float = 0
-    slowed: float = 1  # how much longer the bare work took than was asked: what others did on the machine
+    host_launches: list[float] = field(default_factory=list)
+    dpu_launches: list[float] = field(default_factory=list)
+    # How much longer the bare work took than was asked: what others did on the machine.
+    slowed_launches: list[float] = field(default_factory=list)
+
+    @property
+    def measured_host(self) -> float:
+        return statistics.median(self.host_launches)
+
+    @property
+    def measured_dpu(self) -> float:
+        return statistics.median(self.dpu_launches)
+
+    @property
+    def slowed(self) -> float:
+        return statistics.median(self.slowed_launches or [1.0])
+
+    def add(self, offload: bool, total_ns: float) -> None:
+        (self.dpu_launches if offload else self.host_launches).append(total_ns)
 
     @property
     def error(self) -> float:
@@ -76,7 +92,8 @@ def bench_plan_command(
     full: Annotated[
         bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: half an hour.")
     ] = False,
-    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement.")] = 7,
+    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement in a launch.")] = 7,
+    launches: Annotated[int, typer.Option(min=1, help="Launches on each path, in turns; their median counts.")] = 3,
     machine_file: Annotated[Path | None, typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
@@ -106,17 +123,24 @@ def bench_plan_command(
     for nodes in (2, 4) if full else (2,):
         for rate in ("250mbit", "500mbit", "1gbit") if full else ("250mbit", "1gbit"):
             with comparison.place(nodes, 1, rate, False) as where:
-                cases += collective_cases(where, machine, mpi, rate, repeats)
+                cases += collective_cases(where, machine, mpi, rate, repeats, launches)
                 if full:
-                    cases += app_cases(where, machine, mpi, rate)
+                    cases += app_cases(where, machine, mpi, rate, launches)
     summary = summarize(cases)
     show(cases, summary)
     if json_file:
-        rows = [asdict(case) | {"error": case.error, "right": case.right} for case in cases]
+        rows = [
+            asdict(case)
+            | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
+            | {"error": case.error, "right": case.right}
+            for case in cases
+        ]
         json_file.write_text(json.dumps({"machine": machine, "summary": summary, "rows": rows}, indent=1) + "\n")
 
 
-def collective_cases(where: comparison.Place, machine: dict, mpi: str, rate: str, repeats: int) -> list[Case]:
+def collective_cases(
+    where: comparison.Place, machine: dict, mpi: str, rate: str, repeats: int, launches: int
+) -> list[Case]:
     at_rate = machines.changed(machine, link=rate)
     place = calibrate.placement_of(where.meta)
     # The benchmark sets its work while all ranks of a core do theirs.
@@ -131,48 +155,53 @@ def collective_cases(where: comparison.Place, machine: dict, mpi: str, rate: str
                 model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU)
             )
             made.append(Case(f"{kind} {size_text(size)}", place.nodes, rate, ratio, host, dpu))
-        _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats)
+        _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats, launches)
         cases += made
     return cases
 
 
-def _measure(where, mpi: str, kind: str, size: int, work_ns: list[float], cases: list[Case], repeats: int) -> None:
+def _measure(
+    where: comparison.Place, mpi: str, kind: str, size: int, work_ns: list[float], cases: list[Case],
+    repeats: int, launches: int,
+) -> None:  # fmt: skip
     argv = [str(paths().bench_program("collectives", mpi)), "--collective", kind, "--repeats", str(repeats)]
     argv += ["--sizes", ",".join([str(size)] * len(work_ns)), "--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
-    for offload in (False, True):
-        console.note(f"{kind} {size_text(size)}, {where.meta['rate']}, {'offloaded' if offload else 'alone'}")
+    console.note(f"{kind} {size_text(size)}, {where.meta['rate']}, {where.meta['nodes']} nodes")
+    for offload in (False, True) * launches:
         env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
         output, _ = comparison.run_for_json(where, mpi, argv, offload, env)
         for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
-            case.slowed = max(case.slowed, row["t_compute_ns"] / asked_ns)
-            if offload:
-                case.measured_dpu = row["t_total_ns"]
-            else:
-                case.measured_host = row["t_total_ns"]
+            case.slowed_launches.append(row["t_compute_ns"] / asked_ns)
+            case.add(offload, row["t_total_ns"])
 
 
-def app_cases(where: comparison.LabPlace, machine: dict, mpi: str, rate: str) -> list[Case]:
-    """The program is profiled without offloading, its offloaded time predicted, then measured."""
+def app_cases(where: comparison.LabPlace, machine: dict, mpi: str, rate: str, launches: int) -> list[Case]:
+    """The program is profiled without offloading, its offloaded time predicted, then both are measured."""
     cases = []
     for name, arguments in APPS.items():
         console.note(f"{name}, {rate}, {where.meta['nodes']} nodes")
         argv = [str(paths().app(name, mpi)), *arguments]
-        with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-            prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
-            output, _ = comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
-            profile_command.merge(prefix, merged)
-            found = profile.load(merged)
+        recorded = sorted((_record(where, mpi, argv) for _ in range(launches)), key=lambda run: run[0])
+        host, found = recorded[launches // 2]
         prediction = predict.predict(
             found, machines.changed(machine, link=rate), found.node_of, policy=(calibrate.EVERYTHING,)
         )
-        host = app_time(output)
         # What surrounds the timed part of the program is not offloaded.
         case = Case(name, where.meta["nodes"], rate, None, host, host - (prediction.host - prediction.dpu))
-        case.measured_host = host
-        measured, _ = comparison.run_for_json(where, mpi, argv, True, {"OFFPATH_POLICY": calibrate.EVERYTHING})
-        case.measured_dpu = app_time(measured)
+        for offload in (False, True) * launches:
+            env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
+            case.add(offload, app_time(comparison.run_for_json(where, mpi, argv, offload, env)[0]))
         cases.append(case)
     return cases
+
+
+def _record(where: comparison.LabPlace, mpi: str, argv: list[str]) -> tuple[float, profile.Profile]:
+    """One launch without offloading: what it took, and its profile."""
+    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
+        prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
+        output, _ = comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
+        profile_command.merge(prefix, merged)
+        return app_time(output), profile.load(merged)
 
 
 def app_time(output: dict) -> float:
@@ -195,13 +224,14 @@ def summarize(cases: list[Case]) -> dict:
 
 def show(cases: list[Case], summary: dict) -> None:
     table = Table("case", "nodes", "rate", "ratio", "host: predicted, measured, ms", "error",
-                  "DPU: predicted, measured, ms",
-                  "error", "gain: predicted, measured", "verdict")  # fmt: skip
+                  "DPU: predicted, measured (min-max), ms", "error", "gain: predicted, measured",
+                  "verdict")  # fmt: skip
     for case in cases:
         table.add_row(
             case.what, str(case.nodes), case.rate, "" if case.ratio is None else f"{case.ratio:g}",
             f"{case.predicted_host / 1e6:.2f}, {case.measured_host / 1e6:.2f}", f"{case.host_error:+.0%}",
-            f"{case.predicted_dpu / 1e6:.2f}, {case.measured_dpu / 1e6:.2f}", f"{case.error:+.0%}",
+            f"{case.predicted_dpu / 1e6:.2f}, {case.measured_dpu / 1e6:.2f} "
+            f"({min(case.dpu_launches) / 1e6:.2f}-{max(case.dpu_launches) / 1e6:.2f})", f"{case.error:+.0%}",
             f"{case.predicted_gain:+.0%}, {case.measured_gain:+.0%}", "right" if case.right else "wrong",
         )  # fmt: skip
     console.out.print(table)

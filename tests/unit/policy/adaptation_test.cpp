@@ -20,6 +20,8 @@ Testimony combined(const std::vector<Testimony>& all) {
   for (const Testimony& one : all) {
     result.period_ns = std::max(result.period_ns, one.period_ns);
     result.spent_ns = std::max(result.spent_ns, one.spent_ns);
+    result.routine_ns = std::max(result.routine_ns, one.routine_ns);
+    result.arrival = std::max(result.arrival, one.arrival);
     result.youth_ns = std::max(result.youth_ns, one.youth_ns);
     result.ahead = std::max(result.ahead, one.ahead);
     result.rivals = std::max(result.rivals, one.rivals);
