@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/core.hpp"
+#include "model/network.hpp"
 
 #include <utility>
 #include <vector>
@@ -13,11 +14,18 @@ namespace offpath::model {
 class Agent {
  public:
   // `speed`: how much faster than a host core it does its work. `wake_ns`: what a sleeping worker takes to run.
-  Agent(Events& events, Core& core, uint32_t node, double speed, double wake_ns, bool open)
-      : events_(events), core_(core), node_(node), speed_(speed), wake_ns_(wake_ns), open_(open) {}
+  Agent(Events& events, Core& core, uint32_t node, double speed, double wake_ns, bool open, double crossing_efficiency)
+      : events_(events),
+        core_(core),
+        node_(node),
+        speed_(speed),
+        wake_ns_(wake_ns),
+        crossing_efficiency_(crossing_efficiency),
+        open_(open) {}
 
   uint32_t node() const { return node_; }
   double spent_ns() const { return spent_ns_; }
+  Route route_to(const Agent& other) const { return {node_, other.node_, crossing_efficiency_}; }
 
   // Does `action` after that much of its time, in the order of the calls.
   void handle(double cost_ns, Action action) {
@@ -52,7 +60,7 @@ class Agent {
   Events& events_;
   Core& core_;
   const uint32_t node_;
-  const double speed_, wake_ns_;
+  const double speed_, wake_ns_, crossing_efficiency_;
   bool open_, waking_ = false;
   uint64_t running_ = 0;
   double spent_ns_ = 0;

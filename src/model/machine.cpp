@@ -80,7 +80,6 @@ base::Result<Machine> read_machine(const json& file) {
       .number("peak_bytes_per_ns", 1e-6, kSpeed, machine.peak_bytes_per_ns)
       .number("burst_bytes", 0, kBytes, machine.burst_bytes)
       .number("latency_ns", 0, kNs, machine.latency_ns)
-      .number("crossing_efficiency", 0.1, 1, machine.crossing_efficiency)
       .number("wire_efficiency", 0.1, 1, machine.wire_efficiency)
       .number("header_bytes", 0, 65536, machine.header_bytes);
   memory.number("copy_bytes_per_ns", 1e-6, kSpeed, machine.copy_bytes_per_ns)
@@ -92,7 +91,8 @@ base::Result<Machine> read_machine(const json& file) {
       .number("post_ns", 0, kNs, native.post_ns)
       .number("message_ns", 0, kNs, native.message_ns)
       .number("send_ns_per_byte", 0, kPerByte, native.send_ns_per_byte)
-      .number("receive_ns_per_byte", 0, kPerByte, native.receive_ns_per_byte);
+      .number("receive_ns_per_byte", 0, kPerByte, native.receive_ns_per_byte)
+      .number("crossing_efficiency", 0.1, 1, native.crossing_efficiency);
   dpu.flag("own_cores", service.own_cores)
       .number("speed", 1e-3, 1e3, service.speed)
       .number("chunk_bytes", 64, kBytes, service.chunk_bytes)
@@ -104,7 +104,8 @@ base::Result<Machine> read_machine(const json& file) {
       .number("send_ns_per_byte", 0, kPerByte, service.send_ns_per_byte)
       .number("receive_ns_per_byte", 0, kPerByte, service.receive_ns_per_byte)
       .number("wake_ns", 0, kNs, service.wake_ns)
-      .number("host_wake_ns", 0, kNs, service.host_wake_ns);
+      .number("host_wake_ns", 0, kNs, service.host_wake_ns)
+      .number("crossing_efficiency", 0.1, 1, service.crossing_efficiency);
   for (const Reader* reader : {&network, &memory, &mpi, &dpu}) {
     if (!reader->status().ok()) return reader->status();
   }

@@ -23,6 +23,7 @@ struct Native {
   double message_ns = 1500;       // processor time of one message, each side
   double send_ns_per_byte = 0.1;  // processor time, kernel included
   double receive_ns_per_byte = 0.15;
+  double crossing_efficiency = 1;  // of links on which its connections of several nodes to several nodes cross
 };
 
 struct Service {
@@ -38,6 +39,7 @@ struct Service {
   double receive_ns_per_byte = 0.3;  // receiving and writing to the client
   double wake_ns = 15000;            // from an event to a worker that runs
   double host_wake_ns = 10000;       // from done to a host that goes on
+  double crossing_efficiency = 1;    // as that of native MPI
 };
 
 struct Machine {
@@ -45,8 +47,7 @@ struct Machine {
   double peak_bytes_per_ns = 2;      // of the burst
   double burst_bytes = 0;
   double latency_ns = 10000;
-  double crossing_efficiency = 1;  // of links on which connections of several nodes to several nodes cross
-  double wire_efficiency = 0.99;   // user bytes / bytes on the wire
+  double wire_efficiency = 0.99;  // user bytes / bytes on the wire
   double header_bytes = 80;
   double copy_bytes_per_ns = 10;   // memcpy
   double cma_bytes_per_ns = 5;     // from one process to another

@@ -9,9 +9,10 @@ namespace offpath::model {
 Network::Network(Events& events, const LinkSpeed& speed, uint32_t nodes)
     : events_(events), speed_(speed), links_(size_t{2} * nodes, Link{speed.burst_bytes, speed.rate_bytes_per_ns}) {}
 
-void Network::send(uint64_t connection, uint32_t from, uint32_t to, double bytes, Action arrived, Action sent) {
+void Network::send(uint64_t connection, const Route& route, double bytes, Action arrived, Action sent) {
   const auto nodes = static_cast<uint32_t>(links_.size() / 2);
-  Connection& c = connections_.try_emplace(connection, Connection{from, nodes + to, {}}).first->second;
+  const Connection made{route.from, nodes + route.to, route.crossing_efficiency, {}};
+  Connection& c = connections_.try_emplace(connection, made).first->second;
   c.messages.push_back({bytes, std::move(arrived), std::move(sent)});
   if (c.messages.size() > 1) return;
   advance();
@@ -41,7 +42,8 @@ void Network::find_rates() {
   }
   for (const Connection* c : active_) {
     if (!links_[c->up].forks || !links_[c->down].forks) continue;
-    for (const uint32_t l : {c->up, c->down}) links_[l].rate = speed_.rate_bytes_per_ns * speed_.crossing_efficiency;
+    const double rate = speed_.rate_bytes_per_ns * c->crossing_efficiency;
+    for (const uint32_t l : {c->up, c->down}) links_[l].rate = std::min(links_[l].rate, rate);
   }
 }
 

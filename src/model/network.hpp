@@ -22,7 +22,11 @@ struct LinkSpeed {
   double peak_bytes_per_ns = 1;
   double burst_bytes = 0;
   double latency_ns = 0;  // from one node to another
-  double crossing_efficiency = 1;
+};
+
+struct Route {
+  uint32_t from, to;               // nodes
+  double crossing_efficiency = 1;  // depends on how much of a connection is queued at a time
 };
 
 class Network {
@@ -31,9 +35,9 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Connections have numbers of their caller's choice; `sent` is called when the last byte is on the way, `arrived` a
-  // latency later.
-  void send(uint64_t connection, uint32_t from, uint32_t to, double bytes, Action arrived, Action sent = {});
+  // Connections have numbers of their caller's choice, and each one route; `sent` is called when the last byte is on
+  // the way, `arrived` a latency later.
+  void send(uint64_t connection, const Route& route, double bytes, Action arrived, Action sent = {});
 
  private:
   struct Message {
@@ -42,6 +46,7 @@ class Network {
   };
   struct Connection {
     uint32_t up, down;  // links
+    double crossing_efficiency;
     std::deque<Message> messages;
     double left_bytes = 0;  // of the first
     double rate = 0;        // bytes per ns

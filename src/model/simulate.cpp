@@ -45,7 +45,7 @@ class Simulation {
       : job_(job),
         network_(events_,
                  {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
-                  job.machine.latency_ns, job.machine.crossing_efficiency},
+                  job.machine.latency_ns},
                  job.nodes),
         transfers_(events_, network_, job.machine, [this](Part& part) { on_done(part); }),
         service_costs_(service_costs(job.machine)),
@@ -83,11 +83,12 @@ class Simulation {
     const Machine& m = job_.machine;
     for (uint32_t node = 0; node < job_.nodes; ++node) {
       services_.push_back(std::make_unique<Agent>(events_, *cores_[job_.service_core[node]], node, m.service.speed,
-                                                  m.service.wake_ns, true));
+                                                  m.service.wake_ns, true, m.service.crossing_efficiency));
     }
     for (uint32_t rank = 0; rank < job_.ranks.size(); ++rank) {
       Core& core = *cores_[job_.rank_core[rank]];
-      agents_.push_back(std::make_unique<Agent>(events_, core, job_.node_of[rank], 1, 0, false));
+      agents_.push_back(
+          std::make_unique<Agent>(events_, core, job_.node_of[rank], 1, 0, false, m.native.crossing_efficiency));
       ranks_.push_back({0, false, false, &core, agents_.back().get()});
       act_end_ns_.emplace_back();
     }

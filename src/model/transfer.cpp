@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace offpath::model {
+namespace {
+
+constexpr double kQueuedPieces = 3;  // of one long message at a time: Open MPI's send pipeline
+constexpr double kNothingBytes = 0.5;
+
+}  // namespace
 
 void TransferEngine::add(uint32_t operation, std::vector<Part> parts) {
   for (Part& part : parts) {
@@ -34,7 +40,7 @@ void TransferEngine::message(Agent& from, Agent& to, double bytes, double cost_n
   from.handle(cost_ns, [this, &from, &to, bytes, cost_ns, act = std::move(action)] {
     const auto arrived = [&to, cost_ns, act] { to.handle(cost_ns, act); };
     if (from.node() == to.node()) return arrived();
-    network_.send(connection(&from, &to), from.node(), to.node(), bytes, arrived);
+    network_.send(connection(&from, &to), from.route_to(to), bytes, arrived);
   });
 }
 
@@ -54,8 +60,14 @@ void TransferEngine::begin(Part& part) {
 
 void TransferEngine::request(Part& origin, Part& target) {
   target.posted = true;
-  message(*origin.agent, *target.agent, machine_.header_bytes, origin.costs->message_ns,
-          [this, &target] { begin(target); });
+  const double cost_ns = origin.costs->message_ns;
+  origin.agent->handle(cost_ns, [this, &origin, &target, cost_ns] {
+    const auto arrived = [this, &target, cost_ns] {
+      target.agent->handle(cost_ns, [this, &target] { begin(target); });
+    };
+    if (origin.agent->node() == target.agent->node()) return arrived();
+    send_in_turn(origin, target, machine_.header_bytes, arrived);
+  });
 }
 
 void TransferEngine::start_step(Part& part, uint32_t step) {
@@ -127,8 +139,7 @@ void TransferEngine::send_at_once(Part& part, uint32_t index) {
     };
     take(part, index);
     if (part.agent->node() == peer.agent->node()) return arrived();
-    network_.send(connection(part.agent, peer.agent), part.agent->node(), peer.agent->node(),
-                  machine_.header_bytes + bytes / machine_.wire_efficiency, arrived);
+    send_in_turn(part, peer, machine_.header_bytes + bytes / machine_.wire_efficiency, arrived);
   });
 }
 
@@ -149,12 +160,22 @@ void TransferEngine::serve(Part& part, uint32_t index) {
   });
 }
 
-namespace {
-struct Stream {
-  double left_bytes = 0;  // to be sent
-  bool sending = false;
-};
-}  // namespace
+// Native MPI's short messages with data do not overtake pieces of long ones that it has queued for the same socket.
+void TransferEngine::send_in_turn(const Part& from, const Part& to, double bytes, Action arrived) {
+  Agent *const sender = from.agent, *const receiver = to.agent;
+  Action send = [this, sender, receiver, bytes, act = std::move(arrived)] {
+    network_.send(connection(sender, receiver), sender->route_to(*receiver), bytes, act);
+  };
+  const auto socket = sockets_.find({sender, receiver});
+  if (socket == sockets_.end()) return send();
+  Window& window = *socket->second;
+  double queued_bytes = 0;
+  for (const auto& stream : window.queue) {
+    queued_bytes += std::min(stream->left_bytes, kQueuedPieces * from.costs->chunk_bytes);
+  }
+  if (queued_bytes <= 0) return send();
+  window.behind.emplace_back(window.handed_bytes + queued_bytes, std::move(send));
+}
 
 std::shared_ptr<Window> TransferEngine::window_for(const Part& from, const Part& to) {
   if (!is_native(from)) return std::make_shared<Window>();
@@ -169,6 +190,8 @@ void TransferEngine::stream(Part& part, uint32_t index) {
   const uint64_t pull = key(part.member, e.tag);
   const auto state = std::make_shared<Stream>(Stream{static_cast<double>(e.bytes)});
   const auto window = window_for(part, peer);
+  std::erase_if(window->queue, [](const auto& stream) { return stream->left_bytes <= 0; });
+  window->queue.push_back(state);
   const auto pump = std::make_shared<std::function<void()>>();
   const std::weak_ptr<std::function<void()>> again = pump;
   const double header = machine_.header_bytes, efficiency = machine_.wire_efficiency;
@@ -201,8 +224,14 @@ void TransferEngine::stream(Part& part, uint32_t index) {
           }
         });
       };
-      network_.send(connection(part.agent, peer.agent), part.agent->node(), peer.agent->node(),
-                    header + chunk / efficiency, arrived);
+      network_.send(connection(part.agent, peer.agent), part.agent->route_to(*peer.agent), header + chunk / efficiency,
+                    arrived);
+      window->handed_bytes += chunk;
+      while (!window->behind.empty() && window->behind.front().first <= window->handed_bytes + kNothingBytes) {
+        const Action next = std::move(window->behind.front().second);
+        window->behind.pop_front();
+        next();
+      }
       if (last && is_native(part)) take(part, index);
       (*self)();
     });

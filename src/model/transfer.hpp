@@ -13,9 +13,12 @@
 #include "model/job.hpp"
 #include "model/network.hpp"
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace offpath::model {
 
@@ -59,11 +62,21 @@ struct Part {
   uint32_t left = 0;                                  // steps and exports
 };
 
+// A block on its way.
+struct Stream {
+  double left_bytes = 0;  // to be sent
+  bool sending = false;
+};
+
 // What may be on its way at a time: of one block of the service; with native MPI of all blocks between two ranks, which
 // share a socket and its buffers.
 struct Window {
   double in_flight_bytes = 0;  // not yet taken by the receiver
   std::vector<Action> waiting;
+  double handed_bytes = 0;                           // to the network, ever
+  std::vector<std::shared_ptr<const Stream>> queue;  // blocks that are being sent
+  // Short messages of native MPI behind what its library had queued before them: when so much has been handed over.
+  std::deque<std::pair<double, Action>> behind;
 };
 
 class TransferEngine {
@@ -96,6 +109,7 @@ class TransferEngine {
   void send_at_once(Part& part, uint32_t index);
   void serve(Part& part, uint32_t index);
   void stream(Part& part, uint32_t index);
+  void send_in_turn(const Part& from, const Part& to, double bytes, Action arrived);
   std::shared_ptr<Window> window_for(const Part& from, const Part& to);
   void take(Part& part, uint32_t index);
   void receive(Part& part, uint64_t pull);

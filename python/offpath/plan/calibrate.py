@@ -26,6 +26,7 @@ from offpath.plan.model import DPU, HOST, Placement
 
 SHORT, LONG = 8, 1 << 20
 LAUNCHES = 5  # of each benchmark
+REPEATS = 31  # in a launch: what the service takes from work is a small difference
 CROSSING_NODES = 4
 WORK_FACTOR = 3  # of the pure time of LONG: then what the service takes from the work shows
 EVERYTHING = "*:dpu"
@@ -44,7 +45,7 @@ def calibrate_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
-    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = 9,
+    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = REPEATS,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
     output: Annotated[Path, typer.Option("-o", "--output", help="The machine file to write.")] = Path("machine.json"),
 ) -> None:
@@ -52,7 +53,7 @@ def calibrate_command(
 
     Copy, reduction and compute speed, wake-ups, and two cores copying at once are measured alone; rate and latency of
     the links and what MPI and the service cost come from a few runs of the benchmark in a lab (or on loopback). About
-    half a minute. The file is JSON and may be edited: docs/guide-planner.md says what each field is.
+    a minute. The file is JSON and may be edited: docs/guide-planner.md says what each field is.
 
     Examples:
 
@@ -93,7 +94,8 @@ def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
     fit(machine, placement_of(where.meta), measured)
     if where.meta["place"] == "lab" and where.meta["nodes"] < CROSSING_NODES:
         with comparison.place(CROSSING_NODES, 1, where.meta["rate"], False) as several:
-            fit_crossing(machine, placement_of(several.meta), _measure_crossing(several, mpi, repeats))
+            for path in (HOST, DPU):
+                fit_crossing(machine, placement_of(several.meta), path, _measure_crossing(several, mpi, repeats, path))
     machine["measured"] = {
         f"{path}_{size}_{name}_ns": times[path, size]
         for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
@@ -178,19 +180,19 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
         bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
 
 
-def _measure_crossing(where: comparison.Place, mpi: str, repeats: int) -> float:
+def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str) -> float:
     """The same benchmark where every node talks to several: ns of the pure communication."""
-    console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, alone")
-    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, HOST, [LONG]))
+    console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, {'offloaded' if path == DPU else 'alone'}")
+    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, path, [LONG]))
 
 
-def fit_crossing(machine: dict, where: Placement, pure_ns: float) -> None:
-    network = machine["network"]
+def fit_crossing(machine: dict, where: Placement, path: str, pure_ns: float) -> None:
+    section = machine["service" if path == DPU else "native"]
 
     def apply(factor: float) -> None:
-        network["crossing_efficiency"] = min(1.0, max(0.2, factor))
+        section["crossing_efficiency"] = min(1.0, max(0.2, factor))
 
-    bisect(apply, lambda: model.bench(machine, where, "ialltoall", LONG, HOST, 0, repeats=3).pure, pure_ns, -1)
+    bisect(apply, lambda: model.bench(machine, where, "ialltoall", LONG, path, 0, repeats=3).pure, pure_ns, -1)
 
 
 def bisect(apply: Callable[[float], None], predict: Callable[[], float], target: float, sign: int) -> None:

@@ -16,7 +16,6 @@ DEFAULTS = {
         "peak_bytes_per_ns": 2.0,
         "burst_bytes": 0,
         "latency_ns": 15000,
-        "crossing_efficiency": 1.0,
         "wire_efficiency": 0.992,  # TCP at an MTU of 9000
         "header_bytes": 80,
     },
@@ -30,6 +29,7 @@ DEFAULTS = {
         "message_ns": 2000,
         "send_ns_per_byte": 0.15,
         "receive_ns_per_byte": 0.2,
+        "crossing_efficiency": 1.0,
     },
     "service": {
         "own_cores": False,
@@ -44,6 +44,7 @@ DEFAULTS = {
         "receive_ns_per_byte": 0.45,
         "wake_ns": 15000,
         "host_wake_ns": 10000,
+        "crossing_efficiency": 1.0,
     },
 }
 NOT_NUMBERS = {("native", "family"), ("service", "own_cores")}

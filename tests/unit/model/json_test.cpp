@@ -13,13 +13,13 @@ using nlohmann::json;
 json machine() {
   return json::parse(R"({"format": "offpath-machine", "version": 1,
     "network": {"rate_bytes_per_ns": {"median": 0.125, "min": 0.12}, "peak_bytes_per_ns": 2, "burst_bytes": 0,
-                "latency_ns": 1000, "crossing_efficiency": 1, "wire_efficiency": 0.99, "header_bytes": 80},
+                "latency_ns": 1000, "wire_efficiency": 0.99, "header_bytes": 80},
     "memory": {"copy_bytes_per_ns": 10, "cma_bytes_per_ns": 5, "reduce_bytes_per_ns": 4},
     "native": {"family": "mpich", "eager_bytes": 65536, "chunk_bytes": 131072, "window_bytes": 262144, "post_ns": 1,
-               "message_ns": 1, "send_ns_per_byte": 0.1, "receive_ns_per_byte": 0.1},
+               "message_ns": 1, "send_ns_per_byte": 0.1, "receive_ns_per_byte": 0.1, "crossing_efficiency": 1},
     "service": {"own_cores": true, "speed": 1, "chunk_bytes": 57344, "window_bytes": 917504, "post_ns": 1,
                 "operation_ns": 1, "step_ns": 1, "message_ns": 1, "send_ns_per_byte": 0.1, "receive_ns_per_byte": 0.1,
-                "wake_ns": 1, "host_wake_ns": 1}})");
+                "wake_ns": 1, "host_wake_ns": 1, "crossing_efficiency": 1}})");
 }
 
 json request() {

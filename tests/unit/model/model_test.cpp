@@ -153,6 +153,24 @@ TEST(Model, AOneSidedOperationNeedsNoTargetOnTheDpuOnly) {
   }
 }
 
+// Of native MPI: what the sockets hold (two pieces) and what the library has queued for them (three) goes first.
+TEST(Model, AShortAnswerStaysBehindPiecesOfALongOne) {
+  Job job = job_of(wire_only(), 2);
+  job.machine.native.window_bytes = 2 * job.machine.native.chunk_bytes;
+  job.operations.assign(2, operation_of(job, Collective::window, 2 << 20, Path::host));
+  for (Operation& get : job.operations) get.remote = Remote::get;
+  job.operations[1].bytes = 8;
+  job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::compute, 1e6, {}}, {Act::Kind::post, 0, {1}},
+                  {Act::Kind::wait, 0, {1}}, {Act::Kind::wait, 0, {0}},     {Act::Kind::sync, 0, {}}};
+  job.ranks[1] = {{Act::Kind::sync, 0, {}}};
+  const auto outcome = simulate(job);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  const double piece_ns = job.machine.native.chunk_bytes / 0.125;
+  EXPECT_GT(outcome->act_end_ns[0][3], 4 * piece_ns);
+  EXPECT_LT(outcome->act_end_ns[0][3], 8 * piece_ns);
+  EXPECT_NEAR(outcome->act_end_ns[0][4], 16 * piece_ns, 1.5 * piece_ns);
+}
+
 TEST(Model, WaitingForWhatNeverComesIsSaid) {
   Job job = job_of(wire_only(), 2);
   job.operations = {operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu)};

@@ -80,7 +80,8 @@ TEST(Network, SharesLinksAsSimGridDoes) {
   std::vector<double> end_ns(transfers.size());
   for (size_t i = 0; i < transfers.size(); ++i) {
     events.at(transfers[i].start_s * 1e9, [&, i] {
-      network.send(i, transfers[i].from, transfers[i].to, transfers[i].bytes, [&, i] { end_ns[i] = events.now_ns(); });
+      network.send(i, {transfers[i].from, transfers[i].to}, transfers[i].bytes,
+                   [&, i] { end_ns[i] = events.now_ns(); });
     });
   }
   while (events.step()) {
