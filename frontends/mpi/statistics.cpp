@@ -5,6 +5,7 @@
 #include "engine.hpp"
 #include "job.hpp"
 #include "rma/windows.hpp"
+#include "waiting.hpp"
 
 namespace offpath::mpi {
 namespace {
@@ -64,6 +65,9 @@ void Job::write_statistics() const {
   line.number("failed_count", own.failed_count.load());
   attach::add_service(attach::counters_of(session_), &line);
   line.number("wait_ns", own.wait_ns.load()).number("post_ns", own.post_ns.load());
+  // From MPI_Init to MPI_Finalize; 0 where nothing could be offloaded from the beginning.
+  const uint64_t begin_ns = ledger.begin_ns.load();
+  line.number("run_ns", begin_ns == 0 ? 0 : now_ns() - begin_ns);
   line.object("collectives", collectives).object("windows", windows_object());
   line.object("why", why_object(own)).object("learned", learned.json());
   attach::append_statistics(settings_, line);

@@ -23,6 +23,7 @@ HOST, DPU, AUTO = "host", "dpu", "auto"
 ENVIRONMENT = {"OFFPATH_MPI_ADAPT": "on", policy_table.FILE_VARIABLE: policy_table.NO_FILE}
 TITLE_OF = {HOST: "host only", DPU: "DPU only", AUTO: "automatic"}
 PHASES = ("hides", "talks")
+USUAL_TURNS = 4000  # of a launch, on each path: far below the usual time limit
 SLACK = 1.05  # what is asked of the automatic policy, over the best fixed choice of a phase
 
 
@@ -68,7 +69,7 @@ def app_command(
     meta["ranks"] = {}
     rows: list[dict] = []
     with Lab(nodes=nodes, rate=rate, dpu_slowdown=dpu_slowdown) as lab:
-        where = comparison.LabPlace(lab, 1)
+        where = comparison.LabPlace(lab, 1, comparison.RUN_TIMEOUT_S * max(1, turns * phases / USUAL_TURNS))
         meta |= where.meta
         for kind in kinds:
             launches = launch_all(where, kind, arguments, runs, meta["failures"])

@@ -39,9 +39,10 @@ class Place(Protocol):
 class LabPlace:
     lab: Lab
     ppn: int
+    timeout_s: float = RUN_TIMEOUT_S
 
     def run(self, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Completed:
-        return self.lab.mpirun(mpi, self.ppn, argv, offload, env, RUN_TIMEOUT_S)
+        return self.lab.mpirun(mpi, self.ppn, argv, offload, env, self.timeout_s)
 
     @property
     def meta(self) -> dict:
@@ -121,8 +122,8 @@ def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, 
         title = f"{Path(argv[0]).name} with {mpis.TITLES[mpi]} {'and Offpath' if offload else 'alone'}"
         try:
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
-        except subprocess.TimeoutExpired:
-            problem = f"{title} did not end within {RUN_TIMEOUT_S:.0f} s (it hangs). Please report this."
+        except subprocess.TimeoutExpired as error:
+            problem = f"{title} did not end within {error.timeout:.0f} s (it hangs). Please report this."
             return Launch(_written(file), [], problem)
         output, problem = _written(file), None
         if result.returncode != 0 or output is None:

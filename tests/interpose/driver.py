@@ -217,7 +217,8 @@ def report_statistics(s):
     lines = statistics(stats)
     keys = {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count", "offloaded_bytes",
             "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
-            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "collectives", "windows", "why", "learned"}
+            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why",
+            "learned"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
         check(set(line) == keys, f"keys differ: {set(line) ^ keys}")

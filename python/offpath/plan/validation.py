@@ -27,7 +27,7 @@ RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
 VERDICT_FROM = 0.05
 QUIET = 1.05  # times the work asked for
 COLLECTIVES = (("ialltoall", 4 << 20), ("iallgather", 2 << 20))
-# Programs that are profiled and replayed: fields of their --json that hold the time, and how to run them.
+# Programs that are profiled and replayed, and how to run them.
 APPS = {
     "fft3d": ("--n", "96", "--variables", "4", "--repeats", "6", "--work", "2"),
     "bspmm": ("--tile", "256", "--tiles", "8", "--repeats", "3"),
@@ -61,9 +61,6 @@ class Case:
     def slowed(self) -> float:
         return statistics.median(self.slowed_launches or [1.0])
 
-    def add(self, offload: bool, total_ns: float) -> None:
-        (self.dpu_launches if offload else self.host_launches).append(total_ns)
-
     @property
     def error(self) -> float:
         """Of the offloaded time: what the user asks for."""
@@ -90,7 +87,7 @@ class Case:
 def bench_plan_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
     full: Annotated[
-        bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: half an hour.")
+        bool, typer.Option("--full", help="2 and 4 nodes, three rates, programs too: a quarter of an hour.")
     ] = False,
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement in a launch.")] = 7,
     launches: Annotated[int, typer.Option(min=1, help="Launches on each path, in turns; their median counts.")] = 3,
@@ -118,7 +115,7 @@ def bench_plan_command(
         machine = machines.load(machine_file)
     else:
         with comparison.place(2, 1, CALIBRATION_RATE, False) as where:
-            machine = calibrate.calibrate(where, mpi, repeats)
+            machine = calibrate.calibrate(where, mpi, calibrate.REPEATS)
     cases: list[Case] = []
     for nodes in (2, 4) if full else (2,):
         for rate in ("250mbit", "500mbit", "1gbit") if full else ("250mbit", "1gbit"):
@@ -172,43 +169,36 @@ def _measure(
         output, _ = comparison.run_for_json(where, mpi, argv, offload, env)
         for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
             case.slowed_launches.append(row["t_compute_ns"] / asked_ns)
-            case.add(offload, row["t_total_ns"])
+            (case.dpu_launches if offload else case.host_launches).append(row["t_total_ns"])
 
 
 def app_cases(where: comparison.LabPlace, machine: dict, mpi: str, rate: str, launches: int) -> list[Case]:
-    """The program is profiled without offloading, its offloaded time predicted, then both are measured."""
+    """The program is profiled without offloading, its offloaded time predicted, then measured: from MPI_Init to
+    MPI_Finalize, all that the profile holds."""
     cases = []
     for name, arguments in APPS.items():
         console.note(f"{name}, {rate}, {where.meta['nodes']} nodes")
         argv = [str(paths().app(name, mpi)), *arguments]
-        recorded = sorted((_record(where, mpi, argv) for _ in range(launches)), key=lambda run: run[0])
-        host, found = recorded[launches // 2]
+        recorded = sorted((_record(where, mpi, argv) for _ in range(launches)), key=lambda found: found.end_ns)
         prediction = predict.predict(
-            found, machines.changed(machine, link=rate), found.node_of, policy=(calibrate.EVERYTHING,)
-        )
-        # What surrounds the timed part of the program is not offloaded.
-        case = Case(name, where.meta["nodes"], rate, None, host, host - (prediction.host - prediction.dpu))
-        for offload in (False, True) * launches:
-            env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
-            case.add(offload, app_time(comparison.run_for_json(where, mpi, argv, offload, env)[0]))
+            recorded[launches // 2], machines.changed(machine, link=rate), recorded[0].node_of,
+            policy=(calibrate.EVERYTHING,),
+        )  # fmt: skip
+        case = Case(name, where.meta["nodes"], rate, None, prediction.recorded, prediction.offloaded)
+        case.host_launches = [found.end_ns for found in recorded]
+        for _ in range(launches):
+            _, stats = comparison.run_for_json(where, mpi, argv, True, {"OFFPATH_POLICY": calibrate.EVERYTHING})
+            case.dpu_launches.append(max(rank["run_ns"] for rank in stats))
         cases.append(case)
     return cases
 
 
-def _record(where: comparison.LabPlace, mpi: str, argv: list[str]) -> tuple[float, profile.Profile]:
-    """One launch without offloading: what it took, and its profile."""
+def _record(where: comparison.LabPlace, mpi: str, argv: list[str]) -> profile.Profile:
     with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
         prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
-        output, _ = comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
+        comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
         profile_command.merge(prefix, merged)
-        return app_time(output), profile.load(merged)
-
-
-def app_time(output: dict) -> float:
-    """All timed repeats together, ns."""
-    if "t_total_s" in output:  # bspmm: the median of its repeats
-        return 1e9 * output["t_total_s"] * output["repeats"]
-    return 1e9 * output["times_s"]["Application"]["avg"]
+        return profile.load(merged)
 
 
 def summarize(cases: list[Case]) -> dict:
