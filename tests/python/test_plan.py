@@ -165,6 +165,18 @@ def test_calibration_finds_what_was_put_in():
         assert times[1] == pytest.approx(times[0], rel=0.03)
 
 
+def test_calibration_tells_crossing_of_the_mpi_from_that_of_the_service():
+    where = model.Placement(4)
+    truth, fitted = machine.default(), machine.default()
+    for section, path, efficiency in (("native", model.HOST, 0.65), ("service", model.DPU, 0.8)):
+        truth[section]["crossing_efficiency"] = efficiency
+        pure_ns = model.bench(truth, where, "ialltoall", calibrate.LONG, path, 0, repeats=3).pure
+        calibrate.fit_crossing(fitted, where, path, pure_ns)
+    for section in ("native", "service"):
+        field = "crossing_efficiency"
+        assert fitted[section][field] == pytest.approx(truth[section][field], rel=0.02), section
+
+
 def test_faster_links_and_own_cores_never_hurt(good):
     found = profile.load(good)
     scenario = replay.scenario(found)
