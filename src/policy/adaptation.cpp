@@ -179,6 +179,8 @@ void Adaptation::judge(uint64_t period_ns) {
     elsewhere_ = elsewhere_before_;
   }
   at_home_before_ = elsewhere_before_ = {};
+  // It may have changed without a sign of it on the path in use.
+  if (elsewhere_.ns != 0 && change_permille(period_ns, elsewhere_.ns) > kUnchangedPermille) elsewhere_ = {};
   elsewhere_.learn(period_ns, blocks_ * block_);
   waited_ = 0;
   if (!beyond(at_home_.ns, elsewhere_.ns, kGuard)) {
