@@ -30,8 +30,21 @@ def test_a_verdict_is_right_if_it_says_which_path_wins(predicted, measured, righ
     assert case(predicted, measured[:1], measured[1:]).right is right
 
 
+@pytest.mark.parametrize(
+    ("predicted", "measured", "same"),
+    [
+        ((120, 100), (130, 100), True),
+        ((104, 100), (130, 100), False),
+        ((103, 100), (98, 100), True),
+        ((100, 106), (100, 104), False),
+    ],
+)
+def test_words_are_those_of_plan(predicted, measured, same):
+    assert case(predicted, measured[:1], measured[1:]).same_words is same
+
+
 def test_the_worst_case_is_told():
     found = summarize([case((100, 100), [100], [100]), case((100, 100), [100], [80]), case((100, 100), [80], [99])])
     assert found["worst_error"] == pytest.approx(0.25)
     assert found["median_error"] == pytest.approx(100 / 99 - 1)
-    assert found["wrong_verdicts"] == 2
+    assert found["wrong_verdicts"] == found["other_words"] == 2

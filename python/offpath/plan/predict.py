@@ -43,9 +43,13 @@ class Prediction:
 
     @property
     def verdict(self) -> str:
-        if self.gain > WORTH:
-            return "worth it"
-        return "not worth it" if self.gain < -WORTH else "makes no difference"
+        return verdict_of(self.gain)
+
+
+def verdict_of(gain: float) -> str:
+    if gain > WORTH:
+        return "worth it"
+    return "not worth it" if gain < -WORTH else "makes no difference"
 
 
 def predict(

@@ -24,7 +24,6 @@ from offpath.sizes import size_text
 
 CALIBRATION_RATE = "500mbit"
 RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
-VERDICT_FROM = 0.05
 QUIET = 1.05  # times the work asked for
 COLLECTIVES = (("ialltoall", 4 << 20), ("iallgather", 2 << 20))
 # Programs that are profiled and replayed, and how to run them.
@@ -80,8 +79,30 @@ class Case:
 
     @property
     def right(self) -> bool:
-        """The verdict; gains that are hardly any count as right either way."""
-        return abs(self.measured_gain) <= VERDICT_FROM or self.predicted_gain * self.measured_gain > 0
+        """Whether it says which path wins; where hardly any does, either is right."""
+        return abs(self.measured_gain) <= predict.WORTH or self.predicted_gain * self.measured_gain > 0
+
+    @property
+    def same_words(self) -> bool:
+        """Whether `offpath plan` would say of the measurement what it said before."""
+        return predict.verdict_of(self.predicted_gain) == predict.verdict_of(self.measured_gain)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cases of one lab share."""
+
+    where: comparison.LabPlace
+    mpi: str
+    machine: dict  # at the lab's rate
+    repeats: int
+    launches: int
+
+    def case(self, what: str, ratio: float | None, host: float, dpu: float) -> Case:
+        return Case(what, self.where.meta["nodes"], self.where.meta["rate"], ratio, host, dpu)
+
+    def note(self, what: str) -> None:
+        console.note(f"{what}, {self.where.meta['rate']}, {self.where.meta['nodes']} nodes")
 
 
 def bench_plan_command(
@@ -98,7 +119,9 @@ def bench_plan_command(
 
     Calibrates at 500mbit with an alltoall of two sizes; then predicts and measures collectives at other rates, other
     sizes and three ratios of computation to communication; with --full also on 4 nodes, and fft3d and bspmm from their
-    profiles. Prints each case with its error, the median and the worst, and whether the verdict was right.
+    profiles. Prints each case with its error, the median and the worst, and whether the verdict was right: which path
+    wins, where one does by more than 5 %. *Other words* counts where `offpath plan` would have worded it otherwise, as
+    where 4 % were predicted and 6 measured.
 
     Examples:
 
@@ -120,83 +143,82 @@ def bench_plan_command(
     for nodes in (2, 4) if full else (2,):
         for rate in ("250mbit", "500mbit", "1gbit") if full else ("250mbit", "1gbit"):
             with comparison.place(nodes, 1, rate, False) as where:
-                cases += collective_cases(where, machine, mpi, rate, repeats, launches)
+                setting = Setting(where, mpi, machines.changed(machine, link=rate), repeats, launches)
+                cases += collective_cases(setting)
                 if full:
-                    cases += app_cases(where, machine, mpi, rate, launches)
+                    cases += app_cases(setting)
     summary = summarize(cases)
     show(cases, summary)
     if json_file:
         rows = [
             asdict(case)
             | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
-            | {"error": case.error, "right": case.right}
+            | {"error": case.error, "right": case.right, "same_words": case.same_words}
             for case in cases
         ]
         json_file.write_text(json.dumps({"machine": machine, "summary": summary, "rows": rows}, indent=1) + "\n")
 
 
-def collective_cases(
-    where: comparison.Place, machine: dict, mpi: str, rate: str, repeats: int, launches: int
-) -> list[Case]:
-    at_rate = machines.changed(machine, link=rate)
-    place = calibrate.placement_of(where.meta)
+def collective_cases(setting: Setting) -> list[Case]:
+    place = calibrate.placement_of(setting.where.meta)
     # The benchmark sets its work while all ranks of a core do theirs.
     sharing = place.ranks / len({core for cores in place.cores for core in cores})
     cases = []
     for kind, size in COLLECTIVES:
-        pure = model.bench(at_rate, place, kind, size, model.HOST, 0).pure
+        pure = model.bench(setting.machine, place, kind, size, model.HOST, 0).pure
         made = []
         for ratio in RATIOS:
             work_ns = ratio * pure / sharing
             host, dpu = (
-                model.bench(at_rate, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU)
+                model.bench(setting.machine, place, kind, size, path, work_ns).total for path in (model.HOST, model.DPU)
             )
-            made.append(Case(f"{kind} {size_text(size)}", place.nodes, rate, ratio, host, dpu))
-        _measure(where, mpi, kind, size, [ratio * pure for ratio in RATIOS], made, repeats, launches)
+            made.append(setting.case(f"{kind} {size_text(size)}", ratio, host, dpu))
+        _measure(setting, kind, size, [ratio * pure for ratio in RATIOS], made)
         cases += made
     return cases
 
 
-def _measure(
-    where: comparison.Place, mpi: str, kind: str, size: int, work_ns: list[float], cases: list[Case],
-    repeats: int, launches: int,
-) -> None:  # fmt: skip
-    argv = [str(paths().bench_program("collectives", mpi)), "--collective", kind, "--repeats", str(repeats)]
-    argv += ["--sizes", ",".join([str(size)] * len(work_ns)), "--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
-    console.note(f"{kind} {size_text(size)}, {where.meta['rate']}, {where.meta['nodes']} nodes")
-    for offload in (False, True) * launches:
-        env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
-        output, _ = comparison.run_for_json(where, mpi, argv, offload, env)
+def _measure(setting: Setting, kind: str, size: int, work_ns: list[float], cases: list[Case]) -> None:
+    argv = [str(paths().bench_program("collectives", setting.mpi)), "--collective", kind]
+    argv += ["--repeats", str(setting.repeats), "--sizes", ",".join([str(size)] * len(work_ns))]
+    argv += ["--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
+    setting.note(f"{kind} {size_text(size)}")
+    for offload in (False, True) * setting.launches:
+        output, _ = _launch(setting, argv, offload)
         for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
             case.slowed_launches.append(row["t_compute_ns"] / asked_ns)
             (case.dpu_launches if offload else case.host_launches).append(row["t_total_ns"])
 
 
-def app_cases(where: comparison.LabPlace, machine: dict, mpi: str, rate: str, launches: int) -> list[Case]:
+def _launch(setting: Setting, argv: list[str], offload: bool) -> tuple[dict, list[dict]]:
+    env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
+    return comparison.run_for_json(setting.where, setting.mpi, argv, offload, env)
+
+
+def app_cases(setting: Setting) -> list[Case]:
     """The program is profiled without offloading, its offloaded time predicted, then measured: from MPI_Init to
     MPI_Finalize, all that the profile holds."""
     cases = []
     for name, arguments in APPS.items():
-        console.note(f"{name}, {rate}, {where.meta['nodes']} nodes")
-        argv = [str(paths().app(name, mpi)), *arguments]
-        recorded = sorted((_record(where, mpi, argv) for _ in range(launches)), key=lambda found: found.end_ns)
+        setting.note(name)
+        argv = [str(paths().app(name, setting.mpi)), *arguments]
+        recorded = sorted((_record(setting, argv) for _ in range(setting.launches)), key=lambda found: found.end_ns)
         prediction = predict.predict(
-            recorded[launches // 2], machines.changed(machine, link=rate), recorded[0].node_of,
-            policy=(calibrate.EVERYTHING,),
-        )  # fmt: skip
-        case = Case(name, where.meta["nodes"], rate, None, prediction.recorded, prediction.offloaded)
+            recorded[len(recorded) // 2], setting.machine, recorded[0].node_of, policy=(calibrate.EVERYTHING,)
+        )
+        case = setting.case(name, None, prediction.recorded, prediction.offloaded)
         case.host_launches = [found.end_ns for found in recorded]
-        for _ in range(launches):
-            _, stats = comparison.run_for_json(where, mpi, argv, True, {"OFFPATH_POLICY": calibrate.EVERYTHING})
+        for _ in range(setting.launches):
+            _, stats = _launch(setting, argv, True)
             case.dpu_launches.append(max(rank["run_ns"] for rank in stats))
         cases.append(case)
     return cases
 
 
-def _record(where: comparison.LabPlace, mpi: str, argv: list[str]) -> profile.Profile:
+def _record(setting: Setting, argv: list[str]) -> profile.Profile:
     with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
         prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
-        comparison.run_for_json(where, mpi, argv, False, profile_command.variables(prefix))
+        comparison.run_for_json(setting.where, setting.mpi, argv, False, profile_command.variables(prefix))
         profile_command.merge(prefix, merged)
         return profile.load(merged)
 
@@ -208,6 +230,7 @@ def summarize(cases: list[Case]) -> dict:
         "cases": len(cases), "median_error": statistics.median(errors), "worst_error": max(errors),
         "median_host_error": statistics.median(host_errors), "worst_host_error": max(host_errors),
         "wrong_verdicts": sum(not case.right for case in cases),
+        "other_words": sum(not case.same_words for case in cases),
         "median_slowed": statistics.median(case.slowed for case in cases),
     }  # fmt: skip
 
@@ -228,7 +251,8 @@ def show(cases: list[Case], summary: dict) -> None:
     console.out.print(
         f"{summary['cases']} cases: error of the offloaded time {summary['median_error']:.1%} median, "
         f"{summary['worst_error']:.1%} worst; of the host's {summary['median_host_error']:.1%}, "
-        f"{summary['worst_host_error']:.1%}; wrong verdicts {summary['wrong_verdicts']}"
+        f"{summary['worst_host_error']:.1%}; wrong verdicts {summary['wrong_verdicts']}, "
+        f"other words {summary['other_words']}"
     )
     if summary["median_slowed"] > QUIET:
         console.note(
