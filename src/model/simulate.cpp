@@ -185,9 +185,9 @@ class Simulation {
         // The target of a one-sided operation posts nothing: its part begins with the origin's.
         const bool begins = operation.remote == Remote::none ? part.rank == index : operation.members[0] == index;
         if (!begins || part.posted) continue;
-        // Where the target moves first it must be asked: MPI sends what is got, a service pulls what is put.
-        const Remote moves_first = operation.path == Path::host ? Remote::get : Remote::put;
-        if (member == 1 && operation.remote == moves_first) {
+        // A target is asked, but for what MPI puts: that is sent like any message.
+        const bool asked = operation.path == Path::dpu || operation.remote == Remote::get;
+        if (member == 1 && operation.remote != Remote::none && asked) {
           transfers_.request(transfers_.part(number, 0), part);
         } else if (operation.path == Path::host) {
           transfers_.begin(part);

@@ -35,13 +35,17 @@ uint64_t TransferEngine::connection(const Agent* from, const Agent* to) {
   return connections_.try_emplace({from, to}, connections_.size()).first->second;
 }
 
-// From agent to agent; `cost_ns` is what each side spends on it.
-void TransferEngine::message(Agent& from, Agent& to, double bytes, double cost_ns, Action action) {
-  from.handle(cost_ns, [this, &from, &to, bytes, cost_ns, act = std::move(action)] {
-    const auto arrived = [&to, cost_ns, act] { to.handle(cost_ns, act); };
-    if (from.node() == to.node()) return arrived();
-    network_.send(connection(&from, &to), from.route_to(to), bytes, arrived);
+// `cost_ns` is what each side spends on it.
+void TransferEngine::message(Part& from, Part& to, double bytes, double cost_ns, Action action, Turn turn) {
+  from.agent->handle(cost_ns, [this, &from, &to, bytes, cost_ns, turn, act = std::move(action)] {
+    const auto arrived = [&to, cost_ns, act] { to.agent->handle(cost_ns, act); };
+    if (from.agent->node() == to.agent->node()) return arrived();
+    turn == Turn::overtakes ? send(from, to, bytes, arrived) : send_in_turn(from, to, bytes, arrived);
   });
+}
+
+void TransferEngine::send(const Part& from, const Part& to, double bytes, Action arrived) {
+  network_.send(connection(from.agent, to.agent), from.agent->route_to(*to.agent), bytes, std::move(arrived));
 }
 
 void TransferEngine::begin(Part& part) {
@@ -60,14 +64,8 @@ void TransferEngine::begin(Part& part) {
 
 void TransferEngine::request(Part& origin, Part& target) {
   target.posted = true;
-  const double cost_ns = origin.costs->message_ns;
-  origin.agent->handle(cost_ns, [this, &origin, &target, cost_ns] {
-    const auto arrived = [this, &target, cost_ns] {
-      target.agent->handle(cost_ns, [this, &target] { begin(target); });
-    };
-    if (origin.agent->node() == target.agent->node()) return arrived();
-    send_in_turn(origin, target, machine_.header_bytes, arrived);
-  });
+  message(
+      origin, target, machine_.header_bytes, origin.costs->message_ns, [this, &target] { begin(target); }, Turn::waits);
 }
 
 void TransferEngine::start_step(Part& part, uint32_t step) {
@@ -96,7 +94,7 @@ void TransferEngine::start_pull(Part& part, uint32_t step) {
   if (is_native(part) && !state.offered) return;
   // Asks for it: service, or native after an announcement.
   const uint64_t asked = key(part.member, s.tag);
-  message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, asked] {
+  message(part, peer, machine_.header_bytes, part.costs->message_ns, [this, &peer, asked] {
     const auto index = peer.graph.find_export(static_cast<uint32_t>(asked >> 32), static_cast<uint32_t>(asked));
     if (index == engine::kNoStep) return;
     peer.exports[index].served = true;
@@ -111,7 +109,7 @@ void TransferEngine::make_ready(Part& part, uint32_t index) {
   if (!is_native(part)) return serve(part, index);
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
-  message(*part.agent, *peer.agent, machine_.header_bytes, part.costs->message_ns, [this, &peer, pull] {
+  message(part, peer, machine_.header_bytes, part.costs->message_ns, [this, &peer, pull] {
     PullState& state = peer.pulls[pull];
     state.offered = true;
     if (state.wanted) start_pull(peer, peer.step_of.at(pull));
@@ -151,7 +149,7 @@ void TransferEngine::serve(Part& part, uint32_t index) {
   const uint64_t pull = key(part.member, e.tag);
   if (part.agent->node() != peer.agent->node()) return stream(part, index);
   // Inside the node the receiver copies from one process to the other.
-  message(*part.agent, *peer.agent, 0, part.costs->message_ns / 2, [this, &part, &peer, index, pull] {
+  message(part, peer, 0, part.costs->message_ns / 2, [this, &part, &peer, index, pull] {
     const double bytes = static_cast<double>(part.graph.exports[index].bytes);
     work(peer, bytes, peer.costs->copy_ns_per_byte, [this, &part, &peer, index, pull] {
       receive(peer, pull);
@@ -162,19 +160,16 @@ void TransferEngine::serve(Part& part, uint32_t index) {
 
 // Native MPI's short messages with data do not overtake pieces of long ones that it has queued for the same socket.
 void TransferEngine::send_in_turn(const Part& from, const Part& to, double bytes, Action arrived) {
-  Agent *const sender = from.agent, *const receiver = to.agent;
-  Action send = [this, sender, receiver, bytes, act = std::move(arrived)] {
-    network_.send(connection(sender, receiver), sender->route_to(*receiver), bytes, act);
-  };
-  const auto socket = sockets_.find({sender, receiver});
-  if (socket == sockets_.end()) return send();
+  const auto socket = sockets_.find({from.agent, to.agent});
+  if (socket == sockets_.end()) return send(from, to, bytes, std::move(arrived));
   Window& window = *socket->second;
   double queued_bytes = 0;
   for (const auto& stream : window.queue) {
     queued_bytes += std::min(stream->left_bytes, kQueuedPieces * from.costs->chunk_bytes);
   }
-  if (queued_bytes <= 0) return send();
-  window.behind.emplace_back(window.handed_bytes + queued_bytes, std::move(send));
+  if (queued_bytes <= 0) return send(from, to, bytes, std::move(arrived));
+  window.behind.emplace_back(window.handed_bytes + queued_bytes,
+                             [this, &from, &to, bytes, act = std::move(arrived)] { send(from, to, bytes, act); });
 }
 
 std::shared_ptr<Window> TransferEngine::window_for(const Part& from, const Part& to) {
@@ -219,13 +214,12 @@ void TransferEngine::stream(Part& part, uint32_t index) {
           receive(peer, pull);
           // Service: the receiver says done. Native: its sender has known since the last chunk left.
           if (!is_native(peer)) {
-            message(*peer.agent, *part.agent, machine_.header_bytes, peer.costs->message_ns,
+            message(peer, part, machine_.header_bytes, peer.costs->message_ns,
                     [this, &part, index] { take(part, index); });
           }
         });
       };
-      network_.send(connection(part.agent, peer.agent), part.agent->route_to(*peer.agent), header + chunk / efficiency,
-                    arrived);
+      send(part, peer, header + chunk / efficiency, arrived);
       window->handed_bytes += chunk;
       while (!window->behind.empty() && window->behind.front().first <= window->handed_bytes + kNothingBytes) {
         const Action next = std::move(window->behind.front().second);

@@ -100,7 +100,9 @@ class TransferEngine {
   Part& peer_of(const Part& part, uint32_t member) { return operations_.at(part.operation)[member]; }
   uint64_t connection(const Agent* from, const Agent* to);
 
-  void message(Agent& from, Agent& to, double bytes, double cost_ns, Action action);
+  enum class Turn : uint8_t { overtakes, waits };  // for data that the MPI library has queued
+  void message(Part& from, Part& to, double bytes, double cost_ns, Action action, Turn turn = Turn::overtakes);
+  void send(const Part& from, const Part& to, double bytes, Action arrived);
   void start_step(Part& part, uint32_t step);
   void start_pull(Part& part, uint32_t step);
   void work(Part& part, double bytes, double ns_per_byte, Action done);

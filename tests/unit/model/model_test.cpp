@@ -171,6 +171,22 @@ TEST(Model, AShortAnswerStaysBehindPiecesOfALongOne) {
   EXPECT_NEAR(outcome->act_end_ns[0][4], 16 * piece_ns, 1.5 * piece_ns);
 }
 
+// The service of the target is asked: what is on its way there comes first. Its own answer finds an idle wire.
+TEST(Model, AShortGetIsAskedFor) {
+  Job job = job_of(wire_only(), 2);
+  job.operations.assign(2, operation_of(job, Collective::window, 1 << 20, Path::dpu));
+  for (Operation& get : job.operations) get.remote = Remote::get;
+  job.operations[0].members = {0, 1};
+  job.operations[1].members = {1, 0};
+  job.operations[1].bytes = 8;
+  const double wire_ns = kMiB / 0.125;
+  job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+  job.ranks[1] = {{Act::Kind::compute, wire_ns / 2, {}}, {Act::Kind::post, 0, {1}}, {Act::Kind::wait, 0, {1}}};
+  const auto outcome = simulate(job);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  EXPECT_NEAR(outcome->act_end_ns[1][2], wire_ns, 0.05 * wire_ns);
+}
+
 TEST(Model, WaitingForWhatNeverComesIsSaid) {
   Job job = job_of(wire_only(), 2);
   job.operations = {operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu)};
