@@ -19,10 +19,12 @@ struct Act {
     wait,     // for all of `operations`
     test,     // a call of MPI that looks after communication and returns
     sync,     // all ranks meet; costs nothing
+    draw,     // sections of `queue` until none is left; costs nothing
   };
   Kind kind = Kind::compute;
   double for_ns = 0;
-  std::vector<uint32_t> operations;
+  std::vector<uint32_t> operations = {};
+  uint32_t queue = 0;
 };
 
 struct Job {
@@ -33,10 +35,15 @@ struct Job {
   std::vector<uint32_t> service_core;  // by node; may be a rank's
   std::vector<Operation> operations;
   std::vector<std::vector<Act>> ranks;
+  // Work that may change hands: its one-sided operations are those of the rank that draws it. Not empty, no draw in it;
+  // in one queue at most.
+  std::vector<std::vector<Act>> sections;
+  std::vector<std::vector<uint32_t>> queues;  // sections in the order in which they are drawn
 };
 
 struct Outcome {
-  std::vector<std::vector<double>> act_end_ns;  // by rank and act
+  std::vector<std::vector<double>> act_end_ns;  // by rank and act done; those of sections before their draw
+  std::vector<std::vector<uint32_t>> drawn;     // by rank: sections
   std::vector<std::vector<double>> done_ns;     // by operation and member
   std::vector<double> service_ns;               // by node: processor time of the service
   double end_ns = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/job_json.hpp"
 
+#include "model/acts_json.hpp"
+#include "model/checks_json.hpp"
 #include "model/job.hpp"
 #include "model/scale.hpp"
 
@@ -12,22 +14,6 @@ namespace {
 using base::Result;
 using base::Status;
 using nlohmann::json;
-
-constexpr uint64_t kMaxRanks = uint64_t{1} << 20;
-constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
-constexpr double kMaxNs = 1e16;
-
-Status bad(const char* what, const char* needed) {
-  return Status::error(OFFPATH_ERR_ARGUMENT, "%s is not usable (needed: %s). Correct the request", what, needed);
-}
-
-bool is_index(const json& value, uint64_t limit) {
-  return value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<uint64_t>() < limit;
-}
-bool is_bytes(const json& value) { return is_index(value, kMaxBytes); }
-bool is_list(const json& value, bool (*good)(const json&)) {
-  return value.is_array() && std::all_of(value.begin(), value.end(), good);
-}
 
 Result<offpath_algorithm_t> algorithm_of(const std::string& name) {
   for (size_t i = 0; i < policy::kAlgorithmsCount; ++i) {
@@ -59,18 +45,20 @@ class Request {
 
  private:
   Result<json> simulated() {
-    for (const auto step :
-         {&Request::read_places, &Request::read_cores, &Request::read_operations, &Request::read_acts}) {
+    for (const auto step : {&Request::read_places, &Request::read_cores, &Request::read_operations}) {
       if (const Status status = (this->*step)(); !status.ok()) return status;
     }
+    if (const Status status = read_acts(request_, job_); !status.ok()) return status;
     auto outcome = simulate(job_);
     if (!outcome.ok()) return outcome.status();
     json paths = json::array();
     for (const Operation& operation : job_.operations) {
       paths.push_back(operation.path == policy::Path::dpu ? "dpu" : "host");
     }
-    return json{{"end_ns", outcome->end_ns},         {"act_end_ns", outcome->act_end_ns}, {"done_ns", outcome->done_ns},
-                {"service_ns", outcome->service_ns}, {"events", outcome->events},         {"paths", paths}};
+    return json{{"end_ns", outcome->end_ns},   {"act_end_ns", outcome->act_end_ns},
+                {"done_ns", outcome->done_ns}, {"service_ns", outcome->service_ns},
+                {"events", outcome->events},   {"paths", paths},
+                {"drawn", outcome->drawn}};
   }
 
   Result<json> priced() {
@@ -223,49 +211,6 @@ class Request {
     const policy::Choice choice = table_.choose(kind, bytes, static_cast<uint32_t>(count));
     operation.path = choice.path;
     if (operation.algorithm == OFFPATH_ALGORITHM_DEFAULT) operation.algorithm = choice.algorithm;
-  }
-
-  Status read_acts() {
-    const size_t ranks = job_.node_of.size();
-    if (request_.contains("program")) {
-      std::vector<Act> acts;
-      if (const Status status = read_program(request_["program"], acts); !status.ok()) return status;
-      job_.ranks.assign(ranks, acts);
-      return {};
-    }
-    const json programs = request_.value("ranks", json());
-    if (!programs.is_array() || programs.size() != ranks) return bad("ranks", "a list of acts by rank");
-    for (const json& program : programs) {
-      job_.ranks.emplace_back();
-      if (const Status status = read_program(program, job_.ranks.back()); !status.ok()) return status;
-    }
-    return {};
-  }
-
-  Status read_program(const json& program, std::vector<Act>& acts) const {
-    static const std::pair<const char*, Act::Kind> kinds[] = {
-        {"compute", Act::Kind::compute}, {"idle", Act::Kind::idle}, {"post", Act::Kind::post},
-        {"wait", Act::Kind::wait},       {"test", Act::Kind::test}, {"sync", Act::Kind::sync}};
-    if (!program.is_array()) return bad("a rank's program", "a list of acts");
-    for (const json& each : program) {
-      if (!each.is_array() || each.empty() || !each[0].is_string()) return bad("act", "[name, ...]");
-      const auto kind =
-          std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& k) { return each[0] == k.first; });
-      if (kind == std::end(kinds)) return bad("act", "compute, idle, post, wait, test or sync");
-      Act act{kind->second, 0, {}};
-      const bool takes_operations = act.kind == Act::Kind::post || act.kind == Act::Kind::wait;
-      for (size_t i = 1; i < each.size(); ++i) {
-        if (takes_operations && is_index(each[i], job_.operations.size())) {
-          act.operations.push_back(each[i].get<uint32_t>());
-        } else if (!takes_operations && i == 1 && each[i].is_number() && each[i] >= 0 && each[i] <= kMaxNs) {
-          act.for_ns = each[i].get<double>();
-        } else {
-          return bad("act", "operations by number, or nanoseconds");
-        }
-      }
-      acts.push_back(std::move(act));
-    }
-    return {};
   }
 
   const json& request_;

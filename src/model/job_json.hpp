@@ -4,9 +4,9 @@
 //   {"do": "simulate", "machine": {...}, "nodes", "ppn" | "node_of": [node by rank], "cores": [[cores of a node]...],
 //    "service_cores": [core by node], "policy": ["text"...],
 //    "operations": [{"kind", "bytes", "path": "host"|"dpu"|"policy", "algorithm", "root", "members", "sent_bytes"}],
-//    "ranks": [[["compute", ns], ["post", op...], ["wait", op...], ["sync"], ["test", ns], ["idle", ns]]] | "program":
-//    [...] of every rank}
-//      -> {"end_ns", "act_end_ns", "done_ns", "paths", "service_ns", "events"}
+//    "ranks": [[["compute", ns], ["post", op...], ["wait", op...], ["sync"], ["test", ns], ["idle", ns], ["draw",
+//    queue]]] | "program": [...] of every rank, "sections": [[acts]...], "queues": [[sections in order]...]}
+//      -> {"end_ns", "act_end_ns", "drawn", "done_ns", "paths", "service_ns", "events"}
 //   {"do": "price", "machine", "ppn", "nodes": [n...], "operations": [...]}
 //      -> {"prices": [[{"total_ns", "wire_ns", "agent_ns", "hops_ns", "hops", "hides"} by operation] by n]}
 //

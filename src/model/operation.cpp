@@ -74,7 +74,9 @@ engine::Graph remote_graph(const Operation& operation, uint32_t member) {
 bool is_exchange(Collective kind) { return kind_of(kind) == OFFPATH_EXCHANGE; }
 
 Status set_kind(Operation& operation, const std::string& name) {
-  operation.remote = name == "get" ? Remote::get : name == "put" || name == "accumulate" ? Remote::put : Remote::none;
+  operation.remote = name == "get" || name == "fetch"        ? Remote::get
+                     : name == "put" || name == "accumulate" ? Remote::put
+                                                             : Remote::none;
   operation.reduces = name == "accumulate";
   if (operation.remote != Remote::none) return {};
   for (size_t i = 0; i < policy::kCollectivesCount; ++i) {

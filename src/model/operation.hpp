@@ -28,7 +28,7 @@ struct Operation {
   std::vector<std::vector<uint64_t>> sent_bytes;  // by member and peer; empty: alike
 };
 
-// The name is that of the policy, or put, get, accumulate.
+// The name is that of the policy, or put, get, accumulate, fetch.
 base::Status set_kind(Operation& operation, const std::string& name);
 
 // What the DPU runs. `copy_own`: the service copies own blocks itself.

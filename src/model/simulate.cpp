@@ -11,45 +11,19 @@ using base::Result;
 using base::Status;
 using policy::Path;
 
-Costs service_costs(const Machine& m) {
-  return {m.service.message_ns,
-          m.service.operation_ns,
-          m.service.step_ns,
-          m.service.send_ns_per_byte,
-          m.service.receive_ns_per_byte,
-          1 / m.cma_bytes_per_ns,
-          1 / m.reduce_bytes_per_ns,
-          m.service.chunk_bytes,
-          std::max(m.service.window_bytes, m.service.chunk_bytes),
-          static_cast<double>(engine::kPushedBytes),
-          false};
-}
-
-Costs native_costs(const Machine& m) {
-  return {m.native.message_ns,
-          m.native.post_ns,
-          0,
-          m.native.send_ns_per_byte,
-          m.native.receive_ns_per_byte,
-          1 / m.copy_bytes_per_ns,
-          1 / m.reduce_bytes_per_ns,
-          m.native.chunk_bytes,
-          std::max(m.native.window_bytes, m.native.chunk_bytes),
-          m.native.eager_bytes,
-          true};
-}
-
 class Simulation {
  public:
   explicit Simulation(const Job& job)
       : job_(job),
+        operations_(job.operations),
+        next_of_queue_(job.queues.size(), 0),
         network_(events_,
                  {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
                   job.machine.latency_ns},
                  job.nodes),
         transfers_(events_, network_, job.machine, [this](Part& part) { on_done(part); }),
-        service_costs_(service_costs(job.machine)),
-        native_costs_(native_costs(job.machine)) {}
+        service_costs_(Costs::of_service(job.machine)),
+        native_costs_(Costs::of_native(job.machine)) {}
 
   Result<Outcome> run() {
     make_agents();
@@ -69,8 +43,10 @@ class Simulation {
 
  private:
   struct Rank {
-    size_t next = 0;  // act
-    bool waiting = false, copied = false;
+    size_t next = 0;                            // act
+    const std::vector<Act>* section = nullptr;  // drawn by the act `next`
+    size_t in_section = 0;
+    bool waiting = false;
     Core* core = nullptr;
     Agent* mpi = nullptr;
   };
@@ -89,14 +65,17 @@ class Simulation {
       Core& core = *cores_[job_.rank_core[rank]];
       agents_.push_back(
           std::make_unique<Agent>(events_, core, job_.node_of[rank], 1, 0, false, m.native.crossing_efficiency));
-      ranks_.push_back({0, false, false, &core, agents_.back().get()});
+      ranks_.emplace_back();
+      ranks_.back().core = &core;
+      ranks_.back().mpi = agents_.back().get();
       act_end_ns_.emplace_back();
+      drawn_.emplace_back();
     }
   }
 
   // An operation's graphs are made when its first member posts it.
   Status make_operation(uint32_t number) {
-    const Operation& operation = job_.operations[number];
+    const Operation& operation = operations_[number];
     std::vector<uint64_t> nodes;
     for (const uint32_t rank : operation.members) nodes.push_back(job_.node_of[rank]);
     auto topology = ops::Topology::make(0, nodes);
@@ -132,7 +111,10 @@ class Simulation {
     return static_cast<double>(exchanged_bytes(operation, member, member, size));
   }
 
-  const Act& act(uint32_t rank) const { return job_.ranks[rank][ranks_[rank].next]; }
+  const Act& act(uint32_t index) const {
+    const Rank& rank = ranks_[index];
+    return rank.section != nullptr ? (*rank.section)[rank.in_section] : job_.ranks[index][rank.next];
+  }
 
   // Starts the rank's next act.
   void go_on(uint32_t index) {
@@ -159,13 +141,34 @@ class Simulation {
         rank.mpi->open();
         if (a.kind == Act::Kind::wait) return look(index);
         if (++synced_ == ranks_.size()) release_all();
+        break;
+      case Act::Kind::draw:
+        draw(index, a.queue);
     }
   }
 
   void end_act(uint32_t rank) {
     act_end_ns_[rank].push_back(events_.now_ns());
-    ++ranks_[rank].next;
+    Rank& r = ranks_[rank];
+    if (r.section == nullptr) {
+      ++r.next;
+    } else if (++r.in_section == r.section->size()) {
+      r.section = nullptr;
+    }
     events_.after(0, [this, rank] { go_on(rank); });
+  }
+
+  void draw(uint32_t index, uint32_t queue) {
+    if (next_of_queue_[queue] == job_.queues[queue].size()) return end_act(index);
+    const uint32_t drawn = job_.queues[queue][next_of_queue_[queue]++];
+    drawn_[index].push_back(drawn);
+    ranks_[index].section = &job_.sections[drawn];
+    ranks_[index].in_section = 0;
+    for (const Act& a : job_.sections[drawn]) {
+      if (a.kind != Act::Kind::post) continue;
+      for (const uint32_t number : a.operations) operations_[number].members[0] = index;
+    }
+    go_on(index);
   }
 
   void leave_mpi(uint32_t rank) {
@@ -177,7 +180,7 @@ class Simulation {
     Rank& rank = ranks_[index];
     rank.mpi->open();
     for (const uint32_t number : act(index).operations) {
-      const Operation& operation = job_.operations[number];
+      const Operation& operation = operations_[number];
       if (!transfers_.knows(number)) problem_ = make_operation(number);
       if (!problem_.ok()) return;
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
@@ -209,7 +212,7 @@ class Simulation {
     double copy_bytes = 0, wake_ns = 0;
     bool done = true;
     for (const uint32_t number : act(index).operations) {
-      const Operation& operation = job_.operations[number];
+      const Operation& operation = operations_[number];
       if (!transfers_.knows(number)) {
         done = false;
         continue;
@@ -245,7 +248,7 @@ class Simulation {
   }
 
   void on_done(Part& part) {
-    const Operation& operation = job_.operations[part.operation];
+    const Operation& operation = operations_[part.operation];
     if (operation.remote == Remote::none) return look(part.rank);
     look(operation.members[0]);
   }
@@ -253,10 +256,11 @@ class Simulation {
   Outcome outcome() {
     Outcome result;
     result.act_end_ns = std::move(act_end_ns_);
-    for (uint32_t i = 0; i < job_.operations.size(); ++i) {
+    result.drawn = std::move(drawn_);
+    for (uint32_t i = 0; i < operations_.size(); ++i) {
       auto& done = result.done_ns.emplace_back();
       if (!transfers_.knows(i)) continue;
-      for (uint32_t m = 0; m < job_.operations[i].members.size(); ++m) done.push_back(transfers_.part(i, m).done_ns);
+      for (uint32_t m = 0; m < operations_[i].members.size(); ++m) done.push_back(transfers_.part(i, m).done_ns);
     }
     for (const auto& service : services_) result.service_ns.push_back(service->spent_ns());
     for (const auto& ends : result.act_end_ns) {
@@ -267,6 +271,8 @@ class Simulation {
   }
 
   const Job& job_;
+  std::vector<Operation> operations_;  // with the origins that drew them
+  std::vector<size_t> next_of_queue_;
   Events events_;
   Network network_;
   TransferEngine transfers_;
@@ -275,6 +281,7 @@ class Simulation {
   std::vector<std::unique_ptr<Agent>> services_, agents_;
   std::vector<Rank> ranks_;
   std::vector<std::vector<double>> act_end_ns_;
+  std::vector<std::vector<uint32_t>> drawn_;
   size_t synced_ = 0;
   Status problem_;
 };

@@ -11,6 +11,34 @@ constexpr double kNothingBytes = 0.5;
 
 }  // namespace
 
+Costs Costs::of_service(const Machine& m) {
+  return {m.service.message_ns,
+          m.service.operation_ns,
+          m.service.step_ns,
+          m.service.send_ns_per_byte,
+          m.service.receive_ns_per_byte,
+          1 / m.cma_bytes_per_ns,
+          1 / m.reduce_bytes_per_ns,
+          m.service.chunk_bytes,
+          std::max(m.service.window_bytes, m.service.chunk_bytes),
+          static_cast<double>(engine::kPushedBytes),
+          false};
+}
+
+Costs Costs::of_native(const Machine& m) {
+  return {m.native.message_ns,
+          m.native.post_ns,
+          0,
+          m.native.send_ns_per_byte,
+          m.native.receive_ns_per_byte,
+          1 / m.copy_bytes_per_ns,
+          1 / m.reduce_bytes_per_ns,
+          m.native.chunk_bytes,
+          std::max(m.native.window_bytes, m.native.chunk_bytes),
+          m.native.eager_bytes,
+          true};
+}
+
 void TransferEngine::add(uint32_t operation, std::vector<Part> parts) {
   for (Part& part : parts) {
     engine::Graph& graph = part.graph;

@@ -29,6 +29,9 @@ struct Costs {
   double chunk_bytes, window_bytes;
   double eager_bytes;  // of blocks that leave the node, the service's; longer ones are asked for or announced
   bool native;
+
+  static Costs of_service(const Machine& machine);
+  static Costs of_native(const Machine& machine);
 };
 
 struct ExportState {

@@ -35,7 +35,7 @@ struct Call {
 
 // What a call of a collective, or a one-sided operation, says of the operation.
 struct Posted {
-  const char* kind = "";  // as the policy names it, or put, get, accumulate
+  const char* kind = "";  // as the policy names it, or put, get, accumulate, fetch
   uint64_t bytes = 0;     // as policy::Table::choose means it; the model's irregular ones have sent_bytes
   int root = 0;           // one-sided: the target
   std::vector<uint64_t> sent_bytes;

@@ -77,7 +77,8 @@ int Win_free(MPI_Win* window) {
   return next.Win_free(window);
 }
 
-constexpr Kind k_put{"put", Shape::vector}, k_get{"get", Shape::vector}, k_accumulate{"accumulate", Shape::vector};
+constexpr Kind k_put{"put", Shape::vector}, k_get{"get", Shape::vector}, k_accumulate{"accumulate", Shape::vector},
+    k_fetch{"fetch", Shape::vector};
 constexpr Kind k_flush{"Win_flush", Shape::nothing}, k_flush_all{"Win_flush_all", Shape::nothing},
     k_unlock{"Win_unlock", Shape::nothing}, k_unlock_all{"Win_unlock_all", Shape::nothing},
     k_fence{"Win_fence", Shape::nothing}, k_complete{"Win_complete", Shape::nothing};
@@ -101,7 +102,7 @@ void set_remote(void** handlers) {
   OFFPATH_SET_REMOTE(Raccumulate, k_accumulate, 1, 2, 3);
   OFFPATH_SET_REMOTE(Get_accumulate, k_get, 4, 5, 6);
   OFFPATH_SET_REMOTE(Rget_accumulate, k_get, 4, 5, 6);
-  OFFPATH_SET_REMOTE(Fetch_and_op, k_get, -1, 2, 3);
+  OFFPATH_SET_REMOTE(Fetch_and_op, k_fetch, -1, 2, 3);
   OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4);
 #define OFFPATH_SET_FLUSH(name, kind, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler)
   OFFPATH_SET_FLUSH(Win_flush, k_flush, true);

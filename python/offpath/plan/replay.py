@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offpath.errors import UserError
-from offpath.plan import model
-from offpath.plan.profile import Profile
+from offpath.plan import dealing, model
+from offpath.plan.profile import Profile, Rank
+from offpath.telemetry.parts import ONE_SIDED
 
-REMOTE = ("put", "get", "accumulate")
 # Costs of the service that a perfect DPU would not have.
 IDEAL = {
     "own_cores": True, "speed": 1.0, "post_ns": 0, "operation_ns": 0, "step_ns": 0, "message_ns": 0,
@@ -28,24 +28,24 @@ class Times:
 
 @dataclass
 class Scenario:
-    """The profile as the model wants it. `sites`: of each act, None for computation."""
+    """The profile as the model wants it. Call sites of acts: None for computation."""
 
     operations: list[dict]
-    ranks: list[list[list]]
-    sites: list[list[tuple[str, int] | None]]
     site_of_operation: list[tuple[str, int]]
+    work: dealing.Dealt
 
     def run(self, machine: dict, node_of: Sequence[int], path: str, policy: Sequence[str] = ()) -> Times:
         operations = [operation | {"path": path} for operation in self.operations]
         request = {
             "do": "simulate", "machine": machine, "nodes": max(node_of) + 1, "node_of": list(node_of),
-            "operations": operations, "ranks": self.ranks, "policy": list(policy),
+            "operations": operations, "ranks": self.work.ranks, "policy": list(policy),
+            "sections": self.work.sections, "queues": self.work.queues,
         }  # fmt: skip
         answer = model.ask(request)
         sites: dict = {}
-        for ends, places in zip(answer["act_end_ns"], self.sites, strict=True):
+        for rank, ends in enumerate(answer["act_end_ns"]):
             before = 0.0
-            for end, place in zip(ends, places, strict=True):
+            for end, place in zip(ends, self.work.sites_of(rank, answer["drawn"][rank]), strict=True):
                 if place is not None:
                     sites[place] = sites.get(place, 0.0) + end - before
                 before = end
@@ -63,13 +63,15 @@ class Scenario:
 
 def scenario(profile: Profile) -> Scenario:
     """Finds which records of different ranks are one operation: the n-th on the same communicator."""
-    made = Scenario([], [], [], [])
+    made = Scenario([], [], dealing.Dealt([], []))
     numbers: dict = {}
+    ranks, sites, fetches = [], [], []
     for rank in profile.ranks:
         acts: list[list] = []
         places: list = []
         own: dict[int, int] = {}
         counts: dict = {}
+        open_fetches: dict[int, dealing.Fetch] = {}
         before = 0
         for record in rank.records:
             place = (record.get("file", "?"), record.get("offset", 0))
@@ -81,6 +83,10 @@ def scenario(profile: Profile) -> Scenario:
             if "op" in record:
                 number = _operation(made, numbers, counts, rank, record, place)
                 own[record["op"]] = number
+                if record["kind"] == "fetch":
+                    counter = _communicator(rank, record["comm"]), record["root"]
+                    epoch = frozenset(counts.items())
+                    open_fetches[number] = dealing.Fetch(rank.number, counter, epoch, len(acts))
                 acts.append(["post", number])
                 places.append(place)
                 if record.get("blocking"):
@@ -91,28 +97,38 @@ def scenario(profile: Profile) -> Scenario:
             duration = record["end_ns"] - record["begin_ns"]
             if waited:
                 acts.append(["wait", *waited])
+                for number in open_fetches.keys() & waited:
+                    fetches.append(open_fetches.pop(number))
+                    fetches[-1].end, fetches[-1].got_ns = len(acts), record["end_ns"]
             else:
                 acts.append(["test", min(duration, 1000)] if "test" in record else ["idle", duration])
             places.append(place)
         acts.append(["compute", max(0, rank.end_ns - before)])
         places.append(None)
-        made.ranks.append(acts)
-        made.sites.append(places)
+        ranks.append(acts)
+        sites.append(places)
     for number, operation in enumerate(made.operations):
         _complete(operation, number)
+    movable = {number for number, operation in enumerate(made.operations) if operation["kind"] in ONE_SIDED}
+    made.work = dealing.deal(ranks, sites, fetches, movable)
     return made
 
 
-def _operation(made: Scenario, numbers: dict, counts: dict, rank, record: dict, place) -> int:
+def _communicator(rank: Rank, number: int) -> tuple:
+    """The same on all ranks; those of the same members are told apart by the order of their first use."""
+    members = rank.members[number]
+    return tuple(members), sum(1 for comm, who in rank.members.items() if who == members and comm < number)
+
+
+def _operation(made: Scenario, numbers: dict, counts: dict, rank: Rank, record: dict, place) -> int:
     members = rank.members[record["comm"]]
     kind = record["kind"]
-    if kind in REMOTE:
+    if kind in ONE_SIDED:
         target = members[record["root"]]
         made.operations.append({"kind": kind, "bytes": record["bytes"], "members": [rank.number, target]})
         made.site_of_operation.append(place)
         return len(made.operations) - 1
-    # Communicators of the same members are told apart by the order of their first use.
-    key = (tuple(members), sum(1 for comm, who in rank.members.items() if who == members and comm < record["comm"]))
+    key = _communicator(rank, record["comm"])
     index = counts.get(key, 0)
     counts[key] = index + 1
     number = numbers.get((key, index))

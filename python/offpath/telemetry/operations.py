@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offpath.plan import sites
+from offpath.telemetry.parts import ONE_SIDED
 from offpath.telemetry.record import Rank
 
 WHY = {
@@ -228,7 +229,7 @@ def _find_last(operations: list[Operation]) -> None:
     members: dict[tuple, list[Operation]] = defaultdict(list)
     counts: Counter = Counter()
     for each in operations:
-        if each.kind in ("put", "get", "accumulate"):
+        if each.kind in ONE_SIDED:
             continue
         if each.index is None:  # all are here
             each.index = counts[each.rank, each.team]

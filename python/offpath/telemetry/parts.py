@@ -19,6 +19,8 @@ BODIES = {
     WAIT: struct.Struct("<2Q2I"),
     END: struct.Struct("<3Q"),
 }
+# Kinds of operations that are no collectives; fetch: MPI_Fetch_and_op.
+ONE_SIDED = frozenset(("put", "get", "accumulate", "fetch"))
 BLOCKING, DECIDED, OFFLOADED = 1, 2, 4  # flags of an operation
 TIMES_KNOWN = COMPLETE = 1  # of what a service did, of a wait
 

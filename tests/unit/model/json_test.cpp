@@ -46,6 +46,19 @@ TEST(ModelJson, AnswersAndSaysWhichPathThePolicyTook) {
   EXPECT_EQ(answer(host).value()["paths"], json({"host"}));
 }
 
+TEST(ModelJson, SectionsAreDrawnFromTheirQueue) {
+  json drawing = request();
+  drawing["operations"] = json::parse(R"([{"kind": "fetch", "bytes": 8, "members": [1, 0]}])");
+  drawing["program"] = json::parse(R"([["draw", 0]])");
+  drawing["sections"] = json::parse(R"([[["post", 0], ["wait", 0]]])");
+  drawing["queues"] = json::parse("[[0]]");
+  const auto result = answer(drawing);
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  EXPECT_EQ(result.value()["drawn"], json::parse("[[0], []]"));
+  drawing["queues"] = json::parse("[[0, 0]]");
+  EXPECT_NE(complaint(drawing).find("queue"), std::string::npos);
+}
+
 TEST(ModelJson, MachineFilesAreChecked) {
   const auto complains = [](const char* section, const char* field, const json& value, const char* word) {
     json file = machine();
@@ -87,6 +100,13 @@ TEST(ModelJson, MistakesAreOneLine) {
                                     with("program", json::parse(R"([["sing"]])")),
                                     with("program", json::parse(R"([["compute", -5]])")),
                                     with("program", 4),
+                                    with("program", json::parse(R"([["draw", 0]])")),
+                                    with("program", json::parse(R"([["draw"]])")),
+                                    with("sections", json::parse(R"([[]])")),
+                                    with("sections", json::parse(R"([[["post", 0]]])")),
+                                    with("sections", json::parse(R"([[["sync"]]])")),
+                                    with("queues", json::parse(R"([[0]])")),
+                                    with("queues", 3),
                                     with("policy", {"ialltoall:maybe"}),
                                     with("cores", {{0}}),
                                     with("service_cores", {"x", "y"}),

@@ -187,6 +187,26 @@ TEST(Model, AShortGetIsAskedFor) {
   EXPECT_NEAR(outcome->act_end_ns[1][2], wire_ns, 0.05 * wire_ns);
 }
 
+// Four sections of 1 ms, and a rank that has 2 ms of its own to do first.
+TEST(Model, WhoIsFreeDrawsTheNextSection) {
+  Job job = job_of(wire_only(), 2);
+  job.operations.assign(4, operation_of(job, Collective::window, 4096, Path::dpu));
+  for (Operation& get : job.operations) get.remote = Remote::get, get.members = {0, 1};
+  Act draw{Act::Kind::draw};
+  job.ranks = {{draw}, {{Act::Kind::compute, 2e6, {}}, draw}};
+  job.queues.emplace_back();
+  for (uint32_t i = 0; i < 4; ++i) {
+    job.sections.push_back({{Act::Kind::post, 0, {i}}, {Act::Kind::compute, 1e6, {}}, {Act::Kind::wait, 0, {i}}});
+    job.queues[0].push_back(i);
+  }
+  const auto outcome = simulate(job);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  EXPECT_EQ(outcome->drawn, (std::vector<std::vector<uint32_t>>{{0, 1, 3}, {2}}));
+  EXPECT_NEAR(outcome->end_ns, 3e6, 1e5);
+  EXPECT_EQ(outcome->act_end_ns[0].size(), 3 * 3 + 1u);
+  EXPECT_EQ(outcome->act_end_ns[1].size(), 1 + 3 + 1u);
+}
+
 TEST(Model, WaitingForWhatNeverComesIsSaid) {
   Job job = job_of(wire_only(), 2);
   job.operations = {operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu)};
