@@ -19,7 +19,7 @@ Status read_program(const json& program, const Job& job, std::vector<Act>& acts)
     if (!each.is_array() || each.empty() || !each[0].is_string()) return bad("act", "[name, ...]");
     const auto kind =
         std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& k) { return each[0] == k.first; });
-    if (kind == std::end(kinds)) return bad("act", "compute, idle, post, wait, test or sync");
+    if (kind == std::end(kinds)) return bad("act", "compute, idle, post, wait, test, sync or draw");
     Act act{kind->second};
     const bool takes_operations = act.kind == Act::Kind::post || act.kind == Act::Kind::wait;
     for (size_t i = 1; i < each.size(); ++i) {

@@ -15,6 +15,7 @@ using policy::Collective;
 constexpr uint64_t kShortBytes = 64 << 10;  // trees below, pipelines and rings from there on
 constexpr uint64_t kLongBcastBytes = 512 << 10;
 constexpr uint64_t kBcastSegmentBytes = 32 << 10;
+constexpr uint64_t kPairwiseBytes = 32 << 10;  // of a block
 
 const engine::Place kAnywhere = engine::client_place(uint64_t{1} << 44);
 
@@ -185,10 +186,11 @@ void doubling_allreduce(Rounds& rounds, Member m, uint64_t bytes, bool halves) {
   rounds.next();
 }
 
-void exchange(Rounds& rounds, Member m, const Operation& operation) {
+void exchange(Rounds& rounds, Member m, const Operation& operation, bool pairwise) {
   for (uint32_t distance = 1; distance < m.size; ++distance) {
     rounds.receive(m.behind(distance), exchanged_bytes(operation, m.behind(distance), m.rank, m.size));
     rounds.send(m.ahead(distance), exchanged_bytes(operation, m.rank, m.ahead(distance), m.size));
+    if (pairwise) rounds.next();
   }
 }
 
@@ -233,6 +235,11 @@ void barrier(Rounds& rounds, Member m) {
 }
 
 }  // namespace
+
+bool is_pairwise(const Operation& operation, uint32_t size, const Native& native) {
+  return native.family == "mpich" && operation.kind == Collective::ialltoall &&
+         share(operation.bytes, size) > kPairwiseBytes;
+}
 
 engine::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native) {
   engine::Graph graph;
@@ -279,7 +286,7 @@ engine::Graph native_graph(const Operation& operation, const ops::Topology& topo
       scan(rounds, m, bytes);
       break;
     default:
-      exchange(rounds, m, operation);
+      exchange(rounds, m, operation, is_pairwise(operation, m.size, native));
   }
   rounds.next();
   return graph;

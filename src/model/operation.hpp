@@ -37,6 +37,9 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
 // What the MPI library does: rounds, each of which waits for all of the one before.
 engine::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native);
 
+// Whether each sends to one after the other, as MPICH does with long blocks that are alike, or to all at once.
+bool is_pairwise(const Operation& operation, uint32_t size, const Native& native);
+
 // Bytes that `from` sends to `to`, for the kinds that are an exchange of blocks.
 uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to, uint32_t size);
 bool is_exchange(policy::Collective kind);

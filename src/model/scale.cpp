@@ -202,7 +202,7 @@ class Pricing {
       case Collective::iexscan:
         return {n - 1, 0};
       default:
-        return {1, 0};
+        return is_pairwise(operation_, n, m_.native) ? Chain{n - 1, 0} : Chain{1, 0};
     }
   }
 

@@ -196,8 +196,7 @@ class Simulation {
           transfers_.begin(part);
         } else {
           part.posted = true;
-          rank.mpi->handle(member == 0 || operation.remote == Remote::none ? job_.machine.service.post_ns : 0,
-                           [this, &part] { transfers_.begin(part); });
+          rank.mpi->handle(job_.machine.service.post_ns, [this, &part] { transfers_.begin(part); });
         }
       }
     }

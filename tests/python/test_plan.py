@@ -165,12 +165,15 @@ def test_calibration_finds_what_was_put_in():
         assert times[1] == pytest.approx(times[0], rel=0.03)
 
 
-def test_calibration_tells_crossing_of_the_mpi_from_that_of_the_service():
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+def test_calibration_tells_crossing_of_the_mpi_from_that_of_the_service(mpi):
     where = model.Placement(4)
     truth, fitted = machine.default(), machine.default()
+    truth["native"]["family"] = fitted["native"]["family"] = mpi
     for section, path, efficiency in (("native", model.HOST, 0.65), ("service", model.DPU, 0.8)):
         truth[section]["crossing_efficiency"] = efficiency
-        pure_ns = model.bench(truth, where, "ialltoall", calibrate.LONG, path, 0, repeats=3).pure
+        kind = calibrate.crossing_kind(truth, path)
+        pure_ns = model.bench(truth, where, kind, calibrate.LONG, path, 0, repeats=3).pure
         calibrate.fit_crossing(fitted, where, path, pure_ns)
     for section in ("native", "service"):
         field = "crossing_efficiency"

@@ -28,6 +28,8 @@ SHORT, LONG = 8, 1 << 20
 LAUNCHES = 5  # of each benchmark
 REPEATS = 31  # in a launch: what the service takes from work is a small difference
 CROSSING_NODES = 4
+# All ranks must send to all at once for that: MPICH's Ialltoall sends long blocks to one after the other.
+CROSSES = {(HOST, mpis.MPICH): "ialltoallv"}
 WORK_FACTOR = 3  # of the pure time of LONG: then what the service takes from the work shows
 EVERYTHING = "*:dpu"
 
@@ -95,7 +97,9 @@ def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
     if where.meta["place"] == "lab" and where.meta["nodes"] < CROSSING_NODES:
         with comparison.place(CROSSING_NODES, 1, where.meta["rate"], False) as several:
             for path in (HOST, DPU):
-                fit_crossing(machine, placement_of(several.meta), path, _measure_crossing(several, mpi, repeats, path))
+                kind = crossing_kind(machine, path)
+                pure_ns = _measure_crossing(several, mpi, repeats, path, kind)
+                fit_crossing(machine, placement_of(several.meta), path, pure_ns)
     machine["measured"] = {
         f"{path}_{size}_{name}_ns": times[path, size]
         for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
@@ -122,10 +126,16 @@ def _set_memory(machine: dict) -> None:
 
 
 def _launch(
-    where: comparison.Place, mpi: str, repeats: int, path: str, sizes: list[int], work_ns: list[int] | None = None
+    where: comparison.Place,
+    mpi: str,
+    repeats: int,
+    path: str,
+    sizes: list[int],
+    work_ns: list[int] | None = None,
+    kind: str = "ialltoall",
 ) -> list[list[dict]]:
     """Rows of the benchmark, by size, of each launch."""
-    argv = [str(paths().bench_program("collectives", mpi)), "--collective", "ialltoall", "--repeats", str(repeats)]
+    argv = [str(paths().bench_program("collectives", mpi)), "--collective", kind, "--repeats", str(repeats)]
     argv += ["--sizes", ",".join(map(str, sizes))]
     if work_ns:
         argv += ["--work-ns", ",".join(map(str, work_ns))]
@@ -180,19 +190,23 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
         bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
 
 
-def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str) -> float:
-    """The same benchmark where every node talks to several: ns of the pure communication."""
+def crossing_kind(machine: dict, path: str) -> str:
+    return CROSSES.get((path, machine["native"]["family"]), "ialltoall")
+
+
+def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str, kind: str) -> float:
+    """The benchmark where every node talks to several: ns of the pure communication."""
     console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, {'offloaded' if path == DPU else 'alone'}")
-    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, path, [LONG]))
+    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, path, [LONG], kind=kind))
 
 
 def fit_crossing(machine: dict, where: Placement, path: str, pure_ns: float) -> None:
-    section = machine["service" if path == DPU else "native"]
+    section, kind = machine["service" if path == DPU else "native"], crossing_kind(machine, path)
 
     def apply(factor: float) -> None:
         section["crossing_efficiency"] = min(1.0, max(0.2, factor))
 
-    bisect(apply, lambda: model.bench(machine, where, "ialltoall", LONG, path, 0, repeats=3).pure, pure_ns, -1)
+    bisect(apply, lambda: model.bench(machine, where, kind, LONG, path, 0, repeats=3).pure, pure_ns, -1)
 
 
 def bisect(apply: Callable[[float], None], predict: Callable[[], float], target: float, sign: int) -> None:

@@ -61,12 +61,13 @@ def bench(
     machine: dict, where: Placement, kind: str, size: int, path: str, work_ns: float, *, repeats: int = 5, policy=()
 ) -> BenchTimes:
     """The benchmark's own loop: pure, work alone, both; the ranks meet in between as they do there."""
+    uneven = {"sent_bytes": _blocks(where.ranks, size)} if kind == "ialltoallv" else {}
     operations: list[dict] = []
     program: list[list] = []
     marks: list[tuple[str, int, int]] = []
 
-    def call(kind: str, size: int, path: str) -> int:
-        operations.append({"kind": kind, "bytes": size, "path": path})
+    def call(kind: str, size: int, path: str, **sizes) -> int:
+        operations.append({"kind": kind, "bytes": size, "path": path} | sizes)
         return len(operations) - 1
 
     def blocking(kind: str, size: int) -> None:
@@ -81,11 +82,11 @@ def bench(
         blocking("iallreduce", 8)
 
     for _ in range(repeats):
-        pure = call(kind, size, path)
+        pure = call(kind, size, path, **uneven)
         timed("pure", [["post", pure], ["wait", pure]])
         timed("compute", [["compute", work_ns]])
         blocking("ibarrier", 0)
-        both = call(kind, size, path)
+        both = call(kind, size, path, **uneven)
         timed("total", [["post", both], ["compute", work_ns], ["wait", both]])
     request = {
         "do": "simulate",
@@ -99,3 +100,9 @@ def bench(
     for name, first, last in marks:
         times[name].append(max(rank[last] - rank[first] for rank in ends))
     return BenchTimes(*(statistics.median(times[name]) for name in ("pure", "total", "compute")))
+
+
+def _blocks(ranks: int, size: int) -> list[list[int]]:
+    """Of the benchmark's uneven exchange, by sender and receiver (bench/collectives/movement.cpp)."""
+    block = max(1, size // ranks)
+    return [[block + ((a + b) % 3 - 1) * (block // 8) for b in range(ranks)] for a in range(ranks)]

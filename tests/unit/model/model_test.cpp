@@ -80,6 +80,19 @@ TEST(Model, AlltoallIsItsBytesAtTheLinksRate) {
   }
 }
 
+// To all at once, links are crossed; to one after the other, none is.
+TEST(Model, LongBlocksOfMpichGoToOneAfterTheOther) {
+  Machine m = wire_only();
+  m.native.crossing_efficiency = 0.5;
+  const double wire = kMiB * 3 / 4 / 0.125;
+  for (const char* family : {"openmpi", "mpich"}) {
+    m.native.family = family;
+    const bool pairwise = m.native.family == "mpich";
+    EXPECT_NEAR(time_of(m, 4, Collective::ialltoall, 1 << 20, Path::host), pairwise ? wire : 2 * wire, 0.02 * wire);
+    EXPECT_NEAR(time_of(m, 4, Collective::ialltoallv, 1 << 20, Path::host), 2 * wire, 0.02 * wire);
+  }
+}
+
 TEST(Model, TheDpuComputesOnWhileTheHostWaits) {
   const double wire = kMiB / 2 / 0.125;
   EXPECT_NEAR(time_of(wire_only(), 2, Collective::ialltoall, 1 << 20, Path::dpu, wire), wire + 2000, 0.01 * wire);
