@@ -22,19 +22,20 @@ Status read_program(const json& program, const Job& job, std::vector<Act>& acts)
     if (kind == std::end(kinds)) return bad("act", "compute, idle, post, wait, test, sync or draw");
     Act act{kind->second};
     const bool takes_operations = act.kind == Act::Kind::post || act.kind == Act::Kind::wait;
+    const bool takes_queue = act.kind == Act::Kind::draw;
+    const bool takes_ns = !takes_operations && !takes_queue;
     for (size_t i = 1; i < each.size(); ++i) {
       if (takes_operations && is_index(each[i], job.operations.size())) {
         act.operations.push_back(each[i].get<uint32_t>());
-      } else if (act.kind == Act::Kind::draw && i == 1 && is_index(each[i], job.queues.size())) {
+      } else if (takes_queue && i == 1 && is_index(each[i], job.queues.size())) {
         act.queue = each[i].get<uint32_t>();
-      } else if (!takes_operations && act.kind != Act::Kind::draw && i == 1 && each[i].is_number() && each[i] >= 0 &&
-                 each[i] <= kMaxNs) {
+      } else if (takes_ns && i == 1 && each[i].is_number() && each[i] >= 0 && each[i] <= kMaxNs) {
         act.for_ns = each[i].get<double>();
       } else {
         return bad("act", "operations by number, nanoseconds, or a queue");
       }
     }
-    if (act.kind == Act::Kind::draw && each.size() != 2) return bad("draw", "a queue");
+    if (takes_queue && each.size() != 2) return bad("draw", "a queue");
     acts.push_back(std::move(act));
   }
   return {};

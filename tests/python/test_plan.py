@@ -172,7 +172,7 @@ def test_calibration_tells_crossing_of_the_mpi_from_that_of_the_service(mpi):
     truth["native"]["family"] = fitted["native"]["family"] = mpi
     for section, path, efficiency in (("native", model.HOST, 0.65), ("service", model.DPU, 0.8)):
         truth[section]["crossing_efficiency"] = efficiency
-        kind = calibrate.crossing_kind(truth, path)
+        kind = calibrate.crossing_kind(mpi, path)
         pure_ns = model.bench(truth, where, kind, calibrate.LONG, path, 0, repeats=3).pure
         calibrate.fit_crossing(fitted, where, path, pure_ns)
     for section in ("native", "service"):

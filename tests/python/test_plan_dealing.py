@@ -118,9 +118,9 @@ def test_counters_inside_of_each_other_stay_as_recorded():
 def test_a_rank_that_came_too_late_may_still_draw():
     acts = [[["post", 0], ["wait", 0], ["compute", 5], ["post", 1], ["wait", 1]], [["post", 2], ["wait", 2]]]
     fetches = [
-        dealing.Fetch(0, "c", 0, 0, 2, 10),
-        dealing.Fetch(0, "c", 0, 3, 5, 20),
-        dealing.Fetch(1, "c", 0, 0, 2, 18),
+        dealing.Fetch(0, "c", 0, 2, 10),
+        dealing.Fetch(0, "c", 0, 5, 20),
+        dealing.Fetch(1, "c", 0, 2, 18),
     ]
     found = dealing.deal(acts, [[None] * len(each) for each in acts], fetches, {0, 1, 2})
     assert found.sections == [[["compute", 5], ["post", 1], ["wait", 1]]]

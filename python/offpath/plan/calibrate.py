@@ -97,9 +97,7 @@ def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
     if where.meta["place"] == "lab" and where.meta["nodes"] < CROSSING_NODES:
         with comparison.place(CROSSING_NODES, 1, where.meta["rate"], False) as several:
             for path in (HOST, DPU):
-                kind = crossing_kind(machine, path)
-                pure_ns = _measure_crossing(several, mpi, repeats, path, kind)
-                fit_crossing(machine, placement_of(several.meta), path, pure_ns)
+                fit_crossing(machine, placement_of(several.meta), path, _measure_crossing(several, mpi, repeats, path))
     machine["measured"] = {
         f"{path}_{size}_{name}_ns": times[path, size]
         for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
@@ -190,18 +188,20 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
         bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
 
 
-def crossing_kind(machine: dict, path: str) -> str:
-    return CROSSES.get((path, machine["native"]["family"]), "ialltoall")
+def crossing_kind(mpi: str, path: str) -> str:
+    return CROSSES.get((path, mpi), "ialltoall")
 
 
-def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str, kind: str) -> float:
+def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str) -> float:
     """The benchmark where every node talks to several: ns of the pure communication."""
+    kind = crossing_kind(mpi, path)
     console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, {'offloaded' if path == DPU else 'alone'}")
     return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, path, [LONG], kind=kind))
 
 
 def fit_crossing(machine: dict, where: Placement, path: str, pure_ns: float) -> None:
-    section, kind = machine["service" if path == DPU else "native"], crossing_kind(machine, path)
+    section = machine["service" if path == DPU else "native"]
+    kind = crossing_kind(machine["native"]["family"], path)
 
     def apply(factor: float) -> None:
         section["crossing_efficiency"] = min(1.0, max(0.2, factor))

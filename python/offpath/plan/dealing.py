@@ -7,21 +7,20 @@ rank did from one number to the next becomes a section that any rank may draw (s
 allows it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fetch:
-    """An access to a counter: acts begin to end - 1 of its rank are the call and the wait for its number."""
+    """An access to a counter, over with the act before `end`, which waits for its number."""
 
     rank: int
     counter: Hashable
     epoch: Hashable  # the same on all ranks between two collectives
-    begin: int
-    end: int = 0
-    got_ns: int = 0
+    end: int
+    got_ns: int
 
 
 @dataclass
@@ -37,10 +36,12 @@ class Dealt:
     def sites_of(self, rank: int, drawn: list[int]) -> list:
         """Of the acts that the rank did in a simulation in which it drew those sections."""
         places = []
+        left = drawn[::-1]
         for act, place in zip(self.ranks[rank], self.sites[rank], strict=True):
             if act[0] == "draw":
-                own = set(self.queues[act[1]])
-                places += [each for section in drawn if section in own for each in self.section_sites[section]]
+                queue = set(self.queues[act[1]])
+                while left and left[-1] in queue:
+                    places += self.section_sites[left.pop()]
             places.append(place)
         return places
 
@@ -52,11 +53,12 @@ def deal(ranks: list[list[list]], sites: list[list], fetches: list[Fetch], movab
         loops[fetch.counter, fetch.epoch][fetch.rank].append(fetch)
     dealt = Dealt([list(acts) for acts in ranks], [list(places) for places in sites])
     cuts: list[tuple[int, int, int, int]] = []
+    loops_of = Counter(epoch for _, epoch in loops)
     for (_, epoch), loop in loops.items():
         pairs = [pair for own in loop.values() for pair in zip(own, own[1:], strict=False)]
         if len(loop) < 2 or not pairs or not _ends_together(loop, pairs):
             continue
-        if sum(1 for _, other in loops if other == epoch) > 1:  # loops inside of each other
+        if loops_of[epoch] > 1:  # inside of each other
             continue
         if not all(_is_closed(ranks[last.rank][first.end : last.end], movable) for first, last in pairs):
             continue

@@ -71,7 +71,7 @@ def scenario(profile: Profile) -> Scenario:
         places: list = []
         own: dict[int, int] = {}
         counts: dict = {}
-        open_fetches: dict[int, dealing.Fetch] = {}
+        counters: dict[int, tuple] = {}  # of fetches whose number is not there yet: counter and epoch
         before = 0
         for record in rank.records:
             place = (record.get("file", "?"), record.get("offset", 0))
@@ -85,8 +85,7 @@ def scenario(profile: Profile) -> Scenario:
                 own[record["op"]] = number
                 if record["kind"] == "fetch":
                     counter = _communicator(rank, record["comm"]), record["root"]
-                    epoch = frozenset(counts.items())
-                    open_fetches[number] = dealing.Fetch(rank.number, counter, epoch, len(acts))
+                    counters[number] = counter, frozenset(counts.items())
                 acts.append(["post", number])
                 places.append(place)
                 if record.get("blocking"):
@@ -97,9 +96,9 @@ def scenario(profile: Profile) -> Scenario:
             duration = record["end_ns"] - record["begin_ns"]
             if waited:
                 acts.append(["wait", *waited])
-                for number in open_fetches.keys() & waited:
-                    fetches.append(open_fetches.pop(number))
-                    fetches[-1].end, fetches[-1].got_ns = len(acts), record["end_ns"]
+                for number in counters.keys() & waited:
+                    counter, epoch = counters.pop(number)
+                    fetches.append(dealing.Fetch(rank.number, counter, epoch, len(acts), record["end_ns"]))
             else:
                 acts.append(["test", min(duration, 1000)] if "test" in record else ["idle", duration])
             places.append(place)
