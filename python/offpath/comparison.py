@@ -18,7 +18,7 @@ from offpath import __version__, console, launch, mpis, policy_table
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.lab.plan import format_rate
-from offpath.paths import source_root
+from offpath.paths import paths, source_root
 from offpath.processes import Completed
 
 HOST, DPU = "host", "dpu"
@@ -97,12 +97,20 @@ def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
 
 
 def chosen_mpis(choice: str) -> list[str]:
-    """openmpi, mpich or both, as a list. Raises UserError for another word or an MPI that is not installed."""
+    """openmpi, mpich or both, as a list; of both those that are installed and were built for, which is said. Raises
+    UserError for another word or an MPI that is not installed."""
     if choice not in (mpis.OPENMPI, mpis.MPICH, BOTH):
         raise UserError(f"'{choice}' is not an MPI known here. Give openmpi, mpich or both.")
-    kinds = [mpis.OPENMPI, mpis.MPICH] if choice == BOTH else [choice]
-    for kind in kinds:
-        mpis.launcher(kind)
+    if choice != BOTH:
+        mpis.launcher(choice)
+        return [choice]
+    installed = {each.kind for each in mpis.installed()}
+    kinds = [kind for kind in (mpis.OPENMPI, mpis.MPICH) if kind in installed and paths().backend_library(kind).exists()]
+    if not kinds:
+        raise UserError("Neither Open MPI nor MPICH is installed and built for. Run: make setup, then make build")
+    for kind in (mpis.OPENMPI, mpis.MPICH):
+        if kind not in kinds:
+            console.note(f"{mpis.TITLES[kind]} is left out: it is not installed, or this build is not for it.")
     return kinds
 
 

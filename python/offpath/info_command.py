@@ -22,8 +22,8 @@ COMPONENTS = {
     "service": lambda where: where.service,
     "policy reader": lambda where: where.policy_program,
     "preload library": lambda where: where.preload_library,
-    "back end for Open MPI": lambda where: where.lib / "liboffpath_mpi_openmpi.so",
-    "back end for MPICH": lambda where: where.lib / "liboffpath_mpi_mpich.so",
+    "back end for Open MPI": lambda where: where.backend_library(mpis.OPENMPI),
+    "back end for MPICH": lambda where: where.backend_library(mpis.MPICH),
     "yield shim": lambda where: where.yield_library,
 }
 

@@ -48,6 +48,9 @@ class Paths:
     def preload_library(self) -> Path:
         return self.lib / "liboffpath_mpi.so"
 
+    def backend_library(self, mpi: str) -> Path:
+        return self.lib / f"liboffpath_mpi_{mpi}.so"
+
     @property
     def shmem_library(self) -> Path:
         """For programs that oshrun starts; not built where Open MPI came without OpenSHMEM."""

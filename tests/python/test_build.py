@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 from conftest import ROOT
+from offpath import comparison
+from offpath.errors import UserError
 
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.25)
@@ -75,3 +77,14 @@ def test_a_first_demo_waits_for_few_steps():
         pytest.skip(f"{tree} is not configured (make test does)")
     steps = subprocess.run(["ninja", "-C", tree, "-t", "commands", "demo"], capture_output=True, text=True, check=True)
     assert 50 < len(steps.stdout.splitlines()) <= 150
+
+
+def test_both_means_those_that_are_there(tmp_path, monkeypatch, capsys):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "liboffpath_mpi_mpich.so").touch()
+    monkeypatch.setenv("OFFPATH_PREFIX", str(tmp_path))
+    assert comparison.chosen_mpis("both") == ["mpich"]
+    assert "Open MPI is left out" in capsys.readouterr().err
+    (tmp_path / "lib" / "liboffpath_mpi_mpich.so").unlink()
+    with pytest.raises(UserError, match="Neither"):
+        comparison.chosen_mpis("both")
