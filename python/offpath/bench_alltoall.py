@@ -8,7 +8,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, report, results
+from offpath import comparison, console, goals, measuring, report, results
 from offpath.comparison import DPU, HOST
 from offpath.errors import UserError
 from offpath.measuring import TIMES, Conditions, Series, ms_text
@@ -51,6 +51,7 @@ def app_command(
     paths().require_preload_library()
     conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
     result = measure(kinds, conditions, byte_sizes, collective, policy)
+    result["checks"] = checks(result)
     results.deliver(result, _show, _page, json_file, html_file)
 
 
@@ -70,6 +71,22 @@ def measure(
     for row in result["rows"]:
         row["bytes_per_peer"] = row["bytes"] // ranks
     return result
+
+
+def checks(result: dict) -> list[dict]:
+    """Without a link there is no time to hide, and nothing is aimed at."""
+    rate, found = result["meta"]["rate"], []
+    for kind in result["meta"]["mpi_versions"] if rate else ():
+        rows = [row for row in result["rows"] if row["mpi"] == kind and row["bytes_per_peer"] >= goals.MIN_BYTES]
+        alone = {row["bytes"]: row for row in rows if row["mode"] == HOST and row["verified"]}
+        ours = [row for row in rows if row["mode"] == DPU and row["verified"]]
+        pairs = [(alone[row["bytes"]], row) for row in ours if row["bytes"] in alone]
+        gains = (host["t_total_ns"] / row["t_total_ns"] for host, row in pairs)
+        found += goals.check("alltoall_gain_ratio", gains, kind)
+        found += goals.check_at_rate("alltoall", rate, (row["efficiency"] for row in ours), kind)
+        t_pure = (row["t_pure_ns"] / host["t_pure_ns"] for host, row in pairs)
+        found += goals.check("alltoall_t_pure_ratio", t_pure, kind)
+    return found
 
 
 HEADER = ("size", "mode", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain", "host CPU",

@@ -3,7 +3,6 @@
 
 import contextlib
 import dataclasses
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import comparison, krylov_report, krylov_settings, matrix_market
+from offpath import comparison, goals, krylov_report, krylov_settings, matrix_market, results
 from offpath.errors import UserError
 from offpath.krylov_model import Model, measured_parts
 from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
@@ -80,7 +79,9 @@ def app_command(
                     rounds = ["-rounds", "1" if once else "4"]
                     krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
     rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
+    result = {"rows": rows, "checks": checks(rows)}
     krylov_report.show(rows)
+    results.show_checks(result)
     if json_file:
         solved = chosen[0].launches[0]
         emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
@@ -92,7 +93,19 @@ def app_command(
             "parts": parts and dataclasses.asdict(parts),
             "best_phi": krylov_report.best_phi(rows), "failures": [],
         }  # fmt: skip
-        json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1) + "\n")
+        results.write(json_file, {"meta": meta} | result)
+
+
+def checks(rows: Sequence[dict]) -> list[dict]:
+    """Ours with the best phi against PETSc's solver of that name: on the same ranks, and with ranks on all cores."""
+    times = {(row["setting"], row["solver"]): row["iteration_ns"] for row in rows}
+    found = []
+    for ours, phi in krylov_report.best_phi(rows).items():
+        solver = ours.removeprefix("offpath_")
+        for goal, setting in (("krylov_same_ranks_ratio", SAME), ("krylov_all_cores_ratio", ALL_CORES)):
+            theirs = times.get((setting, solver))
+            found += goals.check(goal, [times[phi, ours] / theirs] if theirs else [], solver)
+    return found
 
 
 def _counts(leaders: str) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import comparison, measuring, mpis, onesided_report, results
+from offpath import comparison, goals, measuring, mpis, onesided_report, results
 from offpath.errors import UserError
 from offpath.measuring import Conditions, Peer, Program, Series
 from offpath.paths import paths
@@ -75,7 +75,22 @@ def app_command(
         "shmem": shmem,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    result["checks"] = checks(result)
     results.deliver(result, onesided_report.show, onesided_report.page, json_file, html_file)
+
+
+def checks(result: dict) -> list[dict]:
+    """By library: whether Offpath's operations wait for a target that computes."""
+    t_pure: dict[str, dict[tuple, dict[str, int]]] = {}
+    for row in result["rows"]:
+        if row["peer"] == "offpath" and row["verified"]:
+            of_library = t_pure.setdefault(f"{row['mpi']}/{row['interface']}", {})
+            of_library.setdefault((row["operation"], row["bytes"]), {})[row["target"]] = row["t_pure_ns"]
+    found = []
+    for library, measured in t_pure.items():
+        ratios = [by["computing"] / by["idle"] for by in measured.values() if len(by) == len(TARGETS)]
+        found += goals.check("onesided_computing_ratio", ratios, library)
+    return found
 
 
 def chosen_peers(policy: str | None) -> tuple[Peer, ...]:

@@ -48,6 +48,16 @@ def stand_in_prefix(folder: Path) -> Path:
     return folder
 
 
+def assert_checks(written: dict, result: subprocess.CompletedProcess, names: list[str]) -> None:
+    """What --json says of the goals, and the closing line. Not whether they are met."""
+    assert [each["name"] for each in written["checks"]] == names
+    for each in written["checks"]:
+        assert list(each) == ["name", "value", "goal", "met"]
+        assert each["value"] >= 0 and isinstance(each["met"], bool)
+    met = sum(each["met"] for each in written["checks"])
+    assert result.stdout.splitlines()[-1].startswith(f"checks: {met} of {len(names)} met")
+
+
 def assert_self_contained(html: str) -> None:
     assert len(html) < 200_000
     for outside in ("http:", "https:", "src=", "href=", "@import", "url(", "<script"):

@@ -6,7 +6,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
+from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath import bench_onesided, comparison, measuring, onesided_report
 from offpath.bench_onesided import OF_A_WORD, OPERATIONS
@@ -129,6 +129,7 @@ def test_command_in_a_lab(tmp_path):
     assert all(row["verified"] and row["runs"] == 1 for row in written["rows"])
     assert written["meta"]["place"] == "lab" and written["meta"]["operations"] == ["get", "put_rate"]
     assert "8 launches, about" in result.stderr
+    assert_checks(written, result, ["openmpi/mpi/onesided_computing_ratio", "mpich/mpi/onesided_computing_ratio"])
     assert_self_contained(page.read_text())
 
 

@@ -5,7 +5,6 @@ Calibration sees one link rate and two sizes of one collective. Then, for rates,
 computation that it never saw, each case is predicted first and measured afterwards.
 """
 
-import json
 import statistics
 import tempfile
 from dataclasses import asdict, dataclass, field
@@ -15,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, goals, mpis, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import calibrate, model, predict, profile, profile_command
@@ -149,14 +148,16 @@ def bench_plan_command(
                     cases += app_cases(setting)
     summary = summarize(cases)
     show(cases, summary)
+    rows = [
+        asdict(case)
+        | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
+        | {"error": case.error, "right": case.right, "same_words": case.same_words}
+        for case in cases
+    ]
+    result = {"machine": machine, "summary": summary, "rows": rows, "checks": checks(summary, mpi)}
+    results.show_checks(result)
     if json_file:
-        rows = [
-            asdict(case)
-            | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
-            | {"error": case.error, "right": case.right, "same_words": case.same_words}
-            for case in cases
-        ]
-        json_file.write_text(json.dumps({"machine": machine, "summary": summary, "rows": rows}, indent=1) + "\n")
+        results.write(json_file, result)
 
 
 def collective_cases(setting: Setting) -> list[Case]:
@@ -233,6 +234,12 @@ def summarize(cases: list[Case]) -> dict:
         "other_words": sum(not case.same_words for case in cases),
         "median_slowed": statistics.median(case.slowed for case in cases),
     }  # fmt: skip
+
+
+def checks(summary: dict, mpi: str) -> list[dict]:
+    found = goals.check("plan_median_error_ratio", [summary["median_error"]], mpi)
+    found += goals.check("plan_worst_error_ratio", [summary["worst_error"]], mpi)
+    return found + goals.check("plan_wrong_verdicts_count", [summary["wrong_verdicts"]], mpi)
 
 
 def show(cases: list[Case], summary: dict) -> None:
