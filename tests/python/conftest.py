@@ -15,7 +15,32 @@ _counter = itertools.count()
 
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
 
+# Their tests start nothing but the command line and can run beside each other: pytest -n 2 -m "not machine". Except for
+# those marked machine or requires_root. What is not listed runs MPI programs, labs or services: one after the other.
+SIDE_BY_SIDE = {
+    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_krylov", "test_bench_onesided",
+    "test_build", "test_cli_errors", "test_config", "test_demo_result", "test_docs", "test_goals",
+    "test_include_check", "test_memory", "test_plan", "test_plan_dealing", "test_plan_validation",
+    "test_policy_table", "test_run", "test_split", "test_split_command", "test_split_reader", "test_split_schedule",
+    "test_telemetry", "test_tune",
+}  # fmt: skip
+
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services, so nothing may run beside it")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
+            item.add_marker(pytest.mark.machine)
+
+
+def pytest_runtest_setup(item):
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1" and item.get_closest_marker("machine"):
+        pytest.fail('this test needs the machine for itself. With -n give -m "not machine", too', pytrace=False)
 
 
 def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:

@@ -35,6 +35,7 @@ def check_result(result, kinds, runs):
         assert host["work_iterations"] == dpu["work_iterations"]
 
 
+@pytest.mark.machine
 def test_command_writes_json_and_page(prefix, tmp_path):
     files = tmp_path / "a.json", tmp_path / "new" / "a.html"
     result = offpath(

@@ -49,6 +49,7 @@ def write_matrix(file, size, entries) -> None:
     file.write_text(header + "\n".join(lines) + "\n")
 
 
+@pytest.mark.machine
 def test_every_column(tmp_path):
     result = bench(tmp_path, "--grid", "6", "--phi", "0,0.3")
     rows = result["rows"]
@@ -69,6 +70,7 @@ def test_every_column(tmp_path):
     assert set(result["meta"]["best_phi"]) == set(ours)
 
 
+@pytest.mark.machine
 def test_a_matrix_of_a_mesh(tmp_path):
     file = tmp_path / "mesh.mtx"
     size, entries = finite_elements(9)

@@ -20,6 +20,7 @@ def mpirun(mpi, *words):
     return [f"mpirun.{mpi}", *OVERSUBSCRIBE[mpi], *words]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env):
     hello = str(programs / f"hello_{mpi}")
@@ -30,6 +31,7 @@ def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env)
     assert result.stderr == "offpath: 2 ranks on 1 node: 4 operations offloaded (2.0 KiB), 2 on the host: policy.\n"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_path):
     hello = str(programs / f"hello_{mpi}")
@@ -38,12 +40,14 @@ def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_
     assert [rank["policy"] for rank in stats.read(tmp_path / "s")] == ["a b;c,d", "a b;c,d"]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_off_runs_natively(mpi, programs, witness_env):
     result = offpath("run", "--off", "--", *mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}")), env=witness_env)
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_status_of_the_program_comes_back(mpi, programs, witness_env):
     command = mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}"), "7")
@@ -77,6 +81,7 @@ def test_a_preloaded_tool_keeps_its_place_in_front():
     assert injection.preload(["/our.so"], {"LD_PRELOAD": "/our.so"}) == "/our.so"
 
 
+@pytest.mark.machine
 def test_statistics_of_earlier_runs_are_not_counted(programs, witness_env, tmp_path):
     file = tmp_path / "s"
     file.write_text('{"offloaded_count": 1000}\n')
