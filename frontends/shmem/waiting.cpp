@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again: by the
-// native test, which also keeps the native library going, with short sleeps that leave a shared core to the service.
+// Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again, by the
+// native test, with short sleeps that leave a shared core to the service. Between looks the native library is kept
+// going, which its test does not do: the PE that is to write may need it first, for a lock or an atomic here.
 #include "base/result.hpp"
 #include "job.hpp"
 #include "natives.hpp"
@@ -18,7 +19,12 @@ template <class T>
 void wait_until(int (*test)(volatile T*, int, T), volatile T* address, int comparison, T value) {
   const base::ErrnoGuard errno_guard;
   int looks_left = job.spare_cores() ? kLooksOnSpareCores : kLooksOnSharedCores;
+  const Natives& call = native();
   while (test(address, comparison, value) == 0) {
+    if (call.progress != nullptr) {
+      const Inside inside;
+      call.progress();
+    }
     if (looks_left > 0) {
       --looks_left;
       continue;
