@@ -145,7 +145,8 @@ TEST(ModelJson, NoTypeOfAnyValueIsTooMuch) {
                          {{"median", 1}},
                          json::parse("[[[]]]")};
   for (const json& right : {whole, prices}) {
-    for (const auto& [path, leaf] : right.flatten().items()) {
+    const json leaves = right.flatten();
+    for (const auto& [path, leaf] : leaves.items()) {
       for (json::json_pointer at(path); !at.empty(); at.pop_back()) {
         for (const json& other : others) {
           json wrong = right;
