@@ -9,7 +9,7 @@ VARIABLES = (
     ("PMI_RANK", "PMI_SIZE"),
     ("PMIX_RANK", "PMIX_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # of the step: a batch script is one process
 )
 
 

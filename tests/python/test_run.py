@@ -221,7 +221,8 @@ def test_the_closing_line_of_one_node_says_what_to_try():
     [
         ({}, None, None),
         ({"PMI_RANK": "3", "PMI_SIZE": "4"}, 3, 4),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, 0, 8),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "4"}, 0, 4),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, 0, None),
         ({"OMPI_COMM_WORLD_RANK": "1", "SLURM_PROCID": "0", "OMPI_COMM_WORLD_SIZE": "2"}, 1, 2),
         ({"SLURM_NTASKS": "8"}, None, None),
     ],

@@ -36,7 +36,7 @@ def prepare(plan: Plan) -> None:
     (plan.state_dir / "shared").write_text("".join(f"{folder}\n" for folder in _shared_folders()))
     for index, node in enumerate(plan.nodes):
         folder = plan.state_dir / node
-        folder.mkdir()
+        folder.mkdir(mode=0o700)  # its /tmp is only for those who are on the node
         (folder / "cores").write_text(plan.cores_of(index) + "\n")
         (folder / "home").mkdir(mode=0o700)
         (folder / "tmp").mkdir()
