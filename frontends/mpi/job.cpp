@@ -122,11 +122,15 @@ void Job::open_communication() {
   native.Comm_group(MPI_COMM_WORLD, &world_group_);
 }
 
-void Job::close_communication() {
+void Job::close_session() {
   if (session_ != nullptr) offpath_session_detach(session_);
   session_ = nullptr;
   close_types();
   if (keyval_ != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval_);
+  keyval_ = MPI_KEYVAL_INVALID;
+}
+
+void Job::close_communication() {
   if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
   if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);
 }
@@ -160,10 +164,7 @@ void Job::start() {
     if (on)
       on = engine.errors().create() && open_types() == MPI_SUCCESS &&
            native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
-    if (!on) {
-      close_communication();
-      return;
-    }
+    if (!on) return close_session();
     reason_.clear();
     active_.store(true, std::memory_order_release);
     if (rank_ == 0) {
@@ -212,10 +213,12 @@ void Job::stop() {
     engine.clear();
     active_.store(false, std::memory_order_release);
     write_statistics();
+    close_session();
     close_communication();
-  } else if (size_ > 0) {
+  } else {
     const Inside inside;
     write_statistics();
+    close_communication();
   }
   reason_ = "MPI_Finalize was called";
 }

@@ -73,10 +73,12 @@ class Job {
   bool choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records);
   bool open_sessions(const Opening& opening);
   void open_communication();
+  void close_session();
   void close_communication();
   void drain();
   void pass_barrier(Engine::AtEnd task);
   void turn_off(LogLevel level, const std::string& reason);
+  std::string statistics() const;
   void write_statistics() const;
 
   std::atomic<bool> active_{false};
@@ -87,7 +89,7 @@ class Job {
   uint32_t blocking_ = 0;  // bit 1 << policy::Collective
   int rank_ = 0;
   int size_ = 1;
-  MPI_Comm control_ = MPI_COMM_NULL;
+  MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
   MPI_Group world_group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   offpath_session_t* session_ = nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tracing.hpp"
 
-#include "attach/node.hpp"
 #include "attach/statistics.hpp"
+#include "base/node.hpp"
 #include "job.hpp"
 #include "recording/layer.hpp"
 #include "recording/log.hpp"
@@ -19,7 +19,7 @@ namespace {
 std::string open() {
   attach::JsonObject opening;
   opening.text("reason", job.active() ? "" : job.reason());
-  opening.text("clock", attach::boot_id());
+  opening.text("clock", base::boot_id());
   opening.number("service_pid", attach::counters_of(job.session()).service_pid);
   if (job.active()) offpath_session_time_operations(job.session(), 1);
   const std::string members = opening.json();

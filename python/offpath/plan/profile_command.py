@@ -3,13 +3,12 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import comparison, console, injection, mpis, processes
+from offpath import comparison, console, handover, injection, mpis, processes
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import profile as profiles
@@ -26,7 +25,7 @@ def profile_command(
 ) -> None:
     """Run a program as it is and record its collectives, waits and one-sided operations, for `offpath plan`.
 
-    Nothing is offloaded. Ranks on other nodes need the folder of the profile, too (a shared file system).
+    Nothing is offloaded. One rank must see the folder of the profile (a shared file system, or this node).
 
     Examples:
 
@@ -34,8 +33,8 @@ def profile_command(
     """
     mpis.executable(command[0])
     comparison.writable_file(output, "--output")
-    with tempfile.TemporaryDirectory(prefix=".offpath-profile-", dir=output.absolute().parent) as folder:
-        prefix = Path(folder) / "rank"
+    with handover.folder(beside=output) as folder:
+        prefix = folder / "rank"
         argv, extra = injection.with_variables(command, variables(prefix))
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         merge(prefix, output)
