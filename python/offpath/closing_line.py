@@ -32,7 +32,7 @@ def closing_line(lines: Sequence[dict], launcher: str | None = None, started: in
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
-    hint = _hint(ranks)
+    hint = "" if stats.offloaded_count(list(lines)) else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
 
 
@@ -55,7 +55,7 @@ def _calls(ranks: Sequence[dict]) -> str:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
         return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
-    why = {"by policy": decided, "blocking": passed["blocking"], "on one node": passed["communicator"]}
+    why = {"by policy": decided, "blocking": passed["blocking"], "on communicators the policy leaves out": passed["communicator"]}
     said = [f"{count} {name}" for name, count in why.items() if count]
     return text + (f" ({', '.join(said)})" if said else "")
 
@@ -97,8 +97,6 @@ def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> 
 
 def _hint(ranks: Sequence[dict]) -> str:
     """What to try where nothing was offloaded; the reasons of the library say it themselves."""
-    if total(ranks, "offloaded_count") or stats.offloaded_count(list(ranks)):
-        return ""
     passed = _passed(ranks)
     if any("the policy offloads nothing on 1 node" in str(rank.get("reason", "")) for rank in ranks):
         return (
