@@ -10,6 +10,7 @@
 #include "persistent.hpp"
 #include "proxy/layer.hpp"
 #include "rma/windows.hpp"
+#include "tracing.hpp"
 #include "types/datatype.hpp"
 #include "waiting.hpp"
 
@@ -141,7 +142,7 @@ void Job::start() {
     settings_ = Settings::from_environment();
     native.Comm_rank(MPI_COMM_WORLD, &rank_);
     native.Comm_size(MPI_COMM_WORLD, &size_);
-    all_have_targets_ = regions::have_targets();
+    all_ = {regions::have_targets(), tracing::wanted()};
     if (size_ == 1) {
       turn_off(LogLevel::info, "the job has one process");
       return;
@@ -154,7 +155,7 @@ void Job::start() {
     std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
     native.Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, control_);
     nodes_ = attach::Nodes(records);
-    native.Allreduce(MPI_IN_PLACE, &all_have_targets_, 1, MPI_C_BOOL, MPI_LAND, control_);
+    native.Allreduce(MPI_IN_PLACE, &all_, 2, MPI_C_BOOL, MPI_LAND, control_);
     bool on = read_opening(opening);
     if (on && !policy_.offloads(nodes_.count())) {
       turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");

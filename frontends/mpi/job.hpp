@@ -40,7 +40,9 @@ class Job {
   // Why it is not active.
   const std::string& reason() const { return reason_; }
   // Every process of the job has a plugin for target regions; known after start().
-  bool all_have_targets() const { return all_have_targets_; }
+  bool all_have_targets() const { return all_.have_targets; }
+  // Every process of the job has the recorder of a trace; known after start().
+  bool all_traced() const { return all_.traced; }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
   // Paths are decided anew while the program runs.
@@ -96,7 +98,9 @@ class Job {
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   bool spare_cores_ = false;
   std::string service_cores_;
-  bool all_have_targets_ = false;
+  struct {
+    bool have_targets, traced;
+  } all_{};
   std::atomic<bool> loss_reported_{false};
   std::string reason_ = "MPI_Init was not called";
   attach::Nodes nodes_;

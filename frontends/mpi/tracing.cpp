@@ -36,13 +36,18 @@ offpath_op_times_t together(const offpath_op_times_t& a, const offpath_op_times_
   return times;
 }
 
-constexpr recording::Purpose kTrace{"OFFPATH_TRACE", "offpath-trace", false, "OFFPATH_TRACE_SAMPLE", &open};
+constexpr recording::Purpose kTrace{"OFFPATH_TRACE",        "offpath-trace", false,
+                                    "OFFPATH_TRACE_SAMPLE", &open,           [] { return job.all_traced(); }};
 
 }  // namespace
 
-void install(void** handlers) {
+bool wanted() {
   const char* prefix = getenv(kTrace.variable);
-  if (prefix != nullptr && *prefix != '\0') recording::install(handlers, kTrace);
+  return prefix != nullptr && *prefix != '\0';
+}
+
+void install(void** handlers) {
+  if (wanted()) recording::install(handlers, kTrace);
 }
 
 void record_service(uint64_t recorded, std::span<offpath_op_t* const> ops, int error) {

@@ -4,7 +4,7 @@
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
@@ -37,8 +37,8 @@ def app_command(
     messages: Annotated[int, typer.Option(min=1, help="Small messages in a turn without computation.")] = 1,
     work_times: Annotated[int, typer.Option(min=1, help="Computation, in times of the all-to-all alone.")] = 3,
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page there.")] = None,
 ) -> None:
     """Compare host only, DPU only and the automatic policy on a program whose phases want different things.
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench alltoall`: how much of a nonblocking all-to-all hides behind computation, without and with Offpath."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
@@ -26,10 +28,10 @@ def app_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     collective: Annotated[str, typer.Option(help="ialltoall or ialltoallv.")] = "ialltoall",
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
 ) -> None:
     """Compare a nonblocking all-to-all without and with Offpath, on the same cores.
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench krylov`: PETSc's conjugate gradients and ours, on the same ranks and on as many as there are cores."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -23,7 +25,7 @@ REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ran
 
 def app_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
-    matrix: Annotated[Path | None, typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
+    matrix: Annotated[Optional[Path], typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,
     pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
     phi: Annotated[
@@ -36,7 +38,7 @@ def app_command(
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
 
@@ -149,4 +151,4 @@ def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> lis
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """The largest difference in an iteration, of the first residual."""
-    return max(abs(left - right) for left, right in zip(ours, theirs, strict=False)) / theirs[0]
+    return max(abs(left - right) for left, right in zip(ours, theirs)) / theirs[0]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench onesided`: Offpath against the MPI or OpenSHMEM alone, with targets that wait and that compute."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -43,10 +45,10 @@ def app_command(
     operations: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(OPERATIONS),
     runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
 ) -> None:
     """Compare one-sided operations without and with Offpath, on the same cores.
 

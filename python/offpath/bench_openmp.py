@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
@@ -14,6 +14,7 @@ from rich.table import Table
 from offpath import bench_halo, comparison, console, goals, results
 from offpath.devices import listing
 from offpath.errors import UserError
+from offpath.oldest import zip_equal
 from offpath.paths import paths
 
 KERNELS = ("stencil", "mriq", "lbm", "cg", "spmv", "ep")
@@ -39,7 +40,7 @@ def app_command(
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
     halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 50,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Measure target regions on the devices of OFFPATH_DEVICES; by default, a software DPU of this node.
 
@@ -109,7 +110,7 @@ def _rows(command: Sequence) -> list[dict]:
 
 def _over_launches(launches: list[list[dict]], key: str, labels: Sequence[str], values: Sequence[str]) -> list[dict]:
     rows = []
-    for same in zip(*launches, strict=True):
+    for same in zip_equal(*launches):
         first = same[0]
         rows.append(
             {name: first[name] for name in (key, *labels)}

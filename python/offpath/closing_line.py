@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The one line at the end of a run: what was offloaded, what was not and why, and what to try."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 
@@ -32,7 +34,7 @@ def closing_line(lines: Sequence[dict], launcher: str | None = None, started: in
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
-    hint = _hint(ranks)
+    hint = "" if stats.offloaded_count(list(lines)) else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
 
 
@@ -55,7 +57,8 @@ def _calls(ranks: Sequence[dict]) -> str:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
         return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
-    why = {"by policy": decided, "blocking": passed["blocking"], "on one node": passed["communicator"]}
+    left_out = "on communicators the policy leaves out"
+    why = {"by policy": decided, "blocking": passed["blocking"], left_out: passed["communicator"]}
     said = [f"{count} {name}" for name, count in why.items() if count]
     return text + (f" ({', '.join(said)})" if said else "")
 
@@ -97,8 +100,6 @@ def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> 
 
 def _hint(ranks: Sequence[dict]) -> str:
     """What to try where nothing was offloaded; the reasons of the library say it themselves."""
-    if total(ranks, "offloaded_count") or stats.offloaded_count(list(ranks)):
-        return ""
     passed = _passed(ranks)
     if any("the policy offloads nothing on 1 node" in str(rank.get("reason", "")) for rank in ranks):
         return (

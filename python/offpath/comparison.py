@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where a program runs with and without Offpath in turns, and what a result file says about that place."""
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import json
@@ -103,11 +105,14 @@ def chosen_mpis(choice: str) -> list[str]:
     if choice != BOTH:
         mpis.launcher(choice)
         return [choice]
+    both = (mpis.OPENMPI, mpis.MPICH)
     installed = {each.kind for each in mpis.installed()}
-    kinds = [kind for kind in (mpis.OPENMPI, mpis.MPICH) if kind in installed and paths().backend_library(kind).exists()]
-    if not kinds:
-        raise UserError("Neither Open MPI nor MPICH is installed and built for. Run: make setup, then make build")
-    for kind in (mpis.OPENMPI, mpis.MPICH):
+    if not installed:
+        raise UserError("Neither Open MPI nor MPICH is installed (nothing can be compared). Run: make setup")
+    # Where nothing is built, whoever needs it says so.
+    built = [kind for kind in both if paths().backend_library(kind).exists()] or both
+    kinds = [kind for kind in both if kind in installed and kind in built]
+    for kind in both:
         if kind not in kinds:
             console.note(f"{mpis.TITLES[kind]} is left out: it is not installed, or this build is not for it.")
     return kinds
@@ -171,7 +176,7 @@ def base_meta(kinds: Sequence[str]) -> dict:
     return {
         "offpath": __version__,
         "commit": _commit(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": platform.machine(),
         "processor": _processor(),
         "cores_available": len(launch.available_cores()),

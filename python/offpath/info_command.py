@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath info`: what Offpath would use, and where each value came from."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.markup import escape
@@ -29,7 +31,7 @@ COMPONENTS = {
 
 
 def info(
-    program: Annotated[str | None, typer.Argument(help="Say which MPI this program uses.")] = None,
+    program: Annotated[Optional[str], typer.Argument(help="Say which MPI this program uses.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     policy: Annotated[
         bool, typer.Option("--policy", help="Only what goes to the DPU: every row of the policy and where it is from.")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the built or installed parts of Offpath are."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from dataclasses import dataclass
@@ -118,7 +120,7 @@ def runtime_folder() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only its owner, we, can use:
+    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use:
     what lies in it is believed."""
     try:
         with contextlib.suppress(FileExistsError):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the measuring commands do with a result ({"meta", "rows", "checks"}): show it, write it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -99,7 +99,7 @@ class Setting:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             end_group(process)
-            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}")
+            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}") from None
         return self.texts(process.returncode)
 
     def texts(self, status):

@@ -12,11 +12,11 @@ RANKS = 4
 LOST = "/nonexistent/folder/rank"
 
 
-def run(s, variable, path, blind, seconds_program="exchange"):
+def run(s, variable, path, blind, program="exchange"):
     """Ranks of which `blind` (a shell pattern) cannot reach the file that the variable names."""
     script = (f'rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; case $rank in {blind}) export {variable}={LOST};; esac; '
               'exec "$0" "$@"')
-    command = ["sh", "-c", script, s.program(seconds_program)]
+    command = ["sh", "-c", script, s.program(program)]
     return s.run(command, RANKS, s.library, **{**FORCED, "OFFPATH_LOG": "off", variable: path})
 
 
@@ -40,6 +40,15 @@ def telemetry_apart(s):
             check(all("end_ns" in rank[-1] and len(rank) > 3 for rank in lines), f"{blind} blind: cut short")
 
 
+def telemetry_some(s):
+    """A variable that only some ranks have, as those of one program of several, stops nobody."""
+    native = s.native("exchange")
+    check(native.status == 0, str(native))
+    script = f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 1 ] && export OFFPATH_TRACE={s.folder}/rank; exec "$0"'
+    same(native, s.run(["sh", "-c", script, s.program("exchange")], RANKS, s.library, **FORCED))
+    check(not recorded(s), "a part was recorded")
+
+
 def telemetry_statistics(s):
     """One rank has all lines: the first that finds the file there."""
     native = s.native("exchange")
@@ -55,4 +64,4 @@ def telemetry_statistics(s):
     check(not os.path.exists(stats), "written by whom?")
 
 
-CASES = {"telemetry_apart": telemetry_apart, "telemetry_statistics": telemetry_statistics}
+CASES = {f.__name__: f for f in (telemetry_apart, telemetry_some, telemetry_statistics)}

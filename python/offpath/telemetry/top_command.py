@@ -6,7 +6,7 @@ import json
 import select
 import signal
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -20,7 +20,7 @@ PLAIN_WIDTH = 200  # where there is no terminal
 
 def top_command(
     job: Annotated[
-        str | None,
+        Optional[str],
         typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
