@@ -162,7 +162,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     Slot& entry = slot(op.slot);
     if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
       if (op.times.posted_ns != 0) take_times(op);
-      finish(op, static_cast<offpath_status_t>(entry.status));
+      finish(op, offpath::base::known_code(entry.status));
       return static_cast<offpath_status_t>(op.status.load());
     }
   }
