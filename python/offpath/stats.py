@@ -56,10 +56,18 @@ def summary(ranks: list[dict]) -> str:
     if reasons:
         text += ": " + "; ".join(reason.rstrip(".") for reason, _ in reasons.most_common(3))
     elif native:
-        text += " by policy"
+        text += _why_native(native, _sum([rank.get("why", {}) for rank in ranks], "form_count"))
     if failed:
         text += f"; {failed} FAILED"
     return text + "."
+
+
+def _why_native(native: int, forms: int) -> str:
+    """`forms`: calls that the service does not do."""
+    if not forms:
+        return " by policy"
+    unserved = "in a form that the service does not do (as user-defined operators)"
+    return f" {unserved}" if forms == native else f", {forms} of them {unserved}, the others by policy"
 
 
 def offloaded_count(ranks: list[dict]) -> int:
