@@ -72,6 +72,9 @@ def rma_errors(s):
             wrong.append(f"native {line} / offloaded {other}")
     check(not wrong, "\n".join(wrong))
     run(s, "rma_errors", "ranges", ranks=2)
+    for call in ("MPI_Put", "MPI_Win_unlock"):
+        fatal = s.offloaded("rma_errors", call, ranks=2, **NATIVE)
+        check(fatal.status != 0 and f"{call} failed: " in fatal.err, f"does not name the call: {fatal}")
 
 
 def rma_info(s):
