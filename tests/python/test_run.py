@@ -122,6 +122,16 @@ def test_summary_says_why():
     assert stats.summary(ranks) == expected
 
 
+def test_summary_tells_the_policy_from_what_the_service_does_not_do():
+    def said(native, forms):
+        return stats.summary([{"node": "n", "native_count": native, "why": {"form_count": forms}}]).split(", ", 1)[1]
+
+    assert said(3, 0) == "3 on the host by policy."
+    assert said(3, 3) == "3 on the host in a form that the service does not do (as user-defined operators)."
+    assert said(5, 3).endswith(", 3 of them in a form that the service does not do (as user-defined operators), "
+                               "the others by policy.")  # fmt: skip
+
+
 def test_lines_cut_short_are_left_out(tmp_path):
     file = tmp_path / "s"
     file.write_text(json.dumps({"rank": 0}) + '\n{"rank": 1, "no\n[1]\n')
