@@ -57,8 +57,13 @@ def _calls(ranks: Sequence[dict]) -> str:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
         return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
-    left_out = "on communicators the policy leaves out"
-    why = {"by policy": decided, "blocking": passed["blocking"], left_out: passed["communicator"]}
+    forms = total([rank.get("why", {}) for rank in ranks], "form_count")
+    why = {
+        "by policy": decided - forms,
+        "in forms that the service does not do, such as user-defined operators": forms,
+        "blocking": passed["blocking"],
+        "on communicators the policy leaves out": passed["communicator"],
+    }
     said = [f"{count} {name}" for name, count in why.items() if count]
     return text + (f" ({', '.join(said)})" if said else "")
 

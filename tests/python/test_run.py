@@ -236,6 +236,16 @@ def test_which_process_of_a_job_we_are(environ, rank, size):
     assert (own_rank.own_rank(environ), own_rank.job_size(environ)) == (rank, size)
 
 
+def test_the_closing_line_tells_the_policy_from_what_the_service_does_not_do():
+    def said(native, forms):
+        return closing_line([{"node": "n", "size": 2, "native_count": native, "why": {"form_count": forms}}])
+
+    forms = "in forms that the service does not do, such as user-defined operators"
+    assert "3 native (3 by policy)" in said(3, 0)
+    assert f"3 native (3 {forms})" in said(3, 3)
+    assert f"5 native (2 by policy, 3 {forms})" in said(5, 3)
+
+
 def test_lines_cut_short_are_left_out(tmp_path):
     file = tmp_path / "s"
     file.write_text(json.dumps({"rank": 0}) + '\n{"rank": 1, "no\n[1]\n')
