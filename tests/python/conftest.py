@@ -18,6 +18,17 @@ os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machin
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("OFFPATH_TEST_FULL") != "1":
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
+
+
 def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:
     """Runs the command line to its end."""
     return subprocess.run(
