@@ -6,6 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+# For ranks that are not the first, where a launcher has started us once for each: nothing can be there, so what they
+# record goes to a rank that has a folder.
+ELSEWHERE = Path("/dev/null/rank")
+
 
 @contextlib.contextmanager
 def folder(beside: Path | None = None) -> Iterator[Path]:
@@ -15,9 +19,8 @@ def folder(beside: Path | None = None) -> Iterator[Path]:
     nothing can be made there, in the folder for temporary files, which ranks of this node see.
     """
     with contextlib.ExitStack() as stack:
-        where = Path.cwd() if beside is None else beside.absolute().parent
         try:
-            made = stack.enter_context(_hidden(where))
+            made = stack.enter_context(_hidden(Path.cwd() if beside is None else beside.absolute().parent))
         except OSError:
             made = stack.enter_context(_hidden(None))
         yield Path(made)
