@@ -4,14 +4,13 @@
 import contextlib
 import dataclasses
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import comparison, krylov_report, krylov_settings, matrix_market
+from offpath import comparison, handover, krylov_report, krylov_settings, matrix_market
 from offpath.errors import UserError
 from offpath.krylov_model import Model, measured_parts
 from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
@@ -108,8 +107,8 @@ def _system(grid: int, matrix: Path | None) -> Iterator[list[str]]:
     if matrix is None:
         yield ["-grid", str(grid)]
         return
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        binary = Path(folder) / "matrix.petsc"
+    with handover.folder() as folder:
+        binary = folder / "matrix.petsc"
         matrix_market.convert(matrix, binary)
         yield ["-load", str(binary)]
 

@@ -8,13 +8,12 @@ import os
 import platform
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from offpath import __version__, console, launch, mpis, policy_table
+from offpath import __version__, console, handover, launch, mpis, policy_table
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.lab.plan import format_rate
@@ -117,8 +116,8 @@ class Launch:
 
 def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Launch:
     """Starts the program and reads what it wrote; never raises for what the program did."""
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        file = Path(folder) / "out.json"
+    with handover.folder() as folder:
+        file = folder / "out.json"
         title = f"{Path(argv[0]).name} with {mpis.TITLES[mpi]} {'and Offpath' if offload else 'alone'}"
         try:
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)

@@ -2,6 +2,7 @@
 #include "session/link.hpp"
 
 #include "base/environment.hpp"
+#include "base/node.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +20,9 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-Result<std::string> runtime_folder() {
-  std::string folder = Environment::text("OFFPATH_RUNTIME_DIR");
-  if (folder.empty()) {
-    const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
-    folder = xdg.empty() ? "/tmp/offpath-" + std::to_string(getuid()) : xdg + "/offpath";
-  }
+namespace {
+
+Result<std::string> checked_folder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
                                 "cannot create %.100s (the service's sockets live there). Set OFFPATH_RUNTIME_DIR",
@@ -41,9 +39,23 @@ Result<std::string> runtime_folder() {
   return folder;
 }
 
+}  // namespace
+
+Result<std::string> runtime_folder() {
+  const std::string chosen = Environment::text("OFFPATH_RUNTIME_DIR");
+  if (!chosen.empty()) return checked_folder(chosen);
+  const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
+  if (!xdg.empty()) {
+    // A launcher may have brought the variable from another node, where that folder is.
+    Result<std::string> folder = checked_folder(xdg + "/offpath");
+    if (folder.ok()) return folder;
+  }
+  return checked_folder("/tmp/offpath-" + std::to_string(getuid()));
+}
+
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
-  // FNV-1a: the name must differ between jobs and must not give the token away.
-  uint64_t hash = 0xcbf29ce484222325ULL;
+  // FNV-1a: the name must differ between jobs and must not give the token away; and between nodes that share a folder.
+  uint64_t hash = 0xcbf29ce484222325ULL ^ base::node_key();
   for (const uint8_t byte : token) hash = (hash ^ byte) * 0x100000001b3ULL;
   char name[32];
   snprintf(name, sizeof(name), "/%016llx.sock", static_cast<unsigned long long>(hash));

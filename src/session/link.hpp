@@ -56,9 +56,10 @@ struct PeerCredentials {
   uid_t uid;
 };
 
-// The folder of the sockets, created with mode 0700 and refused if somebody else could write to it.
+// The folder of the sockets, created with mode 0700 and refused if somebody else could write to it:
+// OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
 base::Result<std::string> runtime_folder();
-// The socket of one job, derived from its token.
+// The socket of one job on this node, derived from its token.
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
 
 base::Result<base::Fd> listen_at(const std::string& path);

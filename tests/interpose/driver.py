@@ -18,6 +18,7 @@ import time
 import adapting
 import losses
 import onesided
+import telemetry
 import tracing
 from setting import FORCED, Setting, Wrong, check, compare, same, statistics
 
@@ -217,7 +218,7 @@ def report_statistics(s):
     lines = statistics(stats)
     keys = {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count", "offloaded_bytes",
             "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
-            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why",
+            "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed",
             "learned"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
@@ -280,6 +281,7 @@ CASES = {
     "dlopen_global": lambda s: dlopen(s, "global"),
     "statistics": report_statistics,
     **tracing.CASES,
+    **telemetry.CASES,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,

@@ -13,6 +13,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 LIMIT_S = 120  # for a hang, never reached otherwise
 _counter = itertools.count()
 
+# Nodes of a lab have a /tmp of their own, so what their programs are to see is not there.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
 
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console, processes
+from offpath import checks, console, processes
 from offpath.devices import listing, service
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
@@ -61,8 +61,7 @@ def start(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,30}", name):
         raise UserError(f"{name} is not usable as a name. Use a letter, then letters, digits, - and _.")
-    if cores is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cores):
-        raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
+    checks.core_list(cores)
     key = (key_file or service.default_key_file()).absolute()
     if not key.is_file():
         raise UserError(

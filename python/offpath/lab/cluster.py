@@ -126,6 +126,7 @@ class Lab:
             command, _ = injection.with_variables(command, chosen)
             environment = os.environ | native_environment(mpi, crowded)
             environment |= {"OFFPATH_LAB": self.name, "OFFPATH_LAB_RUN": run_id}
+            environment["OFFPATH_LAB_SHARED"] = os.path.dirname(program) if os.sep in program else ""
             patience = 0.0
             try:
                 command = self.inside(HEAD, command)

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from offpath import console, mpis, policy_table, stats
+from offpath import checks, console, mpis, policy_table
+from offpath.closing_line import closing_line
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.lab import inventory, state
@@ -182,6 +183,7 @@ def run(
         raise typer.BadParameter("--trace and --summary are about offloaded runs (this one is not). Give --offload.")
     if trace is not None:
         recording.check_writable(trace)
+    checks.settings(policy, None)
     lab = Lab.attach(name)
     kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
     if ppn is None:
@@ -200,7 +202,7 @@ def run(
                     samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
             result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
         if offload and not quiet:
-            console.note(stats.summary(result.stats))
+            console.note(closing_line(result.stats, kind))
         if where is not None:
             recording.finish(where, trace, summary, samples)
     raise typer.Exit(result.exit_status)

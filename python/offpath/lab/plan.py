@@ -2,6 +2,7 @@
 """What a lab looks like: names, addresses, cores, limits. Pure: nothing here touches the machine."""
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,8 +101,8 @@ class Plan:
         return STATE_ROOT / self.name
 
     def runtime_folder(self, node: str) -> Path:
-        """Where the sockets of the node's services are."""
-        return self.state_dir / node / "run"
+        """Where the sockets of the node's services are: in its own /tmp."""
+        return self.state_dir / node / "tmp" / f"offpath-{os.getuid()}"
 
     def cores_of(self, node_index: int) -> str:
         return ",".join(map(str, self.node_cores[node_index]))

@@ -7,7 +7,6 @@ computation that it never saw, each case is predicted first and measured afterwa
 
 import json
 import statistics
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, handover, mpis
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import calibrate, model, predict, profile, profile_command
@@ -216,8 +215,8 @@ def app_cases(setting: Setting) -> list[Case]:
 
 
 def _record(setting: Setting, argv: list[str]) -> profile.Profile:
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
+    with handover.folder() as folder:
+        prefix, merged = folder / "rank", folder / "profile.jsonl"
         comparison.run_for_json(setting.where, setting.mpi, argv, False, profile_command.variables(prefix))
         profile_command.merge(prefix, merged)
         return profile.load(merged)

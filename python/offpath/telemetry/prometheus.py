@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from offpath.closing_line import PETSC
 from offpath.errors import UserError
 from offpath.telemetry.observation import Snapshot
 
@@ -123,7 +124,8 @@ def _head(metric: str, kind: str, meaning: str) -> Iterator[str]:
 
 
 def _who(rank: dict) -> dict[str, str]:
-    return {"rank": str(rank.get("rank", "")), "node": str(rank.get("node", ""))}
+    who = {"rank": str(rank.get("rank", "")), "node": str(rank.get("node", ""))}
+    return who | ({"interface": PETSC} if rank.get("mpi") == PETSC else {})  # the rank has a line of MPI, too
 
 
 def _sample(metric: str, labels: dict[str, str], value: float) -> str:

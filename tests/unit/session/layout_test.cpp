@@ -7,8 +7,12 @@
 
 #include <offpath/offpath.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <set>
+#include <string>
 
 namespace offpath::session {
 namespace {
@@ -264,6 +268,29 @@ TEST(Link, SocketNamesDifferAndHideTheToken) {
   }
   EXPECT_EQ(names.size(), 256U);
   EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef.sock"));
+}
+
+// A launcher hands on the environment of the node it was typed on, whose session folder is nowhere else.
+TEST(Link, WithoutTheSessionsFolderThereIsOneInTmp) {
+  const std::string in_tmp = "/tmp/offpath-" + std::to_string(getuid());
+  unsetenv("OFFPATH_RUNTIME_DIR");
+  for (const char* gone : {"/nonexistent/session", "/proc/self/fd"}) {
+    setenv("XDG_RUNTIME_DIR", gone, 1);
+    const auto folder = runtime_folder();
+    ASSERT_TRUE(folder.ok()) << folder.status().text();
+    EXPECT_EQ(folder.value(), in_tmp);
+  }
+  char session[] = "/tmp/offpath-test-XXXXXX";
+  ASSERT_NE(mkdtemp(session), nullptr);
+  setenv("XDG_RUNTIME_DIR", session, 1);
+  const std::string own = std::string(session) + "/offpath";
+  EXPECT_EQ(runtime_folder().value(), own);
+  rmdir(own.c_str());
+  rmdir(session);
+  setenv("OFFPATH_RUNTIME_DIR", "/nonexistent/folder", 1);  // what was asked for is not replaced
+  EXPECT_FALSE(runtime_folder().ok());
+  unsetenv("OFFPATH_RUNTIME_DIR");
+  unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST(Link, TooLongPathsAreRefused) {
