@@ -9,6 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+# For ranks that are not the first, where a launcher has started us once for each: nothing can be there, so what they
+# record goes to a rank that has a folder.
+ELSEWHERE = Path("/dev/null/rank")
+
 
 @contextlib.contextmanager
 def folder(beside: Path | None = None) -> Iterator[Path]:

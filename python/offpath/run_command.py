@@ -137,7 +137,7 @@ def run(
     after = job is not None or recorded or addresses or files or not (off or quiet)
     if not first or not after:
         if recorded:
-            chosen[recording.VARIABLE] = str(recording.ELSEWHERE)
+            chosen[recording.VARIABLE] = str(handover.ELSEWHERE)
         argv, extra = injection.with_variables(command, chosen)
         processes.become(argv, os.environ | extra)
     if not off:

@@ -32,12 +32,15 @@ requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "machine: runs MPI programs, labs or services, so nothing may run beside it")
+    config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
             item.add_marker(pytest.mark.machine)
+        if item.get_closest_marker("nightly") and os.environ.get("OFFPATH_TEST_FULL") != "1":
+            item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
 
 
 def pytest_runtest_setup(item):

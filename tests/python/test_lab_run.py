@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import uuid
 
 import pytest
@@ -33,22 +34,29 @@ def program(request, tmp_path_factory):
     return request.param, program
 
 
-def run(lab, mpi, program, folder, *options, **changes):
-    """From the head, with nothing set but what that cluster's MPI needs."""
+def at_head(lab, mpi, program, command, folder, **changes):
+    """Runs it on the head, with nothing set but what that cluster's MPI needs."""
     env = os.environ | launchers.native_variables(mpi, False) | native_environment(mpi, False)
     env |= {"OFFPATH_LAB": lab.name, "OFFPATH_LAB_SHARED": str(program.parent), "OFFPATH_UCX_TLS": "tcp,self"}
     if mpi == mpis.MPICH:
         env |= {"LD_PRELOAD": str(paths().require_yield_library()), "OFFPATH_LAB_YIELD": "0"}
-    command = [str(ROOT / "offpath"), "run", "--share", "--policy", POLICY, *options, "--",
-               *launchers.mpirun_command(mpi, lab.plan, 1, 2), str(program)]  # fmt: skip
     return subprocess.run(lab.inside("head", command), capture_output=True, text=True, timeout=LIMIT_S, cwd=folder,
                           env=env | changes)  # fmt: skip
+
+
+def mpirun(lab, mpi):
+    return launchers.mpirun_command(mpi, lab.plan, 1, 2)
+
+
+RUN = [str(ROOT / "offpath"), "run", "--share", "--policy", POLICY]
+PROFILE = [str(ROOT / "offpath"), "profile"]
 
 
 def test_all_nodes_are_counted_and_recorded(lab, program, tmp_path):
     """Also with the folder of the login node's session in the environment, which the nodes do not have."""
     mpi, argv = program
-    result = run(lab, mpi, argv, tmp_path, "--summary", "--trace", "t.json", XDG_RUNTIME_DIR="/run/user/4711")
+    command = [*RUN, "--summary", "--trace", "t.json", "--", *mpirun(lab, mpi), str(argv)]
+    result = at_head(lab, mpi, argv, command, tmp_path, XDG_RUNTIME_DIR="/run/user/4711")
     assert result.returncode == 0, result.stderr
     assert f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})" in result.stderr, result.stderr
     assert f"{2 * ROUNDS} calls seen, {2 * ROUNDS} offloaded" in result.stderr, result.stderr
@@ -58,23 +66,22 @@ def test_all_nodes_are_counted_and_recorded(lab, program, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
 
 
+def test_nodes_may_start_offpath_run_themselves(lab, program, tmp_path):
+    mpi, argv = program
+    result = at_head(lab, mpi, argv, [*mpirun(lab, mpi), *RUN, "--", str(argv)], tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})" in result.stderr, result.stderr
+    assert result.stderr.count("offpath:") == 1 and list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_no_node_sees_stops_nobody(lab, program, tmp_path):
     mpi, argv = program
-    hidden = subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip()
-    try:
-        result = run(lab, mpi, argv, tmp_path, "--trace", f"{hidden}/t.json")
-        assert result.returncode == 0, result.stderr
-        assert "2 ranks on 2 nodes" in result.stderr and "no rank recorded anything" in result.stderr, result.stderr
-        assert os.listdir(hidden) == []
-        profile = [str(ROOT / "offpath"), "profile", "-o", f"{hidden}/p.jsonl", "--", *launchers.mpirun_command(
-            mpi, lab.plan, 1, 2), str(argv)]  # fmt: skip
-        env = os.environ | launchers.native_variables(mpi, False) | native_environment(mpi, False)
-        env |= {"OFFPATH_LAB": lab.name, "OFFPATH_LAB_SHARED": str(argv.parent)}
-        result = subprocess.run(lab.inside("head", profile), capture_output=True, text=True, timeout=LIMIT_S,
-                                cwd=tmp_path, env=env)  # fmt: skip
-        assert "no rank recorded anything" in result.stderr, result.stderr
-    finally:
-        os.rmdir(hidden)
+    with tempfile.TemporaryDirectory(dir="/tmp") as hidden:  # each node has another /tmp
+        for command in ([*RUN, "--trace", f"{hidden}/file"], [*PROFILE, "-o", f"{hidden}/file"]):
+            result = at_head(lab, mpi, argv, [*command, "--", *mpirun(lab, mpi), str(argv)], tmp_path)
+            assert "no rank recorded anything" in result.stderr, result.stderr
+            assert "run" not in command or ("2 ranks on 2 nodes" in result.stderr and result.returncode == 0)
+            assert os.listdir(hidden) == []
 
 
 def test_nodes_that_share_the_runtime_folder_have_a_service_each(lab, program, tmp_path):

@@ -148,6 +148,11 @@ def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, pr
     assert "2 ranks on 1 node" in first and "2 calls seen, 0 offloaded, 2 native" in first and len(others) == 1
     assert len(json.loads((tmp_path / "t.json").read_text())["offpath"]["ranks"]) == 2
     assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
+    inside = [str(ROOT / "offpath"), "profile", "-o", str(tmp_path / "p.jsonl"), "--", str(programs / f"hello_{mpi}")]
+    result = subprocess.run(
+        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | AS_ROOT
+    )
+    assert result.returncode == 0 and result.stderr.count("offpath: 2 ranks") == 1, result.stderr
 
 
 def test_a_program_of_another_mpi_is_said(programs):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from offpath import comparison, console, handover, injection, mpis, processes
+from offpath import comparison, console, handover, injection, mpis, own_rank, processes
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import profile as profiles
@@ -32,6 +32,9 @@ def profile_command(
         offpath profile -o profile.jsonl -- mpirun -np 4 ./my_program
     """
     mpis.executable(command[0])
+    if mpis.launcher_kind(command[0]) is None and not own_rank.leads():
+        argv, extra = injection.with_variables(command, variables(handover.ELSEWHERE))
+        processes.become(argv, os.environ | extra)
     comparison.writable_file(output, "--output")
     with handover.folder(beside=output) as folder:
         prefix = folder / "rank"

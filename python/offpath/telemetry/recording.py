@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from offpath.telemetry.wires import Samples
 
 VARIABLE = "OFFPATH_TRACE"
-ELSEWHERE = Path("/dev/null/rank")  # where nothing can be: what is recorded goes to another rank
 SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
 
 
