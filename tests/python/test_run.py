@@ -123,6 +123,7 @@ def test_blocking_calls_reach_the_ranks(witness_env):
     assert result.stdout == "bcast,allreduce\n"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
     """Once for each rank: MPICH's talk to it over a descriptor that they inherit. One line a job."""
@@ -135,6 +136,7 @@ def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
     assert result.stderr.count("offpath:") == 1
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, programs, tmp_path):
     if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
@@ -155,6 +157,7 @@ def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, pr
     assert result.returncode == 0 and result.stderr.count("offpath: 2 ranks") == 1, result.stderr
 
 
+@pytest.mark.machine
 def test_a_program_of_another_mpi_is_said(programs):
     if not (paths().lib / "liboffpath_mpi_openmpi.so").exists():
         pytest.skip("not built")
