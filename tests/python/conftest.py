@@ -3,8 +3,10 @@
 
 import itertools
 import os
+import random
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 LIMIT_S = 120  # for a hang, never reached otherwise
 _counter = itertools.count()
+
+FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
+
+
+def _seed() -> str:
+    """Another for each commit, so that every one is tested elsewhere, and the same again for the same one."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    return str(zlib.crc32(commit.encode()))
+
+
+os.environ.setdefault("OFFPATH_TEST_SEED", _seed())  # before workers are started: they read it, too
+SEED = int(os.environ["OFFPATH_TEST_SEED"])
 
 # Nodes of a lab have a /tmp of their own, so what their programs are to see is not there.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
@@ -34,13 +48,36 @@ requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root
 def pytest_configure(config):
     config.addinivalue_line("markers", "machine: runs MPI programs, labs or services, so nothing may run beside it")
     config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
+    config.addinivalue_line("markers", "grid(n): of the sets of parameters n are drawn; all with make nightly")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_report_header():
+    return f"OFFPATH_TEST_SEED={SEED} " + ("(grids in full)" if FULL else "(draws from grids; in full: make nightly)")
+
+
+def _drawn(items: list) -> set:
+    """Of each grid so many as its mark says, whichever the seed draws."""
+    grids: dict = {}
+    for item in items:
+        if mark := item.get_closest_marker("grid"):
+            grids.setdefault((item.nodeid.split("[")[0], mark.args[0]), []).append(item)
+    chosen: set = set()
+    for (name, count), sets in grids.items():
+        chosen.update(random.Random(f"{SEED} {name}").sample(sets, min(count, len(sets))))
+    return chosen
+
+
+def pytest_collection_modifyitems(config, items):
+    # Named by itself, a test is wanted.
+    if not FULL and not any("::" in argument for argument in config.args):
+        chosen = _drawn(items)
+        left_out = [item for item in items if item.get_closest_marker("grid") and item not in chosen]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
             item.add_marker(pytest.mark.machine)
-        if item.get_closest_marker("nightly") and os.environ.get("OFFPATH_TEST_FULL") != "1":
+        if item.get_closest_marker("nightly") and not FULL:
             item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
 
 

@@ -70,6 +70,7 @@ def test_every_column(tmp_path):
     assert set(result["meta"]["best_phi"]) == set(ours)
 
 
+@pytest.mark.nightly
 @pytest.mark.machine
 def test_a_matrix_of_a_mesh(tmp_path):
     file = tmp_path / "mesh.mtx"

@@ -40,6 +40,7 @@ def check_rows(file, operation, sizes, np):
     return written
 
 
+@pytest.mark.grid(6)
 @pytest.mark.machine
 @pytest.mark.parametrize("np", [2, 4])
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -55,6 +56,7 @@ def test_verifies_and_writes_a_row_for_each_size_and_target(mpi, operation, np, 
     assert all(row["work_iterations"] == 30 and row["interface"] == "mpi" for row in written["rows"])
 
 
+@pytest.mark.grid(2)
 @pytest.mark.machine
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_openshmem(operation, tmp_path):
