@@ -55,7 +55,8 @@ def _calls(ranks: Sequence[dict]) -> str:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
         return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
-    why = {"by policy": decided, "blocking": passed["blocking"], "on communicators the policy leaves out": passed["communicator"]}
+    why = {"by policy": decided, "blocking": passed["blocking"]}
+    why["on communicators the policy leaves out"] = passed["communicator"]
     said = [f"{count} {name}" for name, count in why.items() if count]
     return text + (f" ({', '.join(said)})" if said else "")
 

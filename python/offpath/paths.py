@@ -115,8 +115,8 @@ def runtime_folder() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only its owner, we, can use:
-    what lies in it is believed."""
+    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use: what lies
+    in it is believed."""
     try:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder whose sockets and records are believed: ours alone, or it is refused; and no process but a service ends."""
+"""The folder whose sockets and records are believed: ours alone, or refused; and no process but a service is ended."""
 
 import json
 import os
