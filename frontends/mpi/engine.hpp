@@ -35,6 +35,7 @@ struct EngineCounters {
   std::array<PerCollective, kCollectives> collectives;         // all forms count as the nonblocking one
   std::array<std::atomic<uint64_t>, policy::kWhyCount> why{};  // calls whose size all ranks know, by what decided
   std::array<std::atomic<uint64_t>, kPassed> passed{};         // by Passed; about: threads may count at once
+  std::atomic<uint64_t> form_count{0};  // calls that stayed native because the service does not do such
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};
   std::atomic<uint64_t> failed_count{0};

@@ -19,6 +19,8 @@
 #define OFFPATH_MPI_IF_LARGE(...)
 #endif
 
+#include <type_traits>
+
 namespace offpath::mpi {
 
 using attach::Inside;
@@ -36,5 +38,17 @@ struct Native {
 };
 
 extern Native native;
+
+// "MPI_Put" of &Native::Put; for what functions.def lists.
+template <typename Function>
+consteval const char* name_of(Function Native::*function) {
+#define OFFPATH_MPI_FUNCTION(name)                                             \
+  if constexpr (std::is_same_v<decltype(&Native::name), Function Native::*>) { \
+    if (function == &Native::name) return "MPI_" #name;                        \
+  }
+#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
+#include "functions.def"
+  return "";
+}
 
 }  // namespace offpath::mpi

@@ -39,13 +39,14 @@ JsonObject collectives_object(const EngineCounters& counters, uint64_t* offloade
   return called;
 }
 
-// By what decided, if anything did.
+// By what decided; form: the service does not do such calls.
 JsonObject why_object(const EngineCounters& counters) {
   JsonObject object;
   for (size_t i = 0; i < policy::kWhyCount; ++i) {
     const std::string key = std::string(why_name(static_cast<policy::Why>(i))) + "_count";
     if (const uint64_t count = counters.why[i].load(); count != 0) object.number(key.c_str(), count);
   }
+  if (const uint64_t count = counters.form_count.load(); count != 0) object.number("form_count", count);
   return object;
 }
 

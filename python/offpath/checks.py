@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a user has set for a run, checked before the job starts: a rank could only say it after MPI_Init."""
 
+from __future__ import annotations
+
 import difflib
 import os
 import re

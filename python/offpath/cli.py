@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The `offpath` command: what it is made of, and how its errors look."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -160,8 +162,9 @@ class LazyGroup(TyperGroup):
 
 class RootGroup(LazyGroup):
     lazy = {
-        "info": _info, "devices": _devices, "device": _device, "lab": _lab, "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
-        "policy": _policy, "report": _report, "top": _top,
+        "info": _info, "devices": _devices, "device": _device, "lab": _lab, "demo": _demo, "split": _split,
+        "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
+        "report": _report, "top": _top,
     }  # fmt: skip
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The one line at the end of a run: what was offloaded, what was not and why, and what to try."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 
@@ -55,8 +57,13 @@ def _calls(ranks: Sequence[dict]) -> str:
     reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
         return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
-    why = {"by policy": decided, "blocking": passed["blocking"]}
-    why["on communicators the policy leaves out"] = passed["communicator"]
+    forms = total([rank.get("why", {}) for rank in ranks], "form_count")
+    why = {
+        "by policy": decided - forms,
+        "in forms that the service does not do, such as user-defined operators": forms,
+        "blocking": passed["blocking"],
+        "on communicators the policy leaves out": passed["communicator"],
+    }
     said = [f"{count} {name}" for name, count in why.items() if count]
     return text + (f" ({', '.join(said)})" if said else "")
 

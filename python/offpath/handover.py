@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The folder through which a run's ranks hand in what they recorded."""
 
+from __future__ import annotations
+
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +21,11 @@ def folder(beside: Path | None = None) -> Iterator[Path]:
     That is what the nodes of a cluster share, and one rank that sees it is enough: the others send it theirs. Where
     nothing can be made there, in the folder for temporary files, which ranks of this node see.
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            made = stack.enter_context(_hidden(Path.cwd() if beside is None else beside.absolute().parent))
-        except OSError:
-            made = stack.enter_context(_hidden(None))
+    try:
+        made = tempfile.mkdtemp(prefix=".offpath-", dir=Path.cwd() if beside is None else beside.absolute().parent)
+    except OSError:
+        made = tempfile.mkdtemp(prefix=".offpath-")
+    try:
         yield Path(made)
-
-
-def _hidden(where: Path | None) -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix=".offpath-", dir=where, ignore_cleanup_errors=True)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

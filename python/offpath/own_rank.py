@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which process of a parallel job we are, when a launcher has started us: `srun -n 64 offpath run -- ./my_program`."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the built or installed parts of Offpath are."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from dataclasses import dataclass
@@ -49,6 +51,9 @@ class Paths:
     @property
     def preload_library(self) -> Path:
         return self.lib / "liboffpath_mpi.so"
+
+    def backend_library(self, mpi: str) -> Path:
+        return self.lib / f"liboffpath_mpi_{mpi}.so"
 
     @property
     def shmem_library(self) -> Path:
@@ -115,8 +120,8 @@ def runtime_folder() -> Path:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use: what lies
-    in it is believed."""
+    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use:
+    what lies in it is believed."""
     try:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)

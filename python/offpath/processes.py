@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Running one command to its end, whatever happens to us meanwhile: signals, time limits, death."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal

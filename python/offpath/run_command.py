@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath run`: any program, with its collectives offloaded."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from offpath import (
-    checks, console, handover, injection, memory, mpis, own_rank, policy_table, processes, stats,
+    checks,
+    console,
+    handover,
+    injection,
+    memory,
+    mpis,
+    own_rank,
+    policy_table,
+    processes,
+    stats,
 )  # fmt: skip
 from offpath.closing_line import closing_line
 from offpath.injection import OffloadOptions
@@ -25,32 +36,32 @@ def run(
         list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
     ],
     policy: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(
             help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host; auto: what pays, found out "
             "while the program runs, but for the rows given with it. Default: what was measured."
         ),
     ] = None,
     policy_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
+        Optional[str], typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
     ] = None,
     blocking: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(metavar="LIST", help="Blocking calls to offload too, like alltoall,bcast, or all. Default: none."),
     ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
     share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads of the service on each node.")] = None,
+    workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
     stats_file: Annotated[
-        str | None, typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
+        Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
     ] = None,
-    log: Annotated[str | None, typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
+    log: Annotated[Optional[str], typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
     trace_sample: Annotated[
-        int | None,
+        Optional[int],
         typer.Option(
             min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
         ),
@@ -59,7 +70,7 @@ def run(
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
     ] = False,
     metrics: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             metavar="FILE|PORT",
             help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",

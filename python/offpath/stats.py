@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the ranks report at MPI_Finalize, read back. closing_line.py puts it into one line."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -8,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-
 
 
 @contextlib.contextmanager

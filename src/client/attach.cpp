@@ -37,7 +37,7 @@ Status greet(offpath_session& session, const offpath_attach_params_t& params, in
   if (!reply.ok()) return reply.status();
   session.service.text[sizeof(session.service.text) - 1] = '\0';
   if (session.service.status != OFFPATH_OK) {
-    return Status::error(static_cast<offpath_status_t>(session.service.status), "%s", session.service.text);
+    return Status::error(offpath::base::known_code(session.service.status), "%s", session.service.text);
   }
   if (session.service.version != local::kLinkVersion ||
       session.service.address_bytes > sizeof(session.service.address)) {

@@ -144,9 +144,10 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
 base::Result<engine::Graph> ServedClient::expand_program(const Slot& slot, const ops::Topology& topology) const {
   auto arguments = view_.program_arguments(slot);
   if (!arguments.ok()) return arguments.status();
-  ops::Program program = translate(std::move(arguments.value()));
-  if (const Status status = ops::check(program); !status.ok()) return status;
-  return ops::expand(std::move(program), topology);
+  auto program = translate(std::move(arguments.value()));
+  if (!program.ok()) return program.status();
+  if (const Status status = ops::check(program.value()); !status.ok()) return status;
+  return ops::expand(std::move(program.value()), topology);
 }
 
 base::Result<engine::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {

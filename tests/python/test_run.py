@@ -22,6 +22,7 @@ def mpirun(mpi, *words):
     return [f"mpirun.{mpi}", *OVERSUBSCRIBE[mpi], *words]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env):
     hello = str(programs / f"hello_{mpi}")
@@ -32,6 +33,7 @@ def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env)
     assert result.stderr == "offpath: 2 ranks on 1 node: 6 calls seen, 4 offloaded (2.0 KiB), 2 native: policy.\n"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_path):
     hello = str(programs / f"hello_{mpi}")
@@ -40,12 +42,14 @@ def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_
     assert [rank["policy"] for rank in stats.read(tmp_path / "s")] == ["a b;c,d", "a b;c,d"]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_off_runs_natively(mpi, programs, witness_env):
     result = offpath("run", "--off", "--", *mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}")), env=witness_env)
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_status_of_the_program_comes_back(mpi, programs, witness_env):
     command = mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}"), "7")
@@ -81,6 +85,7 @@ def test_a_preloaded_tool_keeps_its_place_in_front():
     assert injection.preload(["/our.so"], {"LD_PRELOAD": "/our.so"}) == "/our.so"
 
 
+@pytest.mark.machine
 def test_statistics_of_earlier_runs_are_not_counted(programs, witness_env, tmp_path):
     file = tmp_path / "s"
     file.write_text('{"offloaded_count": 1000}\n')
@@ -118,6 +123,7 @@ def test_blocking_calls_reach_the_ranks(witness_env):
     assert result.stdout == "bcast,allreduce\n"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
     """Once for each rank: MPICH's talk to it over a descriptor that they inherit. One line a job."""
@@ -130,6 +136,7 @@ def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
     assert result.stderr.count("offpath:") == 1
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, programs, tmp_path):
     if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
@@ -150,6 +157,7 @@ def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, pr
     assert result.returncode == 0 and result.stderr.count("offpath: 2 ranks") == 1, result.stderr
 
 
+@pytest.mark.machine
 def test_a_program_of_another_mpi_is_said(programs):
     if not (paths().lib / "liboffpath_mpi_openmpi.so").exists():
         pytest.skip("not built")
@@ -234,6 +242,16 @@ def test_the_closing_line_of_one_node_says_what_to_try():
 )
 def test_which_process_of_a_job_we_are(environ, rank, size):
     assert (own_rank.own_rank(environ), own_rank.job_size(environ)) == (rank, size)
+
+
+def test_the_closing_line_tells_the_policy_from_what_the_service_does_not_do():
+    def said(native, forms):
+        return closing_line([{"node": "n", "size": 2, "native_count": native, "why": {"form_count": forms}}])
+
+    forms = "in forms that the service does not do, such as user-defined operators"
+    assert "3 native (3 by policy)" in said(3, 0)
+    assert f"3 native (3 {forms})" in said(3, 3)
+    assert f"5 native (2 by policy, 3 {forms})" in said(5, 3)
 
 
 def test_lines_cut_short_are_left_out(tmp_path):

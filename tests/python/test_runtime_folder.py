@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder whose sockets and records are believed: ours alone, or refused; and no process but a service is ended."""
+"""The folder whose sockets and records are believed: ours alone, or refused; and no process but a service ends."""
 
 import json
 import os

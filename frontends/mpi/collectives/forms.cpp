@@ -32,10 +32,12 @@ Team* team_of(MPI_Comm comm) {
 std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, Use use,
                                      const Team& team) {
   const Inside inside;
-  recording::decision.why = "form";
   Call call(collective, arguments, use);
   if (collective.describe(call, team)) return std::make_shared<const Call>(std::move(call));
   engine.count_native(collective.id);
+  if (call.by_policy) return nullptr;
+  recording::decision.why = "form";
+  engine.counters().form_count.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 

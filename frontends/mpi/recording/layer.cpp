@@ -84,6 +84,7 @@ void install(void** handlers, const Purpose& what_for) {
   OFFPATH_SET(Finalize);
   OFFPATH_SET(Comm_free);
   OFFPATH_SET(Comm_disconnect);
+#undef OFFPATH_SET
 }
 
 }  // namespace offpath::mpi::recording

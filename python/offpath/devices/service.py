@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Standing device services: offpathd on a TCP port, of this machine's architecture or, under qemu, of another."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -14,10 +16,10 @@ import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from offpath.errors import UserError
+from offpath.oldest import StrEnum
 from offpath.paths import Paths, new_file, paths, private_folder, runtime_folder
 
 START_LIMIT_S = 20.0

@@ -3,9 +3,8 @@
 
 import contextlib
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -17,6 +16,7 @@ from offpath.lab import inventory, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
+from offpath.oldest import StrEnum
 from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"
@@ -57,7 +57,7 @@ def up(
         int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")
     ] = 1,
     dpu: Annotated[
-        Architecture | None,
+        Optional[Architecture],
         typer.Option(help="Each DPU runs a device service of this architecture, which its node's programs use."),
     ] = None,
 ) -> None:
@@ -144,21 +144,21 @@ def status(
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The MPI program.")],
     name: NameOption = DEFAULT_NAME,
-    mpi: Annotated[MpiChoice | None, typer.Option(help="Default: the MPI the program is linked with.")] = None,
-    np: Annotated[int | None, typer.Option("--np", help="Ranks in all.")] = None,
+    mpi: Annotated[Optional[MpiChoice], typer.Option(help="Default: the MPI the program is linked with.")] = None,
+    np: Annotated[Optional[int], typer.Option("--np", help="Ranks in all.")] = None,
     ppn: Annotated[
-        int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
+        Optional[int], typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
     ] = None,
     offload: Annotated[bool, typer.Option("--offload/--host", help="With Offpath, or the MPI alone.")] = False,
     policy: Annotated[
-        str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
+        Optional[str], typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
     ] = None,
     yield_shim: Annotated[
-        bool | None,
+        Optional[bool],
         typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a lab looks like: names, addresses, cores, limits. Pure: nothing here touches the machine."""
 
+from __future__ import annotations
+
 import math
 import os
 import re
@@ -72,7 +74,7 @@ class Plan:
     @classmethod
     def make(
         cls, name: str, nodes: int, rate: str, mtu: int, dpu_slowdown: float, cores_per_node: int, cores: Sequence[int]
-    ) -> "Plan":
+    ) -> Plan:
         check_name(name)
         if not 1 <= nodes <= MAX_NODES:
             raise UserError(f"A lab cannot have {nodes} nodes. Give a number from 1 to {MAX_NODES}.")

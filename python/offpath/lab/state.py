@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A lab's record under /run: what was asked for, and which process it belongs to."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os

@@ -5,6 +5,8 @@ src/session/link.hpp and observation.hpp describe both. Nothing here changes the
 Observation is open.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import mmap

@@ -2,6 +2,8 @@
 """A run's counters in Prometheus' text format: at its end (OFFPATH_STATS_FILE), for the textfile collector of its node
 exporter, and live, of what the services publish."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from pathlib import Path

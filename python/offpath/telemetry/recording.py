@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recording a run: where the ranks write, and what becomes of it."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +33,7 @@ def prefix(trace: Path | None) -> Iterator[Path]:
         yield folder / "rank"
 
 
-def finish(where: Path, trace: Path | None, summary: bool, wires: "Samples") -> None:
+def finish(where: Path, trace: Path | None, summary: bool, wires: Samples) -> None:
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
     from offpath.telemetry import operations, overview, perfetto, record  # a program without it need not wait for them
 

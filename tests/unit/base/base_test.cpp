@@ -32,6 +32,14 @@ TEST(Status, IsOkByDefault) {
   EXPECT_STREQ(status.text(), "");
 }
 
+TEST(Status, NumbersFromOutsideBecomeResultsOnly) {
+  EXPECT_EQ(known_code(0), OFFPATH_OK);
+  for (int number = -1; number >= OFFPATH_ERR_RANGE; --number) EXPECT_EQ(known_code(number), number);
+  for (const int number : {1, 2, OFFPATH_ERR_RANGE - 1, -100, INT32_MIN, INT32_MAX}) {
+    EXPECT_EQ(known_code(number), OFFPATH_ERR_INTERNAL) << number;
+  }
+}
+
 TEST(Status, FormatsItsText) {
   const Status status = Status::error(OFFPATH_ERR_ARGUMENT, "rank %u of %s", 7U, "team");
   EXPECT_FALSE(status.ok());
