@@ -32,12 +32,12 @@ def telemetry_apart(s):
     """No rank waits for ever, and what blind ranks recorded arrives all the same, if anybody can write it."""
     native = s.native("exchange")
     check(native.status == 0, str(native))
-    for variable in ("OFFPATH_TRACE", "OFFPATH_PROFILE"):
-        for blind, expected in (("1|2", RANKS), ("0|3", RANKS), ("*", 0)):
-            same(native, run(s, variable, f"{s.folder}/rank", blind))
-            lines = recorded(s)
-            check([rank[0]["rank"] for rank in lines] == list(range(expected)), f"{blind} blind: {len(lines)} ranks")
-            check(all("end_ns" in rank[-1] and len(rank) > 3 for rank in lines), f"{blind} blind: cut short")
+    for variable, blind, expected in (("OFFPATH_TRACE", "0|3", RANKS), ("OFFPATH_PROFILE", "1|2", RANKS),
+                                      ("OFFPATH_TRACE", "*", 0)):
+        same(native, run(s, variable, f"{s.folder}/rank", blind))
+        lines = recorded(s)
+        check([rank[0]["rank"] for rank in lines] == list(range(expected)), f"{blind} blind: {len(lines)} ranks")
+        check(all("end_ns" in rank[-1] and len(rank) > 3 for rank in lines), f"{blind} blind: cut short")
 
 
 def telemetry_some(s):

@@ -84,7 +84,7 @@ def atomics(s):
 def order(s):
     compare(s, "order")
     # As between nodes: a PE's own library answers for its locks.
-    offloaded(s, "order", UCX_TLS="tcp,self")
+    offloaded(s, "order", "tests", UCX_TLS="tcp,self")
     offloaded(s, "order", ranks=3)
 
 

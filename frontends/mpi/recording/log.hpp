@@ -114,7 +114,7 @@ class Log {
 
   std::mutex mutex_;
   MPI_Comm comm_ = MPI_COMM_NULL;  // of all ranks, and of nobody else's messages
-  const char* prefix_ = "";
+  std::string prefix_;
   std::atomic<bool> on_{false};
   bool polls_ = true;
   uint64_t sample_ = 1;
