@@ -46,6 +46,12 @@ offpath_element_t find_swapped(const DataType& type) {
   }
 }
 
+// One number in either: integers of a size are, with a sign or without.
+bool are_alike(const DataType& one, const DataType& other) {
+  const bool integers = one.reduces(OFFPATH_OP_BAND) && other.reduces(OFFPATH_OP_BAND);
+  return one.size_bytes == other.size_bytes && (one.element == other.element || integers);
+}
+
 bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
 
 // The elements of one side, once their type is known.
@@ -182,7 +188,7 @@ int Start::choose_reduction() {
   for (const Elements* other : {&sent_, &fetched_}) {
     if (other->type == nullptr) continue;
     const DataType* its = other->basic();
-    if (its == nullptr || its->element != basic->element || its->size_bytes != basic->size_bytes) return MPI_ERR_TYPE;
+    if (its == nullptr || !are_alike(*its, *basic)) return MPI_ERR_TYPE;
   }
   if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
     element_ = find_swapped(*basic);

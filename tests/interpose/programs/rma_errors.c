@@ -189,8 +189,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "ranges") != 0) {
     MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
     MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win);
-    if (strcmp(argv[1], "MPI_Put") == 0) MPI_Put(value, 1, MPI_LONG, 7, 0, 1, MPI_LONG, win);
-    MPI_Win_unlock(rank, win);
+    if (rank == 0 && strcmp(argv[1], "MPI_Put") == 0) MPI_Put(value, 1, MPI_LONG, 7, 0, 1, MPI_LONG, win);
+    if (rank == 0) MPI_Win_unlock(rank, win);
+    MPI_Win_unlock(other, win);
   } else if (argc > 1) {
     ranges(errors);
   } else if (rank == 0) {
