@@ -91,7 +91,8 @@ offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, o
 /* Ends the attachment, teams and operations included; NULL is allowed. Operations in progress are abandoned: their
  * peers fail. An operation that is done here may still be under way at peers, and need this service: detach when theirs are
  * done, too (a barrier). The last session of a job on a node ends the service.
- * Blocking  until the service has let go of this process's memory, at most 1 s. */
+ * Blocking  until the service has let go of this process's memory; one that does not answer for
+ *           OFFPATH_SERVICE_SILENCE_MS (30 s) is ended. */
 void offpath_session_detach(offpath_session_t* session);
 
 /* Writes the opaque address that other members need for offpath_team_create.
@@ -100,7 +101,8 @@ void offpath_session_detach(offpath_session_t* session);
 offpath_status_t offpath_session_address(offpath_session_t* session, void* address, size_t capacity,
                                          size_t* address_bytes);
 
-/* 1 while the service is known to live, 0 after it was lost. Checks the connection; never blocks; ~0.3 us. */
+/* 1 while the service is known to live, 0 after it was lost. Checks the connection; never blocks; ~0.3 us. Here and in
+ * all that waits: a service that gives no sign of life for OFFPATH_SERVICE_SILENCE_MS is ended, and so lost. */
 int offpath_session_alive(offpath_session_t* session);
 
 /* Number of operations of this session that finished so far (wraps). Pair with offpath_session_sleep:

@@ -36,7 +36,8 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd socket, 
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
   const session::SegmentHeader& head = view_.header();
-  return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed);
+  return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed) ||
+         view_.is_asked();
 }
 
 bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target& target) {

@@ -25,7 +25,7 @@ class ServedClient {
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
   session::SegmentHeader& header() { return view_.header(); }
-  // Something submitted that was not taken yet?
+  // Something submitted that was not taken yet, or a question that was not answered?
   bool has_submission() const;
   // It wrote nonsense where it may not: whoever serves it should let it go.
   bool broken() const { return view_.corrupt(); }
@@ -33,8 +33,12 @@ class ServedClient {
   // worker's, and stay.
   bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
 
-  // Wakes the client's sleeping threads if something happened for them; after each round of work.
-  void wake() { view_.wake(); }
+  // Wakes the client's sleeping threads if something happened for them, and says that this worker lives; after each
+  // round of work.
+  void wake() {
+    view_.wake();
+    view_.answer();
+  }
 
   // What observers see of it. Looks at all that is under way: for a slow tick.
   void show(session::ClientRecord& record) const;

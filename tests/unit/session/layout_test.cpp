@@ -16,7 +16,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 6U);
+  EXPECT_EQ(kVersion, 7U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -56,10 +56,12 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, probe_address, 48);
   EXPECT_AT(SegmentHeader, probe_value, 56);
   EXPECT_AT(SegmentHeader, submitted, 64);
+  EXPECT_AT(SegmentHeader, asked, 68);
   EXPECT_AT(SegmentHeader, consumed, 128);
   EXPECT_AT(SegmentHeader, worker_sleeps, 192);
   EXPECT_AT(SegmentHeader, events, 256);
   EXPECT_AT(SegmentHeader, waiters, 260);
+  EXPECT_AT(SegmentHeader, answered, 264);
   EXPECT_AT(SegmentHeader, counters, 320);
   EXPECT_AT(SegmentHeader, shared_address, 360);
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
