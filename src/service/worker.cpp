@@ -2,6 +2,7 @@
 #include "service/worker.hpp"
 
 #include "base/log.hpp"
+#include "base/silence.hpp"
 #include "service/placement.hpp"
 #include "session/link.hpp"
 
@@ -26,6 +27,9 @@ constexpr std::chrono::milliseconds kTellSendersAfter{20};
 using Clock = std::chrono::steady_clock;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 thread_local const Worker* t_here = nullptr;  // whose thread this is
+
+// Of two timeouts in ms; negative: never.
+int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); }
 }  // namespace
 
 using engine::ClientId;
@@ -123,7 +127,10 @@ void Worker::loop() {
   auto last_busy = Clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
-    if (round % kRoundsBetweenPolls == 0) poll_events(clients_epoll_.get(), 0);
+    if (round % kRoundsBetweenPolls == 0) {
+      poll_events(clients_epoll_.get(), 0);
+      until_watch();
+    }
     if (work()) {
       if (options_.spin.count() > 0) last_busy = Clock::now();
       continue;
@@ -186,7 +193,7 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  const int timeout_ms = pending ? 0 : until_senders_are_told();
+  const int timeout_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
   if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
     poll_events(epoll_.get(), timeout_ms);
     ++wakeups_;
@@ -207,6 +214,21 @@ int Worker::until_senders_are_told() {
   engine_->tell_senders();
   senders_wait_since_.reset();  // others may wait before this worker sleeps again
   return 0;
+}
+
+// Looks after those who are waited for when it is time to. -1: nobody is.
+int Worker::until_watch() {
+  const std::chrono::nanoseconds interval(base::Silence::interval_ns(options_.engine.silence_ns));
+  if (interval.count() == 0 || !engine_->awaits()) {
+    next_watch_.reset();
+    return -1;
+  }
+  const auto now = Clock::now();
+  if (!next_watch_ || now >= *next_watch_) {
+    engine_->watch(static_cast<uint64_t>(now.time_since_epoch().count()));
+    next_watch_ = now + interval;
+  }
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next_watch_ - now).count());
 }
 
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as

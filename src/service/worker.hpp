@@ -60,6 +60,7 @@ class Worker : public engine::Observer {
   bool work();
   void sleep();
   int until_senders_are_told();
+  int until_watch();
   bool nap();
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
@@ -84,6 +85,7 @@ class Worker : public engine::Observer {
   uint64_t moved_before_nap_ = 0;
   uint64_t wakeups_ = 0;
   std::optional<std::chrono::steady_clock::time_point> senders_wait_since_;  // see engine::Engine::senders_wait
+  std::optional<std::chrono::steady_clock::time_point> next_watch_;          // see engine::Engine::watch
   std::atomic<bool> to_publish_{false};
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
