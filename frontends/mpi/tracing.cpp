@@ -41,7 +41,7 @@ constexpr recording::Purpose kTrace{"OFFPATH_TRACE", "offpath-trace", false, "OF
 }  // namespace
 
 void install(void** handlers) {
-  const char* prefix = getenv(kTrace.variable);
+  const char* prefix = secure_getenv(kTrace.variable);
   if (prefix != nullptr && *prefix != '\0') recording::install(handlers, kTrace);
 }
 

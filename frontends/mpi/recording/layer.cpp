@@ -15,7 +15,7 @@ namespace {
 const Purpose* purpose = nullptr;
 
 void begin() {
-  const char* prefix = getenv(purpose->variable);
+  const char* prefix = secure_getenv(purpose->variable);
   if (prefix == nullptr || *prefix == '\0') return;
   guarded([&] { log.start(prefix, *purpose); });
 }
