@@ -70,14 +70,19 @@ typedef struct offpath_op offpath_op_t;
 #define OFFPATH_TEAM_ID_BYTES 16
 #define OFFPATH_ADDRESS_MAX_BYTES 1024
 
+#define OFFPATH_ATTACH_NODE_ONLY 1 /* no team of this session has members on other nodes: no network is opened for it */
+
 typedef struct offpath_attach_params {
   uint32_t struct_bytes;                  /* sizeof(offpath_attach_params_t) */
-  uint32_t flags;                         /* 0 */
+  uint32_t flags;                         /* 0 or OFFPATH_ATTACH_NODE_ONLY */
   uint8_t job_token[OFFPATH_TOKEN_BYTES]; /* secret shared by all processes of the job, from a good random source;
                                              also selects the service: one per node, user and token */
   const char* service_cores;              /* where workers may run if this call starts the service, as a list of
                                              operating-system core numbers ("2,3" or "4-7"); NULL: OFFPATH_SERVICE_CORES,
                                              else cores of this process's allowed set that it is not bound to */
+  uint32_t node_sessions_count;           /* sessions that this node will have: they share the service's address space.
+                                             0: not known */
+  uint32_t reserved;                      /* 0 */
 } offpath_attach_params_t;
 
 /* Attaches to this node's service for the job; starts it when there is none.

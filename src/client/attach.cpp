@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "client/launcher.hpp"
 #include "client/session.hpp"
+#include "client/share.hpp"
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -67,6 +68,7 @@ Status greet(offpath_session& session, Fd socket, const offpath_attach_params_t&
   local::AttachRequest request{};
   request.version = local::kLinkVersion;
   request.segment_bytes = session.segment.bytes();
+  request.flags = (params.flags & OFFPATH_ATTACH_NODE_ONLY) != 0 ? local::kNodeOnly : 0;
   memcpy(request.token, params.job_token, sizeof(request.token));
   Status status = local::send_message(socket.get(), &request, sizeof(request), session.segment.fd());
   if (!status.ok()) return status;
@@ -139,11 +141,11 @@ Result<std::unique_ptr<offpath_session>> open_session(const offpath_attach_param
   return session;
 }
 
-uint64_t memory_to_share() {
+uint64_t memory_to_share(uint32_t sessions) {
   const uint64_t machine =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t bytes = Environment::number("OFFPATH_SHARED_MEMORY_BYTES", machine, 0, uint64_t{1} << 46);
-  return bytes / local::kHeaderBytes * local::kHeaderBytes;
+  return offpath::client::share_of(bytes, sessions);
 }
 
 }  // namespace
@@ -151,7 +153,8 @@ uint64_t memory_to_share() {
 extern "C" offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, offpath_session_t** out,
                                                    offpath_error_t* error) {
   offpath::base::ErrnoGuard guard;
-  if (params == nullptr || out == nullptr || params->struct_bytes != sizeof(*params) || params->flags != 0) {
+  if (params == nullptr || out == nullptr || params->struct_bytes != sizeof(*params) ||
+      (params->flags & ~uint32_t{OFFPATH_ATTACH_NODE_ONLY}) != 0 || params->reserved != 0) {
     const Status status =
         Status::error(OFFPATH_ERR_ARGUMENT, "offpath_session_attach: params of an unknown size or flags");
     status.copy_to(error);
@@ -159,7 +162,7 @@ extern "C" offpath_status_t offpath_session_attach(const offpath_attach_params_t
   }
   *out = nullptr;
   const Deadline deadline;
-  auto session = open_session(*params, memory_to_share(), deadline);
+  auto session = open_session(*params, memory_to_share(params->node_sessions_count), deadline);
   // More than the limits of this process (file size, address space) or of the service allow.
   if (session.status().code() == OFFPATH_ERR_NO_MEMORY) session = open_session(*params, 0, deadline);
   if (session.ok()) {

@@ -23,10 +23,12 @@ bool counts(OpKind kind) {
 }
 }  // namespace
 
-ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
-                           const session::ServiceId& service, std::shared_ptr<memory::Memory> memory)
+ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
+                           session::SegmentView view, const session::ServiceId& service,
+                           std::shared_ptr<memory::Memory> memory)
     : id_(id),
       process_(process),
+      alive_(std::move(alive)),
       socket_(std::move(socket)),
       view_(std::move(view)),
       service_(service),

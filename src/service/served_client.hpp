@@ -19,11 +19,13 @@ namespace offpath::service {
 
 class ServedClient {
  public:
-  ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
+  ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Memory> memory);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
+  // Readable when its process has ended, which the socket does not say while a child of it has that, too. Or -1.
+  int process() const { return alive_.get(); }
   session::SegmentHeader& header() { return view_.header(); }
   // Something submitted that was not taken yet, or a question that was not answered?
   bool has_submission() const;
@@ -110,6 +112,7 @@ class ServedClient {
   uint32_t rank_ = session::kUnknownRank;  // in its largest team
   uint32_t team_size_ = 0;
   InFlight in_flight_;
+  base::Fd alive_;
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;

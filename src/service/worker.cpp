@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
+constexpr uint64_t kProcessBit = uint64_t{1} << 63;  // and the id of the client whose process it is
 constexpr uint64_t kLongTransferBytes = 512 << 10;
 constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
@@ -34,11 +35,10 @@ int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, 
 
 using engine::ClientId;
 
-Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
+Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
                std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
-      address_(fabric_->address()),
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
       target_(
           [this](engine::RequestId request, engine::Answer answer) { engine_->answer(request, std::move(answer)); }),
@@ -49,7 +49,6 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
   engine_->set_responder(&target_);
   watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
-  if (fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
 }
 
 Worker::~Worker() {
@@ -119,7 +118,20 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
     engine_->add_client(id, memory);
     clients_[id] = std::move(*shared);
     watch(clients_epoll_.get(), added.socket(), id);
+    if (added.process() >= 0) watch(clients_epoll_.get(), added.process(), kProcessBit | id);
   });
+}
+
+base::Result<std::vector<uint8_t>> Worker::open_fabric() {
+  using Address = base::Result<std::vector<uint8_t>>;
+  const auto answer = std::make_shared<std::promise<Address>>();
+  run([this, answer] {
+    const bool was_open = fabric_->event_fd() >= 0;
+    const base::Status status = fabric_->open();
+    if (!was_open && fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
+    answer->set_value(status.ok() ? Address(fabric_->address()) : Address(status));
+  });
+  return answer->get_future().get();
 }
 
 void Worker::loop() {
@@ -259,6 +271,9 @@ void Worker::poll_events(int epoll, int timeout_ms) {
       [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
     } else if (tag == kClientsTag) {
       poll_events(clients_epoll_.get(), 0);
+    } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
+      take_submissions();
+      if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, false);
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }

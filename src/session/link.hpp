@@ -22,18 +22,22 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 2;
+inline constexpr uint32_t kLinkVersion = 3;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
 
 enum class RequestKind : uint32_t { attach = 0, observe = 1 };
 
+inline constexpr uint32_t kNodeOnly = 1;  // it talks to nobody on other nodes
+
 struct AttachRequest {
   uint32_t version;
   uint32_t kind;  // RequestKind
   uint64_t segment_bytes;
   uint8_t token[OFFPATH_TOKEN_BYTES];
+  uint32_t flags;  // kNodeOnly
+  uint32_t reserved;
 };
 
 inline constexpr uint32_t kServiceSharesCores = 1;

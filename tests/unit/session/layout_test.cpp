@@ -195,14 +195,15 @@ TEST(Layout, RecordOfAOneSidedOperation) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 2U);
+  EXPECT_EQ(kLinkVersion, 3U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
   EXPECT_AT(AttachRequest, kind, 4);
   EXPECT_AT(AttachRequest, segment_bytes, 8);
   EXPECT_AT(AttachRequest, token, 16);
-  EXPECT_EQ(sizeof(AttachRequest), 48U);
+  EXPECT_AT(AttachRequest, flags, 48);
+  EXPECT_EQ(sizeof(AttachRequest), 56U);
   EXPECT_AT(AttachReply, version, 0);
   EXPECT_AT(AttachReply, status, 4);
   EXPECT_AT(AttachReply, flags, 8);
@@ -218,9 +219,10 @@ TEST(Layout, AttachMessages) {
 
 TEST(Layout, StructsOfTheCApi) {
   EXPECT_EQ(sizeof(offpath_error_t), 256U);
-  EXPECT_EQ(sizeof(offpath_attach_params_t), 48U);
+  EXPECT_EQ(sizeof(offpath_attach_params_t), 56U);
   EXPECT_AT(offpath_attach_params_t, job_token, 8);
   EXPECT_AT(offpath_attach_params_t, service_cores, 40);
+  EXPECT_AT(offpath_attach_params_t, node_sessions_count, 48);
   EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
