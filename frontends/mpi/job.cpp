@@ -86,7 +86,7 @@ bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecor
 
 bool Job::open_sessions(const Opening& opening) {
   std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
-  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, &session_);
+  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, nodes_.around(rank_), &session_);
   std::vector<attach::Attachment> all(static_cast<size_t>(size_));
   if (native.Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, control_) != MPI_SUCCESS) {
     return false;

@@ -42,7 +42,7 @@ constexpr recording::Purpose kTrace{"OFFPATH_TRACE",        "offpath-trace", fal
 }  // namespace
 
 bool wanted() {
-  const char* prefix = getenv(kTrace.variable);
+  const char* prefix = secure_getenv(kTrace.variable);
   return prefix != nullptr && *prefix != '\0';
 }
 

@@ -16,6 +16,7 @@ struct Job {
   attach::Terms terms{};
   std::string cores;  // of the service
   PetscMPIInt node = 0;
+  attach::Surroundings around{};
   std::string no_service;  // why there can be none; empty: not known yet
   offpath_session_t* session = nullptr;
   attach::Settings settings;
@@ -62,7 +63,7 @@ attach::Attachment own_attachment() {
   own.error.status = OFFPATH_ERR_NO_SERVICE;
   if (job.session != nullptr && offpath_session_alive(job.session) == 0) job.no_service = "its service was lost";
   if (job.no_service.empty() && job.session == nullptr) {
-    own = attach::open_session(job.terms, job.cores, &job.session);
+    own = attach::open_session(job.terms, job.cores, job.around, &job.session);
     if (own.error.status != OFFPATH_OK) job.no_service = own.error.text;
   } else if (job.no_service.empty()) {
     size_t bytes = 0;
@@ -88,6 +89,7 @@ PetscErrorCode open_job() {
   PetscCallMPI(MPI_Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, PETSC_COMM_WORLD));
   const attach::Nodes nodes(records);
   job.node = static_cast<PetscMPIInt>(nodes.of(rank));
+  job.around = nodes.around(rank);
   const auto cores = attach::choose_cores(job.terms, settings, records, nodes, rank, "ranks");
   if (cores.ok()) {
     job.cores = cores.value().list;

@@ -52,6 +52,11 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
     Setting(
+        "OFFPATH_SERVICE_SILENCE_MS",
+        "30000",
+        "a service that is waited for and gives no sign of life for so long is ended; 0: never (debuggers)",
+    ),
+    Setting(
         "OFFPATH_SHARED_MEMORY_BYTES",
         None,
         "memory a rank may share with its service; default: as much as the machine has",

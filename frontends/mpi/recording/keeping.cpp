@@ -42,7 +42,7 @@ std::string quoted(const char* text) {
 }
 
 uint64_t sample_of(const char* variable) {
-  const char* text = variable == nullptr ? nullptr : getenv(variable);
+  const char* text = variable == nullptr ? nullptr : secure_getenv(variable);
   return text == nullptr ? 1 : std::max<uint64_t>(1, strtoull(text, nullptr, 10));
 }
 

@@ -18,7 +18,7 @@ uint64_t end_ns = 0;          // of the program's part
 
 void begin() {
   const Inside inside;
-  const char* prefix = getenv(purpose->variable);
+  const char* prefix = secure_getenv(purpose->variable);
   if (purpose->agreed != nullptr && !purpose->agreed()) return;  // who does not record joins in nothing
   if (prefix != nullptr && *prefix != '\0') log.start(prefix, *purpose);
 }

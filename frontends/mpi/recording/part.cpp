@@ -16,7 +16,7 @@ size_t words_of(size_t length) { return (length + sizeof(uint64_t) - 1) / sizeof
 
 // On this node's disk: a long recording has no room in memory. It is gone with the process.
 int open_nameless() {
-  const char* const chosen = getenv("TMPDIR");
+  const char* const chosen = secure_getenv("TMPDIR");
   for (const char* folder : {chosen, "/tmp", "/var/tmp"}) {
     if (folder == nullptr) continue;
     std::string name = std::string(folder) + "/offpath-recording-XXXXXX";

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 6U);
+  EXPECT_EQ(kVersion, 7U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -60,10 +60,12 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, probe_address, 48);
   EXPECT_AT(SegmentHeader, probe_value, 56);
   EXPECT_AT(SegmentHeader, submitted, 64);
+  EXPECT_AT(SegmentHeader, asked, 68);
   EXPECT_AT(SegmentHeader, consumed, 128);
   EXPECT_AT(SegmentHeader, worker_sleeps, 192);
   EXPECT_AT(SegmentHeader, events, 256);
   EXPECT_AT(SegmentHeader, waiters, 260);
+  EXPECT_AT(SegmentHeader, answered, 264);
   EXPECT_AT(SegmentHeader, counters, 320);
   EXPECT_AT(SegmentHeader, shared_address, 360);
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
@@ -197,14 +199,15 @@ TEST(Layout, RecordOfAOneSidedOperation) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 2U);
+  EXPECT_EQ(kLinkVersion, 3U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
   EXPECT_AT(AttachRequest, kind, 4);
   EXPECT_AT(AttachRequest, segment_bytes, 8);
   EXPECT_AT(AttachRequest, token, 16);
-  EXPECT_EQ(sizeof(AttachRequest), 48U);
+  EXPECT_AT(AttachRequest, flags, 48);
+  EXPECT_EQ(sizeof(AttachRequest), 56U);
   EXPECT_AT(AttachReply, version, 0);
   EXPECT_AT(AttachReply, status, 4);
   EXPECT_AT(AttachReply, flags, 8);
@@ -220,9 +223,10 @@ TEST(Layout, AttachMessages) {
 
 TEST(Layout, StructsOfTheCApi) {
   EXPECT_EQ(sizeof(offpath_error_t), 256U);
-  EXPECT_EQ(sizeof(offpath_attach_params_t), 48U);
+  EXPECT_EQ(sizeof(offpath_attach_params_t), 56U);
   EXPECT_AT(offpath_attach_params_t, job_token, 8);
   EXPECT_AT(offpath_attach_params_t, service_cores, 40);
+  EXPECT_AT(offpath_attach_params_t, node_sessions_count, 48);
   EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
