@@ -36,10 +36,14 @@ int64_t sum_of(const int* counts, int entries) {
   return sum;
 }
 
-// MPI forbids the same memory on both sides. Derived types may begin elsewhere, as may blocks with displacements.
-bool aliased(const Stated& send, const Stated& recv, uint64_t bytes) {
-  return bytes > 0 && send.buffer == recv.buffer && find_predefined(send.type) != nullptr &&
-         find_predefined(recv.type) != nullptr;
+// MPI forbids the same memory on both sides, but a program may forget MPI_IN_PLACE, and that on one rank only: what it
+// does with that memory is what it meant. `one` is a single block, or where all begin; block number `index` of `many`.
+// Derived types may begin elsewhere.
+bool lies_in_place(const Stated& one, const Stated& many, int index) {
+  if (one.buffer == MPI_IN_PLACE) return true;
+  const TypeRef type = find_predefined(many.type);
+  return one.buffer != nullptr && type != nullptr && find_predefined(one.type) != nullptr &&
+         reinterpret_cast<uintptr_t>(one.buffer) == address_of(many, index, type->extent_bytes);
 }
 
 // Adds a block for every member but `except`.
@@ -60,8 +64,7 @@ struct Half {
 bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
   const int root = call.arguments.root;
   const bool at_root = root == team.rank();
-  const bool in_place = one.stated.buffer == MPI_IN_PLACE;
-  if (!is_member(root, team) || (in_place && !at_root)) return false;
+  if (!is_member(root, team) || (one.stated.buffer == MPI_IN_PLACE && !at_root)) return false;
   if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, call.pairwise))) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
@@ -71,10 +74,9 @@ bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
     bytes = *block * static_cast<uint64_t>(team.size());
   }
   if (!call.choose(team, bytes)) return false;
-  if (at_root) {
-    if (!call.pairwise && aliased(many.stated, one.stated, bytes)) return false;
-    if (!add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
-  }
+  const bool in_place = at_root && lies_in_place(one.stated, many.stated, root);
+  if (in_place) one.stated.buffer = MPI_IN_PLACE;
+  if (at_root && !add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
   const auto peer = static_cast<uint32_t>(root);
   if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, team.shadow())) return false;
   call.divide(team);
@@ -184,12 +186,12 @@ bool describe_scatter(Call& call, const Team& team) {
 bool describe_allgather(Call& call, const Team& team) {
   Arguments& a = call.arguments;
   const bool irregular = call.collective->id == policy::Collective::iallgatherv;
-  const bool in_place = a.send.buffer == MPI_IN_PLACE;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
   const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : int64_t{a.recv.count} * team.size();
   const auto bytes = bytes_of(a.recv, elements, team);
   if (!bytes || !call.choose(team, *bytes)) return false;
-  if (!irregular && !in_place && aliased(a.send, a.recv, *bytes)) return false;
+  const bool in_place = lies_in_place(a.send, a.recv, team.rank());
+  if (in_place) a.send.buffer = MPI_IN_PLACE;
   const bool added = in_place ? call.send.add(a.recv, team.rank(), 0, 0, Empty::keep, team.shadow())
                               : call.send.add(a.send, 0, 0, 0, Empty::keep, team.shadow());
   if (!added || !add_all(&call.recv, a.recv, Empty::keep, team)) return false;
@@ -198,8 +200,10 @@ bool describe_allgather(Call& call, const Team& team) {
 
 bool describe_alltoall(Call& call, const Team& team) {
   Arguments& a = call.arguments;
-  call.in_place = a.send.buffer == MPI_IN_PLACE;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, call.pairwise)) return false;
+  // Blocks with displacements may begin elsewhere.
+  call.in_place = call.pairwise ? a.send.buffer == MPI_IN_PLACE : lies_in_place(a.send, a.recv, 0);
+  if (call.in_place) a.send.buffer = MPI_IN_PLACE;
   if (!call.in_place && !has_arrays(a.send, call.pairwise)) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
@@ -208,7 +212,6 @@ bool describe_alltoall(Call& call, const Team& team) {
     bytes = *all;
   }
   if (!call.choose(team, bytes)) return false;
-  if (!call.pairwise && aliased(a.send, a.recv, bytes)) return false;
   // In place the own block lies where it belongs.
   const int except = call.in_place ? team.rank() : -1;
   if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team, except)) return false;

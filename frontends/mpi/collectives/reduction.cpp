@@ -21,11 +21,13 @@ bool name_reduction(Call& call, const Team& team, uint64_t* element_bytes) {
 
 // `receives`: this member gets a result.
 bool add_sides(Call& call, uint64_t send_bytes, uint64_t recv_bytes, bool receives) {
-  const void* send = call.arguments.send.buffer;
+  const void*& send = call.arguments.send.buffer;
   const void* recv = call.arguments.recv.buffer;
+  if (receives && recv == MPI_IN_PLACE) return false;
+  // Who gives the same memory for both means it, and may be the only one that does.
+  if (receives && recv == send && send_bytes > 0) send = MPI_IN_PLACE;
   call.in_place = send == MPI_IN_PLACE;
   if (call.in_place && !receives) return false;
-  if (receives && (recv == MPI_IN_PLACE || (recv == send && send_bytes > 0))) return false;
   if (!call.send.add_bytes(call.in_place ? recv : send, send_bytes)) return false;
   if (call.in_place) call.send.stage_all();
   return !receives || call.recv.add_bytes(recv, recv_bytes);

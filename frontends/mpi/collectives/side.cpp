@@ -9,7 +9,7 @@
 namespace offpath::mpi {
 namespace {
 
-// Where block number `index` begins, from the buffer.
+// From the buffer.
 int64_t displacement(const Stated& stated, int index, int64_t extent_bytes) {
   if (stated.displs_bytes != nullptr) return stated.displs_bytes[index];
   if (stated.displs == nullptr) return int64_t{stated.count} * index * extent_bytes;
@@ -37,6 +37,10 @@ int send_bytes(const std::byte* from, int64_t elements, int64_t size_bytes, int 
 }
 
 }  // namespace
+
+uintptr_t address_of(const Stated& stated, int index, int64_t extent_bytes) {
+  return reinterpret_cast<uintptr_t>(stated.buffer) + static_cast<uintptr_t>(displacement(stated, index, extent_bytes));
+}
 
 int64_t Side::remember(MPI_Datatype type, MPI_Comm comm) {
   // The usual call has one type, or few in turns.
@@ -85,8 +89,7 @@ bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Emp
   const auto bytes = static_cast<uint64_t>(elements * type.size_bytes);
   if (bytes == 0 && empty == Empty::leave_out) return true;
   if (bytes > 0 && stated.buffer == nullptr && type.predefined) return false;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(stated.buffer) +
-                            static_cast<uintptr_t>(displacement(stated, index, type.extent_bytes));
+  const uintptr_t address = address_of(stated, index, type.extent_bytes);
   const bool staged = type.form == Form::packed && !as_run(type, address, elements);
   push({peer, tag, static_cast<uint32_t>(type_index), staged, Share::service, address, elements, bytes});
   return true;

@@ -21,6 +21,9 @@ namespace offpath::mpi {
 // How a block gets to the other side.
 enum class Share : uint8_t { service, host };
 
+// Where block number `index` of the stated ones begins, elements of that extent.
+uintptr_t address_of(const Stated& stated, int index, int64_t extent_bytes);
+
 class Side {
  public:
   // Adds block number `index` of what the caller states. Blocks without data are left out where `peer` names whom they
