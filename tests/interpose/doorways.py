@@ -25,4 +25,27 @@ def many_names(s):
     check(all(line["enabled"] for line in statistics(stats)), "not attached")
 
 
-CASES = [many_names]
+LARGE = {"ialltoall", "ialltoallv", "ialltoallw", "ibcast", "iallgatherv", "igatherv", "iscatterv", "iallreduce",
+         "ireduce_scatter", "ineighbor_alltoallw"}
+
+
+def large(s):
+    """A program finds large-count functions at run time, and they work with every library and without Offpath."""
+    stats = f"{s.folder}/stats.json"
+    for changes in (FORCED, {"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}):
+        other = s.run([s.program("large"), "all"], 3, s.library, **changes, OFFPATH_STATS_FILE=stats)
+        check(other.status == 0 and "request: ok" in other.out and not other.warnings(), f"{changes}: {other}")
+    for line in statistics(stats):
+        offloaded = {name for name, counts in line["collectives"].items() if counts["offloaded_count"] > 0}
+        check(offloaded == LARGE and line["windows"]["offloaded_count"] > 0, str(line))
+
+
+def standard_abi(s):
+    """A library with the standard's ABI has handles of its own, whoever made it: no back end serves it."""
+    program = os.path.join(s.build, "tests/interpose/abi/program")
+    other = s.run([program], 1, s.library, **FORCED)
+    check(other.status == 0 and "initialized: 1" in other.out, str(other))
+    check(len(other.warnings()) == 1 and "libmpi_abi.so" in other.err, str(other))
+
+
+CASES = [many_names, large, standard_abi]

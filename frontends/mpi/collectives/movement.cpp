@@ -18,22 +18,29 @@ bool is_member(int rank, const Team& team) { return rank >= 0 && rank < team.siz
 std::optional<uint64_t> bytes_of(const Stated& stated, int64_t elements, const Team& team) {
   const TypeRef type = elements < 0 ? nullptr : find_type(stated.type, team.shadow());
   if (type == nullptr) return std::nullopt;
-  return static_cast<uint64_t>(elements * type->size_bytes);
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, type->size_bytes, &bytes)) return std::nullopt;
+  return bytes;
 }
 
 // Are the arrays there that a v or w form needs?
 bool has_arrays(const Stated& stated, bool irregular) {
-  return !irregular || (stated.counts != nullptr && (stated.displs != nullptr || stated.displs_bytes != nullptr));
+  return !irregular || (stated.counts && (stated.displs || stated.displs_bytes != nullptr));
 }
 
-// The sum of the counts; negative if one of them is.
-int64_t sum_of(const int* counts, int entries) {
+// The sum of the counts; negative if one of them is, or nothing has so many elements.
+int64_t sum_of(const Numbers& counts, int entries) {
   int64_t sum = 0;
   for (int i = 0; i < entries; ++i) {
-    if (counts[i] < 0) return -1;
-    sum += counts[i];
+    if (counts[i] < 0 || __builtin_add_overflow(sum, counts[i], &sum)) return -1;
   }
   return sum;
+}
+
+// `count` for each member; negative as above.
+int64_t of_all(int64_t count, const Team& team) {
+  int64_t all = 0;
+  return __builtin_mul_overflow(count, int64_t{team.size()}, &all) ? -1 : all;
 }
 
 // MPI forbids the same memory on both sides, but a program may forget MPI_IN_PLACE, and that on one rank only: what it
@@ -69,9 +76,9 @@ bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
   uint64_t bytes = 0;
   if (!call.pairwise) {
     const Stated& known = at_root ? many.stated : one.stated;
-    const auto block = bytes_of(known, known.count, team);
-    if (!block) return false;
-    bytes = *block * static_cast<uint64_t>(team.size());
+    const auto all = bytes_of(known, of_all(known.count, team), team);
+    if (!all) return false;
+    bytes = *all;
   }
   if (!call.choose(team, bytes)) return false;
   const bool in_place = at_root && lies_in_place(one.stated, many.stated, root);
@@ -187,7 +194,7 @@ bool describe_allgather(Call& call, const Team& team) {
   Arguments& a = call.arguments;
   const bool irregular = call.collective->id == policy::Collective::iallgatherv;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
-  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : int64_t{a.recv.count} * team.size();
+  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : of_all(a.recv.count, team);
   const auto bytes = bytes_of(a.recv, elements, team);
   if (!bytes || !call.choose(team, *bytes)) return false;
   const bool in_place = lies_in_place(a.send, a.recv, team.rank());
@@ -207,7 +214,7 @@ bool describe_alltoall(Call& call, const Team& team) {
   if (!call.in_place && !has_arrays(a.send, call.pairwise)) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
-    const auto all = bytes_of(a.recv, int64_t{a.recv.count} * team.size(), team);
+    const auto all = bytes_of(a.recv, of_all(a.recv.count, team), team);
     if (!all) return false;
     bytes = *all;
   }

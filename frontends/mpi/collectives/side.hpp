@@ -87,8 +87,8 @@ class Side {
   uint64_t bytes_ = 0;
   uint64_t staging_bytes_ = 0;
   bool stages_all_ = false;
-  std::vector<int> counts_;
-  std::vector<int> displs_;
+  std::vector<std::byte> counts_;
+  std::vector<std::byte> displs_;
   std::vector<MPI_Aint> displs_bytes_;
   std::vector<MPI_Datatype> kept_types_;
 };

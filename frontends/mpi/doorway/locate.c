@@ -50,7 +50,15 @@ static void* base_of(const void* address) {
   return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-static offpath_mpi_kind_t kind_of(void* handle) {
+/* By its name: it may be of any MPI, with that one's symbols inside but handles of its own. */
+static int is_standard_abi(const char* name) {
+  const char* slash = strrchr(name, '/');
+  static const char abi[] = "libmpi_abi.so";
+  return strncmp(slash == NULL ? name : slash + 1, abi, sizeof(abi) - 1) == 0;
+}
+
+static offpath_mpi_kind_t kind_of(void* handle, const char* name) {
+  if (is_standard_abi(name)) return OFFPATH_MPI_STANDARD_ABI;
   if (dlsym(handle, "ompi_mpi_comm_world") != NULL) return OFFPATH_MPI_OPENMPI;
   if (dlsym(handle, "MPIR_Err_create_code") != NULL) return OFFPATH_MPI_MPICH;
   return OFFPATH_MPI_NONE;
@@ -64,7 +72,7 @@ static int open_mpi(const char* name, const void* own_base, offpath_loaded_mpi_t
   const void* symbol = dlsym(handle, "PMPI_Init_thread"); /* also looks into what the object depends on */
   void* base = base_of(symbol);
   if (symbol != NULL && base != own_base && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && base_of(map->l_ld) == base) {
-    const offpath_mpi_kind_t kind = kind_of(handle);
+    const offpath_mpi_kind_t kind = kind_of(handle, name);
     if (kind != OFFPATH_MPI_NONE) {
       *mpi = (offpath_loaded_mpi_t){kind, handle, base};
       return 1;
