@@ -16,10 +16,16 @@ namespace {
 
 // The team of `comm`, or nullptr: the call is native.
 Team* team_of(MPI_Comm comm) {
+  if (Inside::here()) return nullptr;
   recording::decision.why = "off";
-  if (!job.active() || Inside::here()) return nullptr;
+  if (!job.active()) {
+    engine.count_passed(Passed::off);
+    return nullptr;
+  }
   recording::decision.why = "communicator";
-  return engine.find_team(comm);
+  Team* const team = engine.find_team(comm);
+  if (team == nullptr) engine.count_passed(Passed::communicator);
+  return team;
 }
 
 // nullptr: the call is native.
@@ -57,7 +63,11 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
 bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
   MPI_Request request = MPI_REQUEST_NULL;
   recording::decision.why = "blocking";
-  if (!job.offloads_blocking(collective.id) || !offload(collective, arguments, comm, &request, code)) return false;
+  if (!job.offloads_blocking(collective.id)) {
+    if (!Inside::here()) engine.count_passed(job.active() ? Passed::blocking : Passed::off);
+    return false;
+  }
+  if (!offload(collective, arguments, comm, &request, code)) return false;
   if (*code == MPI_SUCCESS) *code = handlers::Wait(&request, MPI_STATUS_IGNORE);
   return true;
 }
