@@ -42,7 +42,6 @@ consteval const char* name_of(Function Native::*function) {
   if constexpr (std::is_same_v<decltype(&Native::name), Function Native::*>) { \
     if (function == &Native::name) return "MPI_" #name;                        \
   }
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
 #include "functions.def"
   return "";
 }
