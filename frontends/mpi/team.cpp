@@ -21,20 +21,19 @@ bool lost_status(offpath_status_t status) {
 
 }  // namespace
 
-Team::Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-           std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference)
+Team::Team(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference)
     : comm_(std::move(comm)),
-      shadow_(shadow),
-      handle_(handle),
-      rank_(rank),
-      size_(size),
-      nodes_(offpath_team_nodes(handle)),
-      neighborhood_(std::move(neighborhood)),
+      shadow_(parts.shadow),
+      service_(std::move(parts.service)),
+      rank_(parts.rank),
+      size_(parts.size),
+      nodes_(nodes),
+      neighborhood_(std::move(parts.neighborhood)),
       adapter_(std::make_unique<Adapter>(*this, council, preference)),
-      cut_(shadow, rank, size) {}
+      cut_(shadow_, rank_, size_) {}
 
 Team::~Team() {
-  offpath_team_destroy(handle_);
+  service_.reset();
   if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
 }
 
@@ -71,9 +70,13 @@ void Team::add(Operation* operation) {
 }
 
 void Team::try_post(Operation& operation) {
-  offpath_team_skip(handle_, operation.sequence - service_sequence_);
-  service_sequence_ = operation.sequence;
-  const offpath_status_t status = operation.post(handle_);
+  offpath_team_t* const handle = service_->open();
+  offpath_status_t status = OFFPATH_ERR_NOT_STARTED;
+  if (handle != nullptr) {
+    offpath_team_skip(handle, operation.sequence - service_sequence_);
+    service_sequence_ = operation.sequence;
+    status = operation.post(handle);
+  }
   if (status == OFFPATH_OK) {
     ++service_sequence_;
     operation.state = OperationState::posted;
@@ -103,14 +106,14 @@ void Team::begin_cut() {
   Word word;
   word.begun = ended_through_;
   if (own_lost_) {
-    word.begun = std::max(word.begun, offpath_team_started(handle_));
+    word.begun = std::max(word.begun, service_->started());
     job.report_lost_service();
   }
   cut_.say(word, Cut::Clock::now());
 }
 
 void Team::check() {
-  if (offpath_team_broken(handle_) != 0 || offpath_session_alive(job.session()) == 0) begin_cut();
+  if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
   respond();
 }
 
@@ -122,7 +125,7 @@ void Team::advance() {
   // Listening also keeps native progress going for everybody else's sake.
   const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
   const bool heard = looks && cut_.listen();
-  if (phase_ == Phase::offloading && (heard || offpath_team_broken(handle_) != 0)) begin_cut();
+  if (phase_ == Phase::offloading && (heard || service_->broken())) begin_cut();
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
     if (cut_.decided()) phase_ = Phase::settled;

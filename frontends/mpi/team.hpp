@@ -15,6 +15,7 @@
 #include "errors.hpp"
 #include "neighborhood.hpp"
 #include "operation.hpp"
+#include "service_team.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
@@ -26,6 +27,16 @@
 
 namespace offpath::mpi {
 
+// What a team consists of: the service's part, and a communicator of the same ranks for what goes natively behind the
+// application's back.
+struct Assembly {
+  MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
+  std::unique_ptr<ServiceTeam> service;
+  int rank = 0;
+  int size = 0;
+  std::unique_ptr<Neighborhood> neighborhood;
+};
+
 // The application's communicator, MPI_COMM_NULL once it was freed. Shared by the teams that serve it.
 using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 
@@ -35,8 +46,7 @@ class Team {
   // Where a new operation goes: to add(), or natively to the shadow communicator.
   enum class Route : uint8_t { team, shadow, error };
 
-  Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-       std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference);
+  Team(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -88,7 +98,7 @@ class Team {
 
   CommCell comm_;
   MPI_Comm shadow_;
-  offpath_team_t* handle_;
+  std::unique_ptr<ServiceTeam> service_;
   int rank_;
   int size_;
   uint32_t nodes_;

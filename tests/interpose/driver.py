@@ -20,6 +20,7 @@ import doorways
 import local_facts
 import losses
 import onesided
+import teams
 import tracing
 from setting import FORCED, Setting, Wrong, check, compare, same, statistics
 
@@ -286,7 +287,7 @@ CASES = {
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
                                without_mpi, *adapting.CASES, *doorways.CASES,
-                               *local_facts.CASES, *losses.CASES, *onesided.CASES)},
+                               *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES)},
 }
 
 
