@@ -48,7 +48,7 @@ Team::Route Team::route(const Call& call) {
 }
 
 bool Team::holds_up(const Operation& operation) const {
-  if (operation.state >= OperationState::ended) return false;
+  if (operation.state >= OperationState::ended || operation.state == OperationState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != OperationState::posted;
   // Operations below the cut are never issued natively.
   return phase_ != Phase::settled || operation.sequence >= cut_.cut();
@@ -62,11 +62,65 @@ void Team::add(Operation* operation) {
   may_issue_ = nothing_holds_up();
   operations_.push_back(operation);  // may throw; nothing has happened yet
   operation->team = this;
-  operation->sequence = next_sequence_++;
-  operation->start_messages(shadow_);
-  if (!operation->call->uses_service()) return engine.end(*operation, MPI_SUCCESS);
+  start(*operation);
+}
+
+void Team::start(Operation& operation) {
+  operation.sequence = next_sequence_++;
+  operation.state = OperationState::queued;
+  operation.start_messages(shadow_);
+  if (!operation.call->uses_service()) return engine.end(operation, MPI_SUCCESS);
   ++shares_;
-  step(*operation);
+  step(operation);
+}
+
+void Team::defer(Operation* operation) {
+  operations_.push_back(operation);  // may throw; nothing has happened yet
+  operation->team = this;
+  operation->state = OperationState::deferred;
+  deferred_.fetch_add(1, std::memory_order_release);
+  take_deferred();
+}
+
+void Team::take_deferred() {
+  while (defers()) {
+    Operation& first = *operations_[operations_.size() - deferred_.load(std::memory_order_relaxed)];
+    if (!take(first)) return;
+    deferred_.fetch_sub(1, std::memory_order_release);  // only now: who posts next comes behind it
+  }
+}
+
+bool Team::take(Operation& operation) {
+  if (operation.open) {
+    const std::optional<Answer> answer = adapter_->decide(*operation.open);
+    if (!answer) return false;
+    operation.open.reset();
+    operation.algorithm = answer->choice.algorithm;
+    if (answer->choice.path == policy::Path::host) {
+      issue_natively(operation, adapter_->council());
+      return true;
+    }
+  }
+  may_issue_ = nothing_holds_up();
+  switch (route(*operation.call)) {
+    case Route::team:
+      start(operation);
+      break;
+    case Route::shadow:
+      issue_natively(operation, shadow_);
+      break;
+    case Route::error:
+      engine.end(operation, engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST));
+      break;
+  }
+  return true;
+}
+
+void Team::issue_natively(Operation& operation, MPI_Comm comm) {
+  operation.never_served = true;
+  operation.issue(comm);
+  engine.count_native(operation.call->collective->id);
+  engine.end(operation, MPI_SUCCESS);
 }
 
 void Team::try_post(Operation& operation) {
@@ -102,6 +156,7 @@ void Team::end(Operation& operation, int error) {
 void Team::begin_cut() {
   if (phase_ != Phase::offloading) return;
   phase_ = Phase::cutting;
+  broken_.store(true, std::memory_order_release);
   own_lost_ = offpath_session_alive(job.session()) == 0;
   Word word;
   word.begun = ended_through_;
@@ -131,6 +186,7 @@ void Team::advance() {
     if (cut_.decided()) phase_ = Phase::settled;
   }
   if (cut_.given_up()) phase_ = Phase::dead;
+  take_deferred();
   may_issue_ = true;
   for (Operation* operation : operations_) step(*operation);
   for (auto next = operations_.begin(); next != operations_.end();) {
@@ -158,6 +214,7 @@ void Team::step(Operation& operation) {
     case OperationState::unfinished:
       step_unfinished(operation);
       break;
+    case OperationState::deferred:
     case OperationState::reissue:
     case OperationState::ended:
     case OperationState::finished:

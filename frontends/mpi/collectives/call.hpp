@@ -6,6 +6,7 @@
 // native functions. Its handlers (forms.hpp) follow from that.
 #pragma once
 
+#include "adapt/adapter.hpp"
 #include "collectives/arguments.hpp"
 #include "collectives/side.hpp"
 #include "policy/policy.hpp"
@@ -14,6 +15,7 @@
 #include <offpath/offpath.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace offpath::mpi {
@@ -60,9 +62,11 @@ struct Call {
   Side recv;
 
   uint64_t asked_bytes = 0;  // what choose() was asked with
+  std::optional<Ask> open;   // its path is still to be decided
+  bool on_council = false;   // native, but not on the caller's communicator (adapt/adapter.hpp)
 
   // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
-  // pairwise: whether any block could go to the service, whatever its size. True: the service.
+  // pairwise: whether any block could go to the service, whatever its size. True: the service, or not decided yet.
   bool choose(const Team& team, uint64_t bytes);
   // Pairwise: whether any block may go to the service.
   bool offloads_blocks(const Team& team) const;
