@@ -8,6 +8,7 @@
 #include "native.hpp"
 #include "rma/windows.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <numeric>
@@ -16,8 +17,12 @@
 namespace offpath::mpi {
 namespace {
 
-// A shadow communicator takes a context id of the native library, which has as few as 2048.
-constexpr size_t kMaxTeams = 256;
+// A shadow communicator takes a context id of the native library. MPICH has 2048.
+#ifdef OPEN_MPI
+constexpr size_t kMaxTeams = 16384;
+#else
+constexpr size_t kMaxTeams = 512;
+#endif
 
 // While it lives, errors on a communicator come back to us instead of the application's handler.
 class ErrorsReturn {
@@ -56,26 +61,32 @@ std::vector<int> world_ranks(MPI_Group group, int size) {
   return world;
 }
 
-offpath_team_t* create_team(MPI_Comm comm, int rank, const std::vector<int>& members) {
-  offpath_team_params_t params{};
-  params.struct_bytes = sizeof(params);
-  params.rank = static_cast<uint32_t>(rank);
-  params.size = static_cast<uint32_t>(members.size());
-  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
-  if (rank == 0) base::fill_random(params.id, sizeof(params.id));
-  if (native.Bcast(params.id, sizeof(params.id), MPI_BYTE, 0, comm) != MPI_SUCCESS) return nullptr;
-  std::vector<std::byte> addresses(members.size() * OFFPATH_ADDRESS_MAX_BYTES);
-  for (size_t i = 0; i < members.size(); ++i) {
-    memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], job.address_of(members[i]), OFFPATH_ADDRESS_MAX_BYTES);
+// Whether all ranks are able, and the team's random id. Nothing: one is not. Collective, and all there is to agree on.
+std::optional<ServiceTeam::Id> agree(MPI_Comm comm, int rank, bool able) {
+  struct {
+    uint64_t unable;
+    uint64_t id[OFFPATH_TEAM_ID_BYTES / sizeof(uint64_t)];
+  } own{able ? uint64_t{0} : 1, {}}, all{};
+  constexpr int kWords = sizeof(own) / sizeof(uint64_t);
+  if (rank == 0) base::fill_random(own.id, sizeof(own.id));
+  const int code = native.Allreduce(&own, &all, kWords, MPI_UINT64_T, MPI_BOR, comm);
+  if (code != MPI_SUCCESS || all.unable != 0) return std::nullopt;
+  ServiceTeam::Id id;
+  memcpy(id.data(), all.id, id.size());
+  return id;
+}
+
+// One more team would leave the application too few context ids. Said once.
+bool has_room(int rank) {
+  static std::atomic<bool> said{false};
+  if (engine.team_count() + windows.count() < kMaxTeams) return true;
+  if (rank == 0 && !said.exchange(true)) {
+    say(job.settings(), LogLevel::warn,
+        "%zu communicators, windows and persistent collectives are offloaded at a time (each takes one more context id "
+        "of the MPI library), those made beyond stay native. Free what is not used any more",
+        kMaxTeams);
   }
-  params.addresses = addresses.data();
-  offpath_team_t* team = nullptr;
-  offpath_error_t error{};
-  if (offpath_team_create(job.session(), &params, &team, &error) != OFFPATH_OK) {
-    say(job.settings(), LogLevel::info, "a communicator of %zu ranks stays native: %s", members.size(), error.text);
-    return nullptr;
-  }
-  return team;
+  return false;
 }
 
 // The communicator for what goes natively behind the application's back. Not MPI_Comm_dup: that would run its
@@ -126,20 +137,17 @@ int forget_communicator(MPI_Comm comm, int, void* value, void*) {
 std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   const Inside inside;
   const ErrorsReturn errors_return(comm);
-  able = able && offpath_session_alive(job.session()) != 0 && engine.team_count() + windows.count() < kMaxTeams;
-  if (!all_agree(comm, able)) return std::nullopt;
   Assembly made;
   native.Comm_rank(comm, &made.rank);
   native.Comm_size(comm, &made.size);
+  const auto id = agree(comm, made.rank, able && offpath_session_alive(job.session()) != 0 && has_room(made.rank));
+  if (!id) return std::nullopt;
   const Group group(comm);
   made.neighborhood = Neighborhood::read(comm);
+  // A context id is found by all ranks together, so all have it or none.
   made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
-  made.handle = create_team(comm, made.rank, world_ranks(group.get(), made.size));
-  if (!all_agree(comm, made.shadow != MPI_COMM_NULL && made.handle != nullptr)) {
-    offpath_team_destroy(made.handle);
-    if (made.shadow != MPI_COMM_NULL) native.Comm_free(&made.shadow);
-    return std::nullopt;
-  }
+  if (made.shadow == MPI_COMM_NULL) return std::nullopt;
+  made.service = std::make_unique<ServiceTeam>(*id, made.rank, world_ranks(group.get(), made.size));
   return made;
 }
 
@@ -147,8 +155,8 @@ std::unique_ptr<Team> make_team(MPI_Comm comm, CommCell cell, bool able, Prefere
   std::optional<Assembly> made = assemble(comm, able);
   if (!made) return nullptr;
   const MPI_Comm council = job.adapts() ? make_council(comm) : MPI_COMM_NULL;
-  return std::make_unique<Team>(std::move(cell), made->shadow, made->handle, made->rank, made->size,
-                                std::move(made->neighborhood), council, preference);
+  const uint32_t nodes = count_nodes(comm);
+  return std::make_unique<Team>(std::move(cell), std::move(*made), nodes, council, preference);
 }
 
 uint32_t count_nodes(MPI_Comm comm) {

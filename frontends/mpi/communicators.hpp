@@ -17,18 +17,7 @@ namespace offpath::mpi {
 // `preference`: as all ranks have agreed.
 void adopt_communicator(MPI_Comm comm, Preference preference = Preference::automatic);
 
-// What a team consists of: the service's, and a communicator of the same ranks for what goes natively behind the
-// application's back.
-struct Assembly {
-  MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
-  offpath_team_t* handle = nullptr;
-  int rank = 0;
-  int size = 0;
-  std::unique_ptr<Neighborhood> neighborhood;
-};
-
-// Nothing: a rank is not `able`, or it failed on one; the answer is the same on all ranks. Collective over `comm`. May
-// throw bad_alloc.
+// Nothing: a rank is not `able`; the answer is the same on all ranks. Collective over `comm`. May throw bad_alloc.
 std::optional<Assembly> assemble(MPI_Comm comm, bool able);
 
 // Nodes that the ranks of `comm` live on; 0: nothing is ever offloaded there (one rank, an intercommunicator, ranks of

@@ -56,13 +56,14 @@ int Engine::submit(std::unique_ptr<Loose> prepared, MPI_Request* request) {
 
 Team::Route Engine::route(Team& team, const Call& call) {
   std::lock_guard lock(mutex_);
-  return team.route(call);
+  return team.defers() ? Team::Route::team : team.route(call);
 }
 
 Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_Request* request, int* code) {
   const Inside inside;
   std::lock_guard lock(mutex_);
-  const Team::Route route = team.route(*prepared->call);
+  const bool deferred = prepared->open.has_value() || team.defers();
+  const Team::Route route = deferred ? Team::Route::team : team.route(*prepared->call);
   if (route != Team::Route::team) return route;
   active_.reserve(active_.size() + 1);
   Operation& operation = *prepared;
@@ -70,7 +71,10 @@ Team::Route Engine::submit(Team& team, std::unique_ptr<Operation> prepared, MPI_
   if (*code != MPI_SUCCESS) return Team::Route::error;
   prepared.release();  // now owned by its request and its team
   const bool was_idle = team.idle();
-  team.add(&operation);
+  if (deferred)
+    team.defer(&operation);
+  else
+    team.add(&operation);
   if (was_idle) active_.push_back(&team);
   *request = operation.request;
   return route;
@@ -104,7 +108,7 @@ void Engine::end(Operation& operation, int error) {
 
 void Engine::complete(Operation& operation) {
   if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
-  if (operation.call->uses_service()) {
+  if (operation.call->uses_service() && !operation.never_served) {
     auto& counter = operation.error == MPI_SUCCESS ? counters_.completed_count : counters_.failed_count;
     counter.fetch_add(1, std::memory_order_relaxed);
   }
@@ -166,11 +170,6 @@ void Engine::adopt(std::unique_ptr<Team> team) {
 void Engine::add_team(std::unique_ptr<Team> team) {
   std::lock_guard lock(mutex_);
   teams_.push_back(std::move(team));
-}
-
-bool Engine::broken(const Team& team) {
-  std::lock_guard lock(mutex_);
-  return team.broken();
 }
 
 void Engine::forget_comm(MPI_Comm comm, Team& team) {

@@ -82,8 +82,6 @@ class Engine {
   Team* find_team(MPI_Comm comm) const { return teams_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Team& team);
   size_t team_count();
-  // It has lost a service.
-  bool broken(const Team& team);
   // Frees teams that were closed and whose operations are done.
   void retire();
   // Lets go of all teams; everything is drained. For each the communicator's attribute was already removed.

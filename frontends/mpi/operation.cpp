@@ -23,7 +23,7 @@ offpath_status_t Operation::post(offpath_team_t* handle) {
   offpath_collective_t wanted{};
   wanted.struct_bytes = sizeof(wanted);
   wanted.kind = call->collective->kind;
-  wanted.algorithm = call->algorithm;
+  wanted.algorithm = algorithm;
   wanted.root = static_cast<uint32_t>(call->arguments.root);
   wanted.op = call->op;
   wanted.element = call->element;
@@ -54,8 +54,12 @@ int Operation::reissue(MPI_Comm comm) {
     const int code = call->send.unpack_from(send_staging.get(), comm);
     if (code != MPI_SUCCESS) return code;
   }
-  natives.start([&](MPI_Request* made) { return call->collective->issue(call->arguments, comm, made); });
+  issue(comm);
   return MPI_SUCCESS;
+}
+
+void Operation::issue(MPI_Comm comm) {
+  natives.start([&](MPI_Request* made) { return call->collective->issue(call->arguments, comm, made); });
 }
 
 void Operation::abandon_staging() {

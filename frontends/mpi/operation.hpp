@@ -4,6 +4,7 @@
 // messages of its other blocks from the beginning, and what had to be issued again after a loss. It ends with the last.
 //
 // States (of the service's share; only under the engine's lock):
+//   deferred   its path, or that of one before it, is not decided yet (adapt/adapter.hpp); it has no sequence
 //   queued     not handed to the service yet (no slot free, or the team is agreeing on a cut)
 //   posted     at the service
 //   unfinished came back from a lost service; what becomes of it depends on the cut
@@ -29,10 +30,10 @@ namespace offpath::mpi {
 
 class Team;
 
-enum class OperationState : uint8_t { queued, posted, unfinished, reissue, ended, finished };
+enum class OperationState : uint8_t { deferred, queued, posted, unfinished, reissue, ended, finished };
 
 struct Operation : Requested {
-  explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)) {}
+  explicit Operation(std::shared_ptr<const Call> what) : call(std::move(what)), algorithm(call->algorithm) {}
 
   int raise(int code) const override;
   // Takes staging memory and packs what is to be sent. MPI error code; `comm` returns errors. May throw bad_alloc.
@@ -43,7 +44,9 @@ struct Operation : Requested {
   offpath_status_t post(offpath_team_t* handle);
   // Puts what arrived where it belongs. MPI error code.
   int deliver(MPI_Comm comm);
-  // Issues the service's share natively. MPI error code.
+  // Issues it natively.
+  void issue(MPI_Comm comm);
+  // Issues the service's share natively after all. MPI error code.
   int reissue(MPI_Comm comm);
   // Leaves staging memory to the service, which may still use it.
   void abandon_staging();
@@ -51,6 +54,8 @@ struct Operation : Requested {
   void release();
 
   std::shared_ptr<const Call> call;
+  offpath_algorithm_t algorithm;
+  std::optional<Ask> open;  // deferred: to be decided
   Staging send_staging;
   Staging recv_staging;
 
@@ -60,6 +65,7 @@ struct Operation : Requested {
   offpath_status_t status = OFFPATH_IN_PROGRESS;
   offpath_op_t* op = nullptr;
   NativeRequests natives;
+  bool never_served = false;  // native by decision
   uint64_t recorded = recording::decision.operation;
 
  private:

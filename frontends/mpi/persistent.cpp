@@ -28,16 +28,21 @@ int Persistent::start() {
 
 int Persistent::issue() {
   recording::decision.why = "policy";
+  std::optional<Ask> open;
   if (!call->pairwise) {
-    const Answer answer = team->adapter().decide(call->collective->id, call->asked_bytes);
-    recording::decision.why = why_name(answer.why);
-    if (answer.choice.path == policy::Path::host) {
+    const Adapter& adapter = team->adapter();
+    const Ask ask = adapter.ask(call->collective->id, call->asked_bytes);
+    const std::optional<Answer> answer = team->decide(ask);
+    recording::decision.why = answer ? why_name(answer->why) : "agreement";
+    if (!answer) open = ask;
+    if (answer && answer->choice.path == policy::Path::host) {
       const Inside inside;
       engine.count_native(call->collective->id);
-      return call->collective->issue(call->arguments, team->shadow(), &current);
+      const bool on_council = adapter.adapts(call->collective->id, call->asked_bytes);
+      return call->collective->issue(call->arguments, on_council ? adapter.council() : team->shadow(), &current);
     }
   }
-  return submit(*team, call, call->arguments, &current);
+  return submit(*team, call, open, call->arguments, &current);
 }
 
 void Persistents::add(MPI_Request request, std::shared_ptr<const Call> call, std::unique_ptr<Team> team) {

@@ -6,12 +6,13 @@
 
 namespace offpath::mpi {
 
-int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,
-           MPI_Request* request) {
+int submit(Team& team, const std::shared_ptr<const Call>& call, const std::optional<Ask>& open,
+           const Arguments& native_arguments, MPI_Request* request) {
   int code = MPI_SUCCESS;
-  Team::Route route = engine.route(team, *call);
+  Team::Route route = open ? Team::Route::team : engine.route(team, *call);
   if (route == Team::Route::team) {
     auto operation = std::make_unique<Operation>(call);
+    operation->open = open;
     {
       const Inside inside;
       code = operation->prepare(team.shadow());
@@ -20,7 +21,7 @@ int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments&
     route = engine.submit(team, std::move(operation), request, &code);
   }
   recording::Decision& decision = recording::decision;
-  decision.offloaded = route == Team::Route::team && call->uses_service();
+  decision.offloaded = route == Team::Route::team && call->uses_service() && !open;
   if (route != Team::Route::team) decision.why = "lost";
   if (decision.offloaded) decision.algorithm = policy::algorithm_name(call->algorithm);
   if (route != Team::Route::team || !call->uses_service()) engine.count_native(call->collective->id);

@@ -10,10 +10,10 @@
 namespace offpath::mpi {
 
 // Starts the call once, as its team's operation or, if a service was lost, on the shadow communicator with
-// `native_arguments`.
+// `native_arguments`. `open`: which path it takes is still to be decided.
 // *request is the application's, or stands for it. MPI error code; no handler was called. May throw bad_alloc; then
 // nothing was started. Not Inside.
-int submit(Team& team, const std::shared_ptr<const Call>& call, const Arguments& native_arguments,
-           MPI_Request* request);
+int submit(Team& team, const std::shared_ptr<const Call>& call, const std::optional<Ask>& open,
+           const Arguments& native_arguments, MPI_Request* request);
 
 }  // namespace offpath::mpi

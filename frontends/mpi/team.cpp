@@ -21,20 +21,19 @@ bool lost_status(offpath_status_t status) {
 
 }  // namespace
 
-Team::Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-           std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference)
+Team::Team(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference)
     : comm_(std::move(comm)),
-      shadow_(shadow),
-      handle_(handle),
-      rank_(rank),
-      size_(size),
-      nodes_(offpath_team_nodes(handle)),
-      neighborhood_(std::move(neighborhood)),
+      shadow_(parts.shadow),
+      service_(std::move(parts.service)),
+      rank_(parts.rank),
+      size_(parts.size),
+      nodes_(nodes),
+      neighborhood_(std::move(parts.neighborhood)),
       adapter_(std::make_unique<Adapter>(*this, council, preference)),
-      cut_(shadow, rank, size) {}
+      cut_(shadow_, rank_, size_) {}
 
 Team::~Team() {
-  offpath_team_destroy(handle_);
+  service_.reset();
   if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
 }
 
@@ -49,7 +48,7 @@ Team::Route Team::route(const Call& call) {
 }
 
 bool Team::holds_up(const Operation& operation) const {
-  if (operation.state >= OperationState::ended) return false;
+  if (operation.state >= OperationState::ended || operation.state == OperationState::deferred) return false;
   if (phase_ == Phase::offloading) return operation.state != OperationState::posted;
   // Operations below the cut are never issued natively.
   return phase_ != Phase::settled || operation.sequence >= cut_.cut();
@@ -63,17 +62,75 @@ void Team::add(Operation* operation) {
   may_issue_ = nothing_holds_up();
   operations_.push_back(operation);  // may throw; nothing has happened yet
   operation->team = this;
-  operation->sequence = next_sequence_++;
-  operation->start_messages(shadow_);
-  if (!operation->call->uses_service()) return engine.end(*operation, MPI_SUCCESS);
+  start(*operation);
+}
+
+void Team::start(Operation& operation) {
+  operation.sequence = next_sequence_++;
+  operation.state = OperationState::queued;
+  operation.start_messages(shadow_);
+  if (!operation.call->uses_service()) return engine.end(operation, MPI_SUCCESS);
   ++shares_;
-  step(*operation);
+  step(operation);
+}
+
+void Team::defer(Operation* operation) {
+  operations_.push_back(operation);  // may throw; nothing has happened yet
+  operation->team = this;
+  operation->state = OperationState::deferred;
+  deferred_.fetch_add(1, std::memory_order_release);
+  take_deferred();
+}
+
+void Team::take_deferred() {
+  while (defers()) {
+    Operation& first = *operations_[operations_.size() - deferred_.load(std::memory_order_relaxed)];
+    if (!take(first)) return;
+    deferred_.fetch_sub(1, std::memory_order_release);  // only now: who posts next comes behind it
+  }
+}
+
+bool Team::take(Operation& operation) {
+  if (operation.open) {
+    const std::optional<Answer> answer = adapter_->decide(*operation.open);
+    if (!answer) return false;
+    operation.open.reset();
+    operation.algorithm = answer->choice.algorithm;
+    if (answer->choice.path == policy::Path::host) {
+      issue_natively(operation, adapter_->council());
+      return true;
+    }
+  }
+  may_issue_ = nothing_holds_up();
+  switch (route(*operation.call)) {
+    case Route::team:
+      start(operation);
+      break;
+    case Route::shadow:
+      issue_natively(operation, shadow_);
+      break;
+    case Route::error:
+      engine.end(operation, engine.errors().code_for(OFFPATH_ERR_SERVICE_LOST));
+      break;
+  }
+  return true;
+}
+
+void Team::issue_natively(Operation& operation, MPI_Comm comm) {
+  operation.never_served = true;
+  operation.issue(comm);
+  engine.count_native(operation.call->collective->id);
+  engine.end(operation, MPI_SUCCESS);
 }
 
 void Team::try_post(Operation& operation) {
-  offpath_team_skip(handle_, operation.sequence - service_sequence_);
-  service_sequence_ = operation.sequence;
-  const offpath_status_t status = operation.post(handle_);
+  offpath_team_t* const handle = service_->open();
+  offpath_status_t status = OFFPATH_ERR_NOT_STARTED;
+  if (handle != nullptr) {
+    offpath_team_skip(handle, operation.sequence - service_sequence_);
+    service_sequence_ = operation.sequence;
+    status = operation.post(handle);
+  }
   if (status == OFFPATH_OK) {
     ++service_sequence_;
     operation.state = OperationState::posted;
@@ -99,18 +156,19 @@ void Team::end(Operation& operation, int error) {
 void Team::begin_cut() {
   if (phase_ != Phase::offloading) return;
   phase_ = Phase::cutting;
+  broken_.store(true, std::memory_order_release);
   own_lost_ = offpath_session_alive(job.session()) == 0;
   Word word;
   word.begun = ended_through_;
   if (own_lost_) {
-    word.begun = std::max(word.begun, offpath_team_started(handle_));
+    word.begun = std::max(word.begun, service_->started());
     job.report_lost_service();
   }
   cut_.say(word, Cut::Clock::now());
 }
 
 void Team::check() {
-  if (offpath_team_broken(handle_) != 0 || offpath_session_alive(job.session()) == 0) begin_cut();
+  if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
   respond();
 }
 
@@ -122,12 +180,13 @@ void Team::advance() {
   // Listening also keeps native progress going for everybody else's sake.
   const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
   const bool heard = looks && cut_.listen();
-  if (phase_ == Phase::offloading && (heard || offpath_team_broken(handle_) != 0)) begin_cut();
+  if (phase_ == Phase::offloading && (heard || service_->broken())) begin_cut();
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
     if (cut_.decided()) phase_ = Phase::settled;
   }
   if (cut_.given_up()) phase_ = Phase::dead;
+  take_deferred();
   may_issue_ = true;
   for (Operation* operation : operations_) step(*operation);
   for (auto next = operations_.begin(); next != operations_.end();) {
@@ -155,6 +214,7 @@ void Team::step(Operation& operation) {
     case OperationState::unfinished:
       step_unfinished(operation);
       break;
+    case OperationState::deferred:
     case OperationState::reissue:
     case OperationState::ended:
     case OperationState::finished:

@@ -15,6 +15,7 @@
 #include "errors.hpp"
 #include "neighborhood.hpp"
 #include "operation.hpp"
+#include "service_team.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
@@ -26,6 +27,16 @@
 
 namespace offpath::mpi {
 
+// What a team consists of: the service's part, and a communicator of the same ranks for what goes natively behind the
+// application's back.
+struct Assembly {
+  MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
+  std::unique_ptr<ServiceTeam> service;
+  int rank = 0;
+  int size = 0;
+  std::unique_ptr<Neighborhood> neighborhood;
+};
+
 // The application's communicator, MPI_COMM_NULL once it was freed. Shared by the teams that serve it.
 using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 
@@ -35,8 +46,7 @@ class Team {
   // Where a new operation goes: to add(), or natively to the shadow communicator.
   enum class Route : uint8_t { team, shadow, error };
 
-  Team(CommCell comm, MPI_Comm shadow, offpath_team_t* handle, int rank, int size,
-       std::unique_ptr<Neighborhood> neighborhood, MPI_Comm council, Preference preference);
+  Team(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -62,10 +72,20 @@ class Team {
   Route route(const Call& call);
   // Takes a new operation: starts its messages, and hands its other share to the service or queues it.
   void add(Operation* operation);
+  // As Adapter::decide(), in its turn: nothing for what adapts while any operation is deferred. By who posts; not under
+  // the lock.
+  std::optional<Answer> decide(const Ask& ask) const {
+    const bool waits = defers() && adapter_->adapts(ask.collective, ask.bytes);
+    return waits ? std::nullopt : adapter_->decide(ask);
+  }
+  // Operations wait for an agreement on their paths, and so must all new ones. Any thread.
+  bool defers() const { return deferred_.load(std::memory_order_acquire) > 0; }
+  void defer(Operation* operation);
   // Moves everything on as far as it goes without waiting.
   void advance();
   bool idle() const { return operations_.empty(); }
-  bool broken() const { return phase_ != Phase::offloading; }
+  // It has lost a service. Any thread.
+  bool broken() const { return broken_.load(std::memory_order_acquire); }
   bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
   // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
@@ -74,6 +94,11 @@ class Team {
   bool settled() const { return phase_ == Phase::offloading || cut_.decided() || cut_.given_up(); }
 
  private:
+  void start(Operation& operation);
+  // What is deferred and can be decided by now.
+  void take_deferred();
+  bool take(Operation& operation);
+  void issue_natively(Operation& operation, MPI_Comm comm);
   void try_post(Operation& operation);
   void step(Operation& operation);
   void step_posted(Operation& operation);
@@ -88,7 +113,7 @@ class Team {
 
   CommCell comm_;
   MPI_Comm shadow_;
-  offpath_team_t* handle_;
+  std::unique_ptr<ServiceTeam> service_;
   int rank_;
   int size_;
   uint32_t nodes_;
@@ -96,9 +121,11 @@ class Team {
   std::unique_ptr<Adapter> adapter_;
   std::atomic<bool> closed_{false};
   Phase phase_ = Phase::offloading;
+  std::atomic<bool> broken_{false};
+  std::atomic<size_t> deferred_{0};  // the last so many operations
   Cut cut_;
   bool own_lost_ = false;
-  std::deque<Operation*> operations_;  // unfinished ones, in order of sequence
+  std::deque<Operation*> operations_;  // unfinished ones, as posted; those with a sequence in its order
   uint64_t next_sequence_ = 0;
   uint64_t ended_through_ = 0;     // one more than the highest sequence that ended at the service by itself
   uint64_t service_sequence_ = 0;  // of the next operation, as the service's team counts

@@ -78,6 +78,11 @@ def adapt_ahead(s):
     adapted(s, "ahead", ranks=3)
 
 
+def adapt_burst(s):
+    """Nobody waits for an agreement in a call that MPI says is local."""
+    adapted(s, "burst", ranks=3)
+
+
 def adapt_named(s):
     _, lines = adapted(s, "named", OFFPATH_MPI_COMM_POLICY="elsewhere=dpu,on the host=host")
     check(lines[0]["why"]["forced_count"] >= 180, str(lines[0]))
@@ -100,5 +105,5 @@ def adapt_lost(s):
         check(entry["why"] == "lost" and entry["path"] == "host", str(entry))
 
 
-CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_named,
+CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst, adapt_named,
          adapt_bad, adapt_lost)

@@ -20,6 +20,7 @@ import doorways
 import local_facts
 import losses
 import onesided
+import teams
 import telemetry
 import tracing
 from setting import FORCED, SECONDS, Setting, check, compare, run_cases, same, statistics
@@ -290,7 +291,7 @@ CASES = {
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
                                without_mpi, *adapting.CASES, *doorways.CASES,
-                               *local_facts.CASES, *losses.CASES, *onesided.CASES)},
+                               *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES)},
 }
 
 

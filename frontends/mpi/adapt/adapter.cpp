@@ -27,7 +27,7 @@ policy::Why why_of(const policy::Choice& tabled) {
 Adapter::Key::Key(policy::Path home, policy::Why why) : adaptation(home, why, ledger) {}
 
 Adapter::Adapter(const Team& team, MPI_Comm council, Preference preference)
-    : team_(team), council_(council), preference_(preference) {}
+    : team_(team), council_(council), stated_(preference), is_stated_(preference != Preference::automatic) {}
 
 Adapter::~Adapter() {
   for (const auto& [name, key] : keys_) {
@@ -42,42 +42,58 @@ bool Adapter::adapts(policy::Collective collective, uint64_t bytes, const policy
   return tabled.path == policy::Path::dpu || bytes >= kLeastBytes;
 }
 
-Answer Adapter::prefer_over(const policy::Choice& tabled) const {
+bool Adapter::adapts(policy::Collective collective, uint64_t bytes) const {
+  return adapts(collective, bytes, job.policy().choose(collective, bytes, team_.nodes()));
+}
+
+std::optional<Preference> Adapter::stated() const {
+  if (!is_stated_.load(std::memory_order_acquire)) return std::nullopt;
+  return stated_.load(std::memory_order_relaxed);
+}
+
+Ask Adapter::ask(policy::Collective collective, uint64_t bytes) const {
+  return {collective, bytes, now_ns(), engine.waits(), stated()};
+}
+
+Answer Adapter::prefer_over(const policy::Choice& tabled, Preference preferred) {
   Answer answer{tabled, why_of(tabled)};
-  const Preference preferred = preference();
   if (preferred != Preference::host && preferred != Preference::dpu) return answer;
   answer.choice.path = preferred == Preference::host ? policy::Path::host : policy::Path::dpu;
   answer.why = policy::Why::forced;
   return answer;
 }
 
-Answer Adapter::decide(policy::Collective collective, uint64_t bytes) {
-  const Answer answer = look_up(collective, bytes);
-  engine.counters().why[static_cast<size_t>(answer.why)].fetch_add(1, std::memory_order_relaxed);
+std::optional<Answer> Adapter::decide(const Ask& call) {
+  const std::optional<Answer> answer = look_up(call);
+  if (answer) engine.counters().why[static_cast<size_t>(answer->why)].fetch_add(1, std::memory_order_relaxed);
   return answer;
 }
 
-Answer Adapter::look_up(policy::Collective collective, uint64_t bytes) {
-  const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
-  Answer answer = prefer_over(tabled);
-  if (answer.why == policy::Why::forced || !adapts(collective, bytes, tabled)) return answer;
+std::optional<Answer> Adapter::look_up(const Ask& call) {
+  const policy::Choice tabled = job.policy().choose(call.collective, call.bytes, team_.nodes());
+  if (!adapts(call.collective, call.bytes, tabled)) {
+    return prefer_over(tabled, call.stated.value_or(Preference::automatic));
+  }
   const Inside inside;
   std::lock_guard lock(mutex_);
-  Key& key = key_of(collective, bytes, tabled);
-  if (preference() == Preference::freeze) {
+  Answer answer = prefer_over(tabled, preferred(call));
+  if (answer.why == policy::Why::forced) return answer;
+  Key& key = key_of(call.collective, call.bytes, tabled);
+  if (preferred(call) == Preference::freeze) {
     answer.choice.path = key.adaptation.home();
     answer.why = key.adaptation.home_why();
     return answer;
   }
   if (key.adaptation.due()) {
+    if (!arrived(key)) return std::nullopt;
     conclude(key);
     // With the agreement a name may have come to count.
-    if (answer = prefer_over(tabled); answer.why == policy::Why::forced) return answer;
+    if (answer = prefer_over(tabled, preferred(call)); answer.why == policy::Why::forced) return answer;
   } else if (key.asked && arrived(key)) {
     key.adaptation.answered();
   }
-  const policy::Adaptation::Turn turn = key.adaptation.post(now_ns(), engine.waits());
-  if (turn.ends_round) ask(key);
+  const policy::Adaptation::Turn turn = key.adaptation.post(call.posted_ns, call.waits);
+  if (turn.ends_round) begin_agreement(key);
   answer.choice.path = turn.path;
   answer.why = turn.why;
   return answer;
@@ -85,7 +101,7 @@ Answer Adapter::look_up(policy::Collective collective, uint64_t bytes) {
 
 bool Adapter::may_offload(policy::Collective collective, uint64_t bytes) const {
   const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
-  const Answer answer = prefer_over(tabled);
+  const Answer answer = prefer_over(tabled, preference());
   if (answer.why == policy::Why::forced) return answer.choice.path == policy::Path::dpu;
   return tabled.path == policy::Path::dpu || adapts(collective, bytes, tabled);
 }
@@ -106,21 +122,16 @@ bool Adapter::arrived(Key& key) {
 }
 
 void Adapter::conclude(Key& key) {
-  Waiter waiter;
-  while (!arrived(key)) {
-    engine.progress();
-    waiter.poll();
-  }
   key.asked = false;
   key.adaptation.answered();
   key.adaptation.agree(key.all);
-  if (!stated_ && key.all.wish != 0) preference_ = static_cast<Preference>(key.all.wish);
+  if (key.all.wish != 0) wished_ = static_cast<Preference>(key.all.wish);
 }
 
-void Adapter::ask(Key& key) {
+void Adapter::begin_agreement(Key& key) {
   key.own = key.adaptation.testify(now_ns());
   key.own.wish = wish();
-  key.own.broken = engine.broken(team_) ? 1 : 0;
+  key.own.broken = team_.broken() ? 1 : 0;
   key.all = key.own;
   key.asked = true;
   native.Iallreduce(MPI_IN_PLACE, &key.all, policy::Testimony::kFields, MPI_UINT64_T, MPI_MAX, council_,
@@ -137,9 +148,8 @@ uint64_t Adapter::wish() const {
 }
 
 void Adapter::prefer(Preference preference) {
-  std::lock_guard lock(mutex_);
-  preference_ = preference;
-  stated_ = true;
+  stated_.store(preference, std::memory_order_relaxed);
+  is_stated_.store(true, std::memory_order_release);
 }
 
 bool Adapter::idle() {

@@ -2,12 +2,11 @@
 // Decides the path of each call of a team: what the user wants of this communicator, else the policy, else, where that
 // is only advice, what is measured while the program runs (policy/adaptation.hpp; docs/design/0012-running-policy.md).
 //
-// Agreements are native nonblocking reductions on a communicator that carries nothing else. A call waits for one only
-// if this rank is further ahead of the others than before; it moves everything on meanwhile, as a waiting function
-// does.
+// Agreements are native nonblocking reductions on the council, a communicator that carries nothing else but the adapted
+// calls that go natively: all of them, on all ranks, in the order of the calls. A call for which an agreement is
+// missing is not decided yet: its team keeps it, and whatever is posted behind it, until the agreement is there.
 //
-// Threads: any; those that post on one communicator take turns, as MPI wants it of the program. Not under the engine's
-// lock, but where noted.
+// Threads: any; those that post on one communicator take turns, as MPI wants it of the program.
 #pragma once
 
 #include "adapt/preference.hpp"
@@ -21,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace offpath::mpi {
 
@@ -31,6 +31,15 @@ struct Answer {
   policy::Why why = policy::Why::policy;
 };
 
+// A call to be decided, as it was posted.
+struct Ask {
+  policy::Collective collective;
+  uint64_t bytes;
+  uint64_t posted_ns;
+  uint64_t waits;                    // of Engine::waits()
+  std::optional<Preference> stated;  // by an info key, which wins over the name
+};
+
 class Adapter {
  public:
   // `council`: the communicator of the agreements, owned; MPI_COMM_NULL: nothing is adapted.
@@ -39,14 +48,20 @@ class Adapter {
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
-  // For the call that is being posted: the same on all ranks for the n-th of the team. May throw bad_alloc.
-  Answer decide(policy::Collective collective, uint64_t bytes);
+  // The call that is being posted.
+  Ask ask(policy::Collective collective, uint64_t bytes) const;
+  // Its path may change: it goes to decide() in its turn, and natively on the council. The same on all ranks.
+  bool adapts(policy::Collective collective, uint64_t bytes) const;
+  // For the calls in their order: the same on all ranks for the n-th of the team. Nothing: an agreement is missing, ask
+  // again; only of calls that adapt. Never waits; also under the engine's lock. May throw bad_alloc.
+  std::optional<Answer> decide(const Ask& call);
+  MPI_Comm council() const { return council_; }
   // For one that will be posted often: whether the service may ever do it. Counts for nothing.
   bool may_offload(policy::Collective collective, uint64_t bytes) const;
 
-  // By all ranks between the same two calls.
+  // By an info key; by all ranks between the same two calls.
   void prefer(Preference preference);
-  Preference preference() const { return preference_.load(std::memory_order_relaxed); }
+  Preference preference() const { return stated().value_or(Preference::automatic); }
 
   // Moves open agreements on. True: there is none. Also under the engine's lock.
   bool idle();
@@ -63,20 +78,23 @@ class Adapter {
   // Collective, size class, path and algorithm of the table.
   using Name = std::array<uint32_t, 4>;
 
-  Answer look_up(policy::Collective collective, uint64_t bytes);
+  std::optional<Answer> look_up(const Ask& call);
   bool adapts(policy::Collective collective, uint64_t bytes, const policy::Choice& tabled) const;
-  Answer prefer_over(const policy::Choice& tabled) const;
+  static Answer prefer_over(const policy::Choice& tabled, Preference preferred);
+  Preference preferred(const Ask& call) const { return call.stated.value_or(wished_); }
+  std::optional<Preference> stated() const;
   Key& key_of(policy::Collective collective, uint64_t bytes, const policy::Choice& tabled);
   static bool arrived(Key& key);
   void conclude(Key& key);
-  void ask(Key& key);
+  void begin_agreement(Key& key);
   uint64_t wish() const;
 
   const Team& team_;
   MPI_Comm council_;
-  std::atomic<Preference> preference_;  // asked for every call and block: without the lock
+  std::atomic<Preference> stated_;  // asked for every call and block: without the lock
+  std::atomic<bool> is_stated_;
   std::mutex mutex_;
-  bool stated_ = false;  // by an info key, which wins over the name
+  Preference wished_ = Preference::automatic;  // by the communicator's name; of calls that adapt
   std::map<Name, std::unique_ptr<Key>> keys_;
 };
 

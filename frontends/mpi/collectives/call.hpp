@@ -6,6 +6,7 @@
 // native functions. Its handlers (forms.hpp) follow from that.
 #pragma once
 
+#include "adapt/adapter.hpp"
 #include "collectives/arguments.hpp"
 #include "collectives/side.hpp"
 #include "policy/policy.hpp"
@@ -14,6 +15,7 @@
 #include <offpath/offpath.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace offpath::mpi {
@@ -60,10 +62,12 @@ struct Call {
   Side recv;
 
   uint64_t asked_bytes = 0;  // what choose() was asked with
+  std::optional<Ask> open;   // its path is still to be decided
+  bool on_council = false;   // native, but not on the caller's communicator (adapt/adapter.hpp)
   bool by_policy = false;    // it is native because the policy says so
 
   // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
-  // pairwise: whether any block could go to the service, whatever its size. True: the service.
+  // pairwise: whether any block could go to the service, whatever its size. True: the service, or not decided yet.
   bool choose(const Team& team, uint64_t bytes) { return !(by_policy = !ask(team, bytes)); }
   // Pairwise: whether any block may go to the service.
   bool offloads_blocks(const Team& team) const;

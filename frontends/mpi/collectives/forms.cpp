@@ -28,18 +28,18 @@ Team* team_of(MPI_Comm comm) {
   return team;
 }
 
-// nullptr: the call is native.
-std::shared_ptr<const Call> describe(const Collective& collective, const Arguments& arguments, Use use,
-                                     const Team& team) {
+// False: the call is native.
+bool describe(Call& call, const Team& team) {
   const Inside inside;
-  Call call(collective, arguments, use);
-  if (collective.describe(call, team)) return std::make_shared<const Call>(std::move(call));
-  engine.count_native(collective.id);
-  if (call.by_policy) return nullptr;
+  if (call.collective->describe(call, team)) return true;
+  engine.count_native(call.collective->id);
+  if (call.by_policy) return false;
   recording::decision.why = "form";
   engine.counters().form_count.fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
+  return false;
 }
+
+std::shared_ptr<const Call> kept(Call&& call) { return std::make_shared<const Call>(std::move(call)); }
 
 }  // namespace
 
@@ -48,10 +48,16 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
   if (team == nullptr || request == nullptr) return false;
   const uint64_t begin = now_ns();
   try {
-    const std::shared_ptr<const Call> call = describe(collective, arguments, Use::once, *team);
-    if (call == nullptr) return false;
+    Call call(collective, arguments, Use::once);
     // Natively with the caller's own arrays, as they must stay until the operation is done.
-    *code = submit(*team, call, arguments, request);
+    if (describe(call, *team)) {
+      const std::optional<Ask> open = call.open;
+      *code = submit(*team, kept(std::move(call)), open, arguments, request);
+    } else if (call.on_council) {
+      *code = collective.issue(arguments, team->adapter().council(), request);
+    } else {
+      return false;
+    }
   } catch (const std::exception&) {
     *code = MPI_ERR_NO_MEM;
   }
@@ -76,11 +82,11 @@ void adopt_persistent(const Collective& collective, const Arguments& arguments, 
   const Team* const parent = team_of(comm);
   if (parent == nullptr) return;
   try {
-    std::shared_ptr<const Call> call = describe(collective, arguments, Use::many, *parent);
-    if (call == nullptr) return;
+    Call call(collective, arguments, Use::many);
+    if (!describe(call, *parent)) return;
     std::unique_ptr<Team> team =
-        make_team(comm, parent->comm_cell(), !engine.broken(*parent), parent->adapter().preference());
-    if (team != nullptr) persistents.add(*request, std::move(call), std::move(team));
+        make_team(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference());
+    if (team != nullptr) persistents.add(*request, kept(std::move(call)), std::move(team));
   } catch (const std::exception&) {
     // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a persistent collective was made");

@@ -142,10 +142,16 @@ bool Call::ask(const Team& team, uint64_t bytes) {
     algorithm = job.policy().choose(collective->id, bytes, team.nodes()).algorithm;
     return team.adapter().may_offload(collective->id, bytes);
   }
-  const Answer answer = team.adapter().decide(collective->id, bytes);
-  recording::decision.why = why_name(answer.why);
-  algorithm = answer.choice.algorithm;
-  return answer.choice.path == policy::Path::dpu;
+  const Ask ask = team.adapter().ask(collective->id, bytes);
+  const std::optional<Answer> answer = team.decide(ask);
+  recording::decision.why = answer ? why_name(answer->why) : "agreement";
+  if (!answer) {
+    open = ask;
+    return true;
+  }
+  algorithm = answer->choice.algorithm;
+  on_council = answer->choice.path == policy::Path::host && team.adapter().adapts(collective->id, bytes);
+  return answer->choice.path == policy::Path::dpu;
 }
 
 void Call::divide(const Team& team) {

@@ -43,16 +43,18 @@ Window::Window(MPI_Win handle, Assembly team, std::vector<Exposed> exposed)
 Window::~Window() { close(); }
 
 offpath_status_t Window::open(void* base, uint64_t bytes, offpath_error_t* error) {
+  offpath_team_t* const team = team_.service->open();
+  if (team == nullptr) return OFFPATH_ERR_NO_MEMORY;
   offpath_window_params_t params{};
   params.struct_bytes = sizeof(params);
   params.id = kLocksId;
-  const offpath_status_t status = offpath_window_create(team_.handle, &params, &locks_, error);
+  const offpath_status_t status = offpath_window_create(team, &params, &locks_, error);
   if (status != OFFPATH_OK) return status;
   params.id = kDataId;
   params.flags = dynamic() ? OFFPATH_WINDOW_DYNAMIC : 0;
   params.base = bytes == 0 ? nullptr : base;
   params.bytes = bytes;
-  return offpath_window_create(team_.handle, &params, &data_, error);
+  return offpath_window_create(team, &params, &data_, error);
 }
 
 void Window::close() {
@@ -67,7 +69,7 @@ void Window::close() {
   followed_.clear();
   offpath_window_destroy(std::exchange(data_, nullptr));
   offpath_window_destroy(std::exchange(locks_, nullptr));
-  offpath_team_destroy(std::exchange(team_.handle, nullptr));
+  team_.service.reset();
   if (team_.shadow != MPI_COMM_NULL) native.Comm_free(&team_.shadow);
 }
 

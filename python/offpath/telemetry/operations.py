@@ -16,6 +16,7 @@ WHY = {
     "remembered": "earlier runs of this program have shown it",
     "adapted": "it was measured while the program ran",
     "exploring": "it was being found out which way is better",
+    "agreement": "it was not decided yet when it was posted",
     "forced": "an info key or the name of the communicator says so",
     "blocking": "a blocking call (--blocking offloads some kinds of them)",
     "form": "something in the call that the service does not do",

@@ -208,6 +208,27 @@ static void ahead(void) {
   report("ahead", ok);
 }
 
+/* Rank 0 suddenly posts far more than ever before, and only then sends what the others wait for before they post. */
+static void burst(void) {
+  enum { MANY = 60 };
+  static struct Exchange all[MANY];
+  int rank, size, word = 0, ok = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int round = 0; round < 3; ++round) {
+    ok &= run(MPI_COMM_WORLD, 5, 1);
+    if (rank != 0) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < MANY; ++i) post(&all[i], MPI_COMM_WORLD, i);
+    for (int r = 1; rank == 0 && r < size; ++r) MPI_Send(&word, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < MANY; ++i) {
+      MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+      ok &= arrived(&all[i], MPI_COMM_WORLD, i);
+    }
+  }
+  for (int i = 0; i < MANY; ++i) discard(&all[i]);
+  report("burst", ok);
+}
+
 static void named(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -226,6 +247,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "orders") == 0) orders();
   if (strcmp(mode, "threads") == 0) threads();
   if (strcmp(mode, "ahead") == 0) ahead();
+  if (strcmp(mode, "burst") == 0) burst();
   if (strcmp(mode, "named") == 0) named();
   return finish();
 }

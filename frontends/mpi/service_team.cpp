@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service_team.hpp"
+
+#include "job.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace offpath::mpi {
+
+ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members)
+    : id_(id), rank_(rank), members_(std::move(members)) {}
+
+ServiceTeam::~ServiceTeam() { offpath_team_destroy(get()); }
+
+offpath_team_t* ServiceTeam::open() {
+  if (offpath_team_t* const made = get()) return made;
+  std::vector<std::byte> addresses(members_.size() * OFFPATH_ADDRESS_MAX_BYTES);
+  for (size_t i = 0; i < members_.size(); ++i) {
+    memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], job.address_of(members_[i]), OFFPATH_ADDRESS_MAX_BYTES);
+  }
+  offpath_team_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.rank = static_cast<uint32_t>(rank_);
+  params.size = static_cast<uint32_t>(members_.size());
+  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
+  params.addresses = addresses.data();
+  std::copy(id_.begin(), id_.end(), params.id);
+  offpath_team_t* made = nullptr;
+  offpath_error_t error{};
+  if (offpath_team_create(job.session(), &params, &made, &error) != OFFPATH_OK) {
+    say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
+    return nullptr;
+  }
+  team_.store(made, std::memory_order_release);
+  return made;
+}
+
+bool ServiceTeam::broken() const {
+  const offpath_team_t* const team = get();
+  return team == nullptr ? offpath_session_alive(job.session()) == 0 : offpath_team_broken(team) != 0;
+}
+
+uint64_t ServiceTeam::started() const {
+  const offpath_team_t* const team = get();
+  return team == nullptr ? 0 : offpath_team_started(team);
+}
+
+}  // namespace offpath::mpi
