@@ -4,6 +4,7 @@
 
 #include "handlers.hpp"
 #include "job.hpp"
+#include "missing.hpp"
 #include "native.hpp"
 #include "proxy/layer.hpp"
 #include "proxy/proxy.hpp"
@@ -28,12 +29,13 @@ void upcall_channel_lost(uint64_t channel) { offpath::mpi::regions::proxy.lose(c
 extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
   if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
   if (!offpath::mpi::native.load(backend->mpi)) return -1;
+  offpath::mpi::set_missing(backend);
+  if (backend->only_missing != 0) return 0;
   // Opened too late (an MPI used natively before we came): what was built natively stays native.
   int initialized = 0;
   if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
 #define OFFPATH_MPI_FUNCTION(name) \
   backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
 #define OFFPATH_MPI_OBSERVED(name)
 #define OFFPATH_MPI_PLAIN(name)
 #include "functions.def"

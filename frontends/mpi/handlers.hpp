@@ -9,7 +9,6 @@ namespace offpath::mpi::handlers {
 #define OFFPATH_MPI_FUNCTION(name) extern decltype(MPI_##name) name;
 #define OFFPATH_MPI_COLLECTIVE(name) extern const decltype(Native::name) name;
 #define OFFPATH_MPI_REMOTE(name) extern const decltype(Native::name) name;
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_REMOTE(name))
 #define OFFPATH_MPI_OBSERVED(name)
 #define OFFPATH_MPI_PLAIN(name)
 #include "functions.def"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "native.hpp"
 
+#include "large/substitutes.hpp"
+
 #include <dlfcn.h>
 
 #include <type_traits>
@@ -18,10 +20,12 @@ bool Native::load(void* library) {
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #define OFFPATH_MPI_PERSISTENT(name) \
   if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(complete = find(name, "PMPI_" #name) && complete;)
+#define OFFPATH_MPI_LARGE(name) find(name, "PMPI_" #name);
+#define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
 #include "functions.def"
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "natives.def"
+  add_substitutes(this);
   return complete;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "attach/inside.hpp"
+#include "large/prototypes.h"
 
 #include <mpi.h>
 #if defined(OPEN_MPI) && MPI_VERSION < 4
@@ -12,11 +13,6 @@
 #define OFFPATH_MPI_PERSISTENT_NAME(name) MPIX_##name
 #else
 #define OFFPATH_MPI_PERSISTENT_NAME(name) MPI_##name
-#endif
-#if MPI_VERSION >= 4
-#define OFFPATH_MPI_IF_LARGE(...) __VA_ARGS__
-#else
-#define OFFPATH_MPI_IF_LARGE(...)
 #endif
 
 namespace offpath::mpi {
@@ -26,12 +22,12 @@ using attach::Inside;
 struct Native {
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #define OFFPATH_MPI_PERSISTENT(name) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(decltype(&MPI_##name) name;)
 #include "functions.def"
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "natives.def"
 
-  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr.
+  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr. Large
+  // counts have substitutes.
   bool load(void* library);
 };
 

@@ -68,15 +68,25 @@ def installed() -> list[InstalledMpi]:
 
 
 def mpi_of_program(program: str) -> str | None:
-    """The MPI that the executable `program` is linked with; None for a script or a program without MPI."""
-    result = subprocess.run(["ldd", program], capture_output=True, text=True)
-    if re.search(r"liboshmem\.so", result.stdout):
+    """The MPI that the executable `program` is linked with; None for a script or a program without MPI, and where only
+    the standard's ABI says what it needs."""
+    libraries = _libraries_of(program)
+    if re.search(r"liboshmem\.so", libraries):
         return OPENSHMEM
-    if re.search(r"libmpich\.so|libmpi\.so\.12\b", result.stdout):
+    if re.search(r"libmpich\.so|libmpi\.so\.12\b", libraries):
         return MPICH
-    if re.search(r"libmpi\.so", result.stdout):
+    if re.search(r"libmpi\.so", libraries):
         return OPENMPI
     return None
+
+
+def uses_standard_abi(program: str) -> bool:
+    """Linked with libmpi_abi.so, the MPI standard's own ABI: any MPI may stand behind it, and no back end serves it."""
+    return re.search(r"libmpi_abi\.so", _libraries_of(program)) is not None
+
+
+def _libraries_of(program: str) -> str:
+    return subprocess.run(["ldd", program], capture_output=True, text=True).stdout
 
 
 def executable(program: str) -> str:
@@ -91,9 +101,15 @@ def executable(program: str) -> str:
 
 def program_mpi_or_default(argv: Sequence[str]) -> str:
     """The MPI to start `argv` with: the one it is linked with, else the first one installed."""
-    kind = mpi_of_program(executable(argv[0]))
+    program = executable(argv[0])
+    kind = mpi_of_program(program)
     if kind:
         return kind
+    if uses_standard_abi(program):
+        raise UserError(
+            f"{argv[0]} uses the MPI standard's ABI, libmpi_abi.so (no back end serves it, and any MPI may start it). "
+            "Build it with mpicc of Open MPI or MPICH, or say with --mpi which one starts it."
+        )
     choices = installed()
     if not choices:
         raise UserError("No MPI is installed (nothing can start the program). Run: make setup")

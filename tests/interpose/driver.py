@@ -16,6 +16,8 @@ import sys
 import time
 
 import adapting
+import doorways
+import local_facts
 import losses
 import onesided
 import telemetry
@@ -289,7 +291,8 @@ CASES = {
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early, at_exit,
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
-                               without_mpi, *adapting.CASES, *losses.CASES, *onesided.CASES)},
+                               without_mpi, *adapting.CASES, *doorways.CASES,
+                               *local_facts.CASES, *losses.CASES, *onesided.CASES)},
 }
 
 

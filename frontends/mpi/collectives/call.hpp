@@ -29,7 +29,12 @@ struct Collective {
   // throw bad_alloc.
   bool (*describe)(Call& call, const Team& team);
   // The native nonblocking function.
-  int (*issue)(const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
+  int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) const {
+    return (arguments.large ? issue_large : issue_small)(arguments, comm, request);
+  }
+  using Issue = int(const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
+  Issue* issue_small;
+  Issue* issue_large;  // nullptr: it has no counts
 };
 
 // How often a call is carried out: a persistent one many times.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handlers of a collective in its three forms, made from its row: nonblocking, persistent, blocking.
+// The handlers of a collective in its three forms, made from its row: nonblocking, persistent, blocking; each with int
+// counts and with large ones.
 //
 // Threads: any. Errors went to the communicator's handler when these return.
 #pragma once
 
 #include "collectives/call.hpp"
+#include "collectives/signatures.hpp"
 #include "native.hpp"
 
 namespace offpath::mpi {
@@ -18,9 +20,9 @@ bool offload_blocking(const Collective& collective, const Arguments& arguments, 
 // Collective.
 void adopt_persistent(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
 
-template <typename... Fields>
-struct Forms : Signature<Fields...> {
-  using Base = Signature<Fields...>;
+template <typename Width, typename... Fields>
+struct Forms : Signature<Width, Fields...> {
+  using Base = Signature<Width, Fields...>;
 
   template <const Collective& collective>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
@@ -44,6 +46,11 @@ struct Forms : Signature<Fields...> {
     int code = MPI_SUCCESS;
     if (offload_blocking(collective, arguments, comm, &code)) return code;
     return Base::call(native.*function, arguments, comm);
+  }
+
+  template <auto function>
+  static int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+    return Base::call(native.*function, arguments, comm, request);
   }
 };
 

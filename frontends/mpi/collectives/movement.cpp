@@ -18,28 +18,39 @@ bool is_member(int rank, const Team& team) { return rank >= 0 && rank < team.siz
 std::optional<uint64_t> bytes_of(const Stated& stated, int64_t elements, const Team& team) {
   const TypeRef type = elements < 0 ? nullptr : find_type(stated.type, team.shadow());
   if (type == nullptr) return std::nullopt;
-  return static_cast<uint64_t>(elements * type->size_bytes);
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, type->size_bytes, &bytes)) return std::nullopt;
+  return bytes;
 }
 
 // Are the arrays there that a v or w form needs?
 bool has_arrays(const Stated& stated, bool irregular) {
-  return !irregular || (stated.counts != nullptr && (stated.displs != nullptr || stated.displs_bytes != nullptr));
+  return !irregular || (stated.counts && (stated.displs || stated.displs_bytes != nullptr));
 }
 
-// The sum of the counts; negative if one of them is.
-int64_t sum_of(const int* counts, int entries) {
+// The sum of the counts; negative if one of them is, or nothing has so many elements.
+int64_t sum_of(const Numbers& counts, int entries) {
   int64_t sum = 0;
   for (int i = 0; i < entries; ++i) {
-    if (counts[i] < 0) return -1;
-    sum += counts[i];
+    if (counts[i] < 0 || __builtin_add_overflow(sum, counts[i], &sum)) return -1;
   }
   return sum;
 }
 
-// MPI forbids the same memory on both sides. Derived types may begin elsewhere, as may blocks with displacements.
-bool aliased(const Stated& send, const Stated& recv, uint64_t bytes) {
-  return bytes > 0 && send.buffer == recv.buffer && find_predefined(send.type) != nullptr &&
-         find_predefined(recv.type) != nullptr;
+// `count` for each member; negative as above.
+int64_t of_all(int64_t count, const Team& team) {
+  int64_t all = 0;
+  return __builtin_mul_overflow(count, int64_t{team.size()}, &all) ? -1 : all;
+}
+
+// MPI forbids the same memory on both sides, but a program may forget MPI_IN_PLACE, and that on one rank only: what it
+// does with that memory is what it meant. `one` is a single block, or where all begin; block number `index` of `many`.
+// Derived types may begin elsewhere.
+bool lies_in_place(const Stated& one, const Stated& many, int index) {
+  if (one.buffer == MPI_IN_PLACE) return true;
+  const TypeRef type = find_predefined(many.type);
+  return one.buffer != nullptr && type != nullptr && find_predefined(one.type) != nullptr &&
+         reinterpret_cast<uintptr_t>(one.buffer) == address_of(many, index, type->extent_bytes);
 }
 
 // Adds a block for every member but `except`.
@@ -60,21 +71,19 @@ struct Half {
 bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
   const int root = call.arguments.root;
   const bool at_root = root == team.rank();
-  const bool in_place = one.stated.buffer == MPI_IN_PLACE;
-  if (!is_member(root, team) || (in_place && !at_root)) return false;
+  if (!is_member(root, team) || (one.stated.buffer == MPI_IN_PLACE && !at_root)) return false;
   if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, call.pairwise))) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
     const Stated& known = at_root ? many.stated : one.stated;
-    const auto block = bytes_of(known, known.count, team);
-    if (!block) return false;
-    bytes = *block * static_cast<uint64_t>(team.size());
+    const auto all = bytes_of(known, of_all(known.count, team), team);
+    if (!all) return false;
+    bytes = *all;
   }
   if (!call.choose(team, bytes)) return false;
-  if (at_root) {
-    if (!call.pairwise && aliased(many.stated, one.stated, bytes)) return false;
-    if (!add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
-  }
+  const bool in_place = at_root && lies_in_place(one.stated, many.stated, root);
+  if (in_place) one.stated.buffer = MPI_IN_PLACE;
+  if (at_root && !add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
   const auto peer = static_cast<uint32_t>(root);
   if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, team.shadow())) return false;
   call.divide(team);
@@ -184,12 +193,12 @@ bool describe_scatter(Call& call, const Team& team) {
 bool describe_allgather(Call& call, const Team& team) {
   Arguments& a = call.arguments;
   const bool irregular = call.collective->id == policy::Collective::iallgatherv;
-  const bool in_place = a.send.buffer == MPI_IN_PLACE;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
-  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : int64_t{a.recv.count} * team.size();
+  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : of_all(a.recv.count, team);
   const auto bytes = bytes_of(a.recv, elements, team);
   if (!bytes || !call.choose(team, *bytes)) return false;
-  if (!irregular && !in_place && aliased(a.send, a.recv, *bytes)) return false;
+  const bool in_place = lies_in_place(a.send, a.recv, team.rank());
+  if (in_place) a.send.buffer = MPI_IN_PLACE;
   const bool added = in_place ? call.send.add(a.recv, team.rank(), 0, 0, Empty::keep, team.shadow())
                               : call.send.add(a.send, 0, 0, 0, Empty::keep, team.shadow());
   if (!added || !add_all(&call.recv, a.recv, Empty::keep, team)) return false;
@@ -198,17 +207,18 @@ bool describe_allgather(Call& call, const Team& team) {
 
 bool describe_alltoall(Call& call, const Team& team) {
   Arguments& a = call.arguments;
-  call.in_place = a.send.buffer == MPI_IN_PLACE;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, call.pairwise)) return false;
+  // Blocks with displacements may begin elsewhere.
+  call.in_place = call.pairwise ? a.send.buffer == MPI_IN_PLACE : lies_in_place(a.send, a.recv, 0);
+  if (call.in_place) a.send.buffer = MPI_IN_PLACE;
   if (!call.in_place && !has_arrays(a.send, call.pairwise)) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
-    const auto all = bytes_of(a.recv, int64_t{a.recv.count} * team.size(), team);
+    const auto all = bytes_of(a.recv, of_all(a.recv.count, team), team);
     if (!all) return false;
     bytes = *all;
   }
   if (!call.choose(team, bytes)) return false;
-  if (!call.pairwise && aliased(a.send, a.recv, bytes)) return false;
   // In place the own block lies where it belongs.
   const int except = call.in_place ? team.rank() : -1;
   if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team, except)) return false;

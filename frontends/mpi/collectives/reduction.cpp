@@ -4,8 +4,6 @@
 #include "collectives/call.hpp"
 #include "team.hpp"
 
-#include <numeric>
-
 namespace offpath::mpi {
 namespace {
 
@@ -19,13 +17,20 @@ bool name_reduction(Call& call, const Team& team, uint64_t* element_bytes) {
   return true;
 }
 
+// False: negative, or more than there is memory.
+bool multiply(int64_t count, uint64_t bytes, uint64_t* all) {
+  return count >= 0 && !__builtin_mul_overflow(count, bytes, all);
+}
+
 // `receives`: this member gets a result.
 bool add_sides(Call& call, uint64_t send_bytes, uint64_t recv_bytes, bool receives) {
-  const void* send = call.arguments.send.buffer;
+  const void*& send = call.arguments.send.buffer;
   const void* recv = call.arguments.recv.buffer;
+  if (receives && recv == MPI_IN_PLACE) return false;
+  // Who gives the same memory for both means it, and may be the only one that does.
+  if (receives && recv == send && send_bytes > 0) send = MPI_IN_PLACE;
   call.in_place = send == MPI_IN_PLACE;
   if (call.in_place && !receives) return false;
-  if (receives && (recv == MPI_IN_PLACE || (recv == send && send_bytes > 0))) return false;
   if (!call.send.add_bytes(call.in_place ? recv : send, send_bytes)) return false;
   if (call.in_place) call.send.stage_all();
   return !receives || call.recv.add_bytes(recv, recv_bytes);
@@ -34,40 +39,40 @@ bool add_sides(Call& call, uint64_t send_bytes, uint64_t recv_bytes, bool receiv
 }  // namespace
 
 bool describe_reduction(Call& call, const Team& team) {
-  uint64_t element_bytes = 0;
-  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
-  const uint64_t bytes = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
+  uint64_t element_bytes = 0, bytes = 0;
+  if (!name_reduction(call, team, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &bytes))
+    return false;
   return call.choose(team, bytes) && add_sides(call, bytes, bytes, true);
 }
 
 bool describe_reduce(Call& call, const Team& team) {
-  uint64_t element_bytes = 0;
+  uint64_t element_bytes = 0, bytes = 0;
   const int root = call.arguments.root;
-  if (root < 0 || root >= team.size()) return false;
-  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
-  const uint64_t bytes = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
+  if (root < 0 || root >= team.size() || !name_reduction(call, team, &element_bytes)) return false;
+  if (!multiply(call.arguments.recv.count, element_bytes, &bytes)) return false;
   return call.choose(team, bytes) && add_sides(call, bytes, bytes, root == team.rank());
 }
 
 bool describe_reduce_scatter(Call& call, const Team& team) {
-  uint64_t element_bytes = 0;
-  const int* counts = call.arguments.recv.counts;
-  if (counts == nullptr || !name_reduction(call, team, &element_bytes)) return false;
+  uint64_t element_bytes = 0, bytes = 0;
+  const Numbers& counts = call.arguments.recv.counts;
+  if (!counts || !name_reduction(call, team, &element_bytes)) return false;
   for (int rank = 0; rank < team.size(); ++rank) {
-    if (counts[rank] < 0) return false;
-    call.counts_bytes.push_back(static_cast<uint64_t>(counts[rank]) * element_bytes);
+    uint64_t part = 0;
+    if (!multiply(counts[rank], element_bytes, &part) || __builtin_add_overflow(bytes, part, &bytes)) return false;
+    call.counts_bytes.push_back(part);
   }
-  const uint64_t bytes = std::accumulate(call.counts_bytes.begin(), call.counts_bytes.end(), uint64_t{0});
   if (!call.choose(team, bytes)) return false;
   if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(team.rank())], true)) return false;
   return call.keep(call.recv, &call.arguments.recv, team.size());
 }
 
 bool describe_reduce_scatter_block(Call& call, const Team& team) {
-  uint64_t element_bytes = 0;
-  if (call.arguments.recv.count < 0 || !name_reduction(call, team, &element_bytes)) return false;
-  const uint64_t block = static_cast<uint64_t>(call.arguments.recv.count) * element_bytes;
-  const uint64_t bytes = block * static_cast<uint64_t>(team.size());
+  uint64_t element_bytes = 0, block = 0, bytes = 0;
+  if (!name_reduction(call, team, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &block) ||
+      !multiply(team.size(), block, &bytes)) {
+    return false;
+  }
   if (!call.choose(team, bytes)) return false;
   call.counts_bytes.assign(static_cast<size_t>(team.size()), block);
   return add_sides(call, bytes, block, true);

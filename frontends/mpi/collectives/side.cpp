@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collectives/side.hpp"
 
+#include "large/elements.hpp"
 #include "native.hpp"
 
 #include <algorithm>
@@ -9,18 +10,18 @@
 namespace offpath::mpi {
 namespace {
 
-// Where block number `index` begins, from the buffer.
+// From the buffer.
 int64_t displacement(const Stated& stated, int index, int64_t extent_bytes) {
   if (stated.displs_bytes != nullptr) return stated.displs_bytes[index];
-  if (stated.displs == nullptr) return int64_t{stated.count} * index * extent_bytes;
+  if (!stated.displs) return stated.count * index * extent_bytes;
   return stated.displs[index] * (stated.types == nullptr ? extent_bytes : 1);
 }
 
-template <typename Value>
-void copy_array(std::vector<Value>* copy, const Value** array, int entries) {
-  if (*array == nullptr) return;
-  copy->assign(*array, *array + entries);
-  *array = copy->data();
+void copy_array(std::vector<std::byte>* copy, Numbers* array, int entries) {
+  if (!*array) return;
+  const auto* from = static_cast<const std::byte*>(array->data());
+  copy->assign(from, from + static_cast<size_t>(entries) * array->bytes());
+  *array = array->moved_to(copy->data());
 }
 
 // Sends elements from memory in which they lie as bytes, one after the other. MPI error code.
@@ -31,12 +32,20 @@ int send_bytes(const std::byte* from, int64_t elements, int64_t size_bytes, int 
   int code = native.Type_contiguous(static_cast<int>(size_bytes), MPI_BYTE, &element);
   if (code != MPI_SUCCESS) return code;
   code = native.Type_commit(&element);
-  if (code == MPI_SUCCESS) code = native.Isend(from, static_cast<int>(elements), element, peer, tag, comm, request);
+  if (code == MPI_SUCCESS) {
+    const Elements all(elements, element);
+    code = all.code();
+    if (code == MPI_SUCCESS) code = native.Isend(from, all.count(), all.type(), peer, tag, comm, request);
+  }
   native.Type_free(&element);
   return code;
 }
 
 }  // namespace
+
+uintptr_t address_of(const Stated& stated, int index, int64_t extent_bytes) {
+  return reinterpret_cast<uintptr_t>(stated.buffer) + static_cast<uintptr_t>(displacement(stated, index, extent_bytes));
+}
 
 int64_t Side::remember(MPI_Datatype type, MPI_Comm comm) {
   // The usual call has one type, or few in turns.
@@ -75,18 +84,18 @@ void Side::put_in_order() {
 }
 
 bool Side::add(const Stated& stated, int index, uint32_t peer, uint32_t tag, Empty empty, MPI_Comm comm) {
-  const int64_t elements = stated.counts == nullptr ? stated.count : stated.counts[index];
+  const int64_t elements = stated.counts ? stated.counts[index] : stated.count;
   if (elements < 0) return false;
   // MPI looks at the type of a block without elements only where all blocks have that type.
   if (elements == 0 && stated.types != nullptr && empty == Empty::leave_out) return true;
   const int64_t type_index = remember(stated.types == nullptr ? stated.type : stated.types[index], comm);
   if (type_index < 0) return false;
   const DataType& type = *types_[static_cast<size_t>(type_index)];
-  const auto bytes = static_cast<uint64_t>(elements * type.size_bytes);
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(elements, type.size_bytes, &bytes)) return false;
   if (bytes == 0 && empty == Empty::leave_out) return true;
   if (bytes > 0 && stated.buffer == nullptr && type.predefined) return false;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(stated.buffer) +
-                            static_cast<uintptr_t>(displacement(stated, index, type.extent_bytes));
+  const uintptr_t address = address_of(stated, index, type.extent_bytes);
   const bool staged = type.form == Form::packed && !as_run(type, address, elements);
   push({peer, tag, static_cast<uint32_t>(type_index), staged, Share::service, address, elements, bytes});
   return true;
@@ -119,7 +128,10 @@ void Side::keep(Stated* stated, int entries) {
   const MPI_Datatype* given = stated->types;
   copy_array(&counts_, &stated->counts, entries);
   copy_array(&displs_, &stated->displs, entries);
-  copy_array(&displs_bytes_, &stated->displs_bytes, entries);
+  if (stated->displs_bytes != nullptr) {
+    displs_bytes_.assign(stated->displs_bytes, stated->displs_bytes + entries);
+    stated->displs_bytes = displs_bytes_.data();
+  }
   const auto held = [this](MPI_Datatype type, MPI_Datatype otherwise) {
     const auto found = std::find(given_.begin(), given_.end(), type);
     return found == given_.end() ? otherwise : types_[static_cast<size_t>(found - given_.begin())].handle();
@@ -161,8 +173,10 @@ void Side::send(Share share, const std::byte* staging, int tag, MPI_Comm comm, N
     const auto peer = static_cast<int>(block.peer);
     requests->start([&](MPI_Request* request) {
       if (stages_all_) return send_bytes(staged, block.elements, type->size_bytes, peer, tag, comm, request);
-      return native.Isend(reinterpret_cast<const void*>(block.address), static_cast<int>(block.elements), type.handle(),
-                          peer, tag, comm, request);
+      const Elements all(block.elements, type.handle());
+      if (all.code() != MPI_SUCCESS) return all.code();
+      return native.Isend(reinterpret_cast<const void*>(block.address), all.count(), all.type(), peer, tag, comm,
+                          request);
     });
   }
 }
@@ -171,8 +185,10 @@ void Side::receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests
   for (const Block& block : blocks_) {
     if (block.share != share) continue;
     requests->start([&](MPI_Request* request) {
-      return native.Irecv(reinterpret_cast<void*>(block.address), static_cast<int>(block.elements),
-                          types_[block.type].handle(), static_cast<int>(block.peer), tag, comm, request);
+      const Elements all(block.elements, types_[block.type].handle());
+      if (all.code() != MPI_SUCCESS) return all.code();
+      return native.Irecv(reinterpret_cast<void*>(block.address), all.count(), all.type(), static_cast<int>(block.peer),
+                          tag, comm, request);
     });
   }
 }

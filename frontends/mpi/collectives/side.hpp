@@ -21,6 +21,9 @@ namespace offpath::mpi {
 // How a block gets to the other side.
 enum class Share : uint8_t { service, host };
 
+// Where block number `index` of the stated ones begins, elements of that extent.
+uintptr_t address_of(const Stated& stated, int index, int64_t extent_bytes);
+
 class Side {
  public:
   // Adds block number `index` of what the caller states. Blocks without data are left out where `peer` names whom they
@@ -84,8 +87,8 @@ class Side {
   uint64_t bytes_ = 0;
   uint64_t staging_bytes_ = 0;
   bool stages_all_ = false;
-  std::vector<int> counts_;
-  std::vector<int> displs_;
+  std::vector<std::byte> counts_;
+  std::vector<std::byte> displs_;
   std::vector<MPI_Aint> displs_bytes_;
   std::vector<MPI_Datatype> kept_types_;
 };

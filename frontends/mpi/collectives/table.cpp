@@ -8,36 +8,26 @@ namespace {
 
 using enum policy::Collective;
 
-// Signatures, by what they look like.
-using Nothing = Forms<>;
-using Broadcast = Forms<RecvBuffer, RecvCount, RecvType, Root>;
-using Even = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType>;
-using EvenRooted = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType, Root>;
-using UnevenRecv = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
-using UnevenRecvRooted = Forms<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType, Root>;
-using UnevenSendRooted = Forms<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCount, RecvType, Root>;
-using Uneven = Forms<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
-using Typed = Forms<SendBuffer, SendCounts, SendDispls, SendTypes, RecvBuffer, RecvCounts, RecvDispls, RecvTypes>;
-using TypedBytes =
-    Forms<SendBuffer, SendCounts, SendDisplsBytes, SendTypes, RecvBuffer, RecvCounts, RecvDisplsBytes, RecvTypes>;
-using Reduction = Forms<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator>;
-using ReductionRooted = Forms<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator, Root>;
-using ReductionUneven = Forms<SendBuffer, RecvBuffer, RecvCounts, RecvType, Operator>;
-
-template <typename Signature, auto nonblocking>
-int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
-  return Signature::call(native.*nonblocking, arguments, comm, request);
-}
+using Small = Signatures<Forms, SmallCounts>;
+using Large = Signatures<Forms, LargeCounts>;
 
 }  // namespace
 
-// id in the policy, MPI's nonblocking and persistent functions, kind at the service, description, signature
-#define OFFPATH_ROW(id, nonblocking_name, init_name, kind, describe, signature)                          \
-  static constexpr Collective k_##id{id, kind, &describe, &issue<signature, &Native::nonblocking_name>}; \
+#define OFFPATH_HANDLERS(id, nonblocking_name, init_name, signature)                                     \
   const decltype(Native::nonblocking_name) handlers::nonblocking_name = &signature::nonblocking<k_##id>; \
   const decltype(Native::init_name) handlers::init_name = &signature::persistent<k_##id, &Native::init_name>;
 
-OFFPATH_ROW(ibarrier, Ibarrier, Barrier_init, OFFPATH_BARRIER, describe_barrier, Nothing)
+static constexpr Collective k_ibarrier{ibarrier, OFFPATH_BARRIER, &describe_barrier,
+                                       &Small::Nothing::issue<&Native::Ibarrier>, nullptr};
+OFFPATH_HANDLERS(ibarrier, Ibarrier, Barrier_init, Small::Nothing)
+
+// id in the policy, MPI's nonblocking and persistent functions, kind at the service, description, signature
+#define OFFPATH_ROW(id, nonblocking_name, init_name, kind, describe, signature)                                \
+  static constexpr Collective k_##id{id, kind, &describe, &Small::signature::issue<&Native::nonblocking_name>, \
+                                     &Large::signature::issue<&Native::nonblocking_name##_c>};                 \
+  OFFPATH_HANDLERS(id, nonblocking_name, init_name, Small::signature)                                          \
+  OFFPATH_HANDLERS(id, nonblocking_name##_c, init_name##_c, Large::signature)
+
 OFFPATH_ROW(ibcast, Ibcast, Bcast_init, OFFPATH_BCAST, describe_bcast, Broadcast)
 OFFPATH_ROW(igather, Igather, Gather_init, OFFPATH_EXCHANGE, describe_gather, EvenRooted)
 OFFPATH_ROW(igatherv, Igatherv, Gatherv_init, OFFPATH_EXCHANGE, describe_gather, UnevenRecvRooted)
@@ -68,10 +58,12 @@ OFFPATH_ROW(ineighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, O
             describe_neighbor_alltoall, TypedBytes)
 
 #undef OFFPATH_ROW
+#undef OFFPATH_HANDLERS
 
 // The blocking forms that OFFPATH_MPI_BLOCKING may name.
-#define OFFPATH_BLOCKING(id, name, signature) \
-  const decltype(Native::name) handlers::name = &signature::blocking<k_##id, &Native::name>;
+#define OFFPATH_BLOCKING(id, name, signature)                                                       \
+  const decltype(Native::name) handlers::name = &Small::signature::blocking<k_##id, &Native::name>; \
+  const decltype(Native::name##_c) handlers::name##_c = &Large::signature::blocking<k_##id, &Native::name##_c>;
 
 OFFPATH_BLOCKING(ibcast, Bcast, Broadcast)
 OFFPATH_BLOCKING(iallgather, Allgather, Even)

@@ -29,9 +29,13 @@ extern void* offpath_doorway_slots[SLOT_COUNT] __attribute__((visibility("hidden
 
 static pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int resolved;
+static int serving; /* the back end does */
+static offpath_loaded_mpi_t loaded;
+static char missing[SLOT_COUNT]; /* slots still to be filled, at their first call */
 static __thread int resolving __attribute__((tls_model("initial-exec")));
 
-/* What an intercepted function does in a process that has no MPI, or whose MPI lacks it: MPI_ERR_OTHER or alike. */
+/* What an intercepted function does in a process that has no MPI, or whose MPI lacks it and what would do in its place:
+ * MPI_ERR_OTHER or alike. */
 static int no_such_function(void) { return 16; }
 
 static const char* p_name(unsigned long slot) { return symbols[slot / 2].p_name; }
@@ -54,19 +58,20 @@ static void warn(const char* reason) {
     if (rank != NULL && strcmp(rank, "0") != 0) return;
   }
   char line[640];
-  int length =
-      snprintf(line, sizeof(line) - 1,
-               "offpath warn: the MPI back end was not loaded, all MPI calls stay native: %s. Reinstall Offpath "
-               "or set OFFPATH_ENABLE=0",
-               reason);
+  int length = snprintf(line, sizeof(line) - 1,
+                        "offpath warn: the MPI back end was not loaded, all MPI calls stay native: %s", reason);
   if (length > (int)sizeof(line) - 2) length = sizeof(line) - 2;
   line[length++] = '\n';
   if (write(STDERR_FILENO, line, (size_t)length) < 0) return;
 }
 
+/* Of several names in turn: a persistent collective is MPI_X or, earlier, MPIX_X. NULL: the library lacks it. */
 static void* native_function(const offpath_loaded_mpi_t* mpi, unsigned long slot) {
   void* function = dlsym(mpi->handle, p_name(slot));
-  return function == NULL ? (void*)&no_such_function : function;
+  for (unsigned long other = 0; function == NULL && other < SLOT_COUNT; other += 2) {
+    if (symbols[other / 2].function == symbols[slot / 2].function) function = dlsym(mpi->handle, p_name(other));
+  }
+  return function;
 }
 
 /* The MPI_X of a tool that is loaded behind us, or NULL. */
@@ -77,20 +82,43 @@ static void* tool_function(const offpath_loaded_mpi_t* mpi, unsigned long slot) 
   return next;
 }
 
+static void fill_slot(unsigned long slot, void* target) {
+  __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
+}
+
 static void fill_slots(const offpath_loaded_mpi_t* mpi) {
   void* handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
   char reason[512];
-  if (!switched_off() && offpath_open_backend(mpi, handlers, OFFPATH_FUNCTION_COUNT, reason, sizeof(reason)) != 0) {
-    warn(reason);
-    memset(handlers, 0, sizeof(handlers));
+  if (!switched_off()) {
+    serving =
+        offpath_open_backend(mpi, OFFPATH_BACKEND_ALL, handlers, OFFPATH_FUNCTION_COUNT, reason, sizeof(reason)) == 0;
+    if (!serving) {
+      warn(reason);
+      memset(handlers, 0, sizeof(handlers));
+    }
   }
   for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
     void* target = slot % 2 == 0 ? tool_function(mpi, slot) : NULL;
     if (target == NULL) target = handlers[symbols[slot / 2].function];
     if (target == NULL) target = native_function(mpi, slot);
-    __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
+    missing[slot] = target == NULL;
+    if (target != NULL) fill_slot(slot, target);
   }
+  loaded = *mpi;
   resolved = 1;
+}
+
+static void fill_missing(void) {
+  void* handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
+  char reason[512];
+  const int found = !serving && offpath_open_backend(&loaded, OFFPATH_BACKEND_MISSING, handlers, OFFPATH_FUNCTION_COUNT,
+                                                     reason, sizeof(reason)) == 0;
+  for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
+    if (!missing[slot]) continue;
+    void* target = found ? handlers[symbols[slot / 2].function] : NULL;
+    fill_slot(slot, target == NULL ? (void*)&no_such_function : target);
+    missing[slot] = 0;
+  }
 }
 
 void* offpath_doorway_resolve(unsigned long slot) {
@@ -99,7 +127,8 @@ void* offpath_doorway_resolve(unsigned long slot) {
   if (resolving) {
     /* MPI called by something that runs while the back end is being loaded, on this thread: pass it on as it is. */
     const offpath_loaded_mpi_t mpi = offpath_locate_mpi();
-    target = mpi.handle == NULL ? (void*)&no_such_function : native_function(&mpi, slot);
+    target = mpi.handle == NULL ? NULL : native_function(&mpi, slot);
+    if (target == NULL) target = (void*)&no_such_function;
   } else {
     resolving = 1;
     pthread_mutex_lock(&resolve_mutex);
@@ -107,6 +136,7 @@ void* offpath_doorway_resolve(unsigned long slot) {
       const offpath_loaded_mpi_t mpi = offpath_locate_mpi();
       if (mpi.handle != NULL) fill_slots(&mpi);
     }
+    if (resolved && missing[slot]) fill_missing();
     /* No MPI yet: it may be opened later, so nothing is remembered. */
     target = resolved ? offpath_doorway_slots[slot] : (void*)&no_such_function;
     pthread_mutex_unlock(&resolve_mutex);

@@ -7,6 +7,9 @@
  *
  *   MPI_X   another preloaded tool's MPI_X where there is one behind us, else as PMPI_X
  *   PMPI_X  the back end's handler, or the native function when Offpath is off
+ *
+ * What the loaded library lacks works all the same, for a program may find it here at run time and prefer it: the back
+ * end translates it to what the library has, also when Offpath is off.
  */
 #ifndef OFFPATH_FRONTENDS_MPI_DOORWAY_H
 #define OFFPATH_FRONTENDS_MPI_DOORWAY_H
@@ -18,7 +21,12 @@
 #include <stddef.h>
 
 /* Where the loaded MPI is and which one. */
-typedef enum offpath_mpi_kind { OFFPATH_MPI_NONE, OFFPATH_MPI_OPENMPI, OFFPATH_MPI_MPICH } offpath_mpi_kind_t;
+typedef enum offpath_mpi_kind {
+  OFFPATH_MPI_NONE,
+  OFFPATH_MPI_OPENMPI,
+  OFFPATH_MPI_MPICH,
+  OFFPATH_MPI_STANDARD_ABI /* of any MPI; no back end serves it */
+} offpath_mpi_kind_t;
 typedef struct offpath_loaded_mpi {
   offpath_mpi_kind_t kind;
   void* handle; /* from dlopen; kept open */
@@ -29,9 +37,11 @@ typedef struct offpath_loaded_mpi {
  */
 offpath_loaded_mpi_t offpath_locate_mpi(void);
 
-/* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason. */
-int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsigned count, char* reason,
-                         size_t reason_capacity);
+/* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason and what
+ * to do. MISSING: only what the library lacks. */
+typedef enum offpath_backend_part { OFFPATH_BACKEND_ALL, OFFPATH_BACKEND_MISSING } offpath_backend_part_t;
+int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
+                         char* reason, size_t reason_capacity);
 
 /* Called by the lazy entries: returns where slot number `slot` jumps to. errno is kept. */
 void* offpath_doorway_resolve(unsigned long slot);

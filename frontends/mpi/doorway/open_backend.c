@@ -42,12 +42,20 @@ __attribute__((visibility("default"))) void offpath_upcall_channel_lost(uint64_t
   if (function != NULL) function(channel);
 }
 
-int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsigned count, char* reason,
-                         size_t reason_capacity) {
+int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
+                         char* reason, size_t reason_capacity) {
+  static const char reinstall[] = "Reinstall Offpath or set OFFPATH_ENABLE=0";
   Dl_info own;
   char path[PATH_MAX];
+  if (mpi->kind == OFFPATH_MPI_STANDARD_ABI) {
+    snprintf(
+        reason, reason_capacity,
+        "the program uses the MPI standard's ABI (libmpi_abi.so), which no back end serves. Build it with mpicc of "
+        "Open MPI or MPICH, or set OFFPATH_ENABLE=0");
+    return -1;
+  }
   if (dladdr((const void*)&offpath_open_backend, &own) == 0 || own.dli_fname == NULL) {
-    snprintf(reason, reason_capacity, "own folder unknown");
+    snprintf(reason, reason_capacity, "own folder unknown. %s", reinstall);
     return -1;
   }
   const char* slash = strrchr(own.dli_fname, '/');
@@ -59,15 +67,17 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, void** handlers, unsig
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     const char* text = dlerror();
-    snprintf(reason, reason_capacity, "%s", text == NULL ? path : text);
+    snprintf(reason, reason_capacity, "%s. %s", text == NULL ? path : text, reinstall);
     return -1;
   }
   offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
-  offpath_backend_t backend = {sizeof(backend), count, mpi->handle, handlers, NULL, NULL, NULL, NULL};
+  offpath_backend_t backend = {
+      sizeof(backend), count, part == OFFPATH_BACKEND_MISSING, mpi->handle, handlers, NULL, NULL, NULL, NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
-    snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway", path);
+    snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway. %s", path, reinstall);
     return -1;
   }
+  if (part == OFFPATH_BACKEND_MISSING) return 0;
   service_cpu_ns = backend.service_cpu_ns;
   job_token = backend.job_token;
   serve_upcall = backend.serve_upcall;

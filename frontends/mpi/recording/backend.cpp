@@ -3,12 +3,14 @@
 // native functions.
 #include "backend.h"
 
+#include "missing.hpp"
 #include "recording/layer.hpp"
 
 extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
   using namespace offpath::mpi;
   if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
   if (!native.load(backend->mpi)) return -1;
-  recording::install(backend->handlers, recording::kProfile);
+  set_missing(backend);
+  if (backend->only_missing == 0) recording::install(backend->handlers, recording::kProfile);
   return 0;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives: nonblocking, persistent and blocking.
+#include "collectives/signatures.hpp"
 #include "recording/described.hpp"
 #include "recording/handlers.hpp"
 
 namespace offpath::mpi::recording {
 namespace {
 
-template <typename... Fields>
-struct Recorded : Signature<Fields...> {
-  using Base = Signature<Fields...>;
+template <typename Width, typename... Fields>
+struct Recorded : Signature<Width, Fields...> {
+  using Base = Signature<Width, Fields...>;
 
   template <const Kind& kind, auto function>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
@@ -46,22 +47,11 @@ struct Recorded : Signature<Fields...> {
   }
 };
 
-using Nothing = Recorded<>;
-using Broadcast = Recorded<RecvBuffer, RecvCount, RecvType, Root>;
-using Even = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType>;
-using EvenRooted = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCount, RecvType, Root>;
-using UnevenRecv = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
-using UnevenRecvRooted = Recorded<SendBuffer, SendCount, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType, Root>;
-using UnevenSendRooted = Recorded<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCount, RecvType, Root>;
-using Uneven = Recorded<SendBuffer, SendCounts, SendDispls, SendType, RecvBuffer, RecvCounts, RecvDispls, RecvType>;
-using Typed = Recorded<SendBuffer, SendCounts, SendDispls, SendTypes, RecvBuffer, RecvCounts, RecvDispls, RecvTypes>;
-using Reduction = Recorded<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator>;
-using ReductionRooted = Recorded<SendBuffer, RecvBuffer, RecvCount, RecvType, Operator, Root>;
-using ReductionUneven = Recorded<SendBuffer, RecvBuffer, RecvCounts, RecvType, Operator>;
+using Small = Signatures<Recorded, SmallCounts>;
+using Large = Signatures<Recorded, LargeCounts>;
 
 // MPI's function, its kind and shape, its signature
 #define OFFPATH_RECORDED(X, Y)                                                                          \
-  X(Ibarrier, Barrier_init, ibarrier, nothing, Nothing)                                                 \
   X(Ibcast, Bcast_init, ibcast, vector, Broadcast)                                                      \
   X(Igather, Gather_init, igather, gather, EvenRooted)                                                  \
   X(Igatherv, Gatherv_init, igatherv, gatherv, UnevenRecvRooted)                                        \
@@ -78,7 +68,6 @@ using ReductionUneven = Recorded<SendBuffer, RecvBuffer, RecvCounts, RecvType, O
   X(Ireduce_scatter_block, Reduce_scatter_block_init, ireduce_scatter_block, vector_by_rank, Reduction) \
   X(Iscan, Scan_init, iscan, vector, Reduction)                                                         \
   X(Iexscan, Exscan_init, iexscan, vector, Reduction)                                                   \
-  Y(Barrier, ibarrier, Nothing)                                                                         \
   Y(Bcast, ibcast, Broadcast)                                                                           \
   Y(Gather, igather, EvenRooted)                                                                        \
   Y(Gatherv, igatherv, UnevenRecvRooted)                                                                \
@@ -97,17 +86,24 @@ using ReductionUneven = Recorded<SendBuffer, RecvBuffer, RecvCounts, RecvType, O
 
 #define OFFPATH_KIND(function, init, id, shape, signature) constexpr Kind k_##id{#id, Shape::shape};
 #define OFFPATH_NOTHING(...)
+OFFPATH_KIND(Ibarrier, Barrier_init, ibarrier, nothing, Nothing)
 OFFPATH_RECORDED(OFFPATH_KIND, OFFPATH_NOTHING)
 
 }  // namespace
 
 void set_collectives(void** handlers) {
   const auto set = [handlers](int function, auto* handler) { handlers[function] = reinterpret_cast<void*>(handler); };
-#define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature)                   \
+#define OFFPATH_SET(function, init, id, signature)                                      \
   set(OFFPATH_FUNCTION_##function, &signature::nonblocking<k_##id, &Native::function>); \
   if (native.init != nullptr) set(OFFPATH_FUNCTION_##init, &signature::persistent<k_##id, &Native::init>);
-#define OFFPATH_SET_BLOCKING(function, id, signature) \
-  set(OFFPATH_FUNCTION_##function, &signature::blocking<k_##id, &Native::function>);
+  OFFPATH_SET(Ibarrier, Barrier_init, ibarrier, Small::Nothing)
+  set(OFFPATH_FUNCTION_Barrier, &Small::Nothing::blocking<k_ibarrier, &Native::Barrier>);
+#define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature) \
+  OFFPATH_SET(function, init, id, Small::signature)                   \
+  OFFPATH_SET(function##_c, init##_c, id, Large::signature)
+#define OFFPATH_SET_BLOCKING(function, id, signature)                                       \
+  set(OFFPATH_FUNCTION_##function, &Small::signature::blocking<k_##id, &Native::function>); \
+  set(OFFPATH_FUNCTION_##function##_c, &Large::signature::blocking<k_##id, &Native::function##_c>);
   OFFPATH_RECORDED(OFFPATH_SET_NONBLOCKING, OFFPATH_SET_BLOCKING)
 }
 

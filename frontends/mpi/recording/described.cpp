@@ -16,7 +16,7 @@ namespace {
 
 std::vector<uint64_t> blocks_of(const Stated& side, int size) {
   std::vector<uint64_t> bytes;
-  for (int i = 0; side.counts != nullptr && i < size; ++i) {
+  for (int i = 0; side.counts && i < size; ++i) {
     bytes.push_back(bytes_of(side.counts[i], side.types != nullptr ? side.types[i] : side.type));
   }
   return bytes;
@@ -43,7 +43,7 @@ Posted describe(const Kind& kind, const Arguments& arguments, MPI_Comm comm) {
       posted.bytes = bytes_of(recv.count, recv.type);
       break;
     case Shape::vector_by_rank:
-      posted.bytes = recv.counts != nullptr ? sum(blocks_of(recv, size)) : ranks * bytes_of(recv.count, recv.type);
+      posted.bytes = recv.counts ? sum(blocks_of(recv, size)) : ranks * bytes_of(recv.count, recv.type);
       break;
     case Shape::even:
     case Shape::gather: {
@@ -57,7 +57,7 @@ Posted describe(const Kind& kind, const Arguments& arguments, MPI_Comm comm) {
       break;
     }
     case Shape::allgather:
-      if (recv.counts == nullptr) {
+      if (!recv.counts) {
         posted.bytes = ranks * bytes_of(recv.count, recv.type);
       } else {
         const auto blocks = blocks_of(recv, size);

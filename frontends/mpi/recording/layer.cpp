@@ -73,7 +73,6 @@ void install(void** handlers, const Purpose& what_for) {
   native.Finalize = &finalize_last;
   next = native;
 #define OFFPATH_MPI_FUNCTION(name) set_next(next.name, handlers[OFFPATH_FUNCTION_##name]);
-#define OFFPATH_MPI_LARGE(name) OFFPATH_MPI_IF_LARGE(OFFPATH_MPI_FUNCTION(name))
 #include "functions.def"
   set_collectives(handlers);
   set_waiting(handlers);

@@ -102,6 +102,14 @@ void set_remote(void** handlers) {
   OFFPATH_SET_REMOTE(Raccumulate, k_accumulate, 1, 2, 3);
   OFFPATH_SET_REMOTE(Get_accumulate, k_get, 4, 5, 6);
   OFFPATH_SET_REMOTE(Rget_accumulate, k_get, 4, 5, 6);
+  OFFPATH_SET_REMOTE(Put_c, k_put, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Get_c, k_get, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Accumulate_c, k_accumulate, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Rput_c, k_put, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Rget_c, k_get, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Raccumulate_c, k_accumulate, 1, 2, 3);
+  OFFPATH_SET_REMOTE(Get_accumulate_c, k_get, 4, 5, 6);
+  OFFPATH_SET_REMOTE(Rget_accumulate_c, k_get, 4, 5, 6);
   OFFPATH_SET_REMOTE(Fetch_and_op, k_fetch, -1, 2, 3);
   OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4);
 #define OFFPATH_SET_FLUSH(name, kind, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler)

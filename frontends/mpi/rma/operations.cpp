@@ -132,7 +132,6 @@ OFFPATH_HANDLER(Rget_accumulate, Calls<int>::get_accumulate<&Native::Rget_accumu
 OFFPATH_HANDLER(Fetch_and_op, fetch_and_op);
 OFFPATH_HANDLER(Compare_and_swap, compare_and_swap);
 
-#if MPI_VERSION >= 4
 OFFPATH_HANDLER(Put_c, Calls<MPI_Count>::put<&Native::Put_c>);
 OFFPATH_HANDLER(Get_c, Calls<MPI_Count>::get<&Native::Get_c>);
 OFFPATH_HANDLER(Accumulate_c, Calls<MPI_Count>::accumulate<&Native::Accumulate_c>);
@@ -141,7 +140,6 @@ OFFPATH_HANDLER(Rput_c, Calls<MPI_Count>::put<&Native::Rput_c, MPI_Request*>);
 OFFPATH_HANDLER(Rget_c, Calls<MPI_Count>::get<&Native::Rget_c, MPI_Request*>);
 OFFPATH_HANDLER(Raccumulate_c, Calls<MPI_Count>::accumulate<&Native::Raccumulate_c, MPI_Request*>);
 OFFPATH_HANDLER(Rget_accumulate_c, Calls<MPI_Count>::get_accumulate<&Native::Rget_accumulate_c, MPI_Request*>);
-#endif
 #undef OFFPATH_HANDLER
 
 }  // namespace handlers

@@ -2,8 +2,11 @@
 """MPI brought in by dlopen with RTLD_LOCAL, as Python's extension modules do; called through the library's own handle
 and through the global scope (where the preloaded library is found)."""
 import ctypes
+import glob
 import sys
 
+# Other libraries that come first.
+others = [ctypes.CDLL(path) for folder in sys.argv[3:] for path in glob.glob(f"{folder}/*.so")]
 library = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_LOCAL)
 scope = library if sys.argv[2] == "handle" else ctypes.CDLL(None)
 if not hasattr(scope, "MPI_Init"):

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import pytest
+
+from offpath import info_command, mpis
+from offpath.errors import UserError
+
+
+def test_a_program_of_the_standard_abi_is_told_so(monkeypatch):
+    monkeypatch.setattr(mpis, "_libraries_of", lambda program: "\tlibmpi_abi.so.0 => /opt/mpi/lib/libmpi_abi.so.0 (0x7f)")
+    assert "no back end serves it" in info_command._mpi_of("/bin/true")["note"]
+    with pytest.raises(UserError, match="--mpi"):
+        mpis.program_mpi_or_default(["/bin/true"])
