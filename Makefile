@@ -53,6 +53,7 @@ test: programs  ## Run all tests but the long ones: C++ (ctest), then command li
 nightly: programs  ## Run the long ones, too: grids in full, sanitizers, clang-tidy, fuzzing, the Arm DPU (hours)
 	@tools/setup nightly
 	@tools/setup --programs
+	@tools/setup --foreign
 	@tools/nightly
 
 bench: build  ## Measure alltoall with and without Offpath in a lab

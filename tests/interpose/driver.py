@@ -67,6 +67,10 @@ def early(s):
     same(native, other)
 
 
+def at_exit(s):
+    compare(s, "at_exit", ranks=2, MALLOC_PERTURB_="165")  # what was freed is not what it was
+
+
 def calls(stats):
     """By collective how often it was offloaded, the same on all ranks, and not once native."""
     every = [{name: line["collectives"][name]["offloaded_count"] for name in line["collectives"]} for line in stats]
@@ -287,7 +291,7 @@ CASES = {
     "statistics": report_statistics,
     **tracing.CASES,
     **telemetry.CASES,
-    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
+    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early, at_exit,
                                neighbors, pairs, types, persistent, no_service, switched_off, no_backend, one_process,
                                no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
                                without_mpi, *adapting.CASES, *doorways.CASES,

@@ -53,11 +53,19 @@ def test_around_srun(slurm, checked, tmp_path):
     assert_offloaded(result, tmp_path / "s")
 
 
+def test_inside_srun(slurm, checked, tmp_path):
+    """MPICH's ranks talk to srun over a descriptor that they inherit through `offpath run`."""
+    inside = [*OFFPATH, "--stats", str(tmp_path / "s"), "--", checked["mpich"]]
+    assert_offloaded(slurm.run(srun("mpich", *inside)), tmp_path / "s")
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("mpi", PMI)
-def test_around_srun_with_either(slurm, checked, mpi, tmp_path):
+def test_around_and_inside_srun(slurm, checked, mpi, tmp_path):
     around = [*OFFPATH, "--stats", str(tmp_path / "around"), "--", *srun(mpi, checked[mpi])]
     assert_offloaded(slurm.run(around), tmp_path / "around")
+    inside = srun(mpi, *OFFPATH, "--stats", str(tmp_path / "inside"), "--", checked[mpi])
+    assert_offloaded(slurm.run(inside), tmp_path / "inside")
 
 
 @pytest.mark.nightly

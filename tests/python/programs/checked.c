@@ -36,7 +36,7 @@ static void put_and_accumulate(int rank, int size, int round) {
   long one = 1, put = 100 * round + rank;
   MPI_Win window;
   const int next = (rank + 1) % size, before = (rank + size - 1) % size;
-  MPI_Win_allocate(2 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  MPI_Win_allocate(32 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
   memory[0] = memory[1] = 0;
   MPI_Win_fence(0, window);
   MPI_Put(&put, 1, MPI_LONG, next, 0, 1, MPI_LONG, window);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPIs that Debian does not have, and bodies of tests that nobody here wrote: the same verdicts natively and offloaded.
+
+docs/compatibility.md says what is run and how many there are.
+"""
+
+import uuid
+
+import foreign_support as foreign
+import pytest
+from conformance_support import EVERYTHING, MPIS, NATIVE
+from conftest import requires_root
+from offpath import stats
+from offpath.lab import Lab
+from offpath.launch import local_mpirun
+
+pytestmark = pytest.mark.nightly
+OFFLOAD = EVERYTHING | {"OFFPATH_MPI_BLOCKING": "all"}
+
+
+@pytest.mark.parametrize("mpi", foreign.PIP_MPIS)
+def test_an_mpi_from_pip(mpi, tmp_path):
+    """In C, and by the wheel of mpi4py 4, which calls functions with large counts wherever there are such."""
+    installed = foreign.PipMpi(foreign.set_up() / mpi)
+    for language, argv in installed.commands(tmp_path).items():
+        native = installed.run(argv)
+        assert native.returncode == 0, native
+        statistics = tmp_path / f"{language}.jsonl"
+        result = installed.run(argv, foreign.offpath_run(statistics))
+        assert result.returncode == 0, result
+        assert foreign.said(result) == foreign.said(native) == ["0 of 2: right", "1 of 2: right"], result
+        # mpi4py makes its windows by MPI_Win_allocate_c where there is such a function, and those are native.
+        foreign.assert_offloaded(statistics, windows=language == "c" or mpi == "openmpi", how=result)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_mpi4py_4(mpi, tmp_path):
+    """Nearly every function of MPI, large counts and one-sided communication included."""
+    env = NATIVE | {"OMPI_MCA_osc": "sm,pt2pt"} | foreign.mpi4py_environment(mpi)
+    verdicts = []
+    for offload in (False, True):
+        folder = tmp_path / str(offload)
+        folder.mkdir()
+        variables = env | (OFFLOAD if offload else {})
+        argv = foreign.mpi4py_tests(folder)
+        result = local_mpirun(mpi, 2, argv, offload=offload, env=variables, timeout=foreign.LIMIT_S)
+        verdicts.append(foreign.mpi4py_verdict(folder))
+    assert verdicts[0] == verdicts[1], result.stderr[-2000:]
+    assert all(rank["failed_count"] == 0 for rank in result.stats)
+    assert stats.offloaded_count(result.stats) > 1000
+
+
+def assert_same_verdicts(mpi, ranks, programs, run_offloaded):
+    different, offloaded = {}, 0
+    for name, argv in programs.items():
+        native = local_mpirun(mpi, ranks, argv, env=NATIVE, timeout=foreign.LIMIT_S)
+        result = run_offloaded(argv)
+        offloaded += stats.offloaded_count(result.stats)
+        if (native.returncode == 0) != (result.returncode == 0):
+            different[name] = f"natively {native.returncode}, offloaded {result.returncode}\n{result.stderr[-1500:]}"
+    assert not different, "\n".join(f"{name}: {what}" for name, what in different.items())
+    assert offloaded > 0
+
+
+@pytest.mark.parametrize("ranks", (2, 4))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_dune(mpi, ranks):
+    """Nonblocking collectives behind futures; MPI_Finalize in the destructor of a global object."""
+
+    def run(argv):
+        return local_mpirun(mpi, ranks, argv, offload=True, env=NATIVE | OFFLOAD, timeout=foreign.LIMIT_S)
+
+    programs = foreign.dune_tests(mpi)
+    if ranks != 2:  # those that say so are for two ranks
+        programs = {name: argv for name, argv in programs.items() if name in ("mpifuturetest", "remoteindicestest")}
+    assert_same_verdicts(mpi, ranks, programs, run)
+
+
+@requires_root
+@pytest.mark.parametrize("mpi", MPIS)
+def test_dune_on_two_nodes(mpi):
+    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+
+        def run(argv):
+            return lab.mpirun(mpi, 1, argv, offload=True, env=NATIVE | OFFLOAD, timeout=foreign.LIMIT_S)
+
+        assert_same_verdicts(mpi, 2, foreign.dune_tests(mpi), run)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_p4est(mpi, tmp_path):
+    """Communicators of nodes and of subsets, windows of shared memory, collectives on all of them."""
+
+    def run(argv):
+        return local_mpirun(mpi, 3, argv, offload=True, env=NATIVE | OFFLOAD, timeout=foreign.LIMIT_S)
+
+    assert_same_verdicts(mpi, 3, foreign.p4est_tests(mpi, tmp_path), run)
