@@ -2,72 +2,89 @@
 
 PREFIX ?= /usr/local
 BUILD := build/release
-CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' \
+PYTHON := .venv/bin/python
+CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' 'fuzz/*' \
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
+# Compiled before, in this tree or in another clone: not compiled again, where there is ccache.
+ifneq ($(shell command -v ccache),)
+export CMAKE_C_COMPILER_LAUNCHER ?= ccache
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help setup build aarch64 programs demo test bench format lint asan tsan install clean distclean
+.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 install clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-setup:  ## Install what is missing: Debian packages, Python environment
-	@tools/setup
+setup:  ## Install what building and testing need: Debian packages, Python environment
+	@tools/setup test
 
-build: setup  ## Build everything into build/release
-	@cmake --preset release -DOFFPATH_TESTS=ON >build/configure.log || { cat build/configure.log; exit 1; }
-	@cmake --build --preset release
+# $(call configure,ON|OFF): ON builds the tests, too.
+configure = { mkdir -p build && cmake --preset release -DOFFPATH_TESTS=$(1) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
-# Where the tools or the network are missing, setup has said so, and there is nothing to build with.
-aarch64: setup  ## Build the service for an emulated Arm DPU into build/aarch64
-	@if [ -f .aarch64/ready ]; then \
-		cmake --preset aarch64 >build/configure-aarch64.log || { cat build/configure-aarch64.log; exit 1; }; \
-		cmake --build --preset aarch64; \
-	fi
-
-# What is needed to run programs; a first demo does not wait for the tests to be built.
-programs: setup
-	@test -f $(BUILD)/build.ninja || cmake --preset release -DOFFPATH_TESTS=OFF
-	@cmake --build --preset release
-
-demo: programs  ## Show on this machine what offloading gains (about a minute or two after the build)
+# A first demo waits for nothing that it does not show. A tree that was built for more stays so.
+demo:  ## Show on this machine what offloading gains (about four minutes from nothing)
+	@tools/setup run
+	@test -f $(BUILD)/build.ninja || $(call configure,OFF)
+	@grep -hE '^-- (Open MPI|MPICH):' build/configure.log || true
+	@cmake --build --preset release --target demo
 	@./offpath demo
 
-test: build aarch64  ## Run all tests: C++ (ctest), then command line and lab (pytest)
-	@status=0; \
-	ctest --preset release -j2 --no-tests=error --output-log build/ctest.log || status=1; \
-	if [ -f .aarch64/ready ]; then ctest --preset aarch64 -j2 --no-tests=error || status=1; \
-	else echo "aarch64 unit tests: skipped (tools/setup-aarch64 says why)"; fi; \
-	.venv/bin/python -m pytest -q tests/python || status=1; \
-	if [ $$status -ne 0 ]; then sed -n '/tests passed,/,$$p' build/ctest.log; fi; \
-	exit $$status
+build:  ## Build everything that is installed: front ends, solvers, planner, applications, benchmarks
+	@tools/setup build
+	@test -f $(BUILD)/build.ninja && grep -q 'OFFPATH_TESTS:BOOL=ON' $(BUILD)/CMakeCache.txt || $(call configure,OFF)
+	@cmake --build --preset release
 
-bench: programs  ## Measure alltoall with and without Offpath in a lab
+programs: setup
+	@$(call configure,ON)
+	@cmake --build --preset release
+
+check: setup  ## What a change needs first (under two minutes): unit tests, and lint of what changed
+	@$(call configure,ON)
+	@tools/check
+
+test: programs  ## Run all tests but the long ones: C++ (ctest), then command line and lab (pytest)
+	@tools/test
+
+nightly: programs  ## Run the long ones, too: grids in full, sanitizers, clang-tidy, fuzzing, the Arm DPU (hours)
+	@tools/setup nightly
+	@tools/setup --programs
+	@tools/nightly
+
+bench: build  ## Measure alltoall with and without Offpath in a lab
 	@./offpath bench alltoall
 
-format:  ## Format C, C++ and Python
+format: setup  ## Format C, C++ and Python
 	@clang-format-14 -i $(CPP_FILES)
-	@! command -v ruff >/dev/null || ruff format -q python tests/python tools
+	@$(PYTHON) -m ruff format -q --config python/pyproject.toml python tests tools
 
-lint: build  ## Check format, clang-tidy, dependency arrows, Python style
-	@tools/check_includes.py
-	@clang-format-14 --dry-run -Werror $(CPP_FILES)
+lint: setup  ## Check format, dependency arrows, Python style
+	@tools/lint
+
+tidy: programs  ## Check with clang-tidy
+	@tools/setup nightly
 	@run-clang-tidy-14 -quiet -p $(BUILD) '/(src|frontends)/' 2>/dev/null
-	@if command -v ruff >/dev/null; then ruff check -q --config python/pyproject.toml python tests/python tools; \
-	 else echo "lint: ruff is not installed, Python style was not checked"; fi
 
-asan: setup  ## Build with address and undefined-behaviour sanitizers, run the unit tests
-	@cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan -L unit -j2
+asan: setup  ## Build with address and undefined-behaviour sanitizers, run the C++ tests and fuzz targets
+	@cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan -L 'unit|api|fuzz' -j2
 
-tsan: setup  ## Build with the thread sanitizer, run the unit tests
-	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan -L unit -j2
+tsan: setup  ## Build with the thread sanitizer, run the C++ tests
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan -L 'unit|api' -j2
 
-install: programs  ## Install under PREFIX (default /usr/local)
+# Where the tools or the network are missing, setup has said so, and there is nothing to build with.
+aarch64:  ## Build the service for an emulated Arm DPU into build/aarch64, run its unit tests
+	@tools/setup nightly
+	@if [ -f .aarch64/ready ]; then \
+		cmake --preset aarch64 >build/configure-aarch64.log || { cat build/configure-aarch64.log; exit 1; }; \
+		cmake --build --preset aarch64 && ctest --preset aarch64 -j2 --no-tests=error; \
+	fi
+
+install: build  ## Install under PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
-	@mkdir -p $(PREFIX)/libexec/offpath $(PREFIX)/bin
-	@tar -cf - --exclude=__pycache__ offpath python | tar -xf - -C $(PREFIX)/libexec/offpath
-	@tools/setup --python $(PREFIX)/libexec/offpath
-	@ln -sf ../libexec/offpath/offpath $(PREFIX)/bin/offpath
 	@echo "installed: $(PREFIX)/bin/offpath"
 
 clean:  ## Remove everything that was built

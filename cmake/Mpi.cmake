@@ -1,14 +1,47 @@
-# Both MPIs side by side: targets mpi_openmpi and mpi_mpich with the C flags and libraries of each.
-# Their wrapper compilers are asked, because CMake's FindMPI knows only one MPI per build tree.
+# The MPIs that are here, side by side: targets mpi_openmpi and mpi_mpich with the C flags and libraries of each.
+# Their wrapper compilers are asked, because CMake's FindMPI knows only one MPI per build tree. Whichever is missing is
+# left out, and that is said.
 
 set(OFFPATH_MPIS "")
-function(offpath_find_mpi name compile_args link_args)
-  find_program(OFFPATH_MPICC_${name} mpicc.${name})
-  if(NOT OFFPATH_MPICC_${name})
-    message(FATAL_ERROR "mpicc.${name} was not found (the front end is built for both Open MPI and MPICH). Run: make setup")
+set(OFFPATH_TITLE_openmpi "Open MPI")
+set(OFFPATH_TITLE_mpich "MPICH")
+
+# The wrapper may be named by a variable (MPICC_OPENMPI, MPICC_MPICH), as Debian names both, or plainly `mpicc`, which
+# then says itself whose it is; so does $CC, where a module sets it.
+function(offpath_find_mpicc name compile_args variable)
+  string(TOUPPER ${name} upper)
+  set(candidates $ENV{MPICC_${upper}})
+  if(NOT candidates)
+    set(candidates mpicc.${name} mpicc $ENV{CC})
   endif()
-  execute_process(COMMAND ${OFFPATH_MPICC_${name}} ${compile_args} OUTPUT_VARIABLE compile COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${OFFPATH_MPICC_${name}} ${link_args} OUTPUT_VARIABLE link COMMAND_ERROR_IS_FATAL ANY)
+  foreach(candidate ${candidates})
+    find_program(found ${candidate} NO_CACHE)
+    if(found)
+      execute_process(COMMAND ${found} ${compile_args} OUTPUT_VARIABLE compile ERROR_QUIET RESULT_VARIABLE status)
+      if(status EQUAL 0 AND NOT compile STREQUAL "")
+        set(${variable} ${found} PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+    unset(found)
+  endforeach()
+  if(DEFINED ENV{MPICC_${upper}})
+    message(FATAL_ERROR "MPICC_${upper}=$ENV{MPICC_${upper}} is not a compiler of ${OFFPATH_TITLE_${name}} (nothing "
+      "could be built for it). Name its mpicc, or leave the variable away")
+  endif()
+  set(${variable} "" PARENT_SCOPE)
+endfunction()
+
+function(offpath_find_mpi name compile_args link_args)
+  offpath_find_mpicc(${name} ${compile_args} mpicc)
+  if(NOT mpicc)
+    string(TOUPPER ${name} upper)
+    message(STATUS "${OFFPATH_TITLE_${name}}: not found, nothing is built for it (its mpicc can be named by MPICC_${upper})")
+    return()
+  endif()
+  message(STATUS "${OFFPATH_TITLE_${name}}: ${mpicc}")
+  execute_process(COMMAND ${mpicc} ${compile_args} OUTPUT_VARIABLE compile COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${mpicc} ${link_args} OUTPUT_VARIABLE link COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(compile UNIX_COMMAND "${compile}")
   separate_arguments(link UNIX_COMMAND "${link}")
   list(FILTER compile INCLUDE REGEX "^-I")
@@ -18,9 +51,28 @@ function(offpath_find_mpi name compile_args link_args)
   target_include_directories(mpi_${name} SYSTEM INTERFACE ${compile})
   target_link_libraries(mpi_${name} INTERFACE ${link})
   set(OFFPATH_MPIS ${OFFPATH_MPIS} ${name} PARENT_SCOPE)
+  # The Fortran wrapper has the C one's name and place.
+  string(REGEX REPLACE "mpicc([^/]*)$" "mpif90\\1" fortran ${mpicc})
+  if(NOT EXISTS ${fortran})
+    set(fortran "")
+  endif()
+  set(OFFPATH_MPIF90_${name} "${fortran}" PARENT_SCOPE)
 endfunction()
 offpath_find_mpi(openmpi --showme:compile --showme:link)
 offpath_find_mpi(mpich -compile_info -link_info)
+if(OFFPATH_MPIS STREQUAL "")
+  message(FATAL_ERROR "No MPI was found (the front end is built for Open MPI, MPICH or both). Run: make setup, load a "
+    "module that brings mpicc, or name one: MPICC_OPENMPI=/path/mpicc or MPICC_MPICH=/path/mpicc")
+endif()
+
+# offpath_use_mpi_header(<target> <mpi>): compiled against <mpi>'s header, never linked to its functions. The C++
+# bindings that MPI-3 removed stay out.
+function(offpath_use_mpi_header target mpi)
+  target_include_directories(${target} SYSTEM PRIVATE
+    $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_INCLUDE_DIRECTORIES>
+    $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${target} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+endfunction()
 
 # offpath_mpi_program(<kind> <name> <sources>... [LINK ...]): <build>/<kind>/<mpi>/<name> for each MPI.
 function(offpath_mpi_program kind name)
@@ -35,7 +87,7 @@ endfunction()
 
 # OpenSHMEM comes with Open MPI, which can be built without it.
 find_program(OFFPATH_OSHCC oshcc)
-if(OFFPATH_OSHCC)
+if(OFFPATH_OSHCC AND TARGET mpi_openmpi)
   add_library(shmem_openmpi INTERFACE)
   target_link_libraries(shmem_openmpi INTERFACE oshmem mpi_openmpi)
 endif()

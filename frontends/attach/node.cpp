@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node.hpp"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "base/node.hpp"
 
-#include <string>
-#include <string_view>
+#include <sched.h>
+#include <unistd.h>
 
 namespace offpath::attach {
 namespace {
@@ -21,30 +18,7 @@ CoreSet affinity_of(pid_t process) {
   return cores;
 }
 
-uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
-uint64_t node_key(const HostName& host) {
-  uint64_t key = mix(0xcbf29ce484222325u, boot_id());
-  key = mix(key, host.data());
-  struct stat network {};
-  if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
-  return key;
-}
-
 }  // namespace
-
-std::string boot_id() {
-  char text[64];
-  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  const ssize_t bytes = read(fd, text, sizeof(text));
-  close(fd);
-  const std::string id(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
-  return id.substr(0, id.find('\n'));
-}
 
 HostName host_name() {
   HostName name{};
@@ -55,7 +29,7 @@ HostName host_name() {
 NodeRecord own_node() {
   const HostName host = host_name();
   const CoreSet bound = affinity_of(0);
-  return {node_key(host), host, bound, bound | affinity_of(getppid())};
+  return {base::node_key(), host, bound, bound | affinity_of(getppid())};
 }
 
 }  // namespace offpath::attach

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 namespace offpath::attach {
 
@@ -14,7 +13,7 @@ using HostName = std::array<char, 64>;
 
 // What a process tells the others about its node. Plain bytes between equal processes of one job.
 struct NodeRecord {
-  uint64_t key;  // equal for processes that one service can serve: same kernel, host name and network namespace
+  uint64_t key;  // equal for processes that one service can serve (base/node.hpp)
   HostName host;
   CoreSet bound;    // the cores this process is bound to
   CoreSet allowed;  // the cores that the job may use here: those of this process and of the launcher's daemon that
@@ -22,8 +21,6 @@ struct NodeRecord {
 };
 
 NodeRecord own_node();
-// Of the running kernel, whose CLOCK_MONOTONIC all its processes read. Empty: it does not say.
-std::string boot_id();
 // Cut to fit.
 HostName host_name();
 

@@ -15,6 +15,10 @@ Nodes::Nodes(std::span<const NodeRecord> records) {
   count_ = static_cast<uint32_t>(numbers.size());
 }
 
+Surroundings Nodes::around(int rank) const {
+  return {count_, static_cast<uint32_t>(std::count(numbers_.begin(), numbers_.end(), of(rank)))};
+}
+
 bool Nodes::leads(int rank) const {
   return std::find(numbers_.begin(), numbers_.end(), of(rank)) - numbers_.begin() == rank;
 }

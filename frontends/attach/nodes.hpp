@@ -22,6 +22,7 @@ class Nodes {
 
   uint32_t count() const { return count_; }
   uint32_t of(int rank) const { return numbers_[static_cast<size_t>(rank)]; }
+  Surroundings around(int rank) const;
   // Whether it is the first process of its node.
   bool leads(int rank) const;
 

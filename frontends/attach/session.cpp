@@ -17,11 +17,14 @@ void Terms::propose(const Settings& settings) {
   problem[0] = '\0';
 }
 
-Attachment open_session(const Terms& terms, const std::string& service_cores, offpath_session_t** session) {
+Attachment open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
+                        offpath_session_t** session) {
   offpath_attach_params_t params{};
   params.struct_bytes = sizeof(params);
   memcpy(params.job_token, terms.token, sizeof(params.job_token));
   params.service_cores = service_cores.empty() ? nullptr : service_cores.c_str();
+  params.flags = around.nodes == 1 ? OFFPATH_ATTACH_NODE_ONLY : 0;
+  params.node_sessions_count = around.neighbours;
   Attachment own{};
   own.error.status = offpath_session_attach(&params, session, &own.error);
   if (own.error.status != OFFPATH_OK) {

@@ -25,6 +25,12 @@ struct Terms {
   void propose(const Settings& settings);
 };
 
+// Where the processes of a job are, as seen by one of them.
+struct Surroundings {
+  uint32_t nodes = 0;
+  uint32_t neighbours = 0;  // processes on this one's node, itself included
+};
+
 struct Attachment {
   offpath_error_t error;  // status OFFPATH_OK: it is attached
   std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES> address;
@@ -32,6 +38,7 @@ struct Attachment {
 
 // Attaches this process, which then owns *session; null if it failed. Blocks until its service is up or known not to
 // be.
-Attachment open_session(const Terms& terms, const std::string& service_cores, offpath_session_t** session);
+Attachment open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
+                        offpath_session_t** session);
 
 }  // namespace offpath::attach

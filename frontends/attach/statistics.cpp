@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace offpath::attach {
 
 JsonObject& JsonObject::add(const char* key, const std::string& value) {
@@ -47,17 +50,42 @@ void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
 }
 
-void append_statistics(const Settings& settings, const JsonObject& line) {
-  if (settings.stats_file.empty()) return;
-  const int fd = open(settings.stats_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    say(settings, LogLevel::warn, "cannot write OFFPATH_STATS_FILE='%s'. Give a file in a writable folder",
-        settings.stats_file.c_str());
-    return;
-  }
+uint32_t claim_on_statistics(const Settings& settings) {
+  if (settings.stats_file.empty()) return 0;
+  return access(settings.stats_file.c_str(), W_OK) == 0 ? 2 : 1;
+}
+
+StatisticsFile::StatisticsFile(const Settings& settings)
+    : file_(open(settings.stats_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ >= 0) return;
+  say(settings, LogLevel::warn, "cannot write OFFPATH_STATS_FILE='%s'. Give a file in a writable folder",
+      settings.stats_file.c_str());
+}
+
+StatisticsFile::~StatisticsFile() {
+  if (file_ >= 0) close(file_);
+}
+
+void StatisticsFile::append(const void* text, size_t bytes) const {
+  if (file_ < 0 || bytes == 0) return;
+  [[maybe_unused]] const ssize_t written = write(file_, text, bytes);
+}
+
+int keeper_of(std::span<const uint64_t> claims) {
+  const auto best = std::max_element(claims.begin(), claims.end());  // the first of them
+  return best == claims.end() || *best == 0 ? -1 : static_cast<int>(best - claims.begin());
+}
+
+StatisticsRecord record_of(const JsonObject& line) {
+  StatisticsRecord record{};
   const std::string text = line.json() + "\n";
-  [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
-  close(fd);
+  if (text.size() < sizeof(record.line)) text.copy(record.line, text.size());
+  return record;
+}
+
+void append_records(const Settings& settings, std::span<const StatisticsRecord> records) {
+  const StatisticsFile file(settings);
+  for (const StatisticsRecord& record : records) file.append(record.line, strlen(record.line));
 }
 
 }  // namespace offpath::attach

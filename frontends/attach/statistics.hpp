@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The line of a process in OFFPATH_STATS_FILE: one JSON object.
+// The line of a process in OFFPATH_STATS_FILE, one JSON object, and how it gets there.
 #pragma once
 
 #include "settings.hpp"
@@ -7,6 +7,7 @@
 #include <offpath/offpath.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace offpath::attach {
@@ -34,7 +35,33 @@ offpath_session_counters_t counters_of(offpath_session_t* session);
 // What the service did for this process.
 void add_service(const offpath_session_counters_t& counters, JsonObject* line);
 
-// Appends to the settings' file, if there is one, in a single write, so that the lines of all processes stay whole.
-void append_statistics(const Settings& settings, const JsonObject& line);
+// Lines of all processes are gathered and appended by one of them: how well this one can. 0: no file was named; 1: it
+// may be made here; 2: it is here already, as the file of `offpath run` is for whoever shares its file system. The
+// first with the largest claim is the one.
+uint32_t claim_on_statistics(const Settings& settings);
+
+// Appends lines to the settings' file, each in a single write if it is handed over whole, so that lines stay whole when
+// several jobs write.
+class StatisticsFile {
+ public:
+  explicit StatisticsFile(const Settings& settings);
+  ~StatisticsFile();
+  StatisticsFile(const StatisticsFile&) = delete;
+  StatisticsFile& operator=(const StatisticsFile&) = delete;
+
+  void append(const void* text, size_t bytes) const;
+
+ private:
+  int file_ = -1;
+};
+
+// For front ends that tell each other records of one size: the keeper by everybody's claims, -1 for nobody; a line to
+// tell, which is left out where it is too long; and what the keeper does with all of them.
+int keeper_of(std::span<const uint64_t> claims);
+struct StatisticsRecord {
+  char line[2048];
+};
+StatisticsRecord record_of(const JsonObject& line);
+void append_records(const Settings& settings, std::span<const StatisticsRecord> records);
 
 }  // namespace offpath::attach

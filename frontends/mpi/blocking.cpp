@@ -9,22 +9,20 @@
 namespace offpath::mpi {
 namespace {
 
-using policy::Collective;
-
 struct Name {
   std::string_view text;
   uint32_t bits;
 };
 
-constexpr uint32_t bit(Collective collective) { return uint32_t{1} << static_cast<uint32_t>(collective); }
+constexpr uint32_t bit(policy::Collective collective) { return uint32_t{1} << static_cast<uint32_t>(collective); }
 
 constexpr Name kNames[] = {
-    {"alltoall", bit(Collective::ialltoall)},
-    {"alltoallv", bit(Collective::ialltoallv)},
-    {"allgather", bit(Collective::iallgather)},
-    {"allgatherv", bit(Collective::iallgatherv)},
-    {"bcast", bit(Collective::ibcast)},
-    {"allreduce", bit(Collective::iallreduce)},
+    {"alltoall", bit(policy::Collective::ialltoall)},
+    {"alltoallv", bit(policy::Collective::ialltoallv)},
+    {"allgather", bit(policy::Collective::iallgather)},
+    {"allgatherv", bit(policy::Collective::iallgatherv)},
+    {"bcast", bit(policy::Collective::ibcast)},
+    {"allreduce", bit(policy::Collective::iallreduce)},
     {"all", UINT32_MAX},
     {"none", 0},
 };

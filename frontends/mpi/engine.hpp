@@ -23,6 +23,10 @@ namespace offpath::mpi {
 
 inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::ineighbor_alltoallw) + 1;
 
+// Why a call never came as far as a decision.
+enum class Passed : uint8_t { off, communicator, blocking };
+inline constexpr size_t kPassed = 3;
+
 struct EngineCounters {
   struct PerCollective {
     std::atomic<uint64_t> offloaded_count{0};
@@ -30,6 +34,8 @@ struct EngineCounters {
   };
   std::array<PerCollective, kCollectives> collectives;         // all forms count as the nonblocking one
   std::array<std::atomic<uint64_t>, policy::kWhyCount> why{};  // calls whose size all ranks know, by what decided
+  std::array<std::atomic<uint64_t>, kPassed> passed{};         // by Passed; about: threads may count at once
+  std::atomic<uint64_t> form_count{0};  // calls that stayed native because the service does not do such
   std::atomic<uint64_t> offloaded_bytes{0};
   std::atomic<uint64_t> completed_count{0};
   std::atomic<uint64_t> failed_count{0};
@@ -88,6 +94,10 @@ class Engine {
   void complete(Operation& operation);
   void count_posted(const Operation& operation);
   void count_native(policy::Collective collective);
+  void count_passed(Passed why) {
+    auto& count = counters_.passed[static_cast<size_t>(why)];
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   // At the service.
   uint64_t posted_count() const { return posted_count_; }
   Errors& errors() { return errors_; }

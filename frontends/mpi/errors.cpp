@@ -42,6 +42,16 @@ int Errors::lost(Failure failure, const char* collective, uint64_t sequence, con
   return code;
 }
 
+int Errors::naming(const char* call, int code) const {
+  char why[MPI_MAX_ERROR_STRING] = "", text[MPI_MAX_ERROR_STRING];
+  int length = 0, named = code;
+  native.Error_string(code, why, &length);
+  if (native.Add_error_code(class_, &named) != MPI_SUCCESS) return code;
+  snprintf(text, sizeof(text), "%s failed: %.200s", call, why);
+  native.Add_error_string(named, text);
+  return named;
+}
+
 int Errors::code_for(offpath_status_t status) const {
   switch (status) {
     case OFFPATH_ERR_TRUNCATED:

@@ -16,6 +16,9 @@ class Errors {
   bool create();
   // A code of our class whose text names the operation. Codes are few: after the first ones a general text is used.
   int lost(Failure failure, const char* collective, uint64_t sequence, const char* communicator);
+  // A code whose text says that `call` has failed with `code`; `code` itself where there is no room for another. For
+  // handlers that end the program: one code for each time.
+  int naming(const char* call, int code) const;
   // The code for any other failing status of the C API.
   int code_for(offpath_status_t status) const;
 

@@ -10,6 +10,7 @@
 #include "persistent.hpp"
 #include "proxy/layer.hpp"
 #include "rma/windows.hpp"
+#include "tracing.hpp"
 #include "types/datatype.hpp"
 #include "waiting.hpp"
 
@@ -85,7 +86,7 @@ bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecor
 
 bool Job::open_sessions(const Opening& opening) {
   std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
-  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, &session_);
+  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, nodes_.around(rank_), &session_);
   std::vector<attach::Attachment> all(static_cast<size_t>(size_));
   if (native.Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, control_) != MPI_SUCCESS) {
     return false;
@@ -122,11 +123,15 @@ void Job::open_communication() {
   native.Comm_group(MPI_COMM_WORLD, &world_group_);
 }
 
-void Job::close_communication() {
+void Job::close_session() {
   if (session_ != nullptr) offpath_session_detach(session_);
   session_ = nullptr;
   close_types();
   if (keyval_ != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval_);
+  keyval_ = MPI_KEYVAL_INVALID;
+}
+
+void Job::close_communication() {
   if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
   if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);
 }
@@ -137,7 +142,7 @@ void Job::start() {
     settings_ = Settings::from_environment();
     native.Comm_rank(MPI_COMM_WORLD, &rank_);
     native.Comm_size(MPI_COMM_WORLD, &size_);
-    all_have_targets_ = regions::have_targets();
+    all_ = {regions::have_targets(), tracing::wanted()};
     if (size_ == 1) {
       turn_off(LogLevel::info, "the job has one process");
       return;
@@ -150,7 +155,7 @@ void Job::start() {
     std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
     native.Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, control_);
     nodes_ = attach::Nodes(records);
-    native.Allreduce(MPI_IN_PLACE, &all_have_targets_, 1, MPI_C_BOOL, MPI_LAND, control_);
+    native.Allreduce(MPI_IN_PLACE, &all_, 2, MPI_C_BOOL, MPI_LAND, control_);
     bool on = read_opening(opening);
     if (on && !policy_.offloads(nodes_.count())) {
       turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");
@@ -160,10 +165,7 @@ void Job::start() {
     if (on)
       on = engine.errors().create() && open_types() == MPI_SUCCESS &&
            native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
-    if (!on) {
-      close_communication();
-      return;
-    }
+    if (!on) return close_session();
     reason_.clear();
     active_.store(true, std::memory_order_release);
     if (rank_ == 0) {
@@ -212,10 +214,12 @@ void Job::stop() {
     engine.clear();
     active_.store(false, std::memory_order_release);
     write_statistics();
+    close_session();
     close_communication();
-  } else if (size_ > 0) {
+  } else {
     const Inside inside;
     write_statistics();
+    close_communication();
   }
   reason_ = "MPI_Finalize was called";
 }

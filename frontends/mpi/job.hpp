@@ -40,7 +40,9 @@ class Job {
   // Why it is not active.
   const std::string& reason() const { return reason_; }
   // Every process of the job has a plugin for target regions; known after start().
-  bool all_have_targets() const { return all_have_targets_; }
+  bool all_have_targets() const { return all_.have_targets; }
+  // Every process of the job has the recorder of a trace; known after start().
+  bool all_traced() const { return all_.traced; }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
   // Paths are decided anew while the program runs.
@@ -73,10 +75,12 @@ class Job {
   bool choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records);
   bool open_sessions(const Opening& opening);
   void open_communication();
+  void close_session();
   void close_communication();
   void drain();
   void pass_barrier(Engine::AtEnd task);
   void turn_off(LogLevel level, const std::string& reason);
+  std::string statistics() const;
   void write_statistics() const;
 
   std::atomic<bool> active_{false};
@@ -87,14 +91,16 @@ class Job {
   uint32_t blocking_ = 0;  // bit 1 << policy::Collective
   int rank_ = 0;
   int size_ = 1;
-  MPI_Comm control_ = MPI_COMM_NULL;
+  MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
   MPI_Group world_group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   offpath_session_t* session_ = nullptr;
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   bool spare_cores_ = false;
   std::string service_cores_;
-  bool all_have_targets_ = false;
+  struct {
+    bool have_targets, traced;
+  } all_{};
   std::atomic<bool> loss_reported_{false};
   std::string reason_ = "MPI_Init was not called";
   attach::Nodes nodes_;

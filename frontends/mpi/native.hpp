@@ -15,6 +15,8 @@
 #define OFFPATH_MPI_PERSISTENT_NAME(name) MPI_##name
 #endif
 
+#include <type_traits>
+
 namespace offpath::mpi {
 
 using attach::Inside;
@@ -32,5 +34,16 @@ struct Native {
 };
 
 extern Native native;
+
+// "MPI_Put" of &Native::Put; for what functions.def lists.
+template <typename Function>
+consteval const char* name_of(Function Native::*function) {
+#define OFFPATH_MPI_FUNCTION(name)                                             \
+  if constexpr (std::is_same_v<decltype(&Native::name), Function Native::*>) { \
+    if (function == &Native::name) return "MPI_" #name;                        \
+  }
+#include "functions.def"
+  return "";
+}
 
 }  // namespace offpath::mpi

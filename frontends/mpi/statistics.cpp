@@ -3,9 +3,15 @@
 #include "adapt/learned.hpp"
 #include "attach/statistics.hpp"
 #include "engine.hpp"
+#include "handing_in.hpp"
 #include "job.hpp"
 #include "rma/windows.hpp"
 #include "waiting.hpp"
+
+#include <array>
+#include <exception>
+#include <functional>
+#include <optional>
 
 namespace offpath::mpi {
 namespace {
@@ -33,12 +39,23 @@ JsonObject collectives_object(const EngineCounters& counters, uint64_t* offloade
   return called;
 }
 
-// By what decided, if anything did.
+// By what decided; form: the service does not do such calls.
 JsonObject why_object(const EngineCounters& counters) {
   JsonObject object;
   for (size_t i = 0; i < policy::kWhyCount; ++i) {
     const std::string key = std::string(why_name(static_cast<policy::Why>(i))) + "_count";
     if (const uint64_t count = counters.why[i].load(); count != 0) object.number(key.c_str(), count);
+  }
+  if (const uint64_t count = counters.form_count.load(); count != 0) object.number("form_count", count);
+  return object;
+}
+
+// Calls that no decision was made about.
+JsonObject passed_object(const EngineCounters& counters) {
+  constexpr std::array<const char*, kPassed> kKeys = {"off_count", "communicator_count", "blocking_count"};
+  JsonObject object;
+  for (size_t i = 0; i < kPassed; ++i) {
+    if (const uint64_t count = counters.passed[i].load(); count != 0) object.number(kKeys[i], count);
   }
   return object;
 }
@@ -54,7 +71,7 @@ JsonObject windows_object() {
 
 uint64_t Job::service_cpu_ns() const { return active() ? attach::counters_of(session_).service_cpu_ns : 0; }
 
-void Job::write_statistics() const {
+std::string Job::statistics() const {
   const EngineCounters& own = engine.counters();
   uint64_t offloaded_count = 0;
   uint64_t native_count = 0;
@@ -69,8 +86,26 @@ void Job::write_statistics() const {
   const uint64_t begin_ns = ledger.begin_ns.load();
   line.number("run_ns", begin_ns == 0 ? 0 : now_ns() - begin_ns);
   line.object("collectives", collectives).object("windows", windows_object());
-  line.object("why", why_object(own)).object("learned", learned.json());
-  attach::append_statistics(settings_, line);
+  line.object("why", why_object(own)).object("passed", passed_object(own)).object("learned", learned.json());
+  return line.json() + "\n";
+}
+
+void Job::write_statistics() const {
+  std::string line;
+  try {
+    line = statistics();
+  } catch (const std::exception&) {  // the others wait for this rank's all the same
+  }
+  const uint32_t claim = attach::claim_on_statistics(settings_);
+  const MPI_Comm comm = control_ == MPI_COMM_NULL ? MPI_COMM_SELF : control_;
+  const int keeper = find_keeper(comm, claim);
+  if (keeper < 0) return;
+  std::optional<attach::StatisticsFile> file;
+  const auto append = [&](int, std::span<const std::byte> text) {
+    if (!file) file.emplace(settings_);
+    file->append(text.data(), text.size());
+  };
+  hand_in(comm, keeper, source_of(line), std::ref(append));
 }
 
 }  // namespace offpath::mpi

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tracing.hpp"
 
-#include "attach/node.hpp"
 #include "attach/statistics.hpp"
+#include "base/node.hpp"
 #include "job.hpp"
 #include "recording/layer.hpp"
 #include "recording/log.hpp"
@@ -19,7 +19,7 @@ namespace {
 std::string open() {
   attach::JsonObject opening;
   opening.text("reason", job.active() ? "" : job.reason());
-  opening.text("clock", attach::boot_id());
+  opening.text("clock", base::boot_id());
   opening.number("service_pid", attach::counters_of(job.session()).service_pid);
   if (job.active()) offpath_session_time_operations(job.session(), 1);
   const std::string members = opening.json();
@@ -36,13 +36,18 @@ offpath_op_times_t together(const offpath_op_times_t& a, const offpath_op_times_
   return times;
 }
 
-constexpr recording::Purpose kTrace{"OFFPATH_TRACE", "offpath-trace", false, "OFFPATH_TRACE_SAMPLE", &open};
+constexpr recording::Purpose kTrace{"OFFPATH_TRACE",        "offpath-trace", false,
+                                    "OFFPATH_TRACE_SAMPLE", &open,           [] { return job.all_traced(); }};
 
 }  // namespace
 
+bool wanted() {
+  const char* prefix = secure_getenv(kTrace.variable);
+  return prefix != nullptr && *prefix != '\0';
+}
+
 void install(void** handlers) {
-  const char* prefix = getenv(kTrace.variable);
-  if (prefix != nullptr && *prefix != '\0') recording::install(handlers, kTrace);
+  if (wanted()) recording::install(handlers, kTrace);
 }
 
 void record_service(uint64_t recorded, std::span<offpath_op_t* const> ops, int error) {

@@ -10,7 +10,10 @@
 
 namespace offpath::mpi::tracing {
 
-// Puts the recorder over the table's handlers if the environment asks for a trace.
+// The environment asks for a trace.
+bool wanted();
+
+// Puts the recorder over the table's handlers if it is wanted.
 void install(void** handlers);
 
 // What is recorded under that number has ended at the service as these operations, at least one, with that MPI error

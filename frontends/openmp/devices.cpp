@@ -8,11 +8,9 @@
 #include "session/link.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -20,7 +18,6 @@
 namespace offpath::openmp {
 
 using base::Environment;
-using base::Fd;
 using base::Result;
 using base::Status;
 using device::Device;
@@ -49,9 +46,8 @@ Result<std::unique_ptr<Device>> open_local(const Device::Options& options) {
   if (!folder.ok()) return folder.status();
   const auto path = device::device_socket_path();
   if (!path.ok()) return path.status();
-  Fd lock(open(folder.value().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  while (flock(lock.get(), LOCK_EX) != 0 && errno == EINTR) {
-  }
+  const auto lock = session::lock_folder(folder.value(), options.timeout_ms);
+  if (!lock.ok()) return lock.status();
   Status status;
   for (int attempt = 0; attempt < 4; ++attempt) {
     auto socket = device::connect_local(path.value(), options.number);

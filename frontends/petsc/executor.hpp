@@ -30,6 +30,8 @@ class Executor {
   virtual uint64_t offset_of(const void* memory) const = 0;
   // Whether programs may multiply rows of matrices.
   virtual bool multiplies() const = 0;
+  // Programs are done by the service, not by this process.
+  virtual bool offloads() const = 0;
   // Starts a program, after those posted before. It may be copied before the call returns, what it works on not.
   virtual PetscErrorCode post(const offpath_program_t& program) = 0;
   // Until all that was posted is done.

@@ -52,6 +52,7 @@ class HostExecutor : public Executor {
     std::erase_if(memory_, [&](const auto& memory) { return memory.get() == gone; });
   }
   bool multiplies() const override { return false; }
+  bool offloads() const override { return false; }
   uint64_t offset_of(const void*) const override { return 0; }
 
   PetscErrorCode post(const offpath_program_t& program) override {

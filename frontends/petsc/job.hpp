@@ -24,4 +24,8 @@ offpath_session_t* job_session();
 // have a service. Blocks until the services are up or known not to be.
 PetscErrorCode make_team(MPI_Comm comm, offpath_team_t** team, std::string* reason);
 
+// For the line of OFFPATH_STATS_FILE: a solver's program went to the service, or was done here; and why.
+void count_program(bool offloaded);
+void note_host(const std::string& reason);
+
 }  // namespace offpath::petsc

@@ -93,6 +93,7 @@ class OnloadedExecutor : public Executor {
     return array == arrays_.end() ? 0 : array->own_offset();
   }
   bool multiplies() const override { return true; }
+  bool offloads() const override { return true; }
 
   PetscErrorCode post(const offpath_program_t& program) override {
     PetscFunctionBegin;

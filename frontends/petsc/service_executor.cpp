@@ -37,6 +37,7 @@ class ServiceExecutor : public Executor {
     std::erase(memory_, memory);
   }
   bool multiplies() const override { return true; }
+  bool offloads() const override { return true; }
   uint64_t offset_of(const void*) const override { return 0; }
 
   PetscErrorCode post(const offpath_program_t& program) override {

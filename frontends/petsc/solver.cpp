@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "solver.hpp"
 
+#include "job.hpp"
+
 namespace offpath::petsc {
 namespace {
 
@@ -161,7 +163,9 @@ PetscErrorCode post(KSP ksp, const offpath_program_t& program) {
   PetscFunctionBegin;
   PetscCall(show(ksp, "posts", program));
   PetscCall(PetscLogEventBegin(post_event, ksp, 0, 0, 0));
-  PetscCall(solver_of(ksp).storage->executor().post(program));
+  Executor& executor = solver_of(ksp).storage->executor();
+  PetscCall(executor.post(program));
+  count_program(executor.offloads());
   PetscCall(PetscLogEventEnd(post_event, ksp, 0, 0, 0));
   PetscFunctionReturn(0);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "storage.hpp"
 
+#include "job.hpp"
+
 namespace offpath::petsc {
 
 Storage::~Storage() {
@@ -60,6 +62,7 @@ PetscErrorCode Storage::create(KSP ksp, Vec like, uint32_t vectors, uint32_t sca
   }
   if (storage->executor_ == nullptr) {
     PetscCall(PetscInfo(ksp, "Offpath: the host does the vector work: %s\n", reason.c_str()));
+    note_host(reason);
     storage->executor_ = make_host_executor(comm);
     PetscCheck(storage->allocate(vectors, scalars), PETSC_COMM_SELF, PETSC_ERR_MEM, "no memory for the solver");
   }

@@ -42,7 +42,7 @@ void Job::fill_opening(Opening* opening) const {
 
 bool Job::open_session(const Opening& opening, const std::string& cores) {
   Attachment own{};
-  own.session = attach::open_session(opening.terms, cores, &session_);
+  own.session = attach::open_session(opening.terms, cores, nodes_.around(pe_), &session_);
   void* const probe = native().shmem_malloc(1);
   own.ranges[kHeap] = heap_range(probe);
   own.ranges[kData] = data_range();

@@ -8,6 +8,7 @@ namespace offpath::shmem {
 namespace {
 
 // A library that was opened privately (a Python extension's) is not in the search order; it is found by its name.
+// What the libraries beneath it export is found through it, too.
 void* find(void* where, const char* name) {
   static void* const opened = dlopen("liboshmem.so.40", RTLD_LAZY | RTLD_NOLOAD);
   void* const found = dlsym(where, name);
@@ -24,6 +25,7 @@ Natives load() {
   // Data, so the one in use is the first of all: a program that names it has a copy of its own.
   natives.default_context = static_cast<const shmem_ctx_t*>(find(RTLD_DEFAULT, "oshmem_ctx_default"));
   natives.complete = natives.complete && natives.default_context != nullptr;
+  natives.progress = reinterpret_cast<void (*)()>(find(RTLD_DEFAULT, "opal_progress"));
   return natives;
 }
 

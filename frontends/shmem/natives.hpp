@@ -21,6 +21,8 @@ struct Natives {
 #include "natives.def"
 #undef OFFPATH_SHMEM_NATIVE
   const shmem_ctx_t* default_context = nullptr;
+  // Lets the library answer other PEs, which may need it: for an atomic or a lock here. Null: there is none to be had.
+  void (*progress)() = nullptr;
   bool complete = true;  // false: some function is missing, so this is a library we do not know
 };
 #pragma GCC diagnostic pop

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The line of OFFPATH_STATS_FILE, in the form the MPI front end writes too.
 #include "attach/statistics.hpp"
+#include "exchange.hpp"
 #include "job.hpp"
+
+#include <vector>
 
 namespace offpath::shmem {
 
@@ -23,7 +26,18 @@ void Job::write_statistics() const {
   line.number("mapped_count", mapped_count).number("offloaded_bytes", counters_.offloaded_bytes.load());
   line.number("completed_count", service.completed_count).number("failed_count", service.failed_count);
   attach::add_service(service, &line);
-  attach::append_statistics(settings_, line.object("collectives", families));
+  line.object("collectives", families);
+  if (pe_count_ < 2) {
+    if (attach::claim_on_statistics(settings_) != 0) attach::append_records(settings_, {{attach::record_of(line)}});
+    return;
+  }
+  const auto pes = static_cast<size_t>(pe_count_);
+  std::vector<uint64_t> claims(pes);
+  if (!gather(uint64_t{attach::claim_on_statistics(settings_)}, &claims)) return;
+  const int keeper = attach::keeper_of(claims);
+  std::vector<attach::StatisticsRecord> records(pes);
+  if (keeper >= 0 && gather(attach::record_of(line), &records) && pe_ == keeper)
+    attach::append_records(settings_, records);
 }
 
 }  // namespace offpath::shmem

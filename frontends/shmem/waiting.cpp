@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again: by the
-// native test, which also keeps the native library going, with short sleeps that leave a shared core to the service.
+// Waiting for a value that another PE writes. Nobody is told of a remote write, so this looks again and again, by the
+// native test, with short sleeps that leave a shared core to the service. Between looks the native library is kept
+// going, which its test does not do: the PE that is to write may need it first, for a lock or an atomic here.
 #include "base/result.hpp"
 #include "job.hpp"
 #include "natives.hpp"
@@ -14,11 +15,18 @@ constexpr int kLooksOnSpareCores = 20000;  // some ms: the service does not need
 constexpr int kLooksOnSharedCores = 200;
 constexpr long kNapNs = 20'000;
 
+void progress() {
+  if (native().progress == nullptr) return;
+  const Inside inside;
+  native().progress();
+}
+
 template <class T>
 void wait_until(int (*test)(volatile T*, int, T), volatile T* address, int comparison, T value) {
   const base::ErrnoGuard errno_guard;
   int looks_left = job.spare_cores() ? kLooksOnSpareCores : kLooksOnSharedCores;
   while (test(address, comparison, value) == 0) {
+    progress();
     if (looks_left > 0) {
       --looks_left;
       continue;
@@ -39,6 +47,13 @@ using namespace offpath::shmem;
     if (!job.serves()) return native().shmem_##name##_wait_until(address, comparison, value); \
     wait_until<T>(native().shmem_##name##_test, address, comparison, value);                  \
   }
+// In a loop of the program's own it is a wait, too.
+#define TEST(name, T)                                                           \
+  int shmem_##name##_test(volatile T* address, int comparison, T value) {       \
+    const int found = native().shmem_##name##_test(address, comparison, value); \
+    if (found == 0 && job.serves()) progress();                                 \
+    return found;                                                               \
+  }
 // The forms of before 1.4: until it is no longer `value`.
 #define WAIT(function, T, A, name) \
   void function(A* address, T value) { shmem_##name##_wait_until(address, SHMEM_CMP_NE, value); }
@@ -46,6 +61,9 @@ using namespace offpath::shmem;
 extern "C" {
 
 #define OFFPATH_SHMEM_TYPE(name, T) WAIT_UNTIL(shmem_##name##_wait_until, T, volatile T, name)
+OFFPATH_SHMEM_WAIT_TYPES
+#undef OFFPATH_SHMEM_TYPE
+#define OFFPATH_SHMEM_TYPE(name, T) TEST(name, T)
 OFFPATH_SHMEM_WAIT_TYPES
 #undef OFFPATH_SHMEM_TYPE
 

@@ -70,14 +70,19 @@ typedef struct offpath_op offpath_op_t;
 #define OFFPATH_TEAM_ID_BYTES 16
 #define OFFPATH_ADDRESS_MAX_BYTES 1024
 
+#define OFFPATH_ATTACH_NODE_ONLY 1 /* no team of this session has members on other nodes: no network is opened for it */
+
 typedef struct offpath_attach_params {
   uint32_t struct_bytes;                  /* sizeof(offpath_attach_params_t) */
-  uint32_t flags;                         /* 0 */
+  uint32_t flags;                         /* 0 or OFFPATH_ATTACH_NODE_ONLY */
   uint8_t job_token[OFFPATH_TOKEN_BYTES]; /* secret shared by all processes of the job, from a good random source;
                                              also selects the service: one per node, user and token */
   const char* service_cores;              /* where workers may run if this call starts the service, as a list of
                                              operating-system core numbers ("2,3" or "4-7"); NULL: OFFPATH_SERVICE_CORES,
                                              else cores of this process's allowed set that it is not bound to */
+  uint32_t node_sessions_count;           /* sessions that this node will have: they share the service's address space.
+                                             0: not known */
+  uint32_t reserved;                      /* 0 */
 } offpath_attach_params_t;
 
 /* Attaches to this node's service for the job; starts it when there is none.
@@ -91,7 +96,8 @@ offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, o
 /* Ends the attachment, teams and operations included; NULL is allowed. Operations in progress are abandoned: their
  * peers fail. An operation that is done here may still be under way at peers, and need this service: detach when theirs are
  * done, too (a barrier). The last session of a job on a node ends the service.
- * Blocking  until the service has let go of this process's memory, at most 1 s. */
+ * Blocking  until the service has let go of this process's memory; one that does not answer for
+ *           OFFPATH_SERVICE_SILENCE_MS (30 s) is ended. */
 void offpath_session_detach(offpath_session_t* session);
 
 /* Writes the opaque address that other members need for offpath_team_create.
@@ -100,7 +106,8 @@ void offpath_session_detach(offpath_session_t* session);
 offpath_status_t offpath_session_address(offpath_session_t* session, void* address, size_t capacity,
                                          size_t* address_bytes);
 
-/* 1 while the service is known to live, 0 after it was lost. Checks the connection; never blocks; ~0.3 us. */
+/* 1 while the service is known to live, 0 after it was lost. Checks the connection; never blocks; ~0.3 us. Here and in
+ * all that waits: a service that gives no sign of life for OFFPATH_SERVICE_SILENCE_MS is ended, and so lost. */
 int offpath_session_alive(offpath_session_t* session);
 
 /* Number of operations of this session that finished so far (wraps). Pair with offpath_session_sleep:

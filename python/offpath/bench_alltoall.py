@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench alltoall`: how much of a nonblocking all-to-all hides behind computation, without and with Offpath."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, report, results
+from offpath import comparison, console, goals, measuring, report, results
 from offpath.comparison import DPU, HOST
 from offpath.errors import UserError
 from offpath.measuring import TIMES, Conditions, Series, ms_text
@@ -26,10 +28,10 @@ def app_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     collective: Annotated[str, typer.Option(help="ialltoall or ialltoallv.")] = "ialltoall",
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
 ) -> None:
     """Compare a nonblocking all-to-all without and with Offpath, on the same cores.
 
@@ -51,6 +53,7 @@ def app_command(
     paths().require_preload_library()
     conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
     result = measure(kinds, conditions, byte_sizes, collective, policy)
+    result["checks"] = checks(result)
     results.deliver(result, _show, _page, json_file, html_file)
 
 
@@ -70,6 +73,22 @@ def measure(
     for row in result["rows"]:
         row["bytes_per_peer"] = row["bytes"] // ranks
     return result
+
+
+def checks(result: dict) -> list[dict]:
+    """Without a link there is no time to hide, and nothing is aimed at."""
+    rate, found = result["meta"]["rate"], []
+    for kind in result["meta"]["mpi_versions"] if rate else ():
+        rows = [row for row in result["rows"] if row["mpi"] == kind and row["bytes_per_peer"] >= goals.MIN_BYTES]
+        alone = {row["bytes"]: row for row in rows if row["mode"] == HOST and row["verified"]}
+        ours = [row for row in rows if row["mode"] == DPU and row["verified"]]
+        pairs = [(alone[row["bytes"]], row) for row in ours if row["bytes"] in alone]
+        gains = (host["t_total_ns"] / row["t_total_ns"] for host, row in pairs)
+        found += goals.check("alltoall_gain_ratio", gains, kind)
+        found += goals.check_at_rate("alltoall", rate, (row["efficiency"] for row in ours), kind)
+        t_pure = (row["t_pure_ns"] / host["t_pure_ns"] for host, row in pairs)
+        found += goals.check("alltoall_t_pure_ratio", t_pure, kind)
+    return found
 
 
 HEADER = ("size", "mode", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain", "host CPU",

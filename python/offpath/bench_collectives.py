@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench collectives`: Offpath against the other ways to hide a collective behind computation."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import bench_report, comparison, measuring, results
+from offpath import bench_report, comparison, goals, measuring, results
 from offpath.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import MPICH
 from offpath.paths import paths
@@ -33,10 +35,10 @@ def app_command(
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
 ) -> None:
     """Compare nonblocking collectives without and with Offpath, on the same cores, with what else hides communication.
 
@@ -65,7 +67,21 @@ def app_command(
         "collectives": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen], "tests": tests,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    result["checks"] = checks(result)
     results.deliver(result, bench_report.show, bench_report.page, json_file, html_file)
+
+
+def checks(result: dict) -> list[dict]:
+    """Without a link there is no time to hide, and nothing is aimed at."""
+    rate, found = result["meta"]["rate"], []
+    for kind in result["meta"]["mpi_versions"] if rate else ():
+        right = {"rows": [row for row in result["rows"] if row["verified"] and row["bytes"] >= goals.MIN_BYTES]}
+        rows = [by_peer for _, _, by_peer in bench_report.groups(right, kind)]
+        efficiencies = (by_peer["offpath"]["efficiency"] for by_peer in rows if "offpath" in by_peer)
+        found += goals.check_at_rate("collectives", rate, efficiencies, kind)
+        gains = map(bench_report.gain, rows)
+        found += goals.check("collectives_gain_ratio", (gain for gain in gains if gain is not None), kind)
+    return found
 
 
 def chosen_peers(text: str, tests: int, policy: str | None) -> tuple[Peer, ...]:

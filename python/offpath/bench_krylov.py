@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench krylov`: PETSc's conjugate gradients and ours, on the same ranks and on as many as there are cores."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
-import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, krylov_report, krylov_settings, matrix_market
+from offpath import comparison, goals, handover, krylov_report, krylov_settings, matrix_market, results
 from offpath.errors import UserError
 from offpath.krylov_model import Model, measured_parts
 from offpath.krylov_settings import ACCURACY, ALL_CORES, SAME
@@ -25,7 +25,7 @@ REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ran
 
 def app_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
-    matrix: Annotated[Path | None, typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
+    matrix: Annotated[Optional[Path], typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,
     pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
     phi: Annotated[
@@ -38,7 +38,7 @@ def app_command(
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
 
@@ -80,7 +80,9 @@ def app_command(
                     rounds = ["-rounds", "1" if once else "4"]
                     krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
     rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
+    result = {"rows": rows, "checks": checks(rows)}
     krylov_report.show(rows)
+    results.show_checks(result)
     if json_file:
         solved = chosen[0].launches[0]
         emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
@@ -92,7 +94,19 @@ def app_command(
             "parts": parts and dataclasses.asdict(parts),
             "best_phi": krylov_report.best_phi(rows), "failures": [],
         }  # fmt: skip
-        json_file.write_text(json.dumps({"meta": meta, "rows": rows}, indent=1) + "\n")
+        results.write(json_file, {"meta": meta} | result)
+
+
+def checks(rows: Sequence[dict]) -> list[dict]:
+    """Ours with the best phi against PETSc's solver of that name: on the same ranks, and with ranks on all cores."""
+    times = {(row["setting"], row["solver"]): row["iteration_ns"] for row in rows}
+    found = []
+    for ours, phi in krylov_report.best_phi(rows).items():
+        solver = ours.removeprefix("offpath_")
+        for goal, setting in (("krylov_same_ranks_ratio", SAME), ("krylov_all_cores_ratio", ALL_CORES)):
+            theirs = times.get((setting, solver))
+            found += goals.check(goal, [times[phi, ours] / theirs] if theirs else [], solver)
+    return found
 
 
 def _counts(leaders: str) -> list[int]:
@@ -108,8 +122,8 @@ def _system(grid: int, matrix: Path | None) -> Iterator[list[str]]:
     if matrix is None:
         yield ["-grid", str(grid)]
         return
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        binary = Path(folder) / "matrix.petsc"
+    with handover.folder() as folder:
+        binary = folder / "matrix.petsc"
         matrix_market.convert(matrix, binary)
         yield ["-load", str(binary)]
 
@@ -137,4 +151,4 @@ def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> lis
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """The largest difference in an iteration, of the first residual."""
-    return max(abs(left - right) for left, right in zip(ours, theirs, strict=False)) / theirs[0]
+    return max(abs(left - right) for left, right in zip(ours, theirs)) / theirs[0]

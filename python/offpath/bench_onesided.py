@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench onesided`: Offpath against the MPI or OpenSHMEM alone, with targets that wait and that compute."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, measuring, mpis, onesided_report, results
+from offpath import comparison, goals, measuring, mpis, onesided_report, results
 from offpath.errors import UserError
 from offpath.measuring import Conditions, Peer, Program, Series
 from offpath.paths import paths
@@ -43,10 +45,10 @@ def app_command(
     operations: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(OPERATIONS),
     runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
 ) -> None:
     """Compare one-sided operations without and with Offpath, on the same cores.
 
@@ -75,7 +77,22 @@ def app_command(
         "shmem": shmem,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    result["checks"] = checks(result)
     results.deliver(result, onesided_report.show, onesided_report.page, json_file, html_file)
+
+
+def checks(result: dict) -> list[dict]:
+    """By library: whether Offpath's operations wait for a target that computes."""
+    t_pure: dict[str, dict[tuple, dict[str, int]]] = {}
+    for row in result["rows"]:
+        if row["peer"] == "offpath" and row["verified"]:
+            of_library = t_pure.setdefault(f"{row['mpi']}/{row['interface']}", {})
+            of_library.setdefault((row["operation"], row["bytes"]), {})[row["target"]] = row["t_pure_ns"]
+    found = []
+    for library, measured in t_pure.items():
+        ratios = [by["computing"] / by["idle"] for by in measured.values() if len(by) == len(TARGETS)]
+        found += goals.check("onesided_computing_ratio", ratios, library)
+    return found
 
 
 def chosen_peers(policy: str | None) -> tuple[Peer, ...]:

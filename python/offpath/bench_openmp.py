@@ -6,18 +6,27 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
 
-from offpath import bench_halo, comparison, console
+from offpath import bench_halo, comparison, console, goals, results
 from offpath.devices import listing
 from offpath.errors import UserError
+from offpath.oldest import zip_equal
 from offpath.paths import paths
 
 KERNELS = ("stencil", "mriq", "lbm", "cg", "spmv", "ep")
 RUN_LIMIT_S = 600.0
+ROW_OF_GOAL = {
+    "openmp_empty_region_us": "empty region",
+    "openmp_map_us": "map(tofrom) of 128 B",
+    "openmp_bulk_to_ratio": "bulk map(to) / memcpy",
+    "openmp_bulk_from_ratio": "bulk map(from) / memcpy",
+    "openmp_overlap_ratio": "overlap of nowait and host",
+    "openmp_halo_ratio": "halo: step / longer part",
+}
 FORMATS = {"us": "{:.1f} us", "ms": "{:.3f} ms", "GB/s": "{:.2f} GB/s", "1": "{:.2f}", "s": "{:.4f} s"}
 
 
@@ -31,7 +40,7 @@ def app_command(
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
     halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 50,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Measure target regions on the devices of OFFPATH_DEVICES; by default, a software DPU of this node.
 
@@ -71,9 +80,19 @@ def app_command(
     for name in names:
         launches = [_rows([accel, "--kernel", name, "--json", "--device", device, *size]) for _ in range(runs)]
         result["kernels"] += _over_launches(launches, "kernel", ("size", "ok"), ("device_s", "host_s"))
+    result["checks"] = checks(result)
     _show(result)
+    results.show_checks(result)
     if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
+        results.write(json_file, result)
+
+
+def checks(result: dict) -> list[dict]:
+    medians = {row["name"]: row["value"]["median"] for row in result["regions"]}
+    found = []
+    for goal, row in ROW_OF_GOAL.items():
+        found += goals.check(goal, [medians[row]] if row in medians else [])
+    return found
 
 
 def _rows(command: Sequence) -> list[dict]:
@@ -91,7 +110,7 @@ def _rows(command: Sequence) -> list[dict]:
 
 def _over_launches(launches: list[list[dict]], key: str, labels: Sequence[str], values: Sequence[str]) -> list[dict]:
     rows = []
-    for same in zip(*launches, strict=True):
+    for same in zip_equal(*launches):
         first = same[0]
         rows.append(
             {name: first[name] for name in (key, *labels)}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `offpath bench collectives` shows: a table for each MPI, and a page with a chart for each collective."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from rich import box

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The `offpath` command: what it is made of, and how its errors look."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -10,11 +12,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from offpath import __version__, console
-from offpath.devices.commands import app as device_app
-from offpath.devices.commands import devices
 from offpath.errors import UserError
-from offpath.info_command import info
-from offpath.lab.commands import app as lab_app
 from offpath.run_command import run
 
 
@@ -52,6 +50,30 @@ def _bench_krylov() -> Callable:
     from offpath.bench_krylov import app_command
 
     return app_command
+
+
+def _info() -> Callable:
+    from offpath.info_command import info
+
+    return info
+
+
+def _devices() -> Callable:
+    from offpath.devices.commands import devices
+
+    return devices
+
+
+def _device() -> typer.Typer:
+    from offpath.devices.commands import app as device_app
+
+    return device_app
+
+
+def _lab() -> typer.Typer:
+    from offpath.lab.commands import app as lab_app
+
+    return lab_app
 
 
 def _tune() -> Callable:
@@ -115,7 +137,8 @@ def _split() -> Callable:
 
 
 class LazyGroup(TyperGroup):
-    """Commands whose modules are imported only when they are used: starting a program must not wait for charts."""
+    """Commands whose modules are imported only when they are used: starting a program must not wait for charts, and
+    a launcher may start `offpath run` once for each rank."""
 
     lazy: dict[str, Callable[[], Callable | typer.Typer]] = {}
     passes_on = ("profile",)  # commands whose last argument is a command line with options of its own
@@ -128,7 +151,9 @@ class LazyGroup(TyperGroup):
             return super().get_command(ctx, cmd_name)
         command = self.lazy[cmd_name]()
         if isinstance(command, typer.Typer):
-            return typer.main.get_command(command)
+            group = typer.main.get_command(command)
+            group.name = cmd_name
+            return group
         holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         settings = {"allow_interspersed_args": False} if cmd_name in self.passes_on else {}
         holder.command(cmd_name, context_settings=settings)(command)
@@ -137,8 +162,9 @@ class LazyGroup(TyperGroup):
 
 class RootGroup(LazyGroup):
     lazy = {
-        "demo": _demo, "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan,
-        "policy": _policy, "report": _report, "top": _top,
+        "info": _info, "devices": _devices, "device": _device, "lab": _lab, "demo": _demo, "split": _split,
+        "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
+        "report": _report, "top": _top,
     }  # fmt: skip
 
 
@@ -188,10 +214,6 @@ def bench() -> None:
 
 
 app.command(context_settings={"allow_interspersed_args": False})(run)
-app.command()(info)
-app.command()(devices)
-app.add_typer(device_app, name="device")
-app.add_typer(lab_app, name="lab")
 app.add_typer(bench_app, name="bench")
 
 
@@ -200,6 +222,8 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"offpath {__version__}")
         return
+    if not sys.argv[1:]:
+        sys.argv.append("--help")
     try:
         status = app(standalone_mode=False, prog_name="offpath")
     except UserError as error:

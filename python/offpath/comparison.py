@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where a program runs with and without Offpath in turns, and what a result file says about that place."""
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import json
@@ -8,17 +10,16 @@ import os
 import platform
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from offpath import __version__, console, launch, mpis, policy_table
+from offpath import __version__, console, handover, launch, mpis, policy_table
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.lab.plan import format_rate
-from offpath.paths import source_root
+from offpath.paths import paths, source_root
 from offpath.processes import Completed
 
 HOST, DPU = "host", "dpu"
@@ -97,12 +98,23 @@ def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
 
 
 def chosen_mpis(choice: str) -> list[str]:
-    """openmpi, mpich or both, as a list. Raises UserError for another word or an MPI that is not installed."""
+    """openmpi, mpich or both, as a list; of both those that are installed and were built for, which is said. Raises
+    UserError for another word or an MPI that is not installed."""
     if choice not in (mpis.OPENMPI, mpis.MPICH, BOTH):
         raise UserError(f"'{choice}' is not an MPI known here. Give openmpi, mpich or both.")
-    kinds = [mpis.OPENMPI, mpis.MPICH] if choice == BOTH else [choice]
-    for kind in kinds:
-        mpis.launcher(kind)
+    if choice != BOTH:
+        mpis.launcher(choice)
+        return [choice]
+    both = (mpis.OPENMPI, mpis.MPICH)
+    installed = {each.kind for each in mpis.installed()}
+    if not installed:
+        raise UserError("Neither Open MPI nor MPICH is installed (nothing can be compared). Run: make setup")
+    # Where nothing is built, whoever needs it says so.
+    built = [kind for kind in both if paths().backend_library(kind).exists()] or both
+    kinds = [kind for kind in both if kind in installed and kind in built]
+    for kind in both:
+        if kind not in kinds:
+            console.note(f"{mpis.TITLES[kind]} is left out: it is not installed, or this build is not for it.")
     return kinds
 
 
@@ -117,8 +129,8 @@ class Launch:
 
 def launch_for_json(where: Place, mpi: str, argv: Sequence[str], offload: bool, env: Mapping[str, str]) -> Launch:
     """Starts the program and reads what it wrote; never raises for what the program did."""
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        file = Path(folder) / "out.json"
+    with handover.folder() as folder:
+        file = folder / "out.json"
         title = f"{Path(argv[0]).name} with {mpis.TITLES[mpi]} {'and Offpath' if offload else 'alone'}"
         try:
             result = where.run(mpi, [*argv, "--json", str(file)], offload, env)
@@ -164,7 +176,7 @@ def base_meta(kinds: Sequence[str]) -> dict:
     return {
         "offpath": __version__,
         "commit": _commit(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": platform.machine(),
         "processor": _processor(),
         "cores_available": len(launch.available_cores()),

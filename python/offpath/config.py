@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +51,11 @@ SETTINGS = (
     Setting("OFFPATH_SERVICE_LOG", None, "file for the service's messages"),
     Setting("OFFPATH_SERVICE_LOG_LEVEL", "info", "what goes into it: info, debug"),
     Setting("OFFPATH_SERVICE_START_TIMEOUT_MS", "10000", "how long a rank waits for its service"),
+    Setting(
+        "OFFPATH_SERVICE_SILENCE_MS",
+        "30000",
+        "a service that is waited for and gives no sign of life for so long is ended; 0: never (debuggers)",
+    ),
     Setting(
         "OFFPATH_SHARED_MEMORY_BYTES",
         None,

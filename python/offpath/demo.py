@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath demo`: a real 3-D FFT on two emulated nodes, without and with Offpath in turns."""
 
+from __future__ import annotations
+
 import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -41,11 +43,11 @@ def demo_command(
     seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 10.0,
     pairs: Annotated[int, typer.Option(min=1, help="Runs without and with Offpath, in turns.")] = 3,
     rate: Annotated[
-        str | None, typer.Option(help="Rate of the lab's links. Default: communication takes 38 %.")
+        Optional[str], typer.Option(help="Rate of the lab's links. Default: communication takes 38 %.")
     ] = None,
     n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 128,
     work: Annotated[int, typer.Option(min=0, help="Runge-Kutta steps between transforms: more computation.")] = 28,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for result.json and demo.html.")] = Path("build/demo"),
 ) -> None:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath info`: what Offpath would use, and where each value came from."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.markup import escape
@@ -22,14 +24,14 @@ COMPONENTS = {
     "service": lambda where: where.service,
     "policy reader": lambda where: where.policy_program,
     "preload library": lambda where: where.preload_library,
-    "back end for Open MPI": lambda where: where.lib / "liboffpath_mpi_openmpi.so",
-    "back end for MPICH": lambda where: where.lib / "liboffpath_mpi_mpich.so",
+    "back end for Open MPI": lambda where: where.backend_library(mpis.OPENMPI),
+    "back end for MPICH": lambda where: where.backend_library(mpis.MPICH),
     "yield shim": lambda where: where.yield_library,
 }
 
 
 def info(
-    program: Annotated[str | None, typer.Argument(help="Say which MPI this program uses.")] = None,
+    program: Annotated[Optional[str], typer.Argument(help="Say which MPI this program uses.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     policy: Annotated[
         bool, typer.Option("--policy", help="Only what goes to the DPU: every row of the policy and where it is from.")

@@ -5,6 +5,8 @@ The parts are timed by the program krylov_parts for the same number of rows, alo
 caches hold, what two cores take from one memory, and what a product costs besides its bytes is in their times. Which
 parts follow each other and which run at the same time is the model's."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The ways in which `offpath bench krylov` solves a system, and what their launches come to."""
 
+from __future__ import annotations
+
 import json
 import statistics
 from collections.abc import Iterator, Sequence

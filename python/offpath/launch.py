@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starting MPI programs on this machine, without a lab."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 

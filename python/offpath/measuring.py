@@ -5,6 +5,8 @@ All peers do the same work: its amount is set in the first launch of the MPI alo
 left out; Ctrl-C ends the measurement, and what was measured until then is kept.
 """
 
+from __future__ import annotations
+
 import contextlib
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,6 +6,8 @@ launched (the words before the program). What cannot be read is said in one line
 want of its memory.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The MPIs of this machine: which are installed, which one a program was built with."""
 
+from __future__ import annotations
+
 import functools
 import re
 import shutil

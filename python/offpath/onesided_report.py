@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `offpath bench onesided` shows: a table for each library, and a page with a chart for each operation."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from rich import box

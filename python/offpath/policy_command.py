@@ -2,7 +2,7 @@
 """`offpath policy`: what runs with an automatic policy have learned on this machine."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
@@ -40,7 +40,7 @@ def list_command(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
 
 @app.command()
 def forget(
-    program: Annotated[str | None, typer.Argument(help="Forget this program only. Default: everything.")] = None,
+    program: Annotated[Optional[str], typer.Argument(help="Forget this program only. Default: everything.")] = None,
 ) -> None:
     """Forget what was learned, of one program or of all."""
     console.note(f"{memory.forget(program)} forgotten.")

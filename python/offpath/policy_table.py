@@ -4,6 +4,8 @@
 Texts are read by the product's own parser (the program offpath-policy), so what is accepted here is accepted there.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

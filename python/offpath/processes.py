@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Running one command to its end, whatever happens to us meanwhile: signals, time limits, death."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from offpath.errors import UserError
 
@@ -53,19 +57,19 @@ def run(
     """Runs `argv` to its end and passes SIGINT, SIGTERM and SIGHUP on to it.
 
     With `own_session` the command gets each signal exactly once, from us, and SIGTERM when we die; without it the
-    command keeps the terminal, as a command the user typed must.
+    command keeps the terminal, as a command the user typed must. Descriptors that we inherited are handed on: over one
+    of them an MPI's rank talks to its launcher.
     Raises subprocess.TimeoutExpired after `timeout` seconds, when the command has been ended.
     """
     command = ["setpriv", "--pdeathsig", "TERM", *argv] if own_session else list(argv)
     pipe = subprocess.PIPE if capture else None
     try:
         child = subprocess.Popen(
-            command, env=dict(env), stdout=pipe, stderr=pipe, text=True, errors="replace", start_new_session=own_session
-        )
-    except FileNotFoundError:
-        raise UserError(f"{command[0]} was not found. Check the spelling and PATH.", 127) from None
-    except PermissionError:
-        raise UserError(f"{command[0]} may not be executed. Check that it is a program (chmod +x).", 126) from None
+            command, env=dict(env), stdout=pipe, stderr=pipe, text=True, errors="replace",
+            start_new_session=own_session, close_fds=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise _not_started(command[0], error) from None
     received: list[int] = []
     with _forwarding(child, received, own_session):
         try:
@@ -74,6 +78,22 @@ def run(
             _stop(child, own_session)
             raise
     return Completed(list(argv), child.returncode, stdout, stderr, interrupted_by=received[0] if received else None)
+
+
+def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Runs `argv` in our place. Raises UserError when it cannot be."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(argv[0], list(argv), dict(env))
+    except OSError as error:
+        raise _not_started(argv[0], error) from None
+
+
+def _not_started(program: str, error: OSError) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{program} was not found. Check the spelling and PATH.", 127)
+    return UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Small self-contained HTML pages: text, tables and bar charts in one file, light and dark, nothing from a network."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the measuring commands do with a result ({"meta", "rows"}, as measuring.compare makes it): show it, write it."""
+"""What the measuring commands do with a result ({"meta", "rows", "checks"}): show it, write it."""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from offpath import comparison, console, measuring, report
+from offpath import comparison, console, goals, measuring, report
 
 
 def check_files(json_file: Path | None, html_file: Path | None) -> None:
@@ -27,11 +29,21 @@ def deliver(
     if not result["rows"]:
         console.note("nothing was measured.")
     show(result)
+    show_checks(result)
     if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
+        write(json_file, result)
     if html_file:
         html_file.write_text(page(result))
     raise typer.Exit(measuring.exit_status(result))
+
+
+def show_checks(result: dict) -> None:
+    """Below everything else that is shown: one line, so that it can be grepped."""
+    console.out.print(goals.summary(result["checks"]), markup=False, soft_wrap=True)
+
+
+def write(json_file: Path, result: dict) -> None:
+    json_file.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def show_problems(result: dict, noun: str) -> None:

@@ -1,15 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath run`: any program, with its collectives offloaded."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import console, injection, memory, mpis, policy_table, processes, stats
+from offpath import (
+    checks,
+    console,
+    handover,
+    injection,
+    memory,
+    mpis,
+    own_rank,
+    policy_table,
+    processes,
+    stats,
+)  # fmt: skip
+from offpath.closing_line import closing_line
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
 from offpath.telemetry import prometheus, recording, wires
@@ -22,32 +36,32 @@ def run(
         list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
     ],
     policy: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(
             help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host; auto: what pays, found out "
             "while the program runs, but for the rows given with it. Default: what was measured."
         ),
     ] = None,
     policy_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
+        Optional[str], typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
     ] = None,
     blocking: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(metavar="LIST", help="Blocking calls to offload too, like alltoall,bcast, or all. Default: none."),
     ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
     share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads of the service on each node.")] = None,
+    workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
     stats_file: Annotated[
-        str | None, typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
+        Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
     ] = None,
-    log: Annotated[str | None, typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
+    log: Annotated[Optional[str], typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
     trace_sample: Annotated[
-        int | None,
+        Optional[int],
         typer.Option(
             min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
         ),
@@ -56,7 +70,7 @@ def run(
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
     ] = False,
     metrics: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             metavar="FILE|PORT",
             help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
@@ -67,8 +81,9 @@ def run(
     """Run a program with its MPI collectives offloaded. Nothing is recompiled.
 
     COMMAND is what you would type without Offpath. mpirun and mpiexec of Open MPI and MPICH are told to pass what is
-    needed on to all ranks; under srun it is in the environment that every rank gets. One line at the end, on stderr,
-    says what was offloaded and what was not and why. Ends with COMMAND's own exit status.
+    needed on to all ranks; under srun it is in the environment that every rank gets. A launcher may also start
+    `offpath run` itself, once for each rank; then only the first rank's says anything. One line at the end, on stderr,
+    says what was offloaded and what was not and why, and what to try. Ends with COMMAND's own exit status.
 
     Later rows of the policy win: the measured ones, then this machine's file (`offpath tune` writes it), then --policy.
     `offpath info --policy` shows what they come to. A blocking call has no computation to hide behind, so those stay on
@@ -88,9 +103,10 @@ def run(
 
         offpath run --metrics 9400 --metrics end.prom -- mpirun -np 4 ./my_program
 
-        srun -n 64 offpath run --quiet -- ./my_program
+        srun -n 64 offpath run -- ./my_program
     """
     mpis.executable(command[0])
+    checks.settings(policy, cores)
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         recording.check_writable(stats_file)
@@ -101,27 +117,40 @@ def run(
     recorded = (trace is not None or summary) and not off
     if trace_sample is not None and trace is None and not summary:
         raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
-    with stats.private_file() as private, contextlib.ExitStack() as open_files:
-        read_from = stats_file or os.environ.get("OFFPATH_STATS_FILE") or private
-        skip_bytes = os.path.getsize(read_from) if os.path.exists(read_from) else 0
-        automatic, policy = policy_table.split_automatic(policy)
-        adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
-        job = memory.job_of(command) if adapt in ("on", "freeze") and not off else None
-        advice = None
-        if job is not None:  # the machine's file is advice then, too
-            file = policy_file or os.environ.get(policy_table.FILE_VARIABLE)
-            advice = policy_table.advice(file, memory.rows(job))
-            policy_file = policy_table.NO_FILE
-        options = OffloadOptions(
-            not off, policy, policy_file, adapt, advice, _checked_blocking(blocking), cores, share, workers, read_from,
-            _checked_level(log),
-        )  # fmt: skip
-        chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
+    automatic, policy = policy_table.split_automatic(policy)
+    adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
+    launched = mpis.launcher_kind(command[0])
+    first = launched is not None or own_rank.leads()  # others of a job have nothing to say, and nothing to keep
+    job = memory.job_of(command) if first and adapt in ("on", "freeze") and not off else None
+    advice = None
+    if job is not None:  # the machine's file is advice then, too
+        file = policy_file or os.environ.get(policy_table.FILE_VARIABLE)
+        advice = policy_table.advice(file, memory.rows(job))
+        policy_file = policy_table.NO_FILE
+    options = OffloadOptions(
+        not off, policy, policy_file, adapt, advice, _checked_blocking(blocking), cores, share, workers,
+        stats_file or os.environ.get("OFFPATH_STATS_FILE"), _checked_level(log),
+    )  # fmt: skip
+    chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
+    if recorded and trace_sample is not None:
+        chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
+    after = job is not None or recorded or addresses or files or not (off or quiet)
+    if not first or not after:
+        if recorded:
+            chosen[recording.VARIABLE] = str(handover.ELSEWHERE)
+        argv, extra = injection.with_variables(command, chosen)
+        processes.become(argv, os.environ | extra)
+    if not off:
+        checks.note_misspelt()
+    with contextlib.ExitStack() as open_files:
+        read_from = options.stats_file
+        if read_from is None and not off:
+            folder = open_files.enter_context(handover.folder())
+            read_from = chosen["OFFPATH_STATS_FILE"] = open_files.enter_context(stats.private_file(folder))
+        skip_bytes = os.path.getsize(read_from) if read_from and os.path.exists(read_from) else 0
         where = open_files.enter_context(recording.prefix(trace)) if recorded else None
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
-            if trace_sample is not None:
-                chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
         argv, extra = injection.with_variables(command, chosen)
         for address in addresses:
             open_files.enter_context(_served(address))
@@ -129,11 +158,12 @@ def run(
         sampler = wires.Sampler(samples, str(os.getpid()))
         with sampler if trace is not None and recorded else contextlib.nullcontext():
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
-        ranks = stats.read(read_from, skip_bytes)
+        ranks = stats.read(read_from, skip_bytes) if read_from else []
         if job is not None:
             memory.keep(job, ranks)
         if not off and not quiet:
-            console.note(stats.summary(ranks))
+            started = own_rank.job_size() if launched is None else None
+            console.note(closing_line(ranks, launched, started))
         for file in files:
             prometheus.write(ranks, file)
         if where is not None:

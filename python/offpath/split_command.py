@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath split`: divide a conjugate-gradient variant between host and DPU."""
 
+from __future__ import annotations
+
 import json
 import math
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
@@ -46,21 +48,21 @@ def split_command(
         str, typer.Argument(metavar="[VARIANT|FILE]", help="A shipped variant (see --list), or a file with one.")
     ] = "pipecg",
     weights: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(metavar="FILE|measured", help="What operations cost: a TOML file, or measured here (2 s)."),
     ] = None,
     rows: Annotated[int, typer.Option(min=1, max=_MAX_ROWS, help="Rows of the matrix, of all ranks.")] = 1_000_000,
     nnz_per_row: Annotated[float, typer.Option(min=0, max=1e6, help="Nonzeros per row of the matrix.")] = 27.0,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks that share the rows.")] = 1,
     reduction_us: Annotated[
-        float | None, typer.Option(min=0, help="Time of one global sum. Default: 5 for every doubling of ranks.")
+        Optional[float], typer.Option(min=0, help="Time of one global sum. Default: 5 for every doubling of ranks.")
     ] = None,
     balance: Annotated[
         bool, typer.Option("--balance", help="Give operations back to the host as long as that shortens the iteration.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option(help="Draw the data-flow graph there (needs Graphviz).")] = None,
+    svg: Annotated[Optional[Path], typer.Option(help="Draw the data-flow graph there (needs Graphviz).")] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the program of both sides there; - prints it instead of text.")
+        Optional[Path], typer.Option("--json", help="Write the program of both sides there; - prints it, no text.")
     ] = None,
     list_variants: Annotated[bool, typer.Option("--list", help="Show the shipped variants.")] = False,
 ) -> None:

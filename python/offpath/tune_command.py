@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich import box
@@ -15,6 +15,7 @@ from offpath import comparison, console, measuring, policy_table, tuning
 from offpath.errors import UserError
 from offpath.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import TITLES
+from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
 from offpath.tuning import Decision
@@ -29,7 +30,7 @@ def tune_command(
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
     ] = "16K,64K,128K,256K,512K,1M,4M",
     collectives: Annotated[
-        str | None, typer.Option(help="Which, separated by commas. Default: all whose size the ranks know alike.")
+        Optional[str], typer.Option(help="Which, separated by commas. Default: all whose size the ranks know alike.")
     ] = None,
     algorithms: Annotated[
         bool, typer.Option("--algorithms", help="Also try every algorithm a collective knows.")
@@ -38,7 +39,7 @@ def tune_command(
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rows, write no policy file.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write decisions and measurements there.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write decisions and measurements there.")] = None,
 ) -> None:
     """Find out from which size on offloading pays on this machine, and write that down for `offpath run` and the lab.
 
@@ -168,6 +169,6 @@ def _decision_json(decision: Decision) -> dict:
         "from_bytes": decision.sizes[decision.first] if decision.offloads else None,
         "sizes": [
             {"bytes": size, "path": path, "gain": gain}
-            for size, path, gain in zip(decision.sizes, decision.best, decision.gains, strict=True)
+            for size, path, gain in zip_equal(decision.sizes, decision.best, decision.gains)
         ],
     }

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from offpath.oldest import zip_equal
 from offpath.policy_table import MEASURED, Table
 
 # What offloading, or another algorithm than the default, must be better by before it is chosen: more than noise.
@@ -59,7 +60,7 @@ def decide(rows: Sequence[dict], collective: str, nodes: int, mpis: Sequence[str
     for size in sizes:
         fastest = max(paths, key=lambda path: gain(size, path))
         best.append(fastest if gain(size, fastest) >= GUARD * gain(size, PREFIX) else PREFIX)
-    gains = tuple(gain(size, path) for size, path in zip(sizes, best, strict=True))
+    gains = tuple(gain(size, path) for size, path in zip_equal(sizes, best))
     first = len(sizes)
     while first > 0 and gains[first - 1] >= GUARD:
         first -= 1

@@ -23,7 +23,7 @@ void note_problem(const char* name, const char* value, const char* expected) {
 }  // namespace
 
 std::string Environment::text(const char* name) {
-  const char* value = getenv(name);
+  const char* value = secure_getenv(name);  // of whom the program trusts more than who started it
   return value == nullptr ? std::string() : std::string(value);
 }
 

@@ -28,6 +28,8 @@ class Memfd {
   uint8_t* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   int fd() const { return fd_.get(); }
+  // What is mapped stays.
+  void close_descriptor() { fd_.reset(); }
 
  private:
   static Result<Memfd> create_with(const char* name, size_t bytes, int seals);

@@ -8,6 +8,10 @@
 
 namespace offpath::base {
 
+Code known_code(int32_t number) {
+  return number <= OFFPATH_OK && number >= OFFPATH_ERR_RANGE ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL;
+}
+
 Status Status::error(Code code, const char* format, ...) {
   Status status;
   status.code_ = code;

@@ -5,12 +5,16 @@
 
 #include <offpath/offpath.h>
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 namespace offpath::base {
 
 using Code = offpath_status_t;
+
+// The result that a number from outside stands for. One that is none of ours is an internal error of the other side.
+Code known_code(int32_t number);
 
 class [[nodiscard]] Status {
  public:

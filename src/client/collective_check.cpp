@@ -2,6 +2,7 @@
 #include "client/collective_check.hpp"
 
 #include "client/collective_record.hpp"
+#include "client/enumerator.hpp"
 #include "client/layout_check.hpp"
 #include "session/layout.hpp"
 
@@ -69,8 +70,8 @@ bool good_counts(const offpath_collective_t& c, uint32_t rank, uint32_t size) {
 }
 
 bool good_reduction(const offpath_collective_t& c, uint32_t rank, uint32_t size) {
-  if (c.op <= OFFPATH_OP_NONE || c.op > OFFPATH_OP_MAXLOC) return false;
-  if (c.element <= OFFPATH_ELEMENT_NONE || c.element > OFFPATH_ELEMENT_F64_F64) return false;
+  if (!is_between(c.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_MAXLOC)) return false;
+  if (!is_between(c.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64)) return false;
   if (c.send->layout != 0 || (c.recv_count > 0 && c.recv->layout != 0)) return false;
   if (c.kind == OFFPATH_REDUCE_SCATTER) return good_counts(c, rank, size);
   return c.recv_count == 0 || c.recv->bytes == c.send->bytes;
@@ -89,8 +90,8 @@ bool good(const offpath_collective_t& c, uint32_t rank, uint32_t size) {
 }  // namespace
 
 offpath_status_t check_collective(const offpath_collective_t& c, uint32_t rank, uint32_t size) {
-  if (c.struct_bytes != sizeof(c) || c.kind < OFFPATH_EXCHANGE || c.kind > OFFPATH_EXSCAN ||
-      c.algorithm < OFFPATH_ALGORITHM_DEFAULT || c.algorithm > OFFPATH_ALGORITHM_DISSEMINATION) {
+  if (c.struct_bytes != sizeof(c) || !is_between(c.kind, OFFPATH_EXCHANGE, OFFPATH_EXSCAN) ||
+      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_DISSEMINATION)) {
     return OFFPATH_ERR_ARGUMENT;
   }
   const Kind& kind = kKinds[c.kind];

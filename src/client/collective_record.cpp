@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/collective_record.hpp"
 
+#include "client/enumerator.hpp"
 #include "client/record_writer.hpp"
 
 #include <algorithm>
@@ -58,8 +59,8 @@ std::vector<uint8_t> build_record(const offpath_collective_t& c, uint32_t size) 
   std::vector<uint8_t> out(record_bytes(c, size));
   RecordWriter writer(out.data());
   writer.write(CollectiveRecord{static_cast<uint32_t>(c.kind), static_cast<uint32_t>(c.algorithm), c.root,
-                                static_cast<uint32_t>(c.op), static_cast<uint32_t>(c.element), c.send_count,
-                                c.recv_count, counts_count(c, size), c.layouts_count,
+                                number_of(c.op), number_of(c.element), c.send_count, c.recv_count,
+                                counts_count(c, size), c.layouts_count,
                                 static_cast<uint32_t>(count_ranges(layouts_of(c)))});
   write_blocks(writer, c.send, c.send_count);
   write_blocks(writer, c.recv, c.recv_count);

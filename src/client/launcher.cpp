@@ -2,12 +2,13 @@
 #include "client/launcher.hpp"
 
 #include "base/environment.hpp"
-#include "base/fd.hpp"
+#include "base/process.hpp"
 #include "session/link.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@ namespace {
 
 using base::Environment;
 using base::Fd;
+using base::Result;
 using base::Status;
 
 constexpr int kListenFd = 3;
@@ -111,6 +113,7 @@ struct Launch {
   int null_device = -1;
   uint8_t* stack = nullptr;
   volatile int error = 0;
+  volatile pid_t process = 0;
 };
 
 // Shares our memory, suspended parent: no allocation, no locks, no return.
@@ -138,12 +141,19 @@ int become_service(void* data) {
 int spawn_orphan(void* data) {
   auto* launch = static_cast<Launch*>(data);
   // Signal 0: nobody is told when it ends.
-  if (clone(become_service, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK, data) < 0) launch->error = errno;
+  launch->process = clone(become_service, launch->stack + kStackBytes, CLONE_VM | CLONE_VFORK, data);
+  if (launch->process < 0) launch->error = errno;
   _exit(0);
 }
 
 // Creates the socket and executes the words with it; `token` (may be null) goes through a pipe.
-Status start(std::vector<std::string> words, const std::string& socket_path, const uint8_t* token, size_t token_bytes) {
+Result<Fd> start(std::vector<std::string> words, const std::string& socket_path, const uint8_t* token,
+                 size_t token_bytes) {
+  if (getauxval(AT_SECURE) != 0) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "the program has more rights than who started it (a service would run with them). Run it "
+                         "without");
+  }
   Launch launch;
   for (std::string& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);
@@ -183,7 +193,7 @@ Status start(std::vector<std::string> words, const std::string& socket_path, con
                                 "the data). Install it, or set OFFPATH_SERVICE_PATH",
                                 launch.arguments[0]);
   }
-  return {};
+  return base::open_process(launch.process);
 }
 
 std::vector<std::string> service_words(const std::string& socket_path, const std::string& cores) {
@@ -195,7 +205,7 @@ std::vector<std::string> service_words(const std::string& socket_path, const std
 
 }  // namespace
 
-Status start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
+Result<Fd> start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
   const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
   const auto cores = choose_cores(params.service_cores, share);
   if (!cores.ok()) return cores.status();
@@ -211,7 +221,7 @@ Status start_device_service(const std::string& socket_path) {
   std::vector<std::string> words = service_words(socket_path, cores.value());
   words.push_back("--devices");
   if (!own.ok() || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
-  return start(std::move(words), socket_path, nullptr, 0);
+  return start(std::move(words), socket_path, nullptr, 0).status();
 }
 
 }  // namespace offpath::client

@@ -109,21 +109,25 @@ void offpath_session::submit_queued() {
 
 void offpath_session::drain_queue() {
   while (!queue.empty() && !lost) {
+    const bool alone = outstanding == 0;
     if (submit(*queue.front())) {
       queue.pop_front();
-    } else if (!harvest()) {
-      if (outstanding > 0) return;
+    } else if (alone) {
       finish(*queue.front(), OFFPATH_ERR_NO_MEMORY);  // teams fill the arena: nothing will ever make room
+    } else if (!harvest()) {
+      return;
     }
   }
 }
 
 bool offpath_session::harvest() {
-  bool any = false;
-  for (offpath_op* op : by_slot) any |= op != nullptr && settle(*op) != OFFPATH_IN_PROGRESS;
+  const uint32_t before = outstanding;
+  for (offpath_op* op : by_slot) {
+    if (op != nullptr) settle(*op);
+  }
   reap_unclaimed();
   reap_orphans();
-  return any;
+  return outstanding < before;  // whoever took the result: operations end while this looks at them
 }
 
 void offpath_session::reap_orphans() {
@@ -158,7 +162,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
     Slot& entry = slot(op.slot);
     if (entry.state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::done)) {
       if (op.times.posted_ns != 0) take_times(op);
-      finish(op, static_cast<offpath_status_t>(entry.status));
+      finish(op, offpath::base::known_code(entry.status));
       return static_cast<offpath_status_t>(op.status.load());
     }
   }

@@ -43,7 +43,7 @@ uint64_t address_of(const void* memory) { return reinterpret_cast<uint64_t>(memo
 
 void write_steps(offpath::client::RecordWriter& writer, std::span<const offpath_scalar_step_t> steps) {
   for (const offpath_scalar_step_t& step : steps) {
-    writer.write(layout::ScalarStepRecord{static_cast<uint32_t>(step.op), step.result, step.left, step.right});
+    writer.write(layout::ScalarStepRecord{offpath::client::number_of(step.op), step.result, step.left, step.right});
   }
 }
 

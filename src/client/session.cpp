@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/session.hpp"
 
+#include "base/clock.hpp"
+#include "base/environment.hpp"
+#include "base/process.hpp"
 #include "base/result.hpp"
 #include "session/futex.hpp"
 
@@ -24,7 +27,8 @@ constexpr uint64_t kMaxSleepNs = 1000000000;
 offpath_session::offpath_session(offpath::base::Memfd memory)
     : segment(std::move(memory)),
       arena(layout::kArenaOffset, layout::kSegmentBytes),
-      heap(segment.bytes() - layout::kSegmentBytes) {
+      heap(segment.bytes() - layout::kSegmentBytes),
+      silence_(layout::silence_limit_ns()) {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     fork_mark = static_cast<uint8_t*>(page);
@@ -59,24 +63,75 @@ layout::TeamRecord& offpath_session::team_record(const offpath_team& team) const
 
 bool offpath_session::check_alive() {
   if (lost.load(std::memory_order_relaxed)) return false;
-  char byte;
-  const ssize_t got = recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+  if (hangs_up()) {
     // The dead service cannot remove its socket any more.
-    if (!lost.exchange(true)) unlink(socket_path.c_str());
+    if (!lost.exchange(true)) socket_file.remove();
     return false;
   }
+  listen_for_life();
   return true;
+}
+
+bool offpath_session::hangs_up() {
+  char byte;
+  const ssize_t got = recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void offpath_session::listen_for_life() {
+  using Verdict = offpath::base::Silence::Verdict;
+  if (listening_.test_and_set(std::memory_order_acquire)) return;
+  const bool answered = header().answered.load(std::memory_order_acquire) == asked_;
+  const Verdict verdict = silence_.look(offpath::base::clock_ns(CLOCK_MONOTONIC_COARSE), answered);
+  if (verdict == Verdict::ask) {
+    header().asked.store(++asked_, std::memory_order_seq_cst);
+    wake_worker();
+  }
+  if (verdict == Verdict::silent) end_service();
+  listening_.clear(std::memory_order_release);
+}
+
+// It has the socket open, so it lives, after its number was made a descriptor: that is of no other process.
+void offpath_session::end_service() {
+  const offpath::base::Fd process = offpath::base::open_process(service_pid);
+  if (hangs_up()) return;
+  silenced = true;
+  offpath::base::kill_process(process, service_pid);
+}
+
+// One that is silent is ended, as it may still write into our memory.
+void offpath_session::leave() {
+  using offpath::base::Silence;
+  const uint64_t limit_ns = layout::silence_limit_ns();
+  const uint64_t interval_ms = limit_ns == 0 ? 500 : Silence::interval_ns(limit_ns) / 1000000;
+  const auto slice_ms = static_cast<int>(std::clamp<uint64_t>(interval_ms, 1, 1000));
+  Silence silence(limit_ns);
+  const uint8_t word = layout::kDetach;
+  uint8_t answer = 0;
+  bool hears = layout::send_message(socket.get(), &word, 1).ok();
+  for (int rounds_left = 2; hears && rounds_left > 0;) {
+    const auto reply = layout::receive_message(socket.get(), &answer, 1, slice_ms);
+    if (reply.ok()) return;
+    hears = reply.status().code() != OFFPATH_ERR_SERVICE_LOST;
+    const bool silent = silence.look(offpath::base::clock_ns(), false) == Silence::Verdict::silent;
+    if (hears && silent) end_service();
+    if (silent || limit_ns == 0) --rounds_left;
+  }
+  if (!hears) socket_file.remove();
 }
 
 void offpath_session::ring() {
   unrung = 0;
+  if (wake_worker()) ++doorbell_count;
+}
+
+bool offpath_session::wake_worker() {
   layout::SegmentHeader& head = header();
-  if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return;
-  if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return;
-  ++doorbell_count;
+  if (head.worker_sleeps.load(std::memory_order_seq_cst) == 0) return false;
+  if (head.worker_sleeps.exchange(0, std::memory_order_seq_cst) == 0) return false;
   const uint8_t doorbell = layout::kDoorbell;
   if (send(socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) check_alive();
+  return true;
 }
 
 extern "C" {
@@ -84,13 +139,7 @@ extern "C" {
 void offpath_session_detach(offpath_session_t* session) {
   if (session == nullptr) return;
   ErrnoGuard guard;
-  if (session->mine() && session->check_alive()) {
-    const uint8_t leave = layout::kDetach;
-    uint8_t answer = 0;
-    if (layout::send_message(session->socket.get(), &leave, 1).ok()) {
-      [[maybe_unused]] const auto reply = layout::receive_message(session->socket.get(), &answer, 1, 1000);
-    }
-  }
+  if (session->mine() && session->check_alive()) session->leave();
   delete session;
 }
 

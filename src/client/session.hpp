@@ -11,6 +11,7 @@
 
 #include "base/fd.hpp"
 #include "base/memfd.hpp"
+#include "base/silence.hpp"
 #include "client/arena.hpp"
 #include "client/collective_record.hpp"
 #include "client/heap.hpp"
@@ -101,13 +102,18 @@ struct offpath_session {
 
   // False in a forked child: the session belongs to the parent.
   bool mine() const { return fork_mark != nullptr && *fork_mark == 1; }
-  // Looks at the socket. Never blocks.
+  // Looks at the socket, and from time to time whether the service gives a sign of life; one that does not is ended,
+  // and lost when it has let go of the socket: until then it may still write. Never blocks. Any thread.
   bool check_alive();
+
+  // Has the service let go of this process.
+  void leave();
 
   // All with the mutex held.
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
+  bool wake_worker();  // without the mutex, too
   void ring_late() {
     if (unrung > 0) ring();
   }
@@ -133,7 +139,8 @@ struct offpath_session {
   pid_t service_pid = 0;
   uint64_t probe = 0;  // the service reads it to prove that it may
   std::atomic<bool> lost{false};
-  std::string socket_path;
+  std::atomic<bool> silenced{false};  // by us, for its silence
+  offpath::session::SocketFile socket_file;
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
   offpath::client::Heap heap;  // of the shared memory
@@ -151,4 +158,13 @@ struct offpath_session {
   static constexpr uint32_t kMaxUnrung = 64;
   uint32_t unrung = 0;  // submitted since the service was last made sure to be awake
   uint32_t outstanding = 0;
+
+ private:
+  bool hangs_up();
+  void listen_for_life();
+  void end_service();
+
+  std::atomic_flag listening_;
+  offpath::base::Silence silence_;  // held: listening_, as the next one
+  uint32_t asked_ = 0;
 };

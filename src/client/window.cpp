@@ -114,7 +114,7 @@ offpath_status_t flush_test(offpath_window& window, uint64_t issued) {
   }
   layout::Atomic32& failure = window.shared().failure;
   if (failure.load(std::memory_order_acquire) == 0) return OFFPATH_OK;
-  return static_cast<offpath_status_t>(static_cast<int32_t>(failure.exchange(0)));
+  return offpath::base::known_code(static_cast<int32_t>(failure.exchange(0)));
 }
 
 }  // namespace

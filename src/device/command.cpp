@@ -8,13 +8,6 @@ namespace offpath::device {
 using base::Result;
 using base::Status;
 
-namespace {
-// A status that is none of ours counts as an internal error of the other side.
-base::Code checked_code(int32_t value) {
-  return value <= OFFPATH_OK && value > -100 ? static_cast<base::Code>(value) : OFFPATH_ERR_INTERNAL;
-}
-}  // namespace
-
 void encode_header(const FrameHeader& header, std::span<uint8_t, kFrameHeaderBytes> out) {
   ByteWriter writer(out.data());
   writer.number(static_cast<uint8_t>(kProtocolVersion));
@@ -74,7 +67,7 @@ void encode(const Answer& answer, std::span<uint8_t, Answer::kBytes> out) {
 Answer decode_answer(std::span<const uint8_t, Answer::kBytes> in) {
   ByteReader reader(in.data());
   Answer answer;
-  answer.status = checked_code(reader.number<int32_t>());
+  answer.status = base::known_code(reader.number<int32_t>());
   reader.skip(12);
   reader.text(answer.text);
   return answer;
@@ -114,7 +107,7 @@ Result<Description> decode_description(std::span<const uint8_t, Description::kBy
   ByteReader reader(in.data());
   Description description;
   description.version = reader.number<uint32_t>();
-  description.status = checked_code(reader.number<int32_t>());
+  description.status = base::known_code(reader.number<int32_t>());
   const auto kind = reader.number<uint32_t>();
   description.kind = static_cast<DeviceKind>(kind);
   description.machine = reader.number<uint32_t>();

@@ -10,6 +10,7 @@
 // Fairness: progress() gives each stream one chunk, and local work a chunk's worth in turn.
 // Batching: what is said to other services leaves at the end of progress(), several small messages to one worker as
 // one. Whoever calls anything else here calls progress() before it sleeps.
+// Silence: watch() asks services that something is awaited from for a sign of life; one that gives none is lost.
 // Loss: when a member's service is lost, all unfinished operations of the team end, with OFFPATH_ERR_NOT_STARTED if
 // nothing for them ever came from it, else with OFFPATH_ERR_PEER_LOST; members that wait for us in that operation are
 // told. When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
@@ -148,6 +149,7 @@ struct Config {
   size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
   size_t pushed_bytes = kPushedBytes;       // longest block that is sent unasked; 0: none. The same everywhere
   size_t parked_limit = 1 << 16;            // messages that came before the operation or team they are for
+  uint64_t silence_ns = 0;                  // see watch(); 0: for ever
   uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
   kernels::Helpers* helpers = nullptr;      // who helps with computations; outlives the engine. Null: nobody
 };
@@ -192,6 +194,10 @@ class Engine : public fabric::Receiver {
   void tell_senders();
   // Blocks sent unasked that nobody has confirmed; not of those members that are lost.
   size_t unconfirmed() const;
+  // Whether an operation or a request is under way: then watch() is to be called now and then (Config::silence_ns,
+  // base::Silence::interval_ns). What it gives up is lost with the next progress(). Looks at all that is under way.
+  bool awaits() const;
+  void watch(uint64_t now_ns);
   // Looks at all blocks under way: for a person, not for every operation.
   Standing standing(TeamHandle team, uint64_t sequence) const;
   // From another worker of this service.

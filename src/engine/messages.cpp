@@ -58,6 +58,9 @@ void Engine::State::handle(const Message& message, fabric::Bytes payload) {
       return handle_request(message, payload);
     case Kind::reply:
       return handle_reply(message, payload);
+    case Kind::ping:
+    case Kind::pong:
+      return handle_sign_of_life(message, payload);
     case Kind::data:
     case Kind::batch:
       refuse_message("only the fabric carries data and batches, and batches no batches");

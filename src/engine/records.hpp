@@ -2,6 +2,7 @@
 // What an Engine keeps track of: operations, teams, requests, blocks and chunks under way. Internal to engine/.
 #pragma once
 
+#include "base/silence.hpp"
 #include "engine/engine.hpp"
 
 #include <deque>
@@ -49,7 +50,8 @@ struct OperationKey {
 
 // Messages that carry what they are about, whole.
 inline bool carries_body(wire::Kind kind) {
-  return kind == wire::Kind::request || kind == wire::Kind::reply || kind == wire::Kind::push;
+  return kind == wire::Kind::request || kind == wire::Kind::reply || kind == wire::Kind::push ||
+         kind == wire::Kind::ping || kind == wire::Kind::pong;
 }
 
 // The number of the request that a sequence names.
@@ -232,6 +234,12 @@ struct EarlyMessage {
   wire::Message message;
   std::vector<uint8_t> payload;
   size_t weight() const { return 1 + payload.size() / sizeof(wire::Message); }
+};
+
+// A service that something is awaited from.
+struct Watched {
+  base::Silence silence;
+  bool answered = false;
 };
 
 struct WaitingAnnouncement {

@@ -2,7 +2,8 @@
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
 // graphs, messages.cpp answers messages, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
 // here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
-// node, standing.cpp says what operations wait for, loss.cpp deals with the dead.
+// node, standing.cpp says what operations wait for, silence.cpp listens for signs of life, loss.cpp deals with the
+// dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
 // queued, as are answers to requests, and settle() works the queues off at the end of each call from outside. So chains
@@ -151,6 +152,12 @@ struct Engine::State {
   // What is known of a member that neither sends nor takes.
   Waits look_for(const Operation& operation, uint32_t rank) const;
 
+  // silence.cpp
+  bool requests_open() const;
+  std::set<fabric::Peer> awaited_peers() const;
+  void say_address(fabric::Peer peer, wire::Kind kind);
+  void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
+
   // loss.cpp
   void lose_member(Team& team, uint32_t rank, bool process);
   // By rank: does the operation still want something from that member, or that member from it?
@@ -189,6 +196,8 @@ struct Engine::State {
   std::deque<TeamKey> departed_order;
   size_t departed_members = 0;
   std::unordered_set<fabric::Peer> lost_peers;
+  std::vector<uint8_t> own_address;                                     // on the fabric
+  std::map<fabric::Peer, Watched> watched;                              // something is awaited from them
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()
   uint64_t last_stream_served = 0;
   uint64_t next_id = 1;

@@ -119,6 +119,7 @@ void Engine::State::fail_stream(uint64_t id, const Status& status) {
 void Engine::on_sent(uint64_t context, bool) {
   State& s = *state_;
   auto* chunk = reinterpret_cast<Chunk*>(context);
+  if (chunk == nullptr) return;  // an address
   if (const auto it = s.streams.find(chunk->stream); it != s.streams.end()) --it->second.in_flight;
   s.give_back(chunk);
 }

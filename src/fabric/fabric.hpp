@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,10 @@ class Fabric {
   virtual std::vector<uint8_t> address() const = 0;
   // The same address gives the same peer. Connecting happens in the background.
   virtual base::Result<Peer> connect(Bytes address) = 0;
+  // The peer that connect() has given for that address.
+  virtual std::optional<Peer> find(Bytes address) const = 0;
+  // It is lost from now on, and reported so by progress(). Not from inside a callback.
+  virtual void give_up(Peer peer) = 0;
   // The header is copied; the payload must stay until on_sent(context). Never blocks.
   virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context) = 0;
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;

@@ -163,13 +163,13 @@ constexpr Element number() {
   add_arithmetic<T>(row);
   row.kernels[OFFPATH_OP_MIN] = run<Min, T>;
   row.kernels[OFFPATH_OP_MAX] = run<Max, T>;
+  row.kernels[OFFPATH_OP_LAND] = run<Land, T>;
+  row.kernels[OFFPATH_OP_LOR] = run<Lor, T>;
+  row.kernels[OFFPATH_OP_LXOR] = run<Lxor, T>;
   if constexpr (std::is_integral_v<T>) {
     row.kernels[OFFPATH_OP_BAND] = run<Band, T>;
     row.kernels[OFFPATH_OP_BOR] = run<Bor, T>;
     row.kernels[OFFPATH_OP_BXOR] = run<Bxor, T>;
-    row.kernels[OFFPATH_OP_LAND] = run<Land, T>;
-    row.kernels[OFFPATH_OP_LOR] = run<Lor, T>;
-    row.kernels[OFFPATH_OP_LXOR] = run<Lxor, T>;
   }
   return row;
 }

@@ -7,6 +7,7 @@
 #include "model/scale.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace offpath::model {
 namespace {
@@ -222,7 +223,13 @@ class Request {
 
 Result<json> answer(const json& request) {
   if (!request.is_object()) return bad("request", "a JSON object");
-  return Request(request).answer();
+  try {
+    return Request(request).answer();
+  } catch (const json::exception&) {  // the library's own word for a value of another type than it is read as
+    return bad("a value of the request", "another type");
+  } catch (const std::bad_alloc&) {
+    return bad("request", "one that fits into memory");
+  }
 }
 
 }  // namespace offpath::model

@@ -66,7 +66,7 @@ constexpr double kNs = 1e9, kPerByte = 1e4, kBytes = 1e12, kSpeed = 1e5;
 
 base::Result<Machine> read_machine(const json& file) {
   Machine machine;
-  if (!file.is_object() || file.value("format", "") != "offpath-machine") {
+  if (!file.is_object() || file.value("format", json()) != "offpath-machine") {
     return Status::error(OFFPATH_ERR_ARGUMENT,
                          "this is no machine file (\"format\" is not offpath-machine). Run offpath calibrate");
   }

@@ -12,10 +12,8 @@ int main() {
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   const json request = json::parse(text, nullptr, false);
   const auto result = offpath::model::answer(request);
-  if (!result.ok()) {
-    std::cout << json{{"error", result.status().text()}}.dump() << '\n';
-    return 2;
-  }
-  std::cout << result.value().dump() << '\n';
-  return 0;
+  const json said = result.ok() ? result.value() : json{{"error", result.status().text()}};
+  // What is quoted may have been cut within a character.
+  std::cout << said.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+  return result.ok() ? 0 : 2;
 }

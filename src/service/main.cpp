@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <sys/resource.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -27,6 +29,14 @@ Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
     used += static_cast<size_t>(got);
   }
   return {};
+}
+
+// Each client needs some descriptors, and nothing here uses select().
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // The device service: on the given descriptor, or on a TCP port for clients that know the key.
@@ -95,6 +105,7 @@ int main(int argc, char** argv) {
       Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
+  options.engine.silence_ns = offpath::session::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
@@ -112,6 +123,7 @@ int main(int argc, char** argv) {
     device_options.socket_path = options.socket_path;
     return serve_devices(std::move(device_options), listening, address, key_file);
   }
+  raise_descriptor_limit();
   if (status.ok()) status = read_token(token_fd, options.token);
   if (status.ok()) status = Environment::problem();
   close(token_fd);
@@ -122,7 +134,7 @@ int main(int argc, char** argv) {
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
-    offpath::service::Service::refuse(listening, status);
+    service.refuse(listening, status);
     if (!socket_path.empty()) unlink(socket_path.c_str());
     return 1;
   }

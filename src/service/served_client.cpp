@@ -23,10 +23,12 @@ bool counts(OpKind kind) {
 }
 }  // namespace
 
-ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
-                           const session::ServiceId& service, std::shared_ptr<memory::Memory> memory)
+ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
+                           session::SegmentView view, const session::ServiceId& service,
+                           std::shared_ptr<memory::Memory> memory)
     : id_(id),
       process_(process),
+      alive_(std::move(alive)),
       socket_(std::move(socket)),
       view_(std::move(view)),
       service_(service),
@@ -36,7 +38,8 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd socket, 
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
   const session::SegmentHeader& head = view_.header();
-  return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed);
+  return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed) ||
+         view_.is_asked();
 }
 
 bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target& target) {
@@ -144,9 +147,10 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
 base::Result<engine::Graph> ServedClient::expand_program(const Slot& slot, const ops::Topology& topology) const {
   auto arguments = view_.program_arguments(slot);
   if (!arguments.ok()) return arguments.status();
-  ops::Program program = translate(std::move(arguments.value()));
-  if (const Status status = ops::check(program); !status.ok()) return status;
-  return ops::expand(std::move(program), topology);
+  auto program = translate(std::move(arguments.value()));
+  if (!program.ok()) return program.status();
+  if (const Status status = ops::check(program.value()); !status.ok()) return status;
+  return ops::expand(std::move(program.value()), topology);
 }
 
 base::Result<engine::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {

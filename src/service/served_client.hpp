@@ -19,13 +19,15 @@ namespace offpath::service {
 
 class ServedClient {
  public:
-  ServedClient(engine::ClientId id, pid_t process, base::Fd socket, session::SegmentView view,
+  ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Memory> memory);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
+  // Readable when its process has ended, which the socket does not say while a child of it has that, too. Or -1.
+  int process() const { return alive_.get(); }
   session::SegmentHeader& header() { return view_.header(); }
-  // Something submitted that was not taken yet?
+  // Something submitted that was not taken yet, or a question that was not answered?
   bool has_submission() const;
   // It wrote nonsense where it may not: whoever serves it should let it go.
   bool broken() const { return view_.corrupt(); }
@@ -33,8 +35,12 @@ class ServedClient {
   // worker's, and stay.
   bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
 
-  // Wakes the client's sleeping threads if something happened for them; after each round of work.
-  void wake() { view_.wake(); }
+  // Wakes the client's sleeping threads if something happened for them, and says that this worker lives; after each
+  // round of work.
+  void wake() {
+    view_.wake();
+    view_.answer();
+  }
 
   // What observers see of it. Looks at all that is under way: for a slow tick.
   void show(session::ClientRecord& record) const;
@@ -106,6 +112,7 @@ class ServedClient {
   uint32_t rank_ = session::kUnknownRank;  // in its largest team
   uint32_t team_size_ = 0;
   InFlight in_flight_;
+  base::Fd alive_;
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;

@@ -2,6 +2,7 @@
 #include "service/service.hpp"
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "service/placement.hpp"
 
@@ -39,6 +40,17 @@ void fill_refusal(session::AttachReply& reply, const Status& status) {
   snprintf(reply.text, sizeof(reply.text), "%s", status.text());
 }
 
+// Says no. Reads first: closing a socket with something unread takes the answer away from the other side.
+void turn_away(const Fd& socket, const Status& reason) {
+  session::AttachRequest request{};
+  [[maybe_unused]] const auto asked =
+      session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  fill_refusal(reply, reason);
+  [[maybe_unused]] const auto status = session::send_message(socket.get(), &reply, sizeof(reply));
+}
+
 // Cores that no worker fills. The application's own have none to spare.
 uint32_t helper_count(const ServiceOptions& options) {
   const uint32_t cores = options.shares_cores ? 0 : count_cores(options.cores);
@@ -69,6 +81,7 @@ Result<session::SegmentView> open_segment(const Result<session::PeerCredentials>
   }
   auto segment = base::Memfd::adopt(std::move(segment_fd.value()), request.segment_bytes);
   if (!segment.ok()) return segment.status();
+  segment->close_descriptor();  // there may be many clients
   return session::SegmentView::open(std::move(segment.value()));
 }
 
@@ -98,14 +111,13 @@ Status Service::start() {
     options_.engine.helpers = helpers_.get();
   }
   for (uint32_t i = 0; i < options_.workers; ++i) {
-    auto endpoint = context_->make_endpoint();
-    if (!endpoint.ok()) return endpoint.status();
+    auto endpoint = std::make_unique<fabric::OnDemand>([this] { return context_->make_endpoint(); });
     Worker::Options worker;
     worker.cores = options_.cores;
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
     worker.coalesce = options_.coalesce;
     worker.engine = options_.engine;
-    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint.value()), *this, [this] { forget_one(); }));
+    workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this, [this] { forget_one(); }));
   }
   for (auto& worker : workers_) {
     if (const Status status = worker->start(); !status.ok()) return status;
@@ -145,21 +157,21 @@ void Service::serve(int listening) {
 void Service::refuse(int listening, const Status& reason) {
   pollfd wait{listening, POLLIN, 0};
   while (poll(&wait, 1, kAttachTimeoutMs) > 0) {
-    Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
-    // Read first: closing a socket with something unread takes the answer away from the other side.
-    session::AttachRequest request{};
-    [[maybe_unused]] const auto asked =
-        session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
-    session::AttachReply reply{};
-    reply.version = session::kLinkVersion;
-    fill_refusal(reply, reason);
-    [[maybe_unused]] const auto status = session::send_message(socket.get(), &reply, sizeof(reply));
+    const Doorman::Guest guest = doorman_.let_in(listening);
+    if (guest.socket.valid()) turn_away(guest.socket, reason);
   }
 }
 
 bool Service::greet(int listening) {
-  Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+  auto [socket, no_room] = doorman_.let_in(listening);
   if (!socket.valid()) return false;
+  if (no_room) {
+    turn_away(socket,
+              Status::error(OFFPATH_ERR_NO_SERVICE,
+                            "the service has no file descriptor left for another client. Raise 'ulimit -n' (the "
+                            "hard limit, too)"));
+    return true;
+  }
   const auto credentials = session::peer_credentials(socket.get());
   session::AttachRequest request{};
   auto segment_fd = session::receive_message(socket.get(), &request, sizeof(request), kAttachTimeoutMs);
@@ -198,7 +210,9 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   auto view = open_segment(credentials, request, segment_fd, options_.token);
   Status status = view.status();
   std::shared_ptr<memory::Memory> memory;
+  Fd alive;
   if (status.ok()) {
+    alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
     memory =
         memory::make_shared_region({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
                                    memory::make_cma(credentials->pid));
@@ -211,13 +225,9 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
                              "process id namespaces). Run both in one");
     }
   }
-  Worker* worker = workers_[(next_client_ - 1) % workers_.size()].get();
+  const auto worker = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
   if (status.ok()) {
-    session::MemberAddress address;
-    address.service = id_;
-    address.worker = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
-    address.fabric = worker->fabric_address();
-    const auto bytes = address.encode();
+    const auto bytes = address_for(request, worker);
     status = bytes.status();
     if (status.ok()) {
       reply.address_bytes = static_cast<uint32_t>(bytes.value().size());
@@ -238,9 +248,21 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
-  worker->add_client(
-      std::make_unique<ServedClient>(id, credentials->pid, std::move(socket), std::move(view.value()), id_, memory),
-      memory);
+  workers_[worker]->add_client(std::make_unique<ServedClient>(id, credentials->pid, std::move(alive), std::move(socket),
+                                                              std::move(view.value()), id_, memory),
+                               memory);
+}
+
+Result<std::vector<uint8_t>> Service::address_for(const session::AttachRequest& request, uint32_t worker) {
+  session::MemberAddress address;
+  address.service = id_;
+  address.worker = worker;
+  if ((request.flags & session::kNodeOnly) == 0) {
+    auto fabric = workers_[worker]->open_fabric();
+    if (!fabric.ok()) return fabric.status();
+    address.fabric = std::move(fabric.value());
+  }
+  return address.encode();
 }
 
 void Service::forget_one() {

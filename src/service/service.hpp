@@ -6,6 +6,7 @@
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
+#include "service/doorman.hpp"
 #include "service/observers.hpp"
 #include "service/worker.hpp"
 #include "session/link.hpp"
@@ -38,7 +39,7 @@ class Service : public engine::Neighbours {
   // Serves on the listening socket until the last client has gone.
   void serve(int listening);
   // Refuses every client with this reason, for a service that could not start.
-  static void refuse(int listening, const base::Status& reason);
+  void refuse(int listening, const base::Status& reason);
 
   // Neighbours
   void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override;
@@ -52,6 +53,7 @@ class Service : public engine::Neighbours {
                const session::AttachRequest& request);
   void attach(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
               const session::AttachRequest& request, base::Result<base::Fd> segment_fd);
+  base::Result<std::vector<uint8_t>> address_for(const session::AttachRequest& request, uint32_t worker);
   void forget_one();
   uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
@@ -63,6 +65,7 @@ class Service : public engine::Neighbours {
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
   Observers observers_;
+  Doorman doorman_;
   base::Fd changed_;  // eventfd: a client has gone
 };
 

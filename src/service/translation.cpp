@@ -34,13 +34,16 @@ std::vector<ops::Block> translate_blocks(const std::vector<session::BlockRecord>
   return out;
 }
 
-std::vector<kernels::ScalarStep> translate_steps(const std::vector<session::ScalarStepRecord>& records) {
-  std::vector<kernels::ScalarStep> out;
+base::Status translate_steps(const std::vector<session::ScalarStepRecord>& records,
+                             std::vector<kernels::ScalarStep>& out) {
   out.reserve(records.size());
   for (const session::ScalarStepRecord& record : records) {
+    if (record.op < OFFPATH_SCALAR_COPY || record.op > OFFPATH_SCALAR_SQRT) {
+      return base::Status::error(OFFPATH_ERR_ARGUMENT, "unknown scalar operator %u in a program", record.op);
+    }
     out.push_back({static_cast<offpath_scalar_op_t>(record.op), record.result, record.left, record.right});
   }
-  return out;
+  return {};
 }
 
 }  // namespace
@@ -95,7 +98,7 @@ base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments
   return out;
 }
 
-ops::Program translate(session::ProgramArguments arguments) {
+base::Result<ops::Program> translate(session::ProgramArguments arguments) {
   const session::ProgramRecord& head = arguments.head;
   ops::Program out;
   out.scalars = head.scalars;
@@ -114,10 +117,14 @@ ops::Program translate(session::ProgramArguments arguments) {
   vector.rows = head.rows;
   vector.scalars = head.scalars_count;
   vector.vectors = head.vectors_count;
-  vector.before = translate_steps(arguments.before);
-  vector.after = translate_steps(arguments.after);
+  base::Status status = translate_steps(arguments.before, vector.before);
+  if (status.ok()) status = translate_steps(arguments.after, vector.after);
+  if (!status.ok()) return status;
   auto term = arguments.terms.begin();
   for (const session::StatementRecord& record : arguments.statements) {
+    if (record.kind != OFFPATH_UPDATE && record.kind != OFFPATH_DOT) {
+      return base::Status::error(OFFPATH_ERR_ARGUMENT, "unknown statement kind %u in a program", record.kind);
+    }
     kernels::Statement& statement = vector.statements.emplace_back();
     statement.kind = static_cast<offpath_statement_kind_t>(record.kind);
     statement.target = record.target;

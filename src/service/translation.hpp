@@ -16,7 +16,7 @@ base::Result<ops::Collective> translate(const session::CollectiveArguments& argu
 // Likewise, for ops::onesided::check(); data that came along is exactly what is sent. `window`: its id.
 base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window);
 
-// For ops::check(), which knows the enumerators of programs.
-ops::Program translate(session::ProgramArguments arguments);
+// Likewise, for ops::check().
+base::Result<ops::Program> translate(session::ProgramArguments arguments);
 
 }  // namespace offpath::service

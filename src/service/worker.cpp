@@ -2,6 +2,7 @@
 #include "service/worker.hpp"
 
 #include "base/log.hpp"
+#include "base/silence.hpp"
 #include "service/placement.hpp"
 #include "session/link.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
+constexpr uint64_t kProcessBit = uint64_t{1} << 63;  // and the id of the client whose process it is
 constexpr uint64_t kLongTransferBytes = 512 << 10;
 constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
@@ -26,15 +28,17 @@ constexpr std::chrono::milliseconds kTellSendersAfter{20};
 using Clock = std::chrono::steady_clock;
 constexpr uint32_t kRoundsBetweenPolls = 4096;
 thread_local const Worker* t_here = nullptr;  // whose thread this is
+
+// Of two timeouts in ms; negative: never.
+int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); }
 }  // namespace
 
 using engine::ClientId;
 
-Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
+Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
                std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
-      address_(fabric_->address()),
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
       target_(
           [this](engine::RequestId request, engine::Answer answer) { engine_->answer(request, std::move(answer)); }),
@@ -45,7 +49,6 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::
   engine_->set_responder(&target_);
   watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
-  if (fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
 }
 
 Worker::~Worker() {
@@ -115,7 +118,20 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<me
     engine_->add_client(id, memory);
     clients_[id] = std::move(*shared);
     watch(clients_epoll_.get(), added.socket(), id);
+    if (added.process() >= 0) watch(clients_epoll_.get(), added.process(), kProcessBit | id);
   });
+}
+
+base::Result<std::vector<uint8_t>> Worker::open_fabric() {
+  using Address = base::Result<std::vector<uint8_t>>;
+  const auto answer = std::make_shared<std::promise<Address>>();
+  run([this, answer] {
+    const bool was_open = fabric_->event_fd() >= 0;
+    const base::Status status = fabric_->open();
+    if (!was_open && fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
+    answer->set_value(status.ok() ? Address(fabric_->address()) : Address(status));
+  });
+  return answer->get_future().get();
 }
 
 void Worker::loop() {
@@ -123,7 +139,10 @@ void Worker::loop() {
   auto last_busy = Clock::now();
   for (uint32_t round = 0; !stopping_; ++round) {
     // A worker that is always busy must still notice clients that leave.
-    if (round % kRoundsBetweenPolls == 0) poll_events(clients_epoll_.get(), 0);
+    if (round % kRoundsBetweenPolls == 0) {
+      poll_events(clients_epoll_.get(), 0);
+      until_watch();
+    }
     if (work()) {
       if (options_.spin.count() > 0) last_busy = Clock::now();
       continue;
@@ -186,7 +205,7 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  const int timeout_ms = pending ? 0 : until_senders_are_told();
+  const int timeout_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
   if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
     poll_events(epoll_.get(), timeout_ms);
     ++wakeups_;
@@ -207,6 +226,21 @@ int Worker::until_senders_are_told() {
   engine_->tell_senders();
   senders_wait_since_.reset();  // others may wait before this worker sleeps again
   return 0;
+}
+
+// Looks after those who are waited for when it is time to. -1: nobody is.
+int Worker::until_watch() {
+  const std::chrono::nanoseconds interval(base::Silence::interval_ns(options_.engine.silence_ns));
+  if (interval.count() == 0 || !engine_->awaits()) {
+    next_watch_.reset();
+    return -1;
+  }
+  const auto now = Clock::now();
+  if (!next_watch_ || now >= *next_watch_) {
+    engine_->watch(static_cast<uint64_t>(now.time_since_epoch().count()));
+    next_watch_ = now + interval;
+  }
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next_watch_ - now).count());
 }
 
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as
@@ -237,6 +271,9 @@ void Worker::poll_events(int epoll, int timeout_ms) {
       [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
     } else if (tag == kClientsTag) {
       poll_events(clients_epoll_.get(), 0);
+    } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
+      take_submissions();
+      if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, false);
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "fabric/on_demand.hpp"
 #include "service/served_client.hpp"
 
 #include <atomic>
@@ -29,11 +30,10 @@ class Worker : public engine::Observer {
   };
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
-  Worker(Options options, std::unique_ptr<fabric::Fabric> fabric, engine::Neighbours& neighbours,
+  Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
          std::function<void()> on_gone);
   ~Worker() override;
 
-  std::vector<uint8_t> fabric_address() const { return address_; }
   // The status of binding the thread is known when this returns.
   base::Status start();
   void stop();
@@ -43,6 +43,8 @@ class Worker : public engine::Observer {
   void send(const wire::Message& message, fabric::Bytes payload);
   void offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
   void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
+  // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
+  base::Result<std::vector<uint8_t>> open_fabric();
 
   // From any thread: the worker writes its page, soon; unless it is still to write it for an earlier call. The page
   // stays until stop().
@@ -60,6 +62,7 @@ class Worker : public engine::Observer {
   bool work();
   void sleep();
   int until_senders_are_told();
+  int until_watch();
   bool nap();
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
@@ -71,8 +74,7 @@ class Worker : public engine::Observer {
   void write_page(session::WorkerPage& page) const;
 
   Options options_;
-  std::unique_ptr<fabric::Fabric> fabric_;
-  std::vector<uint8_t> address_;
+  std::unique_ptr<fabric::OnDemand> fabric_;
   std::unique_ptr<engine::Engine> engine_;
   ops::onesided::Target target_;
   std::function<void()> on_gone_;
@@ -84,6 +86,7 @@ class Worker : public engine::Observer {
   uint64_t moved_before_nap_ = 0;
   uint64_t wakeups_ = 0;
   std::optional<std::chrono::steady_clock::time_point> senders_wait_since_;  // see engine::Engine::senders_wait
+  std::optional<std::chrono::steady_clock::time_point> next_watch_;          // see engine::Engine::watch
   std::atomic<bool> to_publish_{false};
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;

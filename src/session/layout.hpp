@@ -20,7 +20,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 6;
+inline constexpr uint32_t kVersion = 7;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -230,10 +230,12 @@ struct SegmentHeader {
   uint64_t probe_address;  // in the client's private memory, holds probe_value: can the service read it?
   uint64_t probe_value;
   alignas(64) Atomic32 submitted;      // client
+  Atomic32 asked;                      // client: +1 when it wants a sign of life; rings the doorbell likewise
   alignas(64) Atomic32 consumed;       // service
   alignas(64) Atomic32 worker_sleeps;  // service: ring the doorbell after advancing `submitted`
   alignas(64) Atomic32 events;         // service: +1 per finished operation; futex word
   Atomic32 waiters;                    // client threads asleep on `events`
+  Atomic32 answered;                   // service: what it has last seen in `asked`
   alignas(64) Counters counters;       // service
   uint64_t shared_address;             // of the shared memory, in the client
   uint64_t shared_bytes;               // multiple of 4096; 0: none

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "session/link.hpp"
 
+#include "base/clock.hpp"
 #include "base/environment.hpp"
+#include "base/node.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,12 +22,9 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-Result<std::string> runtime_folder() {
-  std::string folder = Environment::text("OFFPATH_RUNTIME_DIR");
-  if (folder.empty()) {
-    const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
-    folder = xdg.empty() ? "/tmp/offpath-" + std::to_string(getuid()) : xdg + "/offpath";
-  }
+namespace {
+
+Result<std::string> checked_folder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno,
                                 "cannot create %.100s (the service's sockets live there). Set OFFPATH_RUNTIME_DIR",
@@ -41,9 +41,23 @@ Result<std::string> runtime_folder() {
   return folder;
 }
 
+}  // namespace
+
+Result<std::string> runtime_folder() {
+  const std::string chosen = Environment::text("OFFPATH_RUNTIME_DIR");
+  if (!chosen.empty()) return checked_folder(chosen);
+  const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
+  if (!xdg.empty()) {
+    // A launcher may have brought the variable from another node, where that folder is.
+    Result<std::string> folder = checked_folder(xdg + "/offpath");
+    if (folder.ok()) return folder;
+  }
+  return checked_folder("/tmp/offpath-" + std::to_string(getuid()));
+}
+
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
-  // FNV-1a: the name must differ between jobs and must not give the token away.
-  uint64_t hash = 0xcbf29ce484222325ULL;
+  // FNV-1a: the name must differ between jobs and must not give the token away; and between nodes that share a folder.
+  uint64_t hash = 0xcbf29ce484222325ULL ^ base::node_key();
   for (const uint8_t byte : token) hash = (hash ^ byte) * 0x100000001b3ULL;
   char name[32];
   snprintf(name, sizeof(name), "/%016llx.sock", static_cast<unsigned long long>(hash));
@@ -78,14 +92,63 @@ Result<Fd> listen_at(const std::string& path) {
   return fd;
 }
 
-Result<Fd> connect_to(const std::string& path) {
+Result<Fd> connect_to(const std::string& path, int timeout_ms) {
   auto address = make_address(path);
   if (!address.ok()) return address.status();
   Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!fd.valid() || connect(fd.get(), reinterpret_cast<sockaddr*>(&address.value()), sizeof(sockaddr_un)) != 0) {
-    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "no service at %.100s", path.c_str());
+  if (!fd.valid()) return Status::system_error(OFFPATH_ERR_STATE, errno, "cannot make a socket");
+  const timeval patience{timeout_ms / 1000, timeout_ms % 1000 * 1000};
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  int connected;
+  do {
+    connected = connect(fd.get(), reinterpret_cast<sockaddr*>(&address.value()), sizeof(sockaddr_un));
+  } while (connected != 0 && errno == EINTR);
+  if (connected != 0) {
+    const auto code = errno == EAGAIN ? OFFPATH_ERR_STATE : OFFPATH_ERR_NO_SERVICE;
+    return Status::system_error(code, errno, "no service at %.100s", path.c_str());
   }
   return fd;
+}
+
+Result<Fd> lock_folder(const std::string& folder, int timeout_ms) {
+  constexpr timespec kNap{0, 2000000};
+  Fd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(timeout_ms) * 1000000;
+  // File systems without locks: so be it.
+  while (flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+    if (base::clock_ns() >= end_ns) {
+      return Status::error(OFFPATH_ERR_NO_SERVICE,
+                           "another process holds the lock on %.100s for %d ms (it starts a service there, or is "
+                           "stopped). End it, or set OFFPATH_RUNTIME_DIR",
+                           folder.c_str(), timeout_ms);
+    }
+    nanosleep(&kNap, nullptr);
+  }
+  return lock;
+}
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat info {};
+  if (lstat(path_.c_str(), &info) != 0) return;
+  inode_ = info.st_ino;
+  born_s_ = info.st_ctim.tv_sec;
+  born_ns_ = info.st_ctim.tv_nsec;
+}
+
+bool SocketFile::same_as(const SocketFile& other) const {
+  return inode_ == other.inode_ && born_s_ == other.born_s_ && born_ns_ == other.born_ns_;
+}
+
+void SocketFile::remove() const {
+  if (inode_ == 0) return;
+  constexpr int kPatienceMs = 100;
+  const auto lock = lock_folder(path_.substr(0, path_.rfind('/')), kPatienceMs);
+  if (lock.ok() && same_as(SocketFile(path_))) unlink(path_.c_str());
+}
+
+uint64_t silence_limit_ns() {
+  constexpr uint64_t kDefaultMs = 30000;
+  return Environment::number("OFFPATH_SERVICE_SILENCE_MS", kDefaultMs, 0, 86400000) * 1000000;
 }
 
 Result<PeerCredentials> peer_credentials(int socket) {
@@ -150,6 +213,10 @@ Result<Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms)
         passed = Fd(fd);
       }
     }
+  }
+  if (got > 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "no file descriptor is left for what came along. Raise 'ulimit -n' (the hard limit, too)");
   }
   if (got <= 0) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side closed the local socket");
   if (got != static_cast<ssize_t>(bytes) || (message.msg_flags & MSG_TRUNC) != 0) {

@@ -22,18 +22,22 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 2;
+inline constexpr uint32_t kLinkVersion = 3;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
 
 enum class RequestKind : uint32_t { attach = 0, observe = 1 };
 
+inline constexpr uint32_t kNodeOnly = 1;  // it talks to nobody on other nodes
+
 struct AttachRequest {
   uint32_t version;
   uint32_t kind;  // RequestKind
   uint64_t segment_bytes;
   uint8_t token[OFFPATH_TOKEN_BYTES];
+  uint32_t flags;  // kNodeOnly
+  uint32_t reserved;
 };
 
 inline constexpr uint32_t kServiceSharesCores = 1;
@@ -56,15 +60,39 @@ struct PeerCredentials {
   uid_t uid;
 };
 
-// The folder of the sockets, created with mode 0700 and refused if somebody else could write to it.
+// The folder of the sockets, created with mode 0700 and refused if somebody else could write to it:
+// OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
 base::Result<std::string> runtime_folder();
-// The socket of one job, derived from its token.
+// The socket of one job on this node, derived from its token.
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
 
 base::Result<base::Fd> listen_at(const std::string& path);
-// Code OFFPATH_ERR_NO_SERVICE when nobody listens (stale or missing socket).
-base::Result<base::Fd> connect_to(const std::string& path);
+// Code OFFPATH_ERR_NO_SERVICE when nobody listens (stale or missing socket), OFFPATH_ERR_STATE when so many wait
+// there already that there was no room within timeout_ms (at least 1).
+base::Result<base::Fd> connect_to(const std::string& path, int timeout_ms = 10000);
+// Who may make or remove sockets in the folder: the descriptor's owner. Errors when another one is that for timeout_ms.
+base::Result<base::Fd> lock_folder(const std::string& folder, int timeout_ms);
+
+// The socket at a path as it was at the time, to be removed when its service is found dead: unless a new one has
+// replaced it, or is about to.
+class SocketFile {
+ public:
+  SocketFile() = default;
+  explicit SocketFile(std::string path);
+  const std::string& path() const { return path_; }
+  void remove() const;
+
+ private:
+  bool same_as(const SocketFile& other) const;
+  std::string path_;
+  uint64_t inode_ = 0;  // 0: none
+  int64_t born_s_ = 0, born_ns_ = 0;
+};
 base::Result<PeerCredentials> peer_credentials(int socket);
+
+// How long a service that is waited for, or one that services wait for, may give no sign of life:
+// OFFPATH_SERVICE_SILENCE_MS. 0: for ever.
+uint64_t silence_limit_ns();
 
 // One message, with at most one descriptor. send never raises SIGPIPE. receive: empty Fd when none came; errors when
 // the message is not exactly `bytes` long or nothing came within timeout_ms (-1: wait for ever).

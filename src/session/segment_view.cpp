@@ -204,4 +204,12 @@ void SegmentView::wake() {
   if (head.waiters.load(std::memory_order_seq_cst) != 0) futex_wake(head.events, INT_MAX);
 }
 
+bool SegmentView::is_asked() const { return header().asked.load(std::memory_order_seq_cst) != answered_; }
+
+void SegmentView::answer() {
+  if (!is_asked()) return;
+  answered_ = header().asked.load(std::memory_order_relaxed);
+  header().answered.store(answered_, std::memory_order_release);
+}
+
 }  // namespace offpath::session

@@ -89,6 +89,9 @@ class SegmentView {
   // the worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
   void tell();
   void wake();
+  // The client wants a sign of life, and gets it.
+  bool is_asked() const;
+  void answer();
 
  private:
   explicit SegmentView(base::Memfd memory)
@@ -104,6 +107,7 @@ class SegmentView {
   uint64_t shared_address_;
   bool corrupt_ = false;
   bool told_ = false;
+  uint32_t answered_ = 0;
 };
 
 }  // namespace offpath::session

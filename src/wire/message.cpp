@@ -28,6 +28,8 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::reply:
       return codec.team() && codec.route() && codec.status();
     case Kind::batch:
+    case Kind::ping:
+    case Kind::pong:
       return true;
   }
   return false;

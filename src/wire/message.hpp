@@ -16,6 +16,10 @@
 //                               kNoOperation)
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
 //                               that `from` has its end of the team. `sequence` is 0
+//   ping   worker -> worker     "do you live?"; the payload is the sender's fabric address. Answered, by a pong with
+//   the
+//                               answerer's, if it is known
+//   pong   worker -> worker
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
 // Requests (engine/engine.hpp):
 //   request  member `from` -> member `to`   the payload is the body; `sequence` is kRequestBit and a number that counts
@@ -37,7 +41,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 4;
+inline constexpr uint8_t kVersion = 5;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
 
@@ -69,13 +73,15 @@ enum class Kind : uint8_t {
   batch = 7,
   request = 8,
   reply = 9,
-  push = 10
+  push = 10,
+  ping = 11,
+  pong = 12
 };
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
-  TeamId team;            // all but data, fail, batch
+  TeamId team;            // all but data, fail, batch, ping, pong
   uint64_t sequence = 0;  // hello pull push done lost request reply
   uint32_t from = 0;      // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;        // the same: the member it is for (lost: who is told; request, reply: who is asked)

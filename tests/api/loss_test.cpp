@@ -272,5 +272,22 @@ TEST(Fork, AChildDoesNotKeepTheServiceAlive) {
   });
 }
 
+// Killed while a child of it lives on and has the socket, too.
+TEST(Fork, AChildDoesNotHideTheDeathOfItsParent) {
+  Job job(1);
+  job.expect_signal(0, SIGKILL);
+  job.run([&](Process& p) {
+    p.attach();
+    if (fork() == 0) {
+      alarm(kPatienceSeconds);
+      p.shared.value[0] = eventually([&] { return job.services().empty(); }) ? 1 : -1;
+      _exit(0);
+    }
+    raise(SIGKILL);
+  });
+  EXPECT_TRUE(eventually([&] { return job.shared().value[0] != 0; }));
+  EXPECT_EQ(job.shared().value[0], 1) << "the service waits for the child";
+}
+
 }  // namespace
 }  // namespace offpath::testing

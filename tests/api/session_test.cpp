@@ -89,7 +89,7 @@ TEST(Session, WrongArgumentsAreRefused) {
       REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_ARGUMENT);
     }
     params = p.params();
-    params.flags = 1;
+    params.flags = 2;
     REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_ARGUMENT);
     session = p.attach();
     offpath_session_counters_t counters{};

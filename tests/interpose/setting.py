@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 
 FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
@@ -18,6 +17,10 @@ OPENMPI_CURES = ["--mca", "op", "^avx"]
 
 
 class Wrong(Exception):
+    pass
+
+
+class Skipped(Exception):
     pass
 
 
@@ -47,6 +50,8 @@ def end_group(process):
 
 
 class Setting:
+    natives = {}
+
     def __init__(self, options):
         self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
         self.folder = tempfile.mkdtemp(prefix="offpath-interpose-")
@@ -57,8 +62,7 @@ class Setting:
     def program(self, name):
         path = os.path.join(self.build, "tests/interpose", self.mpi, name)
         if not os.path.exists(path):
-            print(f"{path} was not built")
-            sys.exit(77)
+            raise Skipped(f"{path} was not built")
         return path
 
     def environment(self, changes):
@@ -95,7 +99,7 @@ class Setting:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             end_group(process)
-            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}")
+            raise Wrong(f"still running after {seconds} s\n{self.texts(-1)}") from None
         return self.texts(process.returncode)
 
     def texts(self, status):
@@ -110,7 +114,11 @@ class Setting:
             end_group(process)
 
     def native(self, name, *arguments, ranks=4, **changes):
-        return self.run([self.program(name), *arguments], ranks, None, **changes)
+        """What it does without us; the same run is not repeated for another case."""
+        key = (self.mpi, name, arguments, ranks, tuple(sorted(changes.items())))
+        if key not in self.natives:
+            self.natives[key] = self.run([self.program(name), *arguments], ranks, None, **changes)
+        return self.natives[key]
 
     def offloaded(self, name, *arguments, ranks=4, **changes):
         return self.run([self.program(name), *arguments], ranks, self.library, **{**FORCED, **changes})
@@ -134,6 +142,26 @@ class Setting:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_cases(names, cases, new_setting):
+    """Each in a setting of its own; a line each. Returns the exit status."""
+    verdicts = []
+    for name in names:
+        setting, verdict = new_setting(), "right"
+        try:
+            cases[name](setting)
+        except Wrong as wrong:
+            verdict = f"WRONG: {wrong}"
+        except Skipped as skipped:
+            verdict = f"skipped: {skipped}"
+        finally:
+            setting.close()
+        print(f"{name}: {verdict}", flush=True)
+        verdicts.append(verdict)
+    if any(verdict.startswith("WRONG") for verdict in verdicts):
+        return 1
+    return 77 if all(verdict.startswith("skipped") for verdict in verdicts) else 0
 
 
 def same(native, other):

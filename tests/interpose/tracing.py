@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interposition tests of OFFPATH_TRACE: programs do the same, and the recording says of every call what became of it."""
+"""Interposition tests of OFFPATH_TRACE: programs do the same, and the recording says of every call what became."""
 
 import glob
 import os
@@ -97,7 +97,10 @@ def trace_sample(s):
 
 
 CASES = {
-    **{f"trace_{form}": lambda s, form=form: trace_forms(s, form) for form in ("nonblocking", "persistent", "blocking")},
+    **{
+        f"trace_{form}": lambda s, form=form: trace_forms(s, form)
+        for form in ("nonblocking", "persistent", "blocking")
+    },
     "trace_starts": trace_starts,
     "trace_windows": trace_windows,
     "trace_off": trace_off,

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/first" "$work/prefix"  # nothing may depend on where it was installed
 prefix=$work/prefix
 
-for file in bin/offpathd include/offpath/offpath.h; do
+for file in bin/offpath bin/offpathd include/offpath/offpath.h; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 
@@ -32,3 +32,11 @@ echo "pkg-config: version $(pkg-config --modversion offpath), $(LD_LIBRARY_PATH=
 # Only the C API may be visible.
 others=$(nm -D --defined-only "$libdir/liboffpath.so" | awk '$2 != "A" {print $3}' | grep -v '^offpath_' || true)
 [ -z "$others" ] || { echo "liboffpath.so shows more than its C API: $others"; exit 1; }
+
+# The command line: moved too, with what it needs to run and nothing for tests.
+version=$("$prefix/bin/offpath" --version)
+[ "$("$prefix/bin/offpath" info --json | grep -c "\"prefix\": \"$prefix\"")" = 1 ] || { echo "offpath is not at home in $prefix"; exit 1; }
+for package in pytest hypothesis ruff; do
+  [ ! -e "$prefix/libexec/offpath/packages/$package" ] || { echo "installed, but only tests need it: $package"; exit 1; }
+done
+echo "command line: $version"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from offpath.launch import native_environment
-from offpath.mpis import launcher
+from offpath.mpis import MPICH, OPENMPI, launcher
 from offpath.paths import paths
 
 LIMIT_S = 60  # for a hang, never reached otherwise
@@ -42,10 +42,23 @@ def stand_in_prefix(folder: Path) -> Path:
         (folder / kind).symlink_to(getattr(paths(), kind))
     if paths().yield_library.exists():
         (folder / "lib" / paths().yield_library.name).symlink_to(paths().yield_library)
+    for mpi in (OPENMPI, MPICH):
+        if paths().backend_library(mpi).exists():
+            (folder / "lib" / paths().backend_library(mpi).name).touch()  # says that there is one: nobody loads it
     library = folder / "lib" / "liboffpath_mpi.so"
     source = "int offpath_stand_in;\n"
     subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", library], input=source, text=True, check=True)
     return folder
+
+
+def assert_checks(written: dict, result: subprocess.CompletedProcess, names: list[str]) -> None:
+    """What --json says of the goals, and the closing line. Not whether they are met."""
+    assert [each["name"] for each in written["checks"]] == names
+    for each in written["checks"]:
+        assert list(each) == ["name", "value", "goal", "met"]
+        assert each["value"] >= 0 and isinstance(each["met"], bool)
+    met = sum(each["met"] for each in written["checks"])
+    assert result.stdout.splitlines()[-1].startswith(f"checks: {met} of {len(names)} met")
 
 
 def assert_self_contained(html: str) -> None:

@@ -2,19 +2,18 @@
 """Shared by the tests of conformance: programs run natively and offloaded, and what both printed compared."""
 
 import functools
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
+from conftest import FULL
 from offpath.lab import Lab
 from offpath.launch import local_mpirun
 from offpath.paths import paths
 from offpath.processes import Completed
 
 MPIS = ("openmpi", "mpich")
-FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
 LIMIT_S = 3600 if FULL else 900  # for a hang, never reached otherwise
 # Open MPI's SUM of 8-bit types is wrong with its AVX code, with and without us.
 NATIVE = {"OMPI_MCA_op": "^avx"}

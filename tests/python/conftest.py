@@ -3,7 +3,10 @@
 
 import itertools
 import os
+import random
+import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,74 @@ PROGRAMS = Path(__file__).parent / "programs"
 LIMIT_S = 120  # for a hang, never reached otherwise
 _counter = itertools.count()
 
+FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
+
+
+def _seed() -> str:
+    """Another for each commit, so that every one is tested elsewhere, and the same again for the same one."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    return str(zlib.crc32(commit.encode()))
+
+
+os.environ.setdefault("OFFPATH_TEST_SEED", _seed())  # before workers are started: they read it, too
+SEED = int(os.environ["OFFPATH_TEST_SEED"])
+
+# Nodes of a lab have a /tmp of their own, so what their programs are to see is not there.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
 
+# Their tests start nothing but the command line and can run beside each other: pytest -n 2 -m "not machine". Except for
+# those marked machine or requires_root. What is not listed runs MPI programs, labs or services: one after the other.
+SIDE_BY_SIDE = {
+    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_krylov", "test_bench_onesided",
+    "test_build", "test_cli_errors", "test_config", "test_demo_result", "test_docs", "test_goals",
+    "test_include_check", "test_memory", "test_plan", "test_plan_dealing", "test_plan_validation",
+    "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",
+    "test_split_schedule", "test_telemetry", "test_tune",
+}  # fmt: skip
+
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services, so nothing may run beside it")
+    config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
+    config.addinivalue_line("markers", "grid(n): of the sets of parameters n are drawn; all with make nightly")
+
+
+def pytest_report_header():
+    return f"OFFPATH_TEST_SEED={SEED} " + ("(grids in full)" if FULL else "(draws from grids; in full: make nightly)")
+
+
+def _drawn(items: list) -> set:
+    """Of each grid so many as its mark says, whichever the seed draws."""
+    grids: dict = {}
+    for item in items:
+        if mark := item.get_closest_marker("grid"):
+            grids.setdefault((item.nodeid.split("[")[0], mark.args[0]), []).append(item)
+    chosen: set = set()
+    for (name, count), sets in grids.items():
+        chosen.update(random.Random(f"{SEED} {name}").sample(sets, min(count, len(sets))))
+    return chosen
+
+
+def pytest_collection_modifyitems(config, items):
+    # Named by itself, a test is wanted.
+    if not FULL and not any("::" in argument for argument in config.args):
+        chosen = _drawn(items)
+        left_out = [item for item in items if item.get_closest_marker("grid") and item not in chosen]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+    for item in items:
+        if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
+            item.add_marker(pytest.mark.machine)
+        if item.get_closest_marker("nightly") and not FULL:
+            item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
+
+
+def pytest_runtest_setup(item):
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1" and item.get_closest_marker("machine"):
+        pytest.fail('this test needs the machine for itself. With -n give -m "not machine", too', pytrace=False)
 
 
 def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:
@@ -39,6 +107,25 @@ def assert_one_line_error(result: subprocess.CompletedProcess, *words: str, stat
     assert lines[0].startswith("offpath: ")
     for word in words:
         assert word in lines[0]
+
+
+@pytest.fixture(scope="session")
+def refusing_launchers(tmp_path_factory):
+    """Folder with launchers of MPI that tell their version and start nothing."""
+    folder = tmp_path_factory.mktemp("launchers")
+    for name in ("mpirun", "mpiexec", "oshrun"):
+        for each in (name, f"{name}.openmpi", f"{name}.mpich"):
+            if real := shutil.which(each):
+                refuse = "echo 'MPI in a test that is not marked machine: see tests/python/conftest.py' >&2; exit 1"
+                (folder / each).write_text(f'#!/bin/sh\n[ "$1" != --version ] || exec {real} "$1"\n{refuse}\n')
+                (folder / each).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_mpi_beside_others(request, refusing_launchers, monkeypatch):
+    if request.node.get_closest_marker("machine") is None:
+        monkeypatch.setenv("PATH", f"{refusing_launchers}:{os.environ['PATH']}")
 
 
 @pytest.fixture

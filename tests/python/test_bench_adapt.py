@@ -41,14 +41,17 @@ def test_rows_compare_with_the_better_fixed_choice():
     [((1220, 410), True), ((1280, 410), False), ((1200, 430), False), ((1600, 400), False)],
 )
 def test_what_is_asked(auto, is_met):
-    assert bench_adapt.met(rows(auto), "openmpi") == is_met
+    checks = bench_adapt.checks(rows(auto))
+    assert [each["name"] for each in checks] == ["openmpi/adapt_phase_ratio", "openmpi/adapt_overall_ratio"]
+    assert all(each["met"] for each in checks) == is_met
 
 
 def test_without_a_launch_there_are_no_rows():
     assert bench_adapt.rows_of("mpich", 1024, []) == []
-    assert not bench_adapt.met([], "mpich")
+    assert bench_adapt.checks([]) == []
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", ("openmpi", "mpich"))
 def test_the_program_runs_and_checks_its_data(mpi, tmp_path):
     out = tmp_path / "out.json"

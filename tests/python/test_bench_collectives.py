@@ -186,6 +186,8 @@ def test_command_in_a_lab(prefix, tmp_path):
     check_result(written, ["openmpi", "mpich"])
     assert written["meta"]["place"] == "lab" and written["meta"]["rate"] == "1gbit"
     assert "14 launches, about" in result.stderr
+    assert written["checks"] == []  # nothing is aimed at for these sizes
+    assert result.stdout.splitlines()[-1].startswith("checks: none")
     assert_self_contained(page.read_text())
 
 

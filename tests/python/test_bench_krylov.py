@@ -5,6 +5,7 @@ import json
 
 import numpy
 import pytest
+from bench_support import assert_checks
 from conftest import offpath, requires_root
 from offpath import matrix_market
 from offpath.errors import UserError
@@ -20,7 +21,10 @@ def bench(tmp_path, *arguments: str) -> dict:
     file = tmp_path / "out.json"
     result = offpath("bench", "krylov", *TINY, *arguments, "--json", str(file))
     assert result.returncode == 0, result.stderr
-    return json.loads(file.read_text())
+    written = json.loads(file.read_text())
+    names = [f"{solver}/krylov_{peer}_ratio" for solver in ("cg", "pipecg") for peer in ("same_ranks", "all_cores")]
+    assert_checks(written, result, [name for name in names if "--lab" not in arguments or "same_ranks" in name])
+    return written
 
 
 def finite_elements(side: int) -> tuple[int, dict[tuple[int, int], float]]:
@@ -45,6 +49,7 @@ def write_matrix(file, size, entries) -> None:
     file.write_text(header + "\n".join(lines) + "\n")
 
 
+@pytest.mark.machine
 def test_every_column(tmp_path):
     result = bench(tmp_path, "--grid", "6", "--phi", "0,0.3")
     rows = result["rows"]
@@ -65,6 +70,8 @@ def test_every_column(tmp_path):
     assert set(result["meta"]["best_phi"]) == set(ours)
 
 
+@pytest.mark.nightly
+@pytest.mark.machine
 def test_a_matrix_of_a_mesh(tmp_path):
     file = tmp_path / "mesh.mtx"
     size, entries = finite_elements(9)

@@ -6,7 +6,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
+from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath import bench_onesided, comparison, measuring, onesided_report
 from offpath.bench_onesided import OF_A_WORD, OPERATIONS
@@ -40,6 +40,8 @@ def check_rows(file, operation, sizes, np):
     return written
 
 
+@pytest.mark.grid(6)
+@pytest.mark.machine
 @pytest.mark.parametrize("np", [2, 4])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
@@ -54,6 +56,8 @@ def test_verifies_and_writes_a_row_for_each_size_and_target(mpi, operation, np, 
     assert all(row["work_iterations"] == 30 and row["interface"] == "mpi" for row in written["rows"])
 
 
+@pytest.mark.grid(2)
+@pytest.mark.machine
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_openshmem(operation, tmp_path):
     file = tmp_path / "out.json"
@@ -63,6 +67,7 @@ def test_openshmem(operation, tmp_path):
     assert all(row["interface"] == "shmem" for row in written["rows"])
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("operation", ["put", "get"])
 def test_an_operation_that_does_nothing_is_found_out(operation, tmp_path):
     library = tmp_path / "broken.so"
@@ -75,6 +80,7 @@ def test_an_operation_that_does_nothing_is_found_out(operation, tmp_path):
     assert "wrong result at size 8" in result.stderr
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -96,6 +102,7 @@ def test_refuses_bad_arguments_in_one_line(arguments):
     assert result.stdout == ""
 
 
+@pytest.mark.machine
 def test_refuses_an_odd_number_of_ranks():
     result = onesided("mpich", 3)
     assert result.returncode != 0 and "onesided: 3 ranks" in result.stderr
@@ -129,6 +136,7 @@ def test_command_in_a_lab(tmp_path):
     assert all(row["verified"] and row["runs"] == 1 for row in written["rows"])
     assert written["meta"]["place"] == "lab" and written["meta"]["operations"] == ["get", "put_rate"]
     assert "8 launches, about" in result.stderr
+    assert_checks(written, result, ["openmpi/mpi/onesided_computing_ratio", "mpich/mpi/onesided_computing_ratio"])
     assert_self_contained(page.read_text())
 
 

@@ -4,7 +4,9 @@
 import json
 
 import openmp_support
+from bench_support import assert_checks
 from conftest import assert_one_line_error, offpath
+from offpath.bench_openmp import ROW_OF_GOAL
 from openmp_support import requires
 
 pytestmark = requires(openmp_support.missing_compiler())
@@ -44,6 +46,7 @@ def test_rows_and_kernels(tmp_path):
     assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["ok"] is True
     assert found["meta"]["devices"][0]["number"] == 0
     assert "empty region" in result.stdout and "cg" in result.stdout
+    assert_checks(found, result, list(ROW_OF_GOAL))
 
 
 def test_what_it_refuses():

@@ -36,6 +36,11 @@ def test_bad_input_is_one_line(arguments, words):
     assert_one_line_error(offpath(*arguments), *words)
 
 
+def test_nothing_asked_for_is_help():
+    result = offpath()
+    assert result.returncode == 0 and "Usage: offpath" in result.stdout and result.stderr == ""
+
+
 def test_missing_program():
     assert_one_line_error(offpath("run", "--", "no-such-program"), "no-such-program", "not found", status=127)
 

@@ -40,6 +40,7 @@ def expected(ranks: int) -> str:
     return result.stdout
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
 def test_natively_with_mpich(ranks):
     lines = expected(ranks).splitlines()
@@ -47,6 +48,7 @@ def test_natively_with_mpich(ranks):
     assert sum("contention" in line for line in lines) == 4
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize("limits", RIGHT_IN_OPENMPI, ids=lambda limits: "-".join(limits[2:]))
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_natively_with_openmpi(ranks, limits):

@@ -31,6 +31,7 @@ def check(out, kinds):
     return result
 
 
+@pytest.mark.machine
 def test_on_loopback_with_both_mpis(prefix, tmp_path):
     result = offpath("demo", *TINY, "--loopback", "--out", str(tmp_path), env=prefix)
     assert result.returncode == 0, result.stderr

@@ -64,13 +64,29 @@ def test_offloaded_ranks_get_their_own_node(mpi, programs, lab_name, monkeypatch
         reported = sorted(result.stats, key=lambda rank: rank["node"])
         assert [rank["node"] for rank in reported] == ["node1", "node2"]
         assert [rank["cores"] for rank in reported] == [lab.plan.cores_of(0), lab.plan.cores_of(1)]
-        assert [rank["folder"] for rank in reported] == [
-            str(STATE_ROOT / lab_name / f"node{i}" / "run") for i in (1, 2)
-        ]
+        assert [rank["folder"] for rank in reported] == ["", ""]  # each node's own /tmp
         # The wrapper, as the client uses it, ends up next to the host and not in it
         wrapper = reported[0]["wrapper"].replace("%h", "node1").split()
         answer = subprocess.run([*lab.inside("node1", wrapper), "ip", "-br", "address"], capture_output=True, text=True)
         assert "10.99.0.101/24" in answer.stdout, answer
+
+
+def test_nodes_share_the_working_directory_and_programs_only(programs, lab_name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    beside, work = tmp_path / "home" / "beside", tmp_path / "home" / "work"
+    for folder in (beside, work):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
+    look = f"hostname; for f in {beside}/file {work}/file {ROOT}/offpath; do [ -e $f ] && echo $f; done; ls /tmp; "
+    look += "touch /tmp/$(hostname) $HOME/$(hostname) && ls /tmp $HOME"
+    with Lab(nodes=2, name=lab_name) as lab:
+        for place in ("node1", "node2-dpu", "node2"):
+            seen = subprocess.run(lab.inside(place, ["sh", "-c", look]), capture_output=True, text=True, cwd=work)
+            node = place.removesuffix("-dpu")
+            before = [node] if place == "node2" else []  # a DPU has its node's
+            expected = [node, f"{work}/file", f"{ROOT}/offpath", *before, "/tmp:", node, "", f"{tmp_path}/home:", node]
+            assert [line for line in seen.stdout.splitlines() if line != "work"] == expected, seen
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["beside", "work"]
 
 
 def test_nothing_of_the_machine_is_touched(lab_name):

@@ -52,6 +52,7 @@ def sides(mpi, np, case, memory, seed=1, env=None, plugin=None):
     return start(mpi, np, [program, plugin, regions, case, memory, seed], NATIVE | (env or {}))
 
 
+@pytest.mark.grid(10)
 @pytest.mark.parametrize("memory", ("shared", "staged"))
 @pytest.mark.parametrize("case", ("directions", "requests", "collectives", "windows", "alone", "errors", "lost"))
 @pytest.mark.parametrize("mpi", MPIS)
@@ -60,6 +61,7 @@ def test_both_sides(mpi, case, memory):
     assert result.returncode == 0 and "passed" in result.stdout, result.stderr
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize("case", ("collectives", "windows", "requests"))
 @pytest.mark.parametrize("mpi", MPIS)
 def test_both_sides_of_four_ranks(mpi, case):
@@ -67,6 +69,7 @@ def test_both_sides_of_four_ranks(mpi, case):
     assert result.returncode == 0 and "passed" in result.stdout, result.stderr
 
 
+@pytest.mark.grid(3)
 @pytest.mark.parametrize("np", (2, 4))
 @pytest.mark.parametrize("memory", ("shared", "staged"))
 @pytest.mark.parametrize("mpi", MPIS)
@@ -122,6 +125,7 @@ def compiled(folder, mpi, source):
     return program
 
 
+@pytest.mark.grid(4)
 @needs_clang
 @pytest.mark.parametrize("np", (2, 4))
 @pytest.mark.parametrize("name", ("p2p", "rma", "collective"))
@@ -133,6 +137,7 @@ def test_programs(mpi, name, np, tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.grid(3)
 @needs_clang
 @pytest.mark.parametrize("where", ([], ["--host"]), ids=("dpu", "host"))
 @pytest.mark.parametrize("np", (1, 2, 3))
@@ -144,6 +149,7 @@ def test_halo_is_right(mpi, np, where, tmp_path):
     assert result.returncode == 0 and "verified: yes" in result.stdout, result.stdout + result.stderr
 
 
+@pytest.mark.grid(2)
 @requires_root
 @pytest.mark.parametrize("case", ("mixture", "windows", "collectives"))
 @pytest.mark.parametrize("mpi", MPIS)

@@ -44,6 +44,7 @@ def assert_like_petsc(result) -> None:
         assert ours["true_residual"] == pytest.approx(theirs["true_residual"], rel=1e-3)
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize(
     ("ranks", "leaders", "led"), [(1, 1, 1), (2, 1, 2), (3, 2, 2), (4, 1, 4), (4, 2, 2), (4, 9, 1)]
 )
@@ -54,6 +55,7 @@ def test_results_are_those_of_petsc(ranks, leaders, led):
     assert (f"one leader for {led} ranks" in result.stdout) == (led > 1)
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("phi", ("0.3", "auto"))
 def test_leaders_multiply_the_rows_of_all(phi):
     result = run(3, krylov("-grid", "9", "-ksp_offpath_leaders", "1", "-ksp_offpath_phi", phi))
@@ -84,6 +86,7 @@ def test_without_a_service_or_memory_the_host_does_it():
         assert "Offpath: the host does the vector work" in result.stdout
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_service_that_dies_ends_the_solve_of_all(solver, tmp_path):
     folder = tmp_path / "run"

@@ -236,6 +236,7 @@ def test_call_sites_without_symbols_are_offsets():
     assert sites.names([("/nowhere/app", 64)]) == {("/nowhere/app", 64): "app+0x40"}
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
 def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
     program = paths().bench / mpi / "collectives"
@@ -260,6 +261,7 @@ def test_a_real_run_is_recorded_and_planned(mpi, tmp_path):
         assert any("measure.cpp" in row["site"] or "collectives" in row["site"] for row in planned["sites"])
 
 
+@pytest.mark.machine
 def test_the_guides_commands_run(tmp_path):
     program = paths().bench / mpis.OPENMPI / "collectives"
     if not program.exists() or not (paths().prefix / "bin" / "offpath-machine").exists():

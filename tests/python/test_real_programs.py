@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that know nothing of Offpath compute the same with it, and their collectives were in fact offloaded.
 
-All of it on this machine's one node; quick subsets unless OFFPATH_TEST_FULL=1.
+All of it on this machine's one node; the long ones with OFFPATH_TEST_FULL=1 (make nightly).
 """
 
 import re
@@ -46,6 +46,7 @@ def lines_with(*words: str) -> Callable[[Completed], list[str]]:
     return lambda result: [line for line in result.stdout.splitlines() if any(word in line for word in words)]
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("example", ("ex2.c", "ex2f.F90"))
 def test_petsc_pipelined_conjugate_gradients(example, tmp_path):
     """One MPI_Iallreduce for each iteration, overlapped with the rest of it; in C and in Fortran."""
@@ -72,7 +73,8 @@ def test_petsc_neighbourhood(tmp_path):
     assert_same_numbers("openmpi", 4, argv, lines_with("Residual norm"), ["iallreduce", "ineighbor_alltoallv"])
 
 
-@pytest.mark.parametrize("name", ("xdqr", "xzllt", "xdlu", "xdsyevr") if FULL else ("xdqr", "xzllt"))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ("xdqr", "xzllt", "xdlu", "xdsyevr"))
 @pytest.mark.parametrize("mpi", MPIS)
 def test_scalapack(mpi, name, tmp_path):
     """Fortran; thousands of small blocking broadcasts and reductions on rows and columns of process grids."""
@@ -94,6 +96,7 @@ def test_hpcc(tmp_path):
     assert_same_numbers("openmpi", 4, real_programs.hpcc(tmp_path), outcome, ["ialltoall", "iallreduce", "ibcast"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mpi", MPIS)
 def test_mpi4py(mpi, tmp_path):
     """mpi4py's own tests: nearly every function of MPI, with all its types."""
@@ -102,9 +105,6 @@ def test_mpi4py(mpi, tmp_path):
     to_own_file = 'exec "$@" 2>"$0/verdict.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"'
     argv = ["sh", "-c", to_own_file, str(tmp_path), "/usr/bin/python3", str(tests / "runtests.py"), "--no-builddir"]
     argv += ["-e", "spawn", "-e", "dynproc"]
-    if not FULL:
-        for part in ("cco", "topo", "request", "op", "msgspec", "threads"):
-            argv += ["-i", part]
 
     def verdict(_: Completed) -> list[str]:
         texts = [(tmp_path / f"verdict.{rank}").read_text() for rank in range(2)]

@@ -7,12 +7,14 @@ import signal
 import subprocess
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath
-from offpath import injection, stats
+from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
+from offpath import injection, own_rank, stats
+from offpath.closing_line import closing_line
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
 
 MPIS = ("openmpi", "mpich")
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 OVERSUBSCRIBE = {"openmpi": ["--oversubscribe"], "mpich": []}
 
 
@@ -20,6 +22,7 @@ def mpirun(mpi, *words):
     return [f"mpirun.{mpi}", *OVERSUBSCRIBE[mpi], *words]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env):
     hello = str(programs / f"hello_{mpi}")
@@ -27,9 +30,10 @@ def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env)
     result = offpath("run", "--policy", "ialltoall:1M-inf:dpu,x:host", "--", *command, env=witness_env)
     assert result.returncode == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "2"], ["1", "2"]]
-    assert result.stderr == "offpath: 2 ranks on 1 node: 4 operations offloaded (2.0 KiB), 2 on the host: policy.\n"
+    assert result.stderr == "offpath: 2 ranks on 1 node: 6 calls seen, 4 offloaded (2.0 KiB), 2 native: policy.\n"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_path):
     hello = str(programs / f"hello_{mpi}")
@@ -38,12 +42,14 @@ def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_
     assert [rank["policy"] for rank in stats.read(tmp_path / "s")] == ["a b;c,d", "a b;c,d"]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_off_runs_natively(mpi, programs, witness_env):
     result = offpath("run", "--off", "--", *mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}")), env=witness_env)
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", MPIS)
 def test_status_of_the_program_comes_back(mpi, programs, witness_env):
     command = mpirun(mpi, "-np", "1", str(programs / f"hello_{mpi}"), "7")
@@ -58,6 +64,8 @@ def test_program_without_mpirun(programs, witness_env):
 
 def test_program_that_a_signal_ends(witness_env):
     result = offpath("run", "--quiet", "--", "sh", "-c", "kill -SEGV $$", env=witness_env)
+    assert result.returncode == -signal.SIGSEGV  # it took our place
+    result = offpath("run", "--", "sh", "-c", "kill -SEGV $$", env=witness_env)
     assert result.returncode == 128 + signal.SIGSEGV
 
 
@@ -77,17 +85,18 @@ def test_a_preloaded_tool_keeps_its_place_in_front():
     assert injection.preload(["/our.so"], {"LD_PRELOAD": "/our.so"}) == "/our.so"
 
 
+@pytest.mark.machine
 def test_statistics_of_earlier_runs_are_not_counted(programs, witness_env, tmp_path):
     file = tmp_path / "s"
     file.write_text('{"offloaded_count": 1000}\n')
     command = mpirun("mpich", "-np", "1", str(programs / "hello_mpich"))
     result = offpath("run", "--stats", str(file), "--", *command, env=witness_env)
-    assert "2 operations offloaded" in result.stderr
+    assert "2 offloaded" in result.stderr
     assert len(file.read_text().splitlines()) == 2
 
 
 def test_no_private_file_is_left(witness_env, tmp_path):
-    offpath("run", "--", "true", env=witness_env | {"TMPDIR": str(tmp_path)})
+    offpath("run", "--", "true", env=witness_env | {"TMPDIR": str(tmp_path)}, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -114,12 +123,135 @@ def test_blocking_calls_reach_the_ranks(witness_env):
     assert result.stdout == "bcast,allreduce\n"
 
 
-def test_summary_says_why():
-    ranks = [
-        {"node": f"n{i}", "mpi": "mpich", "native_count": 3, "reason": "no core is left. Set X."} for i in range(2)
-    ]
-    expected = "2 ranks on 2 nodes (MPICH): 0 operations offloaded, 6 on the host: no core is left. Set X."
-    assert stats.summary(ranks) == expected
+@pytest.mark.machine
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_launcher_may_start_offpath_run_itself(mpi, programs, witness_env):
+    """Once for each rank: MPICH's talk to it over a descriptor that they inherit. One line a job."""
+    inside = [str(ROOT / "offpath"), "run", "--", str(programs / f"hello_{mpi}")]
+    result = subprocess.run(
+        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | witness_env
+    )
+    assert result.returncode == 0, result.stderr
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "2"], ["1", "2"]]
+    assert result.stderr.count("offpath:") == 1
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("mpi", MPIS)
+def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, programs, tmp_path):
+    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
+        pytest.skip("not built")
+    inside = [str(ROOT / "offpath"), "run", "--trace", str(tmp_path / "t.json"), "--", str(programs / f"hello_{mpi}")]
+    result = subprocess.run(
+        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | AS_ROOT
+    )
+    assert result.returncode == 0, result.stderr
+    first, *others = [line for line in result.stderr.splitlines() if line.startswith("offpath:")]
+    assert "2 ranks on 1 node" in first and "2 calls seen, 0 offloaded, 2 native" in first and len(others) == 1
+    assert len(json.loads((tmp_path / "t.json").read_text())["offpath"]["ranks"]) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
+    inside = [str(ROOT / "offpath"), "profile", "-o", str(tmp_path / "p.jsonl"), "--", str(programs / f"hello_{mpi}")]
+    result = subprocess.run(
+        mpirun(mpi, "-np", "2", *inside), capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | AS_ROOT
+    )
+    assert result.returncode == 0 and result.stderr.count("offpath: 2 ranks") == 1, result.stderr
+
+
+@pytest.mark.machine
+def test_a_program_of_another_mpi_is_said(programs):
+    if not (paths().lib / "liboffpath_mpi_openmpi.so").exists():
+        pytest.skip("not built")
+    command = ["mpirun.mpich", "-np", "2", str(programs / "hello_openmpi")]
+    result = offpath("run", "--", *command, env=AS_ROOT)
+    assert "2 processes ran as 2 jobs" in result.stderr, result.stderr
+    assert "built with Open MPI, and started by MPICH" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, env, word",
+    [
+        (["--policy", "ialltoal:dpu"], {}, "ialltoal"),
+        ([], {"OFFPATH_POLICY": "ialltoall:dpux"}, "OFFPATH_POLICY"),
+        (["--cores", "two"], {}, "list of cores"),
+        ([], {"OFFPATH_SERVICE_CORES": "1;2"}, "list of cores"),
+    ],
+)
+def test_what_no_rank_would_understand_is_found_before_the_job(arguments, env, word):
+    if not paths().policy_program.exists():
+        pytest.skip("not built")
+    assert_one_line_error(offpath("run", *arguments, "--", "echo", "started", env=env), word, status=2)
+
+
+def test_misspelt_variables_are_said_once(witness_env):
+    result = offpath("run", "--", "true", env=witness_env | {"OFFPATH_POLICI": "x"})
+    assert "nothing reads OFFPATH_POLICI (perhaps OFFPATH_POLICY" in result.stderr
+
+
+def line(**changes):
+    return {"node": "n1", "mpi": "mpich", "size": 2, "offloaded_count": 0, "native_count": 0} | changes
+
+
+@pytest.mark.parametrize(
+    "lines, expected",
+    [
+        (
+            [line(node=f"n{i}", native_count=3, reason="no core is left. Set X.") for i in range(2)],
+            "2 ranks on 2 nodes (MPICH): 6 calls seen, 0 offloaded, 6 native: no core is left. Set X.",
+        ),
+        (
+            [line(offloaded_count=2, offloaded_bytes=1024, native_count=1, passed={"blocking_count": 4})] * 2,
+            "2 ranks on 1 node (MPICH): 14 calls seen, 4 offloaded (2.0 KiB), 10 native (2 by policy, 8 blocking).",
+        ),
+        (
+            [line(windows={"operations_count": 427, "operations_bytes": 1024, "native_count": 0})] * 2,
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 854 one-sided operations offloaded "
+            "(2.0 KiB).",
+        ),
+        (
+            [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; PETSc solvers: 60 vector steps "
+            "offloaded, 0 native.",
+        ),
+        (
+            [line(passed={"blocking_count": 4})] * 2,
+            "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
+            "offloaded with --blocking all.",
+        ),
+    ],
+)
+def test_the_closing_line(lines, expected):
+    assert closing_line(lines, "mpich") == expected
+
+
+def test_the_closing_line_of_one_node_says_what_to_try():
+    said = closing_line([line(passed={"off_count": 5}, reason="the policy offloads nothing on 1 node(s)")] * 2)
+    assert "10 calls seen, 0 offloaded, 10 native: the policy offloads nothing on 1 node(s)." in said
+    assert '--policy "*:dpu"' in said
+
+
+@pytest.mark.parametrize(
+    "environ, rank, size",
+    [
+        ({}, None, None),
+        ({"PMI_RANK": "3", "PMI_SIZE": "4"}, 3, 4),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "4"}, 0, 4),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, 0, None),
+        ({"OMPI_COMM_WORLD_RANK": "1", "SLURM_PROCID": "0", "OMPI_COMM_WORLD_SIZE": "2"}, 1, 2),
+        ({"SLURM_NTASKS": "8"}, None, None),
+    ],
+)
+def test_which_process_of_a_job_we_are(environ, rank, size):
+    assert (own_rank.own_rank(environ), own_rank.job_size(environ)) == (rank, size)
+
+
+def test_the_closing_line_tells_the_policy_from_what_the_service_does_not_do():
+    def said(native, forms):
+        return closing_line([{"node": "n", "size": 2, "native_count": native, "why": {"form_count": forms}}])
+
+    forms = "in forms that the service does not do, such as user-defined operators"
+    assert "3 native (3 by policy)" in said(3, 0)
+    assert f"3 native (3 {forms})" in said(3, 3)
+    assert f"5 native (2 by policy, 3 {forms})" in said(5, 3)
 
 
 def test_lines_cut_short_are_left_out(tmp_path):

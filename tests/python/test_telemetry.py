@@ -337,6 +337,7 @@ def mpirun(mpi):
     return [mpis.launcher(mpi), *extra, "-np", "2", str(program)]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
 def test_a_real_run(mpi, tmp_path):
     trace = tmp_path / "t.json"
@@ -361,6 +362,7 @@ def test_a_real_run(mpi, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.prom", "t.json"]
 
 
+@pytest.mark.machine
 def test_a_real_sample(tmp_path):
     trace = tmp_path / "t.json"
     result = offpath(
@@ -385,6 +387,7 @@ def test_a_sample_without_a_recording_is_one_line(witness_env):
     assert_one_line_error(result, "--trace-sample", status=2)
 
 
+@pytest.mark.machine
 def test_the_guides_commands_run(tmp_path):
     command = mpirun(mpis.OPENMPI)
     for words in commands(ROOT / "docs" / "guide-telemetry.md", "./offpath"):

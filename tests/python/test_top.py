@@ -128,7 +128,6 @@ def test_interrupted(serve):
     signal.signal(signal.SIGINT, handler)
     while not service.requests:
         time.sleep(0.01)
-    time.sleep(0.2)  # between the attachment and the wait there is nothing to interrupt
     watching.send_signal(signal.SIGINT)
     out, err = watching.communicate(timeout=LIMIT_S)
     assert (watching.returncode, out, err) == (0, "", "")

@@ -119,6 +119,7 @@ def prefix(tmp_path_factory):
     return {"OFFPATH_PREFIX": str(stand_in_prefix(tmp_path_factory.mktemp("tune") / "prefix"))}
 
 
+@pytest.mark.machine
 def test_where_nothing_is_offloaded_nothing_is_decided(prefix, tmp_path):
     file, policy = tmp_path / "a.json", tmp_path / "new" / "policy"
     result = offpath(

@@ -64,10 +64,11 @@ struct Call {
   uint64_t asked_bytes = 0;  // what choose() was asked with
   std::optional<Ask> open;   // its path is still to be decided
   bool on_council = false;   // native, but not on the caller's communicator (adapt/adapter.hpp)
+  bool by_policy = false;    // it is native because the policy says so
 
   // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
   // pairwise: whether any block could go to the service, whatever its size. True: the service, or not decided yet.
-  bool choose(const Team& team, uint64_t bytes);
+  bool choose(const Team& team, uint64_t bytes) { return !(by_policy = !ask(team, bytes)); }
   // Pairwise: whether any block may go to the service.
   bool offloads_blocks(const Team& team) const;
   // Pairwise, with all blocks added: asks the policy for each.
@@ -77,6 +78,9 @@ struct Call {
   bool keep(Side& side, Stated* stated, int entries);
   // Whether this rank has a part in it at the service.
   bool uses_service() const { return !pairwise || send.uses_service() || recv.uses_service(); }
+
+ private:
+  bool ask(const Team& team, uint64_t bytes);
 };
 
 // How the collectives that move data are described. describe_gather and the next two serve the v and w forms as well.

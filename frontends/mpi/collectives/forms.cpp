@@ -16,18 +16,26 @@ namespace {
 
 // The team of `comm`, or nullptr: the call is native.
 Team* team_of(MPI_Comm comm) {
+  if (Inside::here()) return nullptr;
   recording::decision.why = "off";
-  if (!job.active() || Inside::here()) return nullptr;
+  if (!job.active()) {
+    engine.count_passed(Passed::off);
+    return nullptr;
+  }
   recording::decision.why = "communicator";
-  return engine.find_team(comm);
+  Team* const team = engine.find_team(comm);
+  if (team == nullptr) engine.count_passed(Passed::communicator);
+  return team;
 }
 
 // False: the call is native.
 bool describe(Call& call, const Team& team) {
   const Inside inside;
-  recording::decision.why = "form";
   if (call.collective->describe(call, team)) return true;
   engine.count_native(call.collective->id);
+  if (call.by_policy) return false;
+  recording::decision.why = "form";
+  engine.counters().form_count.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
 
@@ -61,7 +69,11 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
 bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
   MPI_Request request = MPI_REQUEST_NULL;
   recording::decision.why = "blocking";
-  if (!job.offloads_blocking(collective.id) || !offload(collective, arguments, comm, &request, code)) return false;
+  if (!job.offloads_blocking(collective.id)) {
+    if (!Inside::here()) engine.count_passed(job.active() ? Passed::blocking : Passed::off);
+    return false;
+  }
+  if (!offload(collective, arguments, comm, &request, code)) return false;
   if (*code == MPI_SUCCESS) *code = handlers::Wait(&request, MPI_STATUS_IGNORE);
   return true;
 }

@@ -134,7 +134,7 @@ bool Call::offloads_blocks(const Team& team) const {
   }
 }
 
-bool Call::choose(const Team& team, uint64_t bytes) {
+bool Call::ask(const Team& team, uint64_t bytes) {
   recording::decision.why = "policy";
   if (pairwise) return offloads_blocks(team);
   asked_bytes = bytes;

@@ -42,7 +42,7 @@ static const char* p_name(unsigned long slot) { return symbols[slot / 2].p_name;
 static const char* mpi_name(unsigned long slot) { return symbols[slot / 2].p_name + 1; }
 
 static int switched_off(void) {
-  const char* value = getenv("OFFPATH_ENABLE");
+  const char* value = secure_getenv("OFFPATH_ENABLE");
   if (value == NULL) return 0;
   return strcmp(value, "0") == 0 || strcasecmp(value, "off") == 0 || strcasecmp(value, "no") == 0 ||
          strcasecmp(value, "false") == 0;
@@ -50,11 +50,11 @@ static int switched_off(void) {
 
 /* One line a job, as far as the launcher tells us the rank. */
 static void warn(const char* reason) {
-  const char* level = getenv("OFFPATH_LOG");
+  const char* level = secure_getenv("OFFPATH_LOG");
   if (level != NULL && (strcasecmp(level, "off") == 0 || strcasecmp(level, "error") == 0)) return;
   static const char* const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
   for (size_t i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); ++i) {
-    const char* rank = getenv(rank_variables[i]);
+    const char* rank = secure_getenv(rank_variables[i]);
     if (rank != NULL && strcmp(rank, "0") != 0) return;
   }
   char line[640];

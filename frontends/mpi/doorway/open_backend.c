@@ -61,7 +61,7 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   const char* slash = strrchr(own.dli_fname, '/');
   const int folder = slash == NULL ? 0 : (int)(slash - own.dli_fname + 1);
   const char* name = mpi->kind == OFFPATH_MPI_OPENMPI ? "openmpi" : "mpich";
-  const char* profile = getenv("OFFPATH_PROFILE"); /* records instead of offloading */
+  const char* profile = secure_getenv("OFFPATH_PROFILE"); /* records instead of offloading */
   const char* purpose = profile != NULL && *profile != '\0' ? "profile" : "mpi";
   snprintf(path, sizeof(path), "%.*sliboffpath_%s_%s.so", folder, own.dli_fname, purpose, name);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

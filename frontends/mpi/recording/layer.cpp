@@ -13,11 +13,14 @@ Native next;
 namespace {
 
 const Purpose* purpose = nullptr;
+int (*finalize)() = nullptr;  // the library's own
+uint64_t end_ns = 0;          // of the program's part
 
 void begin() {
-  const char* prefix = getenv(purpose->variable);
-  if (prefix == nullptr || *prefix == '\0') return;
-  guarded([&] { log.start(prefix, *purpose); });
+  const Inside inside;
+  const char* prefix = secure_getenv(purpose->variable);
+  if (purpose->agreed != nullptr && !purpose->agreed()) return;  // who does not record joins in nothing
+  if (prefix != nullptr && *prefix != '\0') log.start(prefix, *purpose);
 }
 
 int Init(int* argc, char*** argv) {
@@ -34,10 +37,18 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 // What is still under way ends in it, and is recorded.
 int Finalize() {
-  const uint64_t end_ns = log.since_start_ns();
-  const int code = next.Finalize();
-  log.stop(end_ns);
-  return code;
+  end_ns = log.since_start_ns();
+  return next.Finalize();
+}
+
+// What all layers call in the end: the last moment at which ranks can tell each other anything.
+int finalize_last() {
+  {
+    const Inside inside;
+    guarded([] { log.stop(end_ns); });
+    guarded([] { log.hand_in(); });
+  }
+  return finalize();
 }
 
 int Comm_free(MPI_Comm* comm) {
@@ -58,6 +69,8 @@ void set_next(auto& function, void* handler) {
 
 void install(void** handlers, const Purpose& what_for) {
   purpose = &what_for;
+  finalize = native.Finalize;
+  native.Finalize = &finalize_last;
   next = native;
 #define OFFPATH_MPI_FUNCTION(name) set_next(next.name, handlers[OFFPATH_FUNCTION_##name]);
 #include "functions.def"
@@ -70,6 +83,7 @@ void install(void** handlers, const Purpose& what_for) {
   OFFPATH_SET(Finalize);
   OFFPATH_SET(Comm_free);
   OFFPATH_SET(Comm_disconnect);
+#undef OFFPATH_SET
 }
 
 }  // namespace offpath::mpi::recording

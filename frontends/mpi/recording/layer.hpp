@@ -16,9 +16,11 @@ struct Purpose {
   const char* sample_variable;  // of the environment: each how many-th operation is recorded; null: every one
   // Once MPI is initialized, before the first record: more members of the header's JSON object.
   std::string (*open)();
+  // Once MPI is initialized: all ranks of the job record. Null: they do, as none could start otherwise.
+  bool (*agreed)();
 };
 
-inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nullptr, nullptr};
+inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nullptr, nullptr, nullptr};
 
 // Puts the layer over the handlers in the table, of which null ones mean the native function. `purpose` must stay.
 void install(void** handlers, const Purpose& purpose);

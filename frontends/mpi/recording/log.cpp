@@ -1,82 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "recording/log.hpp"
 
-#include "base/clock.hpp"
-
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <numeric>
 
 namespace offpath::mpi::recording {
 
 Log log;
-
-namespace {
-
-// As a JSON string; host names hold what they like.
-std::string quoted(const char* text) {
-  std::string result = "\"";
-  for (; *text != '\0'; ++text) {
-    const auto c = static_cast<unsigned char>(*text);
-    char escape[8];
-    if (c < ' ' || c >= 0x7f) {
-      snprintf(escape, sizeof(escape), "\\u%04x", c);
-      result += escape;
-    } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += static_cast<char>(c);
-    }
-  }
-  return result + '"';
-}
-
-uint64_t sample_of(const char* variable) {
-  const char* text = variable == nullptr ? nullptr : getenv(variable);
-  return text == nullptr ? 1 : std::max<uint64_t>(1, strtoull(text, nullptr, 10));
-}
-
-}  // namespace
-
-uint64_t Log::now_ns() { return base::clock_ns(); }
-
-void Log::start(const std::string& prefix, const Purpose& purpose) {
-  const std::string more = purpose.open == nullptr ? "" : purpose.open();
-  int rank = 0, size = 1;
-  native.Comm_rank(MPI_COMM_WORLD, &rank);
-  native.Comm_size(MPI_COMM_WORLD, &size);
-  char name[32], host[256] = "";
-  snprintf(name, sizeof(name), ".%06d", rank);
-  gethostname(host, sizeof(host) - 1);
-  const std::lock_guard lock(mutex_);
-  if (!part_.open(prefix + name)) return;
-  // All leave the barrier at about the same time: that is the common zero of their clocks.
-  native.Barrier(MPI_COMM_WORLD);
-  start_ns_ = now_ns();
-  polls_ = purpose.polls;
-  sample_ = sample_of(purpose.sample_variable);
-#ifdef OPEN_MPI
-  const char* mpi = "openmpi";
-#else
-  const char* mpi = "mpich";
-#endif
-  part_.write_header(std::string("{\"format\": \"") + purpose.format + "\", \"version\": 1, \"rank\": " +
-                     std::to_string(rank) + ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) +
-                     ", \"mpi\": \"" + mpi + "\", \"zero_ns\": " + std::to_string(start_ns_) +
-                     (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}\n");
-  on_ = true;
-}
-
-void Log::stop(uint64_t end_ns) {
-  const std::lock_guard lock(mutex_);
-  if (!on_) return;
-  part_.add(Tag::end, 0, 0, EndBody{end_ns, operations_left_out_, waits_left_out_});
-  on_ = false;
-  part_.close();
-}
 
 // ---- operations -------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one rank did in MPI and when, in a file of its own (part.hpp). Every operation, or a sample of them: of those
+// What one rank did in MPI and when, for a file of its own (part.hpp). Every operation, or a sample of them: of those
 // that are posted on one communicator (or window) from one call site the first and then each n-th one. Of waits those
 // that waited for an operation that is recorded; the others are counted. All members of a communicator that post from
 // the same places have the same sample.
@@ -52,10 +52,14 @@ struct Ticket {
 
 class Log {
  public:
-  // At the end of MPI_Init: opens the file for this rank. `prefix`: its path but for the rank.
-  void start(const std::string& prefix, const Purpose& purpose);
+  // At the end of MPI_Init, on all ranks: one zero for their clocks, and the file for this rank. `prefix`: its path but
+  // for the rank.
+  void start(const char* prefix, const Purpose& purpose);
   // The program's part ended at `end_ns`.
   void stop(uint64_t end_ns);
+  // Before the native MPI_Finalize, after stop, on all ranks that started: what ranks recorded that cannot open their
+  // files goes over MPI to one that can, which writes them.
+  void hand_in();
   void stop() { stop(since_start_ns()); }
   bool on() const { return on_.load(std::memory_order_relaxed); }
   static uint64_t now_ns();
@@ -99,6 +103,7 @@ class Log {
     int target;
     uint64_t operation;
   };
+  void open(const char* prefix, const Purpose& purpose);
   Ticket choose_locked(Communicator& on, const void* site);
   Communicator& known(MPI_Comm comm);
   void write_operation(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking);
@@ -108,6 +113,8 @@ class Log {
   void take(MPI_Request request, uint32_t& others);
 
   std::mutex mutex_;
+  MPI_Comm comm_ = MPI_COMM_NULL;  // of all ranks, and of nobody else's messages
+  std::string prefix_;
   std::atomic<bool> on_{false};
   bool polls_ = true;
   uint64_t sample_ = 1;

@@ -5,36 +5,62 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 namespace offpath::mpi::recording {
 namespace {
+
 size_t words_of(size_t length) { return (length + sizeof(uint64_t) - 1) / sizeof(uint64_t); }
+
+// On this node's disk: a long recording has no room in memory. It is gone with the process.
+int open_nameless() {
+  const char* const chosen = secure_getenv("TMPDIR");
+  for (const char* folder : {chosen, "/tmp", "/var/tmp"}) {
+    if (folder == nullptr) continue;
+    std::string name = std::string(folder) + "/offpath-recording-XXXXXX";
+    const int file = mkostemp(name.data(), O_CLOEXEC);
+    if (file < 0) continue;
+    unlink(name.c_str());
+    return file;
+  }
+  return -1;
+}
+
 }  // namespace
 
-bool Part::open(const std::string& path) {
+void Part::open(const std::string& path) {
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  in_place_ = file_ >= 0;
+  if (!in_place_) file_ = open_nameless();
   if (ok()) buffer_.reserve(kWriteBytes + kWriteBytes / 16);
-  return ok();
 }
 
 void Part::write_header(const std::string& line) { append(line.data(), line.size()); }
 
-void Part::close() {
-  flush();
-  if (ok()) ::close(file_);
+void Part::finish() { flush(); }
+
+size_t Part::read(std::span<std::byte> room) {
+  if (file_ < 0 || in_place_) return 0;
+  size_t done = 0;
+  for (ssize_t got = 1; got > 0 && done < room.size(); done += static_cast<size_t>(std::max<ssize_t>(got, 0))) {
+    got = pread(file_, room.data() + done, room.size() - done, read_bytes_ + static_cast<int64_t>(done));
+  }
+  read_bytes_ += static_cast<int64_t>(done);
+  return done;
+}
+
+void Part::drop() {
+  if (file_ >= 0) ::close(file_);
   file_ = -1;
 }
 
 void Part::flush() {
   for (size_t done = 0; ok() && done < buffer_.size();) {
     const ssize_t written = write(file_, buffer_.data() + done, buffer_.size() - done);
-    if (written <= 0) {
-      ::close(file_);
-      file_ = -1;
-      break;
-    }
-    done += static_cast<size_t>(written);
+    failed_ = written <= 0;
+    done += failed_ ? 0 : static_cast<size_t>(written);
   }
   buffer_.clear();
 }

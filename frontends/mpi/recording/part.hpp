@@ -5,9 +5,13 @@
 //
 // Names of calls, kinds and reasons are written once and then go by number, as call sites do. Records are collected and
 // written a piece at a time. Not safe for threads. Where writing fails ok() becomes false and the rest is left out.
+//
+// A rank that cannot open its file, because it is on another node and sees another file system, writes to a nameless
+// one of its own node; read() then gives what is in it, for a rank that can.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -107,11 +111,15 @@ class Numbers {
 
 class Part {
  public:
-  bool open(const std::string& path);
+  void open(const std::string& path);
   void write_header(const std::string& line);
-  bool ok() const { return file_ >= 0; }
-  // Writes what is left.
-  void close();
+  bool ok() const { return file_ >= 0 && !failed_; }
+  // Its file is the one that was asked for.
+  bool in_place() const { return in_place_; }
+  // Writes what is left; from then on it can be read. drop: no more.
+  void finish();
+  size_t read(std::span<std::byte> room);
+  void drop();
 
   // The numbers of a text that stays where it is, and of a return address in the program.
   uint16_t text(const char* literal);
@@ -137,6 +145,9 @@ class Part {
   void flush();
 
   int file_ = -1;
+  bool in_place_ = false;
+  bool failed_ = false;
+  int64_t read_bytes_ = 0;
   std::vector<uint8_t> buffer_;
   Numbers texts_, sites_;
 };

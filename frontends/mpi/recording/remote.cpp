@@ -121,6 +121,7 @@ void set_remote(void** handlers) {
   OFFPATH_SET_FLUSH(Win_unlock_all, k_unlock_all, false);
   OFFPATH_SET_FLUSH(Win_fence, k_fence, false);
   OFFPATH_SET_FLUSH(Win_complete, k_complete, false);
+#undef OFFPATH_SET
 }
 
 }  // namespace offpath::mpi::recording

@@ -133,6 +133,7 @@ void set_waiting(void** handlers) {
   OFFPATH_SET(Testsome);
   OFFPATH_SET(Start);
   OFFPATH_SET(Startall);
+#undef OFFPATH_SET
 }
 
 }  // namespace offpath::mpi::recording

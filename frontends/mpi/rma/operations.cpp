@@ -11,7 +11,7 @@
 namespace offpath::mpi {
 namespace {
 
-int perform(Window& window, const Transfer& transfer, MPI_Request* request) {
+int perform(const char* call, Window& window, const Transfer& transfer, MPI_Request* request) {
   recording::decision.offloaded = true;
   recording::decision.why = "policy";
   int code = MPI_SUCCESS;
@@ -20,14 +20,14 @@ int perform(Window& window, const Transfer& transfer, MPI_Request* request) {
     if (request == nullptr) {
       code = start(window, transfer, nullptr);
     } else {
-      auto made = std::make_unique<TransferRequest>(window.shared_from_this());
+      auto made = std::make_unique<TransferRequest>(call, window.shared_from_this());
       code = start(window, transfer, made.get());
       if (code == MPI_SUCCESS) code = engine.submit(std::move(made), request);
     }
   } catch (const std::exception&) {
     code = MPI_ERR_NO_MEM;
   }
-  return window.raise(code);
+  return window.raise(call, code);
 }
 
 MPI_Request* one_of() { return nullptr; }
@@ -45,7 +45,7 @@ struct Calls {
     }
     Transfer transfer{OFFPATH_PUT, target, displacement, count, type};
     transfer.send = {origin, origin_count, origin_type};
-    return perform(*window, transfer, one_of(request...));
+    return perform(name_of(function), *window, transfer, one_of(request...));
   }
 
   template <auto function, typename... Request>
@@ -57,7 +57,7 @@ struct Calls {
     }
     Transfer transfer{OFFPATH_GET, target, displacement, count, type};
     transfer.result = {origin, origin_count, origin_type};
-    return perform(*window, transfer, one_of(request...));
+    return perform(name_of(function), *window, transfer, one_of(request...));
   }
 
   template <auto function, typename... Request>
@@ -72,7 +72,7 @@ struct Calls {
     Transfer transfer{OFFPATH_ACCUMULATE, target, displacement, count, type};
     transfer.send = {origin, origin_count, origin_type};
     transfer.op = op;
-    return perform(*window, transfer, one_of(request...));
+    return perform(name_of(function), *window, transfer, one_of(request...));
   }
 
   template <auto function, typename... Request>
@@ -88,7 +88,7 @@ struct Calls {
     transfer.send = {origin, origin_count, origin_type};
     transfer.result = {result, result_count, result_type};
     transfer.op = op;
-    return perform(*window, transfer, one_of(request...));
+    return perform(name_of(function), *window, transfer, one_of(request...));
   }
 };
 
@@ -101,7 +101,7 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target
   transfer.result = {result, 1, type};
   transfer.op = op;
   transfer.predefined = true;
-  return perform(*window, transfer, nullptr);
+  return perform(name_of(&Native::Fetch_and_op), *window, transfer, nullptr);
 }
 
 int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int target,
@@ -113,7 +113,7 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
   transfer.result = {result, 1, type};
   transfer.compare = compare;
   transfer.predefined = true;
-  return perform(*window, transfer, nullptr);
+  return perform(name_of(&Native::Compare_and_swap), *window, transfer, nullptr);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <exception>
 #include <numeric>
+#include <type_traits>
 
 namespace offpath::mpi {
 namespace {
@@ -172,10 +173,16 @@ int sync(Window& window) {
 }
 
 // Runs the call on an offloaded window, and the native function on any other.
-template <typename... Arguments>
-int dispatch(MPI_Win win, auto native_function, int (*own)(Window&, Arguments...), Arguments... arguments) {
+template <auto function, typename... Arguments>
+int dispatch(MPI_Win win, int (*own)(Window&, Arguments...), Arguments... arguments) {
   Window* const window = windows.find(win);
-  if (window == nullptr) return native_function();
+  if (window == nullptr) {
+    if constexpr (std::is_invocable_v<decltype(native.*function), Arguments..., MPI_Win>) {
+      return (native.*function)(arguments..., win);
+    } else {
+      return (native.*function)(win, arguments...);
+    }
+  }
   const base::ErrnoGuard errno_guard;
   int code = MPI_SUCCESS;
   try {
@@ -183,87 +190,34 @@ int dispatch(MPI_Win win, auto native_function, int (*own)(Window&, Arguments...
   } catch (const std::exception&) {
     code = MPI_ERR_NO_MEM;
   }
-  return window->raise(code);
+  return window->raise(name_of(function), code);
 }
 
 }  // namespace
 
 namespace handlers {
 
-int Win_fence(int assertion, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_fence(assertion, win); }, fence, assertion);
-}
-
+int Win_fence(int assertion, MPI_Win win) { return dispatch<&Native::Win_fence>(win, fence, assertion); }
 int Win_post(MPI_Group group, int assertion, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_post(group, assertion, win); }, post, group, assertion);
+  return dispatch<&Native::Win_post>(win, post, group, assertion);
 }
-
 int Win_start(MPI_Group group, int assertion, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_start(group, assertion, win); }, begin_access, group, assertion);
+  return dispatch<&Native::Win_start>(win, begin_access, group, assertion);
 }
-
-int Win_complete(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_complete(win); }, complete);
-}
-
-int Win_wait(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_wait(win); }, end_exposure);
-}
-
-int Win_test(MPI_Win win, int* flag) {
-  return dispatch(
-      win, [=] { return native.Win_test(win, flag); }, test, flag);
-}
-
+int Win_complete(MPI_Win win) { return dispatch<&Native::Win_complete>(win, complete); }
+int Win_wait(MPI_Win win) { return dispatch<&Native::Win_wait>(win, end_exposure); }
+int Win_test(MPI_Win win, int* flag) { return dispatch<&Native::Win_test>(win, test, flag); }
 int Win_lock(int type, int rank, int assertion, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_lock(type, rank, assertion, win); }, lock, type, rank, assertion);
+  return dispatch<&Native::Win_lock>(win, lock, type, rank, assertion);
 }
-
-int Win_unlock(int rank, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_unlock(rank, win); }, unlock, rank);
-}
-
-int Win_lock_all(int assertion, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_lock_all(assertion, win); }, lock_all, assertion);
-}
-
-int Win_unlock_all(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_unlock_all(win); }, unlock_all);
-}
-
-int Win_flush(int rank, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_flush(rank, win); }, flush, rank);
-}
-
-int Win_flush_all(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_flush_all(win); }, flush_all);
-}
-
-int Win_flush_local(int rank, MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_flush_local(rank, win); }, flush_local, rank);
-}
-
-int Win_flush_local_all(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_flush_local_all(win); }, flush_local_all);
-}
-
-int Win_sync(MPI_Win win) {
-  return dispatch(
-      win, [=] { return native.Win_sync(win); }, sync);
-}
+int Win_unlock(int rank, MPI_Win win) { return dispatch<&Native::Win_unlock>(win, unlock, rank); }
+int Win_lock_all(int assertion, MPI_Win win) { return dispatch<&Native::Win_lock_all>(win, lock_all, assertion); }
+int Win_unlock_all(MPI_Win win) { return dispatch<&Native::Win_unlock_all>(win, unlock_all); }
+int Win_flush(int rank, MPI_Win win) { return dispatch<&Native::Win_flush>(win, flush, rank); }
+int Win_flush_all(MPI_Win win) { return dispatch<&Native::Win_flush_all>(win, flush_all); }
+int Win_flush_local(int rank, MPI_Win win) { return dispatch<&Native::Win_flush_local>(win, flush_local, rank); }
+int Win_flush_local_all(MPI_Win win) { return dispatch<&Native::Win_flush_local_all>(win, flush_local_all); }
+int Win_sync(MPI_Win win) { return dispatch<&Native::Win_sync>(win, sync); }
 
 }  // namespace handlers
 }  // namespace offpath::mpi

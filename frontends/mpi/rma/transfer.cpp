@@ -20,6 +20,38 @@ offpath_operator_t find_accumulate_operator(MPI_Op op) {
   return find_operator(op);
 }
 
+// An element of that many bytes: they are all that a compare and swap looks at. NONE: the library does not swap them.
+offpath_element_t find_swapped(const DataType& type) {
+#ifdef OPEN_MPI
+  const bool swaps = type.size_bytes == type.extent_bytes;  // whatever it is, but for padding
+#else
+  const bool swaps = type.reduces(OFFPATH_OP_BAND) || type.reduces(OFFPATH_OP_LAND);
+#endif
+  if (!swaps) return OFFPATH_ELEMENT_NONE;
+  switch (type.size_bytes) {
+    case 1:
+      return OFFPATH_ELEMENT_U8;
+    case 2:
+      return OFFPATH_ELEMENT_U16;
+    case 4:
+      return OFFPATH_ELEMENT_U32;
+    case 8:
+      return OFFPATH_ELEMENT_U64;
+    case 16:
+      return OFFPATH_ELEMENT_C64;
+    case 32:
+      return OFFPATH_ELEMENT_CLONG;
+    default:
+      return OFFPATH_ELEMENT_NONE;
+  }
+}
+
+// One number in either: integers of a size are, with a sign or without.
+bool are_alike(const DataType& one, const DataType& other) {
+  const bool integers = one.reduces(OFFPATH_OP_BAND) && other.reduces(OFFPATH_OP_BAND);
+  return one.size_bytes == other.size_bytes && (one.element == other.element || integers);
+}
+
 bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
 
 // The elements of one side, once their type is known.
@@ -30,6 +62,7 @@ struct Elements {
   uint64_t bytes = 0;
 
   const DataType* basic() const { return type->predefined ? type.get() : type->basic.get(); }
+  bool empty() const { return type == nullptr || count == 0 || type->size_bytes == 0; }
   // MPI error classes.
   int find(MPI_Datatype handle, int64_t elements, MPI_Comm comm);
   int measure(MPI_Datatype handle, bool whole);
@@ -155,14 +188,13 @@ int Start::choose_reduction() {
   for (const Elements* other : {&sent_, &fetched_}) {
     if (other->type == nullptr) continue;
     const DataType* its = other->basic();
-    if (its == nullptr || its->element != basic->element || its->size_bytes != basic->size_bytes) return MPI_ERR_TYPE;
+    if (its == nullptr || !are_alike(*its, *basic)) return MPI_ERR_TYPE;
   }
   if (transfer_.kind == OFFPATH_COMPARE_AND_SWAP) {
-    const bool counts = basic->reduces(OFFPATH_OP_BAND) || basic->reduces(OFFPATH_OP_LAND);
-    element_ = basic->element;
-    return counts ? MPI_SUCCESS : MPI_ERR_TYPE;
+    element_ = find_swapped(*basic);
+    return element_ == OFFPATH_ELEMENT_NONE ? MPI_ERR_TYPE : MPI_SUCCESS;
   }
-  if (op_ != OFFPATH_OP_REPLACE && op_ != OFFPATH_OP_NO_OP && !basic->reduces(op_)) return MPI_ERR_OP;
+  if (op_ != OFFPATH_OP_REPLACE && op_ != OFFPATH_OP_NO_OP && !basic->accumulates(op_)) return MPI_ERR_OP;
   // Where nothing is computed any type will do.
   element_ = basic->element == OFFPATH_ELEMENT_NONE ? OFFPATH_ELEMENT_U8 : basic->element;
   return MPI_SUCCESS;
@@ -184,7 +216,8 @@ int Start::check() {
     if (int code = fetched_.find(transfer_.result.type, transfer_.result.count, comm); code != MPI_SUCCESS) return code;
   }
   if (transfer_.predefined && !there_.type->predefined) return MPI_ERR_TYPE;
-  if (accumulates(transfer_.kind)) {
+  const bool empty = there_.empty() && sent_.empty() && fetched_.empty();
+  if (accumulates(transfer_.kind) && !empty) {
     if (const int code = choose_reduction(); code != MPI_SUCCESS) return code;
   }
   if (transfer_.target == MPI_PROC_NULL) return MPI_SUCCESS;

@@ -40,16 +40,20 @@ struct Transfer {
 // The request of a transfer.
 class TransferRequest : public Loose {
  public:
-  explicit TransferRequest(std::shared_ptr<Window> window) : window_(std::move(window)) { window_->count_request(1); }
+  // `call`: that posts it.
+  TransferRequest(const char* call, std::shared_ptr<Window> window) : call_(call), window_(std::move(window)) {
+    window_->count_request(1);
+  }
   ~TransferRequest() override;
 
   Submission& submission() { return submission_; }
   void deliver_to(std::shared_ptr<Staged> result) { result_ = std::move(result); }
 
-  int raise(int code) const override { return window_->raise(code); }
+  int raise(int code) const override { return window_->raise(call_, code); }
   bool advance() override;
 
  private:
+  const char* const call_;
   std::shared_ptr<Window> window_;
   Submission submission_;
   std::shared_ptr<Staged> result_;

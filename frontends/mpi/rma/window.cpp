@@ -15,6 +15,18 @@ constexpr uint64_t kDataId = 1;
 constexpr uint64_t kLocksId = 2;
 constexpr uint64_t kPatienceNs = 10'000'000'000;
 
+// Then the library prints the error, as one of MPI_Win_call_errhandler.
+bool ends_the_job(MPI_Win win) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (native.Win_get_errhandler(win, &handler) != MPI_SUCCESS) return false;
+  bool ends = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef MPI_ERRORS_ABORT
+  ends = ends || handler == MPI_ERRORS_ABORT;
+#endif
+  native.Errhandler_free(&handler);
+  return ends;
+}
+
 }  // namespace
 
 void Staged::deliver() {
@@ -232,11 +244,11 @@ int Window::code_of(offpath_status_t status) const {
   return engine.errors().code_for(status);
 }
 
-int Window::raise(int code) const {
+int Window::raise(const char* call, int code) const {
   if (code == MPI_SUCCESS) return code;
   const MPI_Win win = handle();
   if (win == MPI_WIN_NULL) return raise_error(MPI_COMM_WORLD, code);
-  native.Win_call_errhandler(win, code);
+  native.Win_call_errhandler(win, ends_the_job(win) ? engine.errors().naming(call, code) : code);
   return code;
 }
 

@@ -99,8 +99,8 @@ class Window : public std::enable_shared_from_this<Window> {
 
   // One round for whatever native communication needs this process.
   void nudge();
-  // Calls the window's error handler where `code` is an error; returns it. Not Inside.
-  int raise(int code) const;
+  // Calls the window's error handler where `code` is an error of `call` ("MPI_Put"); returns it. Not Inside.
+  int raise(const char* call, int code) const;
   int code_of(offpath_status_t status) const;
 
   uint64_t operations() const { return data_ == nullptr ? 0 : offpath_window_issued(data_); }

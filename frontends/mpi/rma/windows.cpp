@@ -147,30 +147,33 @@ int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 }
 
 int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
+  constexpr const char* kCall = name_of(&Native::Win_attach);
   Window* const window = windows.find(win);
   if (window == nullptr) return native.Win_attach(win, base, size);
-  if (!window->dynamic()) return window->raise(MPI_ERR_RMA_FLAVOR);
-  if (size < 0) return window->raise(MPI_ERR_SIZE);
+  if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
+  if (size < 0) return window->raise(kCall, MPI_ERR_SIZE);
   if (size == 0) return MPI_SUCCESS;
-  return window->raise(attach_error(window->attach(base, static_cast<uint64_t>(size))));
+  return window->raise(kCall, attach_error(window->attach(base, static_cast<uint64_t>(size))));
 }
 
 int Win_detach(MPI_Win win, const void* base) {
+  constexpr const char* kCall = name_of(&Native::Win_detach);
   Window* const window = windows.find(win);
   if (window == nullptr) return native.Win_detach(win, base);
-  if (!window->dynamic()) return window->raise(MPI_ERR_RMA_FLAVOR);
-  return window->raise(attach_error(window->detach(const_cast<void*>(base))));
+  if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
+  return window->raise(kCall, attach_error(window->detach(const_cast<void*>(base))));
 }
 
 int Win_free(MPI_Win* win) {
+  constexpr const char* kCall = name_of(&Native::Win_free);
   Window* const window = win == nullptr ? nullptr : windows.find(*win);
   if (window == nullptr) return native.Win_free(win);
-  if (!window->epochs().may_free()) return window->raise(MPI_ERR_RMA_SYNC);
+  if (!window->epochs().may_free()) return window->raise(kCall, MPI_ERR_RMA_SYNC);
   int code = window->flush();
   window->finish_requests();
   // Whoever is through here asks nothing of anybody any more.
   window->handshake().barrier();
-  window->raise(code);
+  window->raise(kCall, code);
   {
     const Inside inside;
     windows.remove(*window);

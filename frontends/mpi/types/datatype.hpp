@@ -34,10 +34,12 @@ struct DataType {
   int64_t extent_bytes = 0;             // from one element to the next
   std::vector<offpath_range_t> ranges;  // of one element; empty where they are too many or cannot be told
   offpath_element_t element = OFFPATH_ELEMENT_NONE;
-  uint32_t operators = 0;  // those that MPI allows for it: bit 1 << offpath_operator_t
+  // Those that this library does on it, in collectives and in one-sided accumulates: bit 1 << offpath_operator_t.
+  uint32_t operators = 0, accumulated = 0;
   std::shared_ptr<const DataType> basic;  // derived types: the predefined one of which all of it consists, or nullptr
 
   bool reduces(offpath_operator_t op) const { return (operators >> op & 1) != 0; }
+  bool accumulates(offpath_operator_t op) const { return (accumulated >> op & 1) != 0; }
 };
 using TypeRef = std::shared_ptr<const DataType>;
 

@@ -16,13 +16,20 @@ struct Row {
   offpath_element_t element = OFFPATH_ELEMENT_NONE;
 };
 
+#ifdef OPEN_MPI
+constexpr bool kOpenMpi = true;
+#else
+constexpr bool kOpenMpi = false;
+#endif
+constexpr offpath_element_t kByte = kOpenMpi ? OFFPATH_ELEMENT_U8 : OFFPATH_ELEMENT_I8;
+
 // What is not here (a Fortran type of another size, MPI_LB) is a datatype like any other.
 const Row kRows[] = {
-    {MPI_BYTE, Nature::bytes},
-    {MPI_PACKED, Nature::opaque},
-    {MPI_CHAR, Nature::opaque},  // a character: MPI reduces the signed and unsigned ones only
+    {MPI_BYTE, Nature::bytes, kByte},
+    {MPI_PACKED, Nature::packed, kByte},
+    {MPI_CHAR, Nature::integer},  // a character, says MPI; a number, say the libraries
     {MPI_WCHAR, Nature::opaque},
-    {MPI_CHARACTER, Nature::opaque},
+    {MPI_CHARACTER, Nature::integer, kByte},
     {MPI_SIGNED_CHAR, Nature::integer},
     {MPI_SHORT, Nature::integer},
     {MPI_INT, Nature::integer},
@@ -42,20 +49,20 @@ const Row kRows[] = {
     {MPI_UINT32_T, Nature::natural},
     {MPI_UINT64_T, Nature::natural},
     {MPI_INTEGER, Nature::fortran_integer},
-    {MPI_INTEGER1, Nature::fortran_integer},
-    {MPI_INTEGER2, Nature::fortran_integer},
+    {MPI_INTEGER1, Nature::integer},
+    {MPI_INTEGER2, Nature::integer},
     {MPI_INTEGER4, Nature::fortran_integer},
-    {MPI_INTEGER8, Nature::fortran_integer},
-    {MPI_AINT, Nature::fortran_integer},
-    {MPI_OFFSET, Nature::fortran_integer},
-    {MPI_COUNT, Nature::fortran_integer},
+    {MPI_INTEGER8, Nature::integer},
+    {MPI_AINT, Nature::integer},
+    {MPI_OFFSET, Nature::integer},
+    {MPI_COUNT, Nature::integer},
     {MPI_FLOAT, Nature::real},
     {MPI_DOUBLE, Nature::real},
     {MPI_LONG_DOUBLE, Nature::real, OFFPATH_ELEMENT_FLONG},
-    {MPI_REAL, Nature::real},
-    {MPI_DOUBLE_PRECISION, Nature::real},
-    {MPI_REAL4, Nature::real},
-    {MPI_REAL8, Nature::real},
+    {MPI_REAL, Nature::fortran_real},
+    {MPI_DOUBLE_PRECISION, Nature::fortran_real},
+    {MPI_REAL4, Nature::fortran_real},
+    {MPI_REAL8, Nature::fortran_real},
     {MPI_REAL16, Nature::opaque},
     {MPI_C_FLOAT_COMPLEX, Nature::complex},
     {MPI_C_DOUBLE_COMPLEX, Nature::complex},
@@ -72,16 +79,16 @@ const Row kRows[] = {
     {MPI_CXX_BOOL, Nature::logical},
     {MPI_LOGICAL, Nature::logical},
 #ifdef MPI_LOGICAL1
-    {MPI_LOGICAL1, Nature::logical},
+    {MPI_LOGICAL1, Nature::integer},
 #endif
 #ifdef MPI_LOGICAL2
-    {MPI_LOGICAL2, Nature::logical},
+    {MPI_LOGICAL2, Nature::integer},
 #endif
 #ifdef MPI_LOGICAL4
     {MPI_LOGICAL4, Nature::logical},
 #endif
 #ifdef MPI_LOGICAL8
-    {MPI_LOGICAL8, Nature::logical},
+    {MPI_LOGICAL8, Nature::integer},
 #endif
     {MPI_FLOAT_INT, Nature::pair, OFFPATH_ELEMENT_F32_I32},
     {MPI_DOUBLE_INT, Nature::pair, OFFPATH_ELEMENT_F64_I32},
@@ -99,22 +106,25 @@ constexpr uint32_t kSumProduct = bits(OFFPATH_OP_SUM, OFFPATH_OP_PROD);
 constexpr uint32_t kArithmetic = kSumProduct | bits(OFFPATH_OP_MIN, OFFPATH_OP_MAX);
 constexpr uint32_t kBitwise = bits(OFFPATH_OP_BAND, OFFPATH_OP_BOR, OFFPATH_OP_BXOR);
 constexpr uint32_t kLogical = bits(OFFPATH_OP_LAND, OFFPATH_OP_LOR, OFFPATH_OP_LXOR);
+constexpr uint32_t kIntegers = kArithmetic | kBitwise | kLogical;
 
-// MPI 4.0, section 6.9.2.
 uint32_t operators_of(Nature nature) {
   switch (nature) {
     case Nature::opaque:
+    case Nature::packed:
       return 0;
     case Nature::bytes:
-      return kBitwise;
+      return kOpenMpi ? kIntegers : kBitwise;
     case Nature::integer:
     case Nature::natural:
-      return kArithmetic | kBitwise | kLogical;
+      return kIntegers;
     case Nature::fortran_integer:
-      return kArithmetic | kBitwise;
+      return kOpenMpi ? kArithmetic | kBitwise : kIntegers;
     case Nature::logical:
       return kLogical;
     case Nature::real:
+      return kOpenMpi ? kArithmetic : kArithmetic | bits(OFFPATH_OP_LXOR);
+    case Nature::fortran_real:
       return kArithmetic;
     case Nature::complex:
       return kSumProduct;
@@ -124,28 +134,36 @@ uint32_t operators_of(Nature nature) {
   return 0;
 }
 
+// MPICH accumulates whatever its processor has an integer for.
+uint32_t accumulated_of(Nature nature) {
+  const bool integers = nature == Nature::bytes || nature == Nature::packed || nature == Nature::logical;
+  return !kOpenMpi && integers ? kIntegers : operators_of(nature);
+}
+
 offpath_element_t element_of(Nature nature, int64_t size_bytes) {
   switch (nature) {
     case Nature::integer:
     case Nature::fortran_integer:
+    case Nature::logical:
       return size_bytes == 1   ? OFFPATH_ELEMENT_I8
              : size_bytes == 2 ? OFFPATH_ELEMENT_I16
              : size_bytes == 4 ? OFFPATH_ELEMENT_I32
              : size_bytes == 8 ? OFFPATH_ELEMENT_I64
                                : OFFPATH_ELEMENT_NONE;
-    case Nature::bytes:
     case Nature::natural:
-    case Nature::logical:
       return size_bytes == 1   ? OFFPATH_ELEMENT_U8
              : size_bytes == 2 ? OFFPATH_ELEMENT_U16
              : size_bytes == 4 ? OFFPATH_ELEMENT_U32
              : size_bytes == 8 ? OFFPATH_ELEMENT_U64
                                : OFFPATH_ELEMENT_NONE;
     case Nature::real:
+    case Nature::fortran_real:
       return size_bytes == 4 ? OFFPATH_ELEMENT_F32 : size_bytes == 8 ? OFFPATH_ELEMENT_F64 : OFFPATH_ELEMENT_NONE;
     case Nature::complex:
       return size_bytes == 8 ? OFFPATH_ELEMENT_C32 : size_bytes == 16 ? OFFPATH_ELEMENT_C64 : OFFPATH_ELEMENT_NONE;
     case Nature::opaque:
+    case Nature::packed:
+    case Nature::bytes:
     case Nature::pair:
       break;
   }
@@ -180,7 +198,9 @@ TypeRef make(const Row& row) {
 void set_reduction(DataType* type, Nature nature, offpath_element_t explicit_element) {
   const bool by_size = explicit_element == OFFPATH_ELEMENT_NONE;
   type->element = by_size ? element_of(nature, type->size_bytes) : explicit_element;
-  type->operators = type->element == OFFPATH_ELEMENT_NONE ? 0 : operators_of(nature);
+  const bool numbers = type->element != OFFPATH_ELEMENT_NONE;
+  type->operators = numbers ? operators_of(nature) : 0;
+  type->accumulated = numbers ? accumulated_of(nature) : 0;
 }
 
 TypeRef find_predefined(MPI_Datatype type) {

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath device ...`: starting and stopping standing devices; `offpath devices`: what a program would see."""
 
+from __future__ import annotations
+
 import json
 import os
 import platform
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
 
-from offpath import console, processes
+from offpath import checks, console, processes
 from offpath.devices import listing, service
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
@@ -36,13 +38,13 @@ def start(
     ] = THIS_MACHINE,
     listen: Annotated[str, typer.Option(help="HOST:PORT; without a port, or with 0, a free one.")] = "127.0.0.1",
     key_file: Annotated[
-        Path | None, typer.Option(help="What programs must know to use it. Default: ~/.config/offpath/device.key")
+        Optional[Path], typer.Option(help="What programs must know to use it. Default: ~/.config/offpath/device.key")
     ] = None,
-    cores: Annotated[str | None, typer.Option(help="Cores of its regions, like 2,3 or 4-7. Default: any.")] = None,
+    cores: Annotated[Optional[str], typer.Option(help="Cores of its regions, like 2,3 or 4-7. Default: any.")] = None,
     memory: Annotated[
-        str | None, typer.Option(help="Most that one program can map, like 4G. Default: half of the machine's.")
+        Optional[str], typer.Option(help="Most that one program can map, like 4G. Default: half of the machine's.")
     ] = None,
-    max_clients: Annotated[int | None, typer.Option(min=1, help="Programs served at a time. Default: 64.")] = None,
+    max_clients: Annotated[Optional[int], typer.Option(min=1, help="Programs served at a time. Default: 64.")] = None,
     foreground: Annotated[
         bool, typer.Option("--foreground", help="Stay, and show what regions print, until Ctrl-C.")
     ] = False,
@@ -61,8 +63,7 @@ def start(
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,30}", name):
         raise UserError(f"{name} is not usable as a name. Use a letter, then letters, digits, - and _.")
-    if cores is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cores):
-        raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
+    checks.core_list(cores)
     key = (key_file or service.default_key_file()).absolute()
     if not key.is_file():
         raise UserError(

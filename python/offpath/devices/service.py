@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Standing device services: offpathd on a TCP port, of this machine's architecture or, under qemu, of another."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
 import platform
 import secrets
+import select
 import shlex
 import shutil
 import signal
@@ -13,11 +16,11 @@ import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from offpath.errors import UserError
-from offpath.paths import Paths, paths, runtime_folder
+from offpath.oldest import StrEnum
+from offpath.paths import Paths, new_file, paths, private_folder, runtime_folder
 
 START_LIMIT_S = 20.0
 STOP_GRACE_S = 5.0
@@ -125,7 +128,7 @@ def start(options: Options) -> Record:
     if load(options.name):
         raise UserError(f"A device named {options.name} runs already. Choose another name, or: offpath device stop")
     log = folder / f"{options.name}.log"
-    with open(log, "wb") as output:
+    with new_file(log) as output:
         process = subprocess.Popen(
             command(options), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
@@ -140,7 +143,8 @@ def start(options: Options) -> Record:
         process.wait()
         raise
     temporary = folder / f"{options.name}.new"
-    temporary.write_text(json.dumps(asdict(record)) + "\n")
+    with new_file(temporary) as file:
+        file.write(json.dumps(asdict(record)).encode() + b"\n")
     temporary.rename(folder / f"{options.name}.json")
     return record
 
@@ -158,9 +162,9 @@ def load(name: str) -> Record | None:
     path = _folder() / f"{name}.json"
     try:
         record = Record(**json.loads(path.read_text()))
-    except (FileNotFoundError, json.JSONDecodeError, TypeError):
+    except (OSError, ValueError, TypeError):
         return None
-    if _start_time(record.pid) != record.started:
+    if not _is_running(record):
         path.unlink(missing_ok=True)
         return None
     return record
@@ -169,13 +173,26 @@ def load(name: str) -> Record | None:
 def stop(record: Record) -> None:
     """Ends the service and, with it, the executors of all programs that use it."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(record.pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_GRACE_S
-    while _start_time(record.pid) == record.started and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if _start_time(record.pid) == record.started:
-        os.kill(record.pid, signal.SIGKILL)
+        process = os.pidfd_open(record.pid)  # from here on the number cannot come to mean another process
+        try:
+            if _is_running(record):
+                signal.pidfd_send_signal(process, signal.SIGTERM)
+                if not select.select([process], [], [], STOP_GRACE_S)[0]:
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)
     (_folder() / f"{record.name}.json").unlink(missing_ok=True)
+
+
+def _is_running(record: Record) -> bool:
+    """Its process is the one that was started, and a service."""
+    if not isinstance(record.pid, int) or record.pid <= 1 or _start_time(record.pid) != record.started:
+        return False
+    try:
+        program = os.path.basename(os.readlink(f"/proc/{record.pid}/exe").removesuffix(" (deleted)"))
+    except OSError:
+        return False
+    return program == "offpathd" or (record.emulated and program.startswith("qemu-"))
 
 
 def await_listening(process: subprocess.Popen, address: str, log: Path) -> None:
@@ -213,6 +230,4 @@ def _start_time(pid: int) -> str | None:
 
 
 def _folder() -> Path:
-    folder = runtime_folder() / "devices"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    return private_folder(runtime_folder() / "devices")

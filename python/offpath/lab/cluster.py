@@ -5,6 +5,8 @@ States: planned (constructed) -> up -> down. `down` works from any state and mor
 manager belongs to its process: should that be killed, the next lab to come up removes it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import shutil
@@ -47,7 +49,7 @@ class Lab:
         self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency))
 
     @classmethod
-    def attach(cls, name: str) -> "Lab":
+    def attach(cls, name: str) -> Lab:
         """The lab of that name, brought up by someone else. Raises UserError when it is not up."""
         lab = cls.__new__(cls)
         lab.plan = state.load(name)
@@ -79,7 +81,7 @@ class Lab:
         """Ends every process in the lab and removes all of it."""
         inventory.remove(self.name)
 
-    def __enter__(self) -> "Lab":
+    def __enter__(self) -> Lab:
         self.up(owned=True)
         return self
 
@@ -126,6 +128,7 @@ class Lab:
             command, _ = injection.with_variables(command, chosen)
             environment = os.environ | native_environment(mpi, crowded)
             environment |= {"OFFPATH_LAB": self.name, "OFFPATH_LAB_RUN": run_id}
+            environment["OFFPATH_LAB_SHARED"] = os.path.dirname(program) if os.sep in program else ""
             patience = 0.0
             try:
                 command = self.inside(HEAD, command)

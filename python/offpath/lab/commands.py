@@ -3,19 +3,20 @@
 
 import contextlib
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import console, mpis, policy_table, stats
+from offpath import checks, console, mpis, policy_table
+from offpath.closing_line import closing_line
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.lab import inventory, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
+from offpath.oldest import StrEnum
 from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"
@@ -56,7 +57,7 @@ def up(
         int, typer.Option(help="Cores of each node; nodes share cores when there are too few.")
     ] = 1,
     dpu: Annotated[
-        Architecture | None,
+        Optional[Architecture],
         typer.Option(help="Each DPU runs a device service of this architecture, which its node's programs use."),
     ] = None,
 ) -> None:
@@ -143,21 +144,21 @@ def status(
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The MPI program.")],
     name: NameOption = DEFAULT_NAME,
-    mpi: Annotated[MpiChoice | None, typer.Option(help="Default: the MPI the program is linked with.")] = None,
-    np: Annotated[int | None, typer.Option("--np", help="Ranks in all.")] = None,
+    mpi: Annotated[Optional[MpiChoice], typer.Option(help="Default: the MPI the program is linked with.")] = None,
+    np: Annotated[Optional[int], typer.Option("--np", help="Ranks in all.")] = None,
     ppn: Annotated[
-        int | None, typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
+        Optional[int], typer.Option("--ppn", help="Ranks per node. Default: 1, or as many as --np needs.")
     ] = None,
     offload: Annotated[bool, typer.Option("--offload/--host", help="With Offpath, or the MPI alone.")] = False,
     policy: Annotated[
-        str | None, typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
+        Optional[str], typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
     ] = None,
     yield_shim: Annotated[
-        bool | None,
+        Optional[bool],
         typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
@@ -182,6 +183,7 @@ def run(
         raise typer.BadParameter("--trace and --summary are about offloaded runs (this one is not). Give --offload.")
     if trace is not None:
         recording.check_writable(trace)
+    checks.settings(policy, None)
     lab = Lab.attach(name)
     kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
     if ppn is None:
@@ -200,7 +202,7 @@ def run(
                     samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
             result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
         if offload and not quiet:
-            console.note(stats.summary(result.stats))
+            console.note(closing_line(result.stats, kind))
         if where is not None:
             recording.finish(where, trace, summary, samples)
     raise typer.Exit(result.exit_status)

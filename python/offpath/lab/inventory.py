@@ -4,6 +4,8 @@
 Removal asks the machine and not the lab's own record, so that it also works after a kill at any moment.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

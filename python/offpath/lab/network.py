@@ -5,6 +5,8 @@ Everything lives inside the lab's own namespaces, the switch in that of the laun
 touched, two labs never meet, and removing the namespaces removes it all.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a lab looks like: names, addresses, cores, limits. Pure: nothing here touches the machine."""
 
+from __future__ import annotations
+
 import math
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +74,7 @@ class Plan:
     @classmethod
     def make(
         cls, name: str, nodes: int, rate: str, mtu: int, dpu_slowdown: float, cores_per_node: int, cores: Sequence[int]
-    ) -> "Plan":
+    ) -> Plan:
         check_name(name)
         if not 1 <= nodes <= MAX_NODES:
             raise UserError(f"A lab cannot have {nodes} nodes. Give a number from 1 to {MAX_NODES}.")
@@ -100,8 +103,8 @@ class Plan:
         return STATE_ROOT / self.name
 
     def runtime_folder(self, node: str) -> Path:
-        """Where the sockets of the node's services are."""
-        return self.state_dir / node / "run"
+        """Where the sockets of the node's services are: in its own /tmp."""
+        return self.state_dir / node / "tmp" / f"offpath-{os.getuid()}"
 
     def cores_of(self, node_index: int) -> str:
         return ",".join(map(str, self.node_cores[node_index]))

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A lab's record under /run: what was asked for, and which process it belongs to."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os
+import sys
 from pathlib import Path
 
 from offpath.errors import UserError
 from offpath.lab import inventory
 from offpath.lab.plan import STATE_ROOT, Plan
+from offpath.paths import paths, source_root
 
 RECORD = "lab.json"
 
@@ -31,11 +35,28 @@ def prepare(plan: Plan) -> None:
     """The files that the scripts `enter` and `agent` read."""
     (plan.state_dir / "sys").mkdir()
     (plan.state_dir / "hosts").write_text(plan.hosts_file())
+    (plan.state_dir / "shared").write_text("".join(f"{folder}\n" for folder in _shared_folders()))
     for index, node in enumerate(plan.nodes):
         folder = plan.state_dir / node
-        folder.mkdir()
+        folder.mkdir(mode=0o700)  # its /tmp is only for those who are on the node
         (folder / "cores").write_text(plan.cores_of(index) + "\n")
-        plan.runtime_folder(node).mkdir(mode=0o700)
+        (folder / "home").mkdir(mode=0o700)
+        (folder / "tmp").mkdir()
+        (folder / "tmp").chmod(0o1777)
+
+
+def _shared_folders() -> set[str]:
+    """What programs are made of: Offpath, this Python, what the search paths name. Nodes see them where they are."""
+    folders = {str(paths().prefix), str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix}
+    root = source_root()
+    folders |= {str(root)} if root else set()
+    for name in ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH"):
+        folders |= {entry for entry in os.environ.get(name, "").split(":") if os.path.isabs(entry)}
+    return {folder for folder in folders if os.path.isdir(folder) and _is_private_on_nodes(folder)}
+
+
+def _is_private_on_nodes(folder: str) -> bool:
+    return any(f"{folder}/".startswith(f"{own}/") for own in ("/tmp", os.environ.get("HOME", "/tmp")))
 
 
 def save(plan: Plan, owner_pid: int | None) -> None:

@@ -5,6 +5,8 @@ Memory and cores are measured directly (bench/machine). Costs of MPI and of the 
 gives the times of a few short benchmarks: each parameter is fitted to the one time that depends on it most.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import statistics
@@ -19,6 +21,7 @@ import typer
 from offpath import comparison, console, mpis
 from offpath.errors import UserError
 from offpath.lab.plan import BURST_BYTES
+from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.plan import machine as machines
 from offpath.plan import model
@@ -147,7 +150,7 @@ def measure(where: comparison.Place, mpi: str, repeats: int) -> Measured:
     def run(path: str, sizes: list[int], work_ns: list[int] | None) -> None:
         console.note(f"{mpis.TITLES[mpi]}, {'offloaded' if path == DPU else 'alone'}")
         launches = _launch(where, mpi, repeats, path, sizes, work_ns)
-        for size, *rows in zip(sizes, *launches, strict=True):
+        for size, *rows in zip_equal(sizes, *launches):
             # The least disturbed launch: what others do on the machine only ever adds.
             measured.pure[path, size] = min(row["t_pure_ns"] for row in rows)
             # A small difference of long times: of each launch, since launches differ by more.

@@ -11,6 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from offpath.oldest import zip_equal
+
 
 @dataclass(frozen=True)
 class Fetch:
@@ -37,7 +39,7 @@ class Dealt:
         """Of the acts that the rank did in a simulation in which it drew those sections."""
         places = []
         left = drawn[::-1]
-        for act, place in zip(self.ranks[rank], self.sites[rank], strict=True):
+        for act, place in zip_equal(self.ranks[rank], self.sites[rank]):
             if act[0] == "draw":
                 queue = set(self.queues[act[1]])
                 while left and left[-1] in queue:
@@ -55,7 +57,7 @@ def deal(ranks: list[list[list]], sites: list[list], fetches: list[Fetch], movab
     cuts: list[tuple[int, int, int, int]] = []
     loops_of = Counter(epoch for _, epoch in loops)
     for (_, epoch), loop in loops.items():
-        pairs = [pair for own in loop.values() for pair in zip(own, own[1:], strict=False)]
+        pairs = [pair for own in loop.values() for pair in zip(own, own[1:])]
         if len(loop) < 2 or not pairs or not _ends_together(loop, pairs):
             continue
         if loops_of[epoch] > 1:  # inside of each other

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
@@ -132,7 +132,7 @@ def law_command(
     link: Annotated[float, typer.Option(help="GB/s of a node's link.")] = 12.5,
     fast: Annotated[float, typer.Option(help="MB of a node's fast memory.")] = 32,
     overlap: Annotated[float, typer.Option(min=0, max=1, help="Part of the network's time that a DPU hides.")] = 0.9,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the curves there.")] = None,
+    html: Annotated[Optional[Path], typer.Option(help="Write a page with the curves there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """The law of computation, memory and network, as a table and curves over the number of nodes.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Machine files: what `offpath calibrate` measured, or the user wrote; checked before anything uses them."""
 
+from __future__ import annotations
+
 import copy
 import json
 from pathlib import Path
@@ -90,7 +92,7 @@ def check(machine: object, name: str) -> None:
             if (section, field) in NOT_NUMBERS:
                 continue
             number = found.get("median") if isinstance(found, dict) else found
-            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e15:
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < 1e15:
                 raise UserError(
                     f"{name}: {section}.{field} is {number!r} (it should be a number from 0 on). Correct it."
                 )

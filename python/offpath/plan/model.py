@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Asks offpath-model, which prices the graphs that the service runs (src/model/), and builds what it is asked."""
 
+from __future__ import annotations
+
 import json
 import statistics
 import subprocess

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath plan PROFILE`: what offloading would make of a recorded run, and whether it is worth it."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
@@ -84,17 +86,17 @@ def node_map(found: profile.Profile, nodes: int | None, ppn: int | None) -> list
 def replay_command(
     file: Annotated[Path, typer.Argument(metavar="PROFILE", help="What offpath profile wrote.")],
     machine_file: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote. Default: a plain server."),
     ] = None,
     dpu_cores: Annotated[
-        int | None, typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
+        Optional[int], typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
     ] = None,
-    dpu_speed: Annotated[float | None, typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
-    link: Annotated[str | None, typer.Option(help="Rate of the links, like 250mbit or 100gbit.")] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
-    ppn: Annotated[int | None, typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
-    policy: Annotated[str | None, typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
+    link: Annotated[Optional[str], typer.Option(help="Rate of the links, like 250mbit or 100gbit.")] = None,
+    nodes: Annotated[Optional[int], typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
+    ppn: Annotated[Optional[int], typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Predict what offloading would make of a recorded run, per call site and overall.

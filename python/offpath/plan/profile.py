@@ -4,6 +4,8 @@
 A file is the concatenation of what each rank wrote: its header, its records in the order of the calls' return, its end.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,13 +3,12 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from offpath import comparison, console, injection, mpis, processes
+from offpath import comparison, console, handover, injection, mpis, own_rank, processes
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import profile as profiles
@@ -26,16 +25,19 @@ def profile_command(
 ) -> None:
     """Run a program as it is and record its collectives, waits and one-sided operations, for `offpath plan`.
 
-    Nothing is offloaded. Ranks on other nodes need the folder of the profile, too (a shared file system).
+    Nothing is offloaded. One rank must see the folder of the profile (a shared file system, or this node).
 
     Examples:
 
         offpath profile -o profile.jsonl -- mpirun -np 4 ./my_program
     """
     mpis.executable(command[0])
+    if mpis.launcher_kind(command[0]) is None and not own_rank.leads():
+        argv, extra = injection.with_variables(command, variables(handover.ELSEWHERE))
+        processes.become(argv, os.environ | extra)
     comparison.writable_file(output, "--output")
-    with tempfile.TemporaryDirectory(prefix=".offpath-profile-", dir=output.absolute().parent) as folder:
-        prefix = Path(folder) / "rank"
+    with handover.folder(beside=output) as folder:
+        prefix = folder / "rank"
         argv, extra = injection.with_variables(command, variables(prefix))
         result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         merge(prefix, output)

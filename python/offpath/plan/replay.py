@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from offpath.errors import UserError
+from offpath.oldest import zip_equal
 from offpath.plan import dealing, model
 from offpath.plan.profile import Profile, Rank
 from offpath.telemetry.parts import ONE_SIDED
@@ -45,12 +46,12 @@ class Scenario:
         sites: dict = {}
         for rank, ends in enumerate(answer["act_end_ns"]):
             before = 0.0
-            for end, place in zip(ends, self.work.sites_of(rank, answer["drawn"][rank]), strict=True):
+            for end, place in zip_equal(ends, self.work.sites_of(rank, answer["drawn"][rank])):
                 if place is not None:
                     sites[place] = sites.get(place, 0.0) + end - before
                 before = end
         offloaded: dict = {}
-        for place, chosen in zip(self.site_of_operation, answer["paths"], strict=True):
+        for place, chosen in zip_equal(self.site_of_operation, answer["paths"]):
             offloaded[place] = offloaded.get(place, False) or chosen == model.DPU
         return Times(answer["end_ns"], sites, offloaded)
 

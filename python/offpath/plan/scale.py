@@ -4,7 +4,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
@@ -22,15 +22,15 @@ FLOP_PER_POINT = 5  # of an FFT: 5 n log2 n
 
 def scale_command(
     machine_file: Annotated[
-        Path | None, typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote.")
+        Optional[Path], typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote.")
     ] = None,
     nodes: Annotated[str, typer.Option(help="Numbers of nodes.")] = "2,4,8,16,64,256,1024,4096",
     ppn: Annotated[int, typer.Option(min=1, max=256, help="Ranks per node.")] = 1,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends or receives.")] = "4M",
     points: Annotated[int, typer.Option(min=8, help="Points of the FFT along one side.")] = 1024,
-    link: Annotated[str | None, typer.Option(help="Rate of the links, like 100gbit.")] = None,
-    dpu_cores: Annotated[int | None, typer.Option(min=0, help="Cores of each node's DPU.")] = None,
-    dpu_speed: Annotated[float | None, typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
+    link: Annotated[Optional[str], typer.Option(help="Rate of the links, like 100gbit.")] = None,
+    dpu_cores: Annotated[Optional[int], typer.Option(min=0, help="Cores of each node's DPU.")] = None,
+    dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Predict collectives and a 3-D FFT on up to thousands of nodes, on the host and on the DPU.

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from offpath.oldest import zip_equal
+
 
 def names(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
     """As much as symbols allow: "solve (solve.c:42)", "solve", or "program+0x1234"."""
@@ -16,7 +18,7 @@ def names(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
     for file, offsets in by_file.items():
         # The return address is behind the call; the byte before it belongs to the call's line.
         lines = _addr2line(file, [offset - 1 for offset in offsets])
-        for offset, (function, line) in zip(offsets, lines, strict=True):
+        for offset, (function, line) in zip_equal(offsets, lines):
             found[file, offset] = _text(file, offset, function, line)
     return found
 
@@ -30,7 +32,7 @@ def _addr2line(file: str, offsets: list[int]) -> list[tuple[str, str]]:
     lines = result.stdout.splitlines()
     if result.returncode != 0 or len(lines) != 2 * len(offsets):
         return unknown
-    return list(zip(lines[::2], lines[1::2], strict=True))
+    return list(zip_equal(lines[::2], lines[1::2]))
 
 
 def _text(file: str, offset: int, function: str, line: str) -> str:

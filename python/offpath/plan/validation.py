@@ -5,18 +5,19 @@ Calibration sees one link rate and two sizes of one collective. Then, for rates,
 computation that it never saw, each case is predicted first and measured afterwards.
 """
 
-import json
+from __future__ import annotations
+
 import statistics
-import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, goals, handover, mpis, results
 from offpath.errors import UserError
+from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.plan import calibrate, model, predict, profile, profile_command
 from offpath.plan import machine as machines
@@ -112,8 +113,8 @@ def bench_plan_command(
     ] = False,
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement in a launch.")] = 7,
     launches: Annotated[int, typer.Option(min=1, help="Launches on each path, in turns; their median counts.")] = 3,
-    machine_file: Annotated[Path | None, typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the results there.")] = None,
+    machine_file: Annotated[Optional[Path], typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Compare the planner's predictions with measurements in the lab that are made after them.
 
@@ -149,14 +150,16 @@ def bench_plan_command(
                     cases += app_cases(setting)
     summary = summarize(cases)
     show(cases, summary)
+    rows = [
+        asdict(case)
+        | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
+        | {"error": case.error, "right": case.right, "same_words": case.same_words}
+        for case in cases
+    ]
+    result = {"machine": machine, "summary": summary, "rows": rows, "checks": checks(summary, mpi)}
+    results.show_checks(result)
     if json_file:
-        rows = [
-            asdict(case)
-            | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
-            | {"error": case.error, "right": case.right, "same_words": case.same_words}
-            for case in cases
-        ]
-        json_file.write_text(json.dumps({"machine": machine, "summary": summary, "rows": rows}, indent=1) + "\n")
+        results.write(json_file, result)
 
 
 def collective_cases(setting: Setting) -> list[Case]:
@@ -185,7 +188,7 @@ def _measure(setting: Setting, kind: str, size: int, work_ns: list[float], cases
     setting.note(f"{kind} {size_text(size)}")
     for offload in (False, True) * setting.launches:
         output, _ = _launch(setting, argv, offload)
-        for case, row, asked_ns in zip(cases, output["rows"], work_ns, strict=True):
+        for case, row, asked_ns in zip_equal(cases, output["rows"], work_ns):
             case.slowed_launches.append(row["t_compute_ns"] / asked_ns)
             (case.dpu_launches if offload else case.host_launches).append(row["t_total_ns"])
 
@@ -216,8 +219,8 @@ def app_cases(setting: Setting) -> list[Case]:
 
 
 def _record(setting: Setting, argv: list[str]) -> profile.Profile:
-    with tempfile.TemporaryDirectory(prefix="offpath-") as folder:
-        prefix, merged = Path(folder) / "rank", Path(folder) / "profile.jsonl"
+    with handover.folder() as folder:
+        prefix, merged = folder / "rank", folder / "profile.jsonl"
         comparison.run_for_json(setting.where, setting.mpi, argv, False, profile_command.variables(prefix))
         profile_command.merge(prefix, merged)
         return profile.load(merged)
@@ -233,6 +236,12 @@ def summarize(cases: list[Case]) -> dict:
         "other_words": sum(not case.same_words for case in cases),
         "median_slowed": statistics.median(case.slowed for case in cases),
     }  # fmt: skip
+
+
+def checks(summary: dict, mpi: str) -> list[dict]:
+    found = goals.check("plan_median_error_ratio", [summary["median_error"]], mpi)
+    found += goals.check("plan_worst_error_ratio", [summary["worst_error"]], mpi)
+    return found + goals.check("plan_wrong_verdicts_count", [summary["wrong_verdicts"]], mpi)
 
 
 def show(cases: list[Case], summary: dict) -> None:

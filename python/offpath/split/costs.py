@@ -2,12 +2,12 @@
 """What statements cost: bytes per row by the roofline model, or measured seconds."""
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.errors import UserError
+from offpath.oldest import tomllib
 from offpath.split.dominant import DPU, HOST
 from offpath.split.oplist import ELEMENTWISE, OPERATORS, Kind, OperationList, Statement
 
@@ -120,7 +120,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def _number(path: Path, key: str, value: object, zero: bool = False) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and (value > 0 or zero and value == 0)
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and (value > 0 or zero and value == 0)
     if not good:
         raise UserError(f"{path}: {key} is {value!r} (times and rates are numbers above 0). Correct it.")
     return float(value)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which statements stay on the host: the dominant cycle through preconditioner and matrix-vector product."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from offpath.split.flow import flow_graph

@@ -5,6 +5,8 @@ Distance 0: within one iteration. Distance 1: the value is carried into the next
 written. Edges of distance 0 always lead forward in the list, so they have no cycles.
 """
 
+from __future__ import annotations
+
 import networkx
 
 from offpath.split.oplist import INPUTS, Kind, OperationList

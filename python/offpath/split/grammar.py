@@ -82,7 +82,7 @@ def _terms(tree: ast.expr, sign: int, vectors) -> tuple[Term, ...]:
     """The sum that a vector update is; a lone 0 is the zero vector."""
     if isinstance(tree, ast.Constant) and tree.value == 0:
         return ()
-    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add | ast.Sub):
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)):
         right = sign if isinstance(tree.op, ast.Add) else -sign
         return _terms(tree.left, sign, vectors) + _terms(tree.right, right, vectors)
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A preconditioned CG variant as a list of operations: what the text format says, without its layout."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from enum import StrEnum
+
+from offpath.oldest import StrEnum
 
 INPUTS = ("b", "x")  # the right-hand side, and the first guess that becomes the solution
 RESULT = "x"

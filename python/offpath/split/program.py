@@ -6,6 +6,8 @@ it is there, received into the other's name space. Because both orders are proje
 for each other.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Union
 
 from offpath.split.dominant import DPU, HOST
 from offpath.split.oplist import OperationList
@@ -49,7 +50,7 @@ class Reduce:
     names: tuple[str, ...]
 
 
-Step = Pass | Receive | Reduce
+Step = Union[Pass, Receive, Reduce]
 
 
 @dataclass(frozen=True)

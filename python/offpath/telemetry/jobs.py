@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The running jobs of this user on this node, by the sockets of their services in the runtime folder."""
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

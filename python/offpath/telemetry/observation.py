@@ -5,6 +5,8 @@ src/session/link.hpp and observation.hpp describe both. Nothing here changes the
 Observation is open.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import mmap
@@ -19,9 +21,9 @@ from pathlib import Path
 from offpath.errors import UserError
 
 ANSWER_S = 5.0
-REQUEST = struct.Struct("<IIQ32x")  # AttachRequest
+REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s")  # AttachReply
-LINK_VERSION, OBSERVE = 2, 1
+LINK_VERSION, OBSERVE = 3, 1
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER = struct.Struct("<8Q2I56x")
 CLIENT = struct.Struct("<Q4I8Q")

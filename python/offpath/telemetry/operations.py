@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A recording joined to operations: what each was, which way it went and why, what was hidden, what it waited for."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,7 +34,7 @@ class Wait:
     begin_ns: int
     end_ns: int
     site: str
-    operations: list["Operation"] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
     others: int = 0  # operations that were left out of the recording
 
     @property

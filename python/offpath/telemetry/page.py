@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from offpath import report
+from offpath.oldest import zip_equal
 from offpath.sizes import size_text
 from offpath.telemetry import overview
 from offpath.telemetry.operations import Run
@@ -138,7 +139,7 @@ def _split(run: Run) -> str:
         lengths = [(COLOURS[i], parts[name] / 1e6) for i, name in enumerate(PARTS)]
         bars.append(report.Bar(f"rank {rank.number}", lengths, seconds(rank.end_ns)))
     series = [""] * len(PARTS)
-    for name, colour in zip(PARTS, COLOURS, strict=True):
+    for name, colour in zip_equal(PARTS, COLOURS):
         series[colour] = name + ", ms"
     return report.bars("time of each rank in ms", series, bars)
 
@@ -226,7 +227,7 @@ def _comparison(runs: Sequence[tuple[str, Run]]) -> str:
     rows = [("whole run", seconds(first.end_ns), seconds(second.end_ns), _ratio(first.end_ns, second.end_ns))]
     sums = [overview.totals(run) for run in (first, second)]
     for part in (*PARTS, "hidden"):
-        ours, theirs = (each[part] / len(run.ranks) for each, run in zip(sums, (first, second), strict=True))
+        ours, theirs = (each[part] / len(run.ranks) for each, run in zip_equal(sums, (first, second)))
         rows.append((f"{part}, per rank", seconds(ours), seconds(theirs), _ratio(ours, theirs)))
     sites: dict[tuple[str, str], list[float]] = {}
     for number, run in enumerate((first, second)):

@@ -6,11 +6,14 @@ which bytes moved inside each, and counters of what is in progress. Flows lead f
 to the wait. Services that were watched have counters of what went over the fabric.
 """
 
+from __future__ import annotations
+
 import heapq
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from offpath.oldest import zip_equal
 from offpath.telemetry.operations import Operation, Run, Wait
 from offpath.telemetry.record import FORMAT, VERSION
 from offpath.telemetry.wires import Samples
@@ -44,7 +47,7 @@ def _names(run: Run) -> list[tuple[list, str]]:
     found = {}
     for rank in run.ranks:
         own = [each for each in run.operations if each.rank == rank.number]
-        for line, known in (*zip(rank.posts, own, strict=True), *zip(rank.waits, run.waits[rank.number], strict=True)):
+        for line, known in (*zip_equal(rank.posts, own), *zip_equal(rank.waits, run.waits[rank.number])):
             if "file" in line:
                 found[line["file"], line["offset"]] = known.site
     return [([*place], name) for place, name in found.items()]
@@ -165,7 +168,7 @@ def _wires(run: Run, wires: Samples) -> Iterator[dict]:
             continue
         for number, name in ((1, "in"), (2, "out")):
             track = {"ph": "C", "name": f"fabric {name}, bytes/s", "pid": process}
-            for before, after in zip(series, series[1:], strict=False):
+            for before, after in zip(series, series[1:]):
                 begin_ns, end_ns = max(0, before[0] - rank.zero_ns), after[0] - rank.zero_ns
                 if end_ns > 0:
                     rate = (after[number] - before[number]) / (end_ns - begin_ns) * 1e9

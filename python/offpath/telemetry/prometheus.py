@@ -2,10 +2,13 @@
 """A run's counters in Prometheus' text format: at its end (OFFPATH_STATS_FILE), for the textfile collector of its node
 exporter, and live, of what the services publish."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from offpath.closing_line import PETSC
 from offpath.errors import UserError
 from offpath.telemetry.observation import Snapshot
 
@@ -123,7 +126,8 @@ def _head(metric: str, kind: str, meaning: str) -> Iterator[str]:
 
 
 def _who(rank: dict) -> dict[str, str]:
-    return {"rank": str(rank.get("rank", "")), "node": str(rank.get("node", ""))}
+    who = {"rank": str(rank.get("rank", "")), "node": str(rank.get("node", ""))}
+    return who | ({"interface": PETSC} if rank.get("mpi") == PETSC else {})  # the rank has a line of MPI, too
 
 
 def _sample(metric: str, labels: dict[str, str], value: float) -> str:

@@ -4,6 +4,8 @@
 Every function raises UserError with one line for what is foreign, damaged or cut short.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

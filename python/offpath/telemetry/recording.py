@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recording a run: where the ranks write, and what becomes of it."""
 
+from __future__ import annotations
+
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from offpath import console
+from offpath import console, handover
 from offpath.errors import UserError
-from offpath.telemetry import operations, overview, perfetto, record
-from offpath.telemetry.wires import Samples
+
+if TYPE_CHECKING:
+    from offpath.telemetry.wires import Samples
 
 VARIABLE = "OFFPATH_TRACE"
 SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
@@ -25,14 +28,15 @@ def check_writable(name: str | Path) -> None:
 
 @contextlib.contextmanager
 def prefix(trace: Path | None) -> Iterator[Path]:
-    """What to give the ranks in VARIABLE. Beside the trace, where ranks on other nodes see it, too."""
-    parent = None if trace is None else trace.absolute().parent
-    with tempfile.TemporaryDirectory(prefix=".offpath-trace-", dir=parent) as folder:
-        yield Path(folder) / "rank"
+    """What to give the ranks in VARIABLE."""
+    with handover.folder(beside=trace) as folder:
+        yield folder / "rank"
 
 
 def finish(where: Path, trace: Path | None, summary: bool, wires: Samples) -> None:
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
+    from offpath.telemetry import operations, overview, perfetto, record  # a program without it need not wait for them
+
     try:
         run = operations.join(record.of_parts(sorted(where.parent.glob(where.name + ".*"))))
     except UserError as error:

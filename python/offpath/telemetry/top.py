@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `offpath top` shows: two looks at a job, made into rates, as data and as a screen."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 
 from rich import box
@@ -8,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from offpath.oldest import zip_equal
 from offpath.sizes import rough_size_text
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
@@ -22,7 +25,7 @@ def job_data(job: Job, before: Snapshot, now: Snapshot) -> dict:
         "job": job.name,
         "service": now.process,
         "ended": False,
-        "workers": [_worker(*pair) for pair in zip(before.workers, now.workers, strict=True)],
+        "workers": [_worker(*pair) for pair in zip_equal(before.workers, now.workers)],
         "ranks": _clients(before, now),
     }
 

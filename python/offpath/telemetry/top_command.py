@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath top`: a running job, live."""
 
+import contextlib
 import json
 import select
 import signal
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -19,7 +20,7 @@ PLAIN_WIDTH = 200  # where there is no terminal
 
 def top_command(
     job: Annotated[
-        str | None,
+        Optional[str],
         typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
@@ -41,18 +42,15 @@ def top_command(
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt_once)
-    with jobs.watched(job) as watched:
+    with contextlib.suppress(KeyboardInterrupt), jobs.watched(job) as watched:
         looks = _looks(watched, interval)
-        try:
-            if as_json:
-                _each(looks, once, lambda data: print(json.dumps({"jobs": data}), flush=True))
-            elif once or not console.out.is_terminal:
-                plain = console.out if console.out.is_terminal else Console(width=PLAIN_WIDTH, highlight=False)
-                _each(looks, once, lambda data: plain.print(top.screen(data)))
-            else:
-                _full_screen(looks)
-        except KeyboardInterrupt:
-            return
+        if as_json:
+            _each(looks, once, lambda data: print(json.dumps({"jobs": data}), flush=True))
+        elif once or not console.out.is_terminal:
+            plain = console.out if console.out.is_terminal else Console(width=PLAIN_WIDTH, highlight=False)
+            _each(looks, once, lambda data: plain.print(top.screen(data)))
+        else:
+            _full_screen(looks)
         for each in watched:
             if each.observation.ended():
                 console.note(f"job {each.name} has ended.")

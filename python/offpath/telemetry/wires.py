@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What went over the fabric during a run, and when: samples of what its services publish."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 import time
@@ -44,7 +46,7 @@ class Sampler(contextlib.AbstractContextManager):
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "Sampler":
+    def __enter__(self) -> Sampler:
         self._thread.start()
         return self
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 namespace offpath::fabric {
 
@@ -43,8 +44,17 @@ class LoopbackFabric : public Fabric {
     return Peer{index};
   }
 
+  std::optional<Peer> find(Bytes address) const override {
+    uint32_t index = 0;
+    if (address.size() < sizeof(index)) return std::nullopt;
+    memcpy(&index, address.data(), sizeof(index));
+    return known_.contains(index) ? std::optional(Peer{index}) : std::nullopt;
+  }
+
+  void give_up(Peer peer) override { given_up_.insert(peer); }
+
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
-    const bool reachable = !network_.gone[peer] && !network_.gone[index_];
+    const bool reachable = !is_gone(peer) && !network_.gone[index_];
     if (reachable) {
       network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
     }
@@ -77,6 +87,8 @@ class LoopbackFabric : public Fabric {
   void flush(int) override {}
 
  private:
+  bool is_gone(Peer peer) const { return network_.gone[peer] || given_up_.contains(peer); }
+
   // Any packet may come next, except that two without payload between the same pair keep their order.
   Packet take_one(std::vector<Packet>& inbox) {
     size_t pick = network_.random() % inbox.size();
@@ -92,7 +104,7 @@ class LoopbackFabric : public Fabric {
   }
 
   void deliver(Packet packet) {
-    if (network_.gone[packet.from]) return;
+    if (is_gone(packet.from)) return;
     if (packet.payload.empty() || network_.random() % 2 == 0) {
       receiver_->on_message(packet.header, packet.payload);
       return;
@@ -106,7 +118,7 @@ class LoopbackFabric : public Fabric {
   bool report_lost() {
     bool any = false;
     for (auto& [peer, reported] : known_) {
-      if (reported || !network_.gone[peer]) continue;
+      if (reported || !is_gone(peer)) continue;
       reported = any = true;
       receiver_->on_peer_lost(peer);
     }
@@ -117,6 +129,7 @@ class LoopbackFabric : public Fabric {
   uint32_t index_;
   Receiver* receiver_ = nullptr;
   std::map<Peer, bool> known_;  // -> loss was reported
+  std::set<Peer> given_up_;
   std::vector<std::pair<uint64_t, bool>> sent_, fetched_;
   std::map<Announced, std::vector<uint8_t>> announced_;
   Announced next_handle_ = 0;

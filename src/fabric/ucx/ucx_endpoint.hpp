@@ -21,6 +21,8 @@ class UcxFabric : public Fabric {
   void set_receiver(Receiver* receiver) override { receiver_ = receiver; }
   std::vector<uint8_t> address() const override;
   base::Result<Peer> connect(Bytes address) override;
+  std::optional<Peer> find(Bytes address) const override;
+  void give_up(Peer peer) override;
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override;
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;

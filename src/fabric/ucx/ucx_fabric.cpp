@@ -88,6 +88,23 @@ base::Result<Peer> UcxFabric::connect(Bytes address) {
   return peer;
 }
 
+std::optional<Peer> UcxFabric::find(Bytes address) const {
+  const auto known = by_address_.find({address.begin(), address.end()});
+  return known == by_address_.end() ? std::nullopt : std::optional(known->second);
+}
+
+// What is under way to it ends at once, and it hears that it is lost, too.
+void UcxFabric::give_up(Peer peer) {
+  Connection& connection = *connections_[peer];
+  if (connection.lost) return;
+  on_endpoint_error(&connection, connection.endpoint, UCS_ERR_ENDPOINT_TIMEOUT);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  param.cb.send = [](void* request, ucs_status_t, void*) { ucp_request_free(request); };
+  if (connection.endpoint != nullptr) ucp_ep_close_nbx(std::exchange(connection.endpoint, nullptr), &param);
+}
+
 ucs_status_t UcxFabric::open_endpoint(Connection& connection) {
   ucp_ep_params_t params{};
   params.field_mask =

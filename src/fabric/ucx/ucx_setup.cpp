@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ struct Preference {
 };
 
 constexpr Preference kPreferences[] = {
+    {"UCX_TLS", "all"},
     // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
     // queue behind the data on a busy link (measured: docs/performance.md).
     {"UCX_RNDV_THRESH", "inf"},
@@ -41,6 +44,22 @@ constexpr Preference kPreferences[] = {
     // A chunk is then one segment, one system call.
     {"UCX_TCP_TX_SEG_SIZE", "64k"},
 };
+
+// Without UCX's transports inside a node. Services never use them, and they listen: an empty datagram to their socket,
+// from any user, ends the process.
+std::string without_shared_memory(const std::string& transports) {
+  if (!transports.empty() && transports[0] == '^') return transports + ",sm";
+  constexpr const char* kInside[] = {"all", "sm", "shm", "mm", "posix", "sysv", "xpmem", "cma", "knem"};
+  std::string left;
+  for (size_t begin = 0; begin < transports.size();) {
+    const size_t end = std::min(transports.find(',', begin), transports.size());
+    const std::string word = transports.substr(begin, end - begin);
+    const auto is_word = [&](const char* inside) { return word == inside; };
+    if (std::none_of(std::begin(kInside), std::end(kInside), is_word)) left += (left.empty() ? "" : ",") + word;
+    begin = end + 1;
+  }
+  return left.empty() ? "^sm" : left;
+}
 
 // OFFPATH_UCX_X becomes UCX_X of this process, the service: UCX's own prefixes do not reach its transports.
 void set_environment() {
@@ -54,6 +73,7 @@ void set_environment() {
     setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
   for (const Preference& preference : kPreferences) setenv(preference.name, preference.value, 0);
+  setenv("UCX_TLS", without_shared_memory(getenv("UCX_TLS")).c_str(), 1);
 }
 
 class Context : public UcxContext {

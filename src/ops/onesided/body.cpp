@@ -86,9 +86,15 @@ base::Result<Wanted> decode(std::span<const uint8_t> body) {
   wanted.window = reader.number<uint64_t>();
   wanted.offset = reader.number<uint64_t>();
   wanted.bytes = reader.number<uint64_t>();
-  wanted.kind = static_cast<offpath_remote_kind_t>(reader.number<uint8_t>());
-  wanted.reduction.op = static_cast<offpath_operator_t>(reader.number<uint8_t>());
-  wanted.reduction.element = static_cast<offpath_element_t>(reader.number<uint8_t>());
+  const auto kind = reader.number<uint8_t>();
+  const auto op = reader.number<uint8_t>();
+  const auto element = reader.number<uint8_t>();
+  if (kind > OFFPATH_UNLOCK || op > OFFPATH_OP_NO_OP || element > OFFPATH_ELEMENT_F64_F64) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "unknown one-sided request: kind %u, operator %u, element type %u", kind,
+                         op, element);
+  }
+  wanted.kind = static_cast<offpath_remote_kind_t>(kind);
+  wanted.reduction = {static_cast<offpath_operator_t>(op), static_cast<offpath_element_t>(element)};
   const auto reserved = reader.number<uint8_t>();
   const auto ranges = reader.number<uint32_t>();
   const size_t before_data = kHeadBytes + layout_bytes(ranges);

@@ -9,38 +9,37 @@ namespace offpath::ops::onesided {
 namespace {
 
 using Wide = __int128;  // holds what offsets, extents and lengths of 64 bits add up to
+constexpr Wide kFarthest = Wide{1} << 126;
 
-// The bytes [first, end) between which everything lies that is named, from the first element's address.
-struct Reach {
-  Wide first = 0;
-  Wide end = 0;
-  void include(Wide from, uint64_t bytes) {
-    const bool empty = first == end;
-    first = empty ? from : std::min(first, from);
-    end = empty ? from + bytes : std::max(end, from + bytes);
+// The same stretch of several elements: `count` of `bytes`, each `step` behind the one before.
+struct Stretches {
+  Wide first, step;
+  uint64_t bytes, count;
+
+  Wide last() const { return first + step * (count - 1); }
+  Wide low() const { return std::min(first, last()); }
+  Wide high() const { return std::max(first, last()) + bytes; }
+  // Whether one of them has a byte in [from, to).
+  bool touch(Wide from, Wide to) const {
+    const Wide distance = step < 0 ? -step : step;
+    const Wide before = from - bytes - low();  // the farthest that a stretch can begin and still end before `from`
+    const Wide next = before < 0 ? 0 : distance == 0 ? Wide{count} : before / distance + 1;
+    return from < to && next < count && low() + distance * next < to;
   }
 };
 
-Reach reach_of(const Wanted& wanted) {
-  Reach reach;
-  if (wanted.bytes == 0) return reach;
-  if (wanted.contiguous) {
-    reach.include(0, wanted.bytes);
-    return reach;
-  }
+// All that is named, with the first element at `at`; there is something.
+void for_each_stretch(const Wanted& wanted, Wide at, auto&& visit) {
+  if (wanted.contiguous) return visit(Stretches{at, 0, wanted.bytes, 1});
   const engine::Layout& layout = wanted.layout;
   const uint64_t whole = wanted.bytes / layout.size_bytes;
   uint64_t left = wanted.bytes % layout.size_bytes;  // of an element that is not whole, the last one
   for (const memory::Range& range : layout.ranges) {
-    if (whole > 0 && range.bytes > 0) {
-      reach.include(range.offset, range.bytes);
-      reach.include(Wide{layout.extent_bytes} * (whole - 1) + range.offset, range.bytes);
-    }
+    if (whole > 0 && range.bytes > 0) visit(Stretches{at + range.offset, layout.extent_bytes, range.bytes, whole});
     const uint64_t part = std::min(left, range.bytes);
-    if (part > 0) reach.include(Wide{layout.extent_bytes} * whole + range.offset, part);
+    if (part > 0) visit(Stretches{at + range.offset + Wide{layout.extent_bytes} * whole, 0, part, 1});
     left -= part;
   }
-  return reach;
 }
 
 }  // namespace
@@ -82,17 +81,28 @@ void Regions::remove_all(Released released) {
   one_less();
 }
 
-std::shared_ptr<Region> Regions::find(const Wanted& wanted, uint64_t origin, uint64_t& address) const {
-  const Reach reach = reach_of(wanted);
+Regions::Found Regions::find(const Wanted& wanted, uint64_t origin, uint64_t& address) const {
+  const Found none(by_base_.end(), by_base_.end());
+  if (wanted.bytes == 0) return none;
   const Wide at = Wide{origin} + wanted.offset;
-  const Wide first = at + reach.first, end = at + reach.end;
-  if (first < 0 || end > UINT64_MAX) return nullptr;
-  const auto after = by_base_.upper_bound(static_cast<uint64_t>(first));
-  if (after == by_base_.begin()) return nullptr;
-  const std::shared_ptr<Region>& region = std::prev(after)->second;
-  if (end > Wide{region->base()} + region->bytes()) return nullptr;
+  Wide low = kFarthest, high = -kFarthest;
+  for_each_stretch(wanted, at, [&](const Stretches& some) {
+    low = std::min(low, some.low());
+    high = std::max(high, some.high());
+  });
+  if (low < 0 || high > UINT64_MAX) return none;
+  auto next = by_base_.upper_bound(static_cast<uint64_t>(low));
+  if (next == by_base_.begin()) return none;
+  const auto begin = std::prev(next);
+  // Several regions: none of what lies between them may be named.
+  for (Wide covered = begin->second->end(); covered < high; covered = (next++)->second->end()) {
+    if (next == by_base_.end()) return none;
+    bool outside = false;
+    for_each_stretch(wanted, at, [&](const Stretches& some) { outside |= some.touch(covered, next->first); });
+    if (outside) return none;
+  }
   address = static_cast<uint64_t>(at);
-  return region;
+  return {begin, next};
 }
 
 }  // namespace offpath::ops::onesided

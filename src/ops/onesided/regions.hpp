@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ranges>
 
 namespace offpath::ops::onesided {
 
@@ -19,6 +20,7 @@ class Region {
   Region(uint64_t base, uint64_t bytes) : base_(base), bytes_(bytes) {}
   uint64_t base() const { return base_; }
   uint64_t bytes() const { return bytes_; }
+  uint64_t end() const { return base_ + bytes_; }
   // A graph works on it, until it lets go.
   void hold() { ++users_; }
   void let_go();
@@ -38,12 +40,14 @@ class Regions {
   // False, and nothing is called: none begins there.
   bool remove(uint64_t base, Released released);
   void remove_all(Released released);
-  // The region that holds all bytes that `wanted` names when its first element lies at `origin` + its offset, and the
-  // element's address. Null: there is none.
-  std::shared_ptr<Region> find(const Wanted& wanted, uint64_t origin, uint64_t& address) const;
+  // The regions that together hold all bytes that `wanted` names when its first element lies at `origin` + its offset,
+  // and the element's address. Empty: it names others, too, or nothing. Linear in regions and ranges.
+  using ByBase = std::map<uint64_t, std::shared_ptr<Region>>;
+  using Found = std::ranges::subrange<ByBase::const_iterator>;
+  Found find(const Wanted& wanted, uint64_t origin, uint64_t& address) const;
 
  private:
-  std::map<uint64_t, std::shared_ptr<Region>> by_base_;  // apart from each other
+  ByBase by_base_;  // none over another
 };
 
 }  // namespace offpath::ops::onesided

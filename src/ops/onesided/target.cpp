@@ -149,8 +149,8 @@ Answer Target::lock(Window& window, uint32_t from, RequestId request, offpath_re
 Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, const Asked& asked) {
   const Wanted& wanted = asked.wanted;
   uint64_t address = 0;
-  const std::shared_ptr<Region> region = window->regions.find(wanted, window->base, address);
-  if (region == nullptr && wanted.bytes > 0) {
+  const Regions::Found regions = window->regions.find(wanted, window->base, address);
+  if (regions.empty() && wanted.bytes > 0) {
     return reply(Status::error(OFFPATH_ERR_RANGE,
                                "%llu bytes at offset %llu do not lie in the target's window. Check offset and length",
                                static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
@@ -158,8 +158,11 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, con
   if (is_short(wanted)) return perform(wanted, asked.memory, address);
   const bool in_lane = accumulates(wanted.kind);
   window->lane_busy |= in_lane;
-  region->hold();
-  working_[asked.request] = {client, window, region, in_lane};
+  Working& working = working_[asked.request] = {client, window, {}, in_lane};
+  for (const auto& [base, region] : regions) {
+    region->hold();
+    working.regions.push_back(region);
+  }
   Answer answer;
   answer.kind = Answer::Kind::graph;
   answer.graph = expand_target(wanted, asked.from, address);
@@ -178,7 +181,7 @@ void Target::on_answered(ClientId client, uint64_t team, RequestId request, cons
   }
   const Working ended = std::move(found->second);
   working_.erase(found);
-  ended.region->let_go();
+  for (const auto& region : ended.regions) region->let_go();
   if (!ended.in_lane) return;
   ended.window->lane_busy = false;
   use_lane(client, ended.window);

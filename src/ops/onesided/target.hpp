@@ -5,7 +5,7 @@
 // when the lane is free, long ones hold it until their graph has ended. So they are atomic with each other and those of
 // one origin stay in order. Locks are queued in the order of arrival.
 // Out-of-window access never touches memory, whatever a request says: every byte of the target's place (layout
-// included) lies in one region of the window, or the answer is OFFPATH_ERR_RANGE.
+// included) lies in a region of the window, or the answer is OFFPATH_ERR_RANGE.
 //
 // Threads: one worker's.
 #pragma once
@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <vector>
 
 namespace offpath::ops::onesided {
 
@@ -70,7 +71,7 @@ class Target : public engine::Responder {
   struct Working {
     engine::ClientId client;
     std::shared_ptr<Window> window;
-    std::shared_ptr<Region> region;
+    std::vector<std::shared_ptr<Region>> regions;
     bool in_lane;
   };
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;

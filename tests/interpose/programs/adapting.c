@@ -66,30 +66,6 @@ static void steady(int turns) {
   report("steady", ok);
 }
 
-/* Sleeps with every exchange under way. Between the files it writes, the driver keeps the services from working. */
-static void disturbed(const char* folder) {
-  static const int kTurns[] = {25, 45, 100};
-  static const char* kFiles[] = {"slow", "fast"};
-  struct Exchange one = {NULL, NULL, MPI_REQUEST_NULL};
-  int rank, ok = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  count = 262144;
-  for (int phase = 0; phase < 3; ++phase) {
-    for (int turn = 0; turn < kTurns[phase]; ++turn) {
-      post(&one, MPI_COMM_WORLD, turn);
-      usleep(60000);
-      MPI_Wait(&one.request, MPI_STATUS_IGNORE);
-      ok &= arrived(&one, MPI_COMM_WORLD, turn);
-    }
-    char name[4096];
-    snprintf(name, sizeof(name), "%s/%s", folder, kFiles[phase < 2 ? phase : 1]);
-    FILE* file = rank == 0 && phase < 2 ? fopen(name, "w") : NULL;
-    if (file != NULL) fclose(file);
-  }
-  discard(&one);
-  report("disturbed", ok);
-}
-
 static MPI_Info info_of(const char* path) {
   MPI_Info info;
   MPI_Info_create(&info);
@@ -266,7 +242,6 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   if (strcmp(mode, "steady") == 0) steady(argc > 2 ? atoi(argv[2]) : 100);
-  if (strcmp(mode, "disturbed") == 0) disturbed(argv[2]);
   if (strcmp(mode, "preferences") == 0) preferences();
   if (strcmp(mode, "freed") == 0) freed();
   if (strcmp(mode, "orders") == 0) orders();

@@ -15,10 +15,10 @@ assert scope.MPI_Init(None, None) == 0
 # Names of the predefined communicator: a symbol of Open MPI, a number of MPICH.
 try:
     world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "ompi_mpi_comm_world")))
-    null = lambda: ctypes.c_void_p()
+    null = ctypes.c_void_p
 except ValueError:
     world = ctypes.c_int(0x44000000)
-    null = lambda: ctypes.c_int()
+    null = ctypes.c_int
 copy = null()
 assert scope.MPI_Comm_dup(world, ctypes.byref(copy)) == 0
 size = ctypes.c_int()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What is wrong with one-sided calls: the error class and how often the window's error handler was called, one line a
- * case, on rank 0 of 2. With an argument: what only Offpath notices. */
+ * case, on rank 0 of 2. With an argument: what only Offpath notices; or the name of a call, which fails and ends it. */
 #include "check.h"
 
 static int rank, handler_calls;
@@ -186,7 +186,13 @@ int main(int argc, char** argv) {
   MPI_Group_incl(world, 1, &other, &group);
   MPI_Win_create(memory, sizeof(memory), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_set_errhandler(win, errors);
-  if (argc > 1) {
+  if (argc > 1 && strcmp(argv[1], "ranges") != 0) {
+    MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win);
+    if (rank == 0 && strcmp(argv[1], "MPI_Put") == 0) MPI_Put(value, 1, MPI_LONG, 7, 0, 1, MPI_LONG, win);
+    if (rank == 0) MPI_Win_unlock(rank, win);
+    MPI_Win_unlock(other, win);
+  } else if (argc > 1) {
     ranges(errors);
   } else if (rank == 0) {
     MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);

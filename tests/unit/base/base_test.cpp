@@ -6,6 +6,7 @@
 #include "base/memfd.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
+#include "base/silence.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,14 @@ TEST(Status, IsOkByDefault) {
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(status.code(), OFFPATH_OK);
   EXPECT_STREQ(status.text(), "");
+}
+
+TEST(Status, NumbersFromOutsideBecomeResultsOnly) {
+  EXPECT_EQ(known_code(0), OFFPATH_OK);
+  for (int number = -1; number >= OFFPATH_ERR_RANGE; --number) EXPECT_EQ(known_code(number), number);
+  for (const int number : {1, 2, OFFPATH_ERR_RANGE - 1, -100, INT32_MIN, INT32_MAX}) {
+    EXPECT_EQ(known_code(number), OFFPATH_ERR_INTERNAL) << number;
+  }
 }
 
 TEST(Status, FormatsItsText) {
@@ -278,6 +287,43 @@ TEST(Log, WritesWholeLinesOfTheChosenLevels) {
     EXPECT_NE(strstr(text, "info: second\n"), nullptr);
     EXPECT_FALSE(log_open("/nonexistent/log", LogLevel::info));
   });
+}
+
+TEST(SilenceTest, AsksNowAndThenAndIsPatientForTheLimit) {
+  using Verdict = Silence::Verdict;
+  Silence silence(8000);
+  uint64_t now = 1000000, asked = 0;
+  bool answered = false;
+  for (int i = 0; i < 1000; ++i, now += 100) {
+    const Verdict verdict = silence.look(now, answered);
+    ASSERT_NE(verdict, Verdict::silent);
+    answered = verdict == Verdict::ask;
+    asked += answered ? 1 : 0;
+  }
+  EXPECT_GT(asked, 50U);
+  EXPECT_LT(asked, 101U);
+  while (silence.look(now += 100, false) != Verdict::ask) {
+  }
+  const uint64_t since = now;
+  while (silence.look(now += 100, false) != Verdict::silent) {
+  }
+  EXPECT_EQ(now - since, 8000U);
+}
+
+// A process that was stopped itself, or that looks rarely, has heard nothing meanwhile.
+TEST(SilenceTest, TimeThatNobodyLookedAtDoesNotCount) {
+  using Verdict = Silence::Verdict;
+  Silence silence(8000);
+  uint64_t now = 1000000;
+  while (silence.look(now += 1000, false) != Verdict::ask) {
+  }
+  for (int looks = 0; looks < 3; ++looks) EXPECT_EQ(silence.look(now += 1000000, false), Verdict::wait);
+  EXPECT_EQ(silence.look(now += 1000000, false), Verdict::silent);
+}
+
+TEST(SilenceTest, WithoutALimitNobodyIsSilent) {
+  Silence silence(0);
+  for (uint64_t now = 1; now < 100; ++now) EXPECT_EQ(silence.look(now * 1000000000, false), Silence::Verdict::wait);
 }
 
 }  // namespace

@@ -37,6 +37,13 @@ offpath_remote_t good(offpath_remote_kind_t kind) {
   return out;
 }
 
+// As a caller in C may.
+template <typename Enumeration>
+void put_number(Enumeration& to, int number) {
+  static_assert(sizeof(to) == sizeof(number));
+  memcpy(&to, &number, sizeof(number));
+}
+
 template <typename Change>
 offpath_status_t code(offpath_remote_kind_t kind, Change change) {
   offpath_remote_t remote = good(kind);
@@ -72,7 +79,7 @@ TEST(RemoteCheck, BadOnesDoNot) {
     refused(kind, [](auto& r) { r.result.peer = 1; });
   }
   for (const int wild : {0, 9, -1, 1000}) {
-    refused(OFFPATH_PUT, [&](auto& r) { r.kind = static_cast<offpath_remote_kind_t>(wild); });
+    refused(OFFPATH_PUT, [&](auto& r) { put_number(r.kind, wild); });
   }
   refused(OFFPATH_PUT, [](auto& r) { r.send.bytes = 9; });
   refused(OFFPATH_PUT, [](auto& r) { r.send.address = nullptr; });
@@ -83,9 +90,8 @@ TEST(RemoteCheck, BadOnesDoNot) {
   refused(OFFPATH_COMPARE_AND_SWAP, [](auto& r) { r.send.bytes = 8; });
   refused(OFFPATH_UNLOCK, [](auto& r) { r.target_bytes = 8; });
   for (const int wild : {0, 15, 1000, -1}) {
-    refused(OFFPATH_ACCUMULATE, [&](auto& r) { r.op = static_cast<offpath_operator_t>(wild); });
-    refused(OFFPATH_COMPARE_AND_SWAP,
-            [&](auto& r) { r.element = static_cast<offpath_element_t>(wild == 15 ? 23 : wild); });
+    refused(OFFPATH_ACCUMULATE, [&](auto& r) { put_number(r.op, wild); });
+    refused(OFFPATH_COMPARE_AND_SWAP, [&](auto& r) { put_number(r.element, wild == 15 ? 23 : wild); });
   }
   const offpath_layout_t wrong[] = {{9, 16, kRanges, 2}};
   refused(OFFPATH_PUT, [&](auto& r) { r.layouts = wrong, r.layouts_count = 1; });

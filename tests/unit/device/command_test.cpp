@@ -79,6 +79,8 @@ TEST(DeviceFrames, DescriptionBytesAndChecks) {
   description.status = OFFPATH_ERR_NO_SERVICE;  // a refusal
   encode(description, bytes);
   EXPECT_EQ(decode_description(bytes).status().code(), OFFPATH_ERR_NO_SERVICE);
+  bytes[4] = static_cast<uint8_t>(-50);  // no status of ours
+  EXPECT_EQ(decode_description(bytes).status().code(), OFFPATH_ERR_INTERNAL);
 }
 
 TEST(DeviceFrames, TextsAreEndedAndPrintable) {

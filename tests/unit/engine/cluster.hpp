@@ -46,6 +46,8 @@ class CountingFabric : public fabric::Fabric {
   void set_receiver(fabric::Receiver* receiver) override { fabric_->set_receiver(receiver); }
   std::vector<uint8_t> address() const override { return fabric_->address(); }
   base::Result<fabric::Peer> connect(fabric::Bytes address) override { return fabric_->connect(address); }
+  std::optional<fabric::Peer> find(fabric::Bytes address) const override { return fabric_->find(address); }
+  void give_up(fabric::Peer peer) override { fabric_->give_up(peer); }
   void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override {
     sent.push_back(wire::decode(header).value().kind);
     fabric_->send(peer, header, payload, context);
@@ -115,6 +117,8 @@ class Cluster : public engine::Observer {
     network_.cut(node);
     cut_.insert(node);
   }
+  // It does nothing any more, and nobody is told.
+  void silence_node(uint32_t node) { cut_.insert(node); }
   void kill_client(uint32_t rank) { engine_of(rank).remove_client(rank + 1); }
 
   // One step of a random node; returns whether anything happened.

@@ -205,6 +205,8 @@ class Script : public fabric::Fabric {
   void set_receiver(fabric::Receiver*) override {}
   std::vector<uint8_t> address() const override { return {1}; }
   base::Result<fabric::Peer> connect(fabric::Bytes) override { return fabric::Peer{0}; }
+  std::optional<fabric::Peer> find(fabric::Bytes) const override { return std::nullopt; }
+  void give_up(fabric::Peer) override {}
   void send(fabric::Peer, fabric::Bytes header, fabric::Bytes payload, uint64_t) override {
     sent.push_back(wire::decode(header).value());
     while (const auto entry = wire::take_entry(payload)) sent.push_back(wire::decode(entry->header).value());

@@ -128,7 +128,8 @@ TEST_P(FabricTest, MayConnectFromInsideACallback) {
     ASSERT_TRUE(until([&] {
       from->progress(), to->progress();
       return at_from.messages.size() == 50;
-    })) << "round " << int{round};
+    })) << "round "
+        << int{round};
   }
 }
 
@@ -170,6 +171,29 @@ TEST_P(FabricTest, DeathOfThePeerIsReportedOnceAndSendsFail) {
   EXPECT_EQ(again.value(), to_b) << "the same, lost, peer";
   for (int i = 0; i < 2000; ++i) a->progress();
   EXPECT_EQ(at_a->lost.size(), 1U);
+}
+
+TEST_P(FabricTest, WhoIsGivenUpIsLost) {
+  const Peer to_b = connect(*a, *b);
+  connect(*b, *a);
+  EXPECT_EQ(a->find(b->address()), std::optional(to_b));
+  EXPECT_EQ(a->find(Data{1, 2, 3, 4}), std::nullopt);
+  a->send(to_b, Data{1}, {}, 0);
+  ASSERT_TRUE(until([&] { return at_b->messages.size() == 1; }));
+  const Data payload = pattern(1 << 20, 1);
+  // It does not answer, and much is under way.
+  for (uint64_t i = 0; i < 30; ++i) a->send(to_b, Data{1}, payload, i);
+  for (int i = 0; i < 100; ++i) a->progress();
+  a->give_up(to_b);
+  a->send(to_b, Data{2}, payload, 30);
+  const auto end = Clock::now() + kPatience;
+  while ((at_a->sent.size() < 31 || at_a->lost.empty()) && Clock::now() < end) a->progress();
+  EXPECT_EQ(at_a->sent.size(), 31U);
+  EXPECT_FALSE(at_a->sent[30]);
+  a->give_up(to_b);
+  settle();
+  EXPECT_EQ(at_a->lost, std::vector<Peer>{to_b});
+  if (a->event_fd() >= 0) EXPECT_TRUE(until([&] { return !at_b->lost.empty(); })) << "a connection has two ends";
 }
 
 TEST_P(FabricTest, SendsUnderWayWhenThePeerDiesAllComplete) {

@@ -117,5 +117,48 @@ TEST(ModelJson, MistakesAreOneLine) {
   }
 }
 
+// Wherever a value stands, one of another type is answered, or refused in one line.
+TEST(ModelJson, NoTypeOfAnyValueIsTooMuch) {
+  json whole = request();
+  whole["policy"] = {"ialltoall:dpu"};
+  whole["node_of"] = {0, 1};
+  whole["cores"] = json::parse("[[0], [1]]");
+  whole["service_cores"] = {2, 3};
+  whole["sections"] = json::parse(R"([[["compute", 10]]])");
+  whole["queues"] = json::parse("[[0]]");
+  whole["operations"].push_back(
+      {{"kind", "ialltoallv"}, {"members", {0, 1}}, {"sent_bytes", {{1, 2}, {3, 4}}}, {"path", "host"}});
+  whole["operations"].push_back({{"kind", "ibcast"}, {"bytes", 8}, {"root", 1}, {"algorithm", "chain"}});
+  ASSERT_EQ(complaint(whole), "");
+  json prices = whole;
+  prices["do"] = "price";
+  prices["nodes"] = {1, 2};
+  const json others[] = {nullptr,
+                         true,
+                         -1,
+                         1.5,
+                         uint64_t{1} << 63,
+                         "\xc3\xa4",
+                         "",
+                         json::array(),
+                         json::object(),
+                         {{"median", 1}},
+                         json::parse("[[[]]]")};
+  for (const json& right : {whole, prices}) {
+    const json leaves = right.flatten();
+    for (const auto& [path, leaf] : leaves.items()) {
+      for (json::json_pointer at(path); !at.empty(); at.pop_back()) {
+        for (const json& other : others) {
+          json wrong = right;
+          wrong[at] = other;
+          std::string text;
+          ASSERT_NO_THROW(text = complaint(wrong)) << at << " is " << other;
+          EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace offpath::model

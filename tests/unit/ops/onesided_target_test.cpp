@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -162,22 +163,31 @@ TEST_F(OnesidedTarget, NothingOutsideTheWindowIsTouched) {
 
 // Against a reference that looks at each byte.
 TEST_F(OnesidedTarget, RandomPlacesStayInside) {
-  open();
+  ASSERT_TRUE(target_.open(kClient, kTeam, kWindow, 0, 0, true).ok());
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto some = [&](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
   };
+  // Regions next to each other, and further apart.
+  bool attached[kBytes] = {};
+  for (uint64_t at = 0; at < kBytes;) {
+    const uint64_t bytes = std::min(static_cast<uint64_t>(some(1, 30)), kBytes - at);
+    ASSERT_TRUE(target_.attach(kClient, kTeam, kWindow, base() + at, bytes).ok());
+    std::fill_n(attached + at, bytes, true);
+    at += bytes + static_cast<uint64_t>(std::max(some(-3, 5), int64_t{0}));
+  }
   int allowed = 0;
   for (int round = 0; round < 5000; ++round) {
     memcpy(before_, space_, sizeof(space_));
     Wanted wanted = put(static_cast<uint64_t>(some(0, kBytes)), std::vector<uint8_t>(static_cast<size_t>(some(1, 40))));
     for (uint8_t& byte : wanted.data) byte = static_cast<uint8_t>(random());
-    wanted.contiguous = false;
-    wanted.layout.extent_bytes = some(-30, 30);
-    for (int64_t left = some(1, 4); left > 0; --left) {
-      wanted.layout.ranges.push_back({some(-20, 20), static_cast<uint64_t>(some(0, 9))});
+    wanted.contiguous = round % 8 == 0;
+    wanted.layout.extent_bytes = wanted.contiguous ? 9 : some(-30, 30);
+    for (int64_t left = wanted.contiguous ? 1 : some(1, 4); left > 0; --left) {
+      wanted.layout.ranges.push_back(
+          wanted.contiguous ? memory::Range{0, 9} : memory::Range{some(-20, 20), static_cast<uint64_t>(some(0, 9))});
       wanted.layout.size_bytes += wanted.layout.ranges.back().bytes;
     }
     if (wanted.layout.size_bytes == 0) continue;
@@ -188,10 +198,12 @@ TEST_F(OnesidedTarget, RandomPlacesStayInside) {
         for (uint64_t i = 0; i < range.bytes && places.size() < wanted.bytes; ++i) {
           places.push_back(static_cast<int64_t>(wanted.offset) + element * wanted.layout.extent_bytes + range.offset +
                            static_cast<int64_t>(i));
-          inside = inside && places.back() >= 0 && places.back() < static_cast<int64_t>(kBytes);
+          inside =
+              inside && places.back() >= 0 && places.back() < static_cast<int64_t>(kBytes) && attached[places.back()];
         }
       }
     }
+    wanted.offset += base();
     ASSERT_EQ(ask(wanted).status.code(), inside ? OFFPATH_OK : OFFPATH_ERR_RANGE) << "round " << round;
     for (size_t i = 0; inside && i < places.size(); ++i)
       before_[kBytes + static_cast<size_t>(places[i])] = wanted.data[i];
@@ -216,11 +228,14 @@ TEST_F(OnesidedTarget, DynamicWindows) {
   EXPECT_EQ(target_.attach(kClient, kTeam, kWindow, UINT64_MAX - 3, 8).code(), OFFPATH_ERR_ARGUMENT);
   EXPECT_EQ(target_.attach(kClient, kTeam, kWindow + 1, base(), 8).code(), OFFPATH_ERR_ARGUMENT);
   EXPECT_EQ(ask(put(base() + 150, {1, 2})).status.code(), OFFPATH_OK);
-  EXPECT_EQ(ask(put(base() + 99, {1, 2})).status.code(), OFFPATH_ERR_RANGE) << "over two regions";
+  EXPECT_EQ(ask(put(base() + 99, {8, 9})).status.code(), OFFPATH_OK) << "over two regions";
+  EXPECT_EQ(memcmp(window() + 99, "\10\11", 2), 0);
+  EXPECT_EQ(ask(put(base() + 199, {8, 9})).status.code(), OFFPATH_ERR_RANGE);
   EXPECT_EQ(target_.detach(kClient, kTeam, kWindow, base() + 1, count).code(), OFFPATH_ERR_ARGUMENT);
   EXPECT_TRUE(target_.detach(kClient, kTeam, kWindow, base(), count).ok());
   EXPECT_EQ(released, 1);
   EXPECT_EQ(ask(put(base(), {1})).status.code(), OFFPATH_ERR_RANGE);
+  EXPECT_EQ(ask(put(base() + 99, {8, 9})).status.code(), OFFPATH_ERR_RANGE);
   EXPECT_TRUE(target_.close(kClient, kTeam, kWindow, count).ok());
   EXPECT_EQ(released, 2);
   EXPECT_EQ(target_.close(kClient, kTeam, kWindow, count).code(), OFFPATH_ERR_ARGUMENT);
@@ -304,6 +319,22 @@ TEST_F(OnesidedTarget, ClosingWaitsForGraphsAndRefusesWhatWaits) {
   target_.on_answered(kClient, kTeam, accumulate, {});
   EXPECT_EQ(released, 1);
   EXPECT_EQ(large[0], 0U);
+}
+
+TEST_F(OnesidedTarget, EveryRegionOfALongOneIsHeld) {
+  constexpr uint64_t kHalf = 4096;
+  std::vector<uint8_t> large(2 * kHalf);
+  const auto at = reinterpret_cast<uint64_t>(large.data());
+  ASSERT_TRUE(target_.open(kClient, kTeam, kWindow, 0, 0, true).ok());
+  for (const uint64_t half : {at, at + kHalf}) ASSERT_TRUE(target_.attach(kClient, kTeam, kWindow, half, kHalf).ok());
+  EXPECT_EQ(ask(sum(at, 2 * kHalf)).kind, Answer::Kind::graph);
+  int released = 0;
+  for (const uint64_t half : {at + kHalf, at}) {
+    EXPECT_TRUE(target_.detach(kClient, kTeam, kWindow, half, [&] { ++released; }).ok());
+  }
+  EXPECT_EQ(released, 0);
+  target_.on_answered(kClient, kTeam, last_, {});
+  EXPECT_EQ(released, 2);
 }
 
 TEST_F(OnesidedTarget, ClientsThatGoAreForgotten) {

@@ -7,8 +7,12 @@
 
 #include <offpath/offpath.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <set>
+#include <string>
 
 namespace offpath::session {
 namespace {
@@ -16,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 6U);
+  EXPECT_EQ(kVersion, 7U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -56,10 +60,12 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, probe_address, 48);
   EXPECT_AT(SegmentHeader, probe_value, 56);
   EXPECT_AT(SegmentHeader, submitted, 64);
+  EXPECT_AT(SegmentHeader, asked, 68);
   EXPECT_AT(SegmentHeader, consumed, 128);
   EXPECT_AT(SegmentHeader, worker_sleeps, 192);
   EXPECT_AT(SegmentHeader, events, 256);
   EXPECT_AT(SegmentHeader, waiters, 260);
+  EXPECT_AT(SegmentHeader, answered, 264);
   EXPECT_AT(SegmentHeader, counters, 320);
   EXPECT_AT(SegmentHeader, shared_address, 360);
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
@@ -193,14 +199,15 @@ TEST(Layout, RecordOfAOneSidedOperation) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 2U);
+  EXPECT_EQ(kLinkVersion, 3U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
   EXPECT_AT(AttachRequest, kind, 4);
   EXPECT_AT(AttachRequest, segment_bytes, 8);
   EXPECT_AT(AttachRequest, token, 16);
-  EXPECT_EQ(sizeof(AttachRequest), 48U);
+  EXPECT_AT(AttachRequest, flags, 48);
+  EXPECT_EQ(sizeof(AttachRequest), 56U);
   EXPECT_AT(AttachReply, version, 0);
   EXPECT_AT(AttachReply, status, 4);
   EXPECT_AT(AttachReply, flags, 8);
@@ -216,9 +223,10 @@ TEST(Layout, AttachMessages) {
 
 TEST(Layout, StructsOfTheCApi) {
   EXPECT_EQ(sizeof(offpath_error_t), 256U);
-  EXPECT_EQ(sizeof(offpath_attach_params_t), 48U);
+  EXPECT_EQ(sizeof(offpath_attach_params_t), 56U);
   EXPECT_AT(offpath_attach_params_t, job_token, 8);
   EXPECT_AT(offpath_attach_params_t, service_cores, 40);
+  EXPECT_AT(offpath_attach_params_t, node_sessions_count, 48);
   EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
@@ -264,6 +272,29 @@ TEST(Link, SocketNamesDifferAndHideTheToken) {
   }
   EXPECT_EQ(names.size(), 256U);
   EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef.sock"));
+}
+
+// A launcher hands on the environment of the node it was typed on, whose session folder is nowhere else.
+TEST(Link, WithoutTheSessionsFolderThereIsOneInTmp) {
+  const std::string in_tmp = "/tmp/offpath-" + std::to_string(getuid());
+  unsetenv("OFFPATH_RUNTIME_DIR");
+  for (const char* gone : {"/nonexistent/session", "/proc/self/fd"}) {
+    setenv("XDG_RUNTIME_DIR", gone, 1);
+    const auto folder = runtime_folder();
+    ASSERT_TRUE(folder.ok()) << folder.status().text();
+    EXPECT_EQ(folder.value(), in_tmp);
+  }
+  char session[] = "/tmp/offpath-test-XXXXXX";
+  ASSERT_NE(mkdtemp(session), nullptr);
+  setenv("XDG_RUNTIME_DIR", session, 1);
+  const std::string own = std::string(session) + "/offpath";
+  EXPECT_EQ(runtime_folder().value(), own);
+  rmdir(own.c_str());
+  rmdir(session);
+  setenv("OFFPATH_RUNTIME_DIR", "/nonexistent/folder", 1);  // what was asked for is not replaced
+  EXPECT_FALSE(runtime_folder().ok());
+  unsetenv("OFFPATH_RUNTIME_DIR");
+  unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST(Link, TooLongPathsAreRefused) {

@@ -11,8 +11,8 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull,  Kind::data,    Kind::done,  Kind::fail,
-                           Kind::lost,  Kind::batch, Kind::request, Kind::reply, Kind::push};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done, Kind::fail, Kind::lost,
+                           Kind::batch, Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -55,18 +55,20 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 04 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 05 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 04 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
+     "4f70 05 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000"},
-    {Kind::data, "4f70 04 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::done, "4f70 04 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 04 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 04 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 04 07"},
-    {Kind::request, "4f70 04 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 04 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 04 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241"},
+    {Kind::data, "4f70 05 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 05 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 05 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 05 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 05 07"},
+    {Kind::request, "4f70 05 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 05 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 05 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 05 0b"},
+    {Kind::pong, "4f70 05 0c"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -80,14 +82,15 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {36, 56, 28, 44, 16, 40, 4, 36, 40, 40};
+  const size_t lengths[] = {36, 56, 28, 44, 16, 40, 4, 36, 40, 40, 4, 4};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
 
 // Forgets what the kind does not carry.
 Message trimmed(const Message& m) {
-  const bool team = m.kind != Kind::data && m.kind != Kind::fail && m.kind != Kind::batch;
+  const bool team = m.kind != Kind::data && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping &&
+                    m.kind != Kind::pong;
   const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply;
   const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::fail;
   Message out;
@@ -149,12 +152,12 @@ TEST(Message, WrongHeadIsRefused) {
   }
   auto newer = bytes_of(full(Kind::hello));
   newer[2] = kVersion + 1;
-  EXPECT_NE(std::string(decode(newer).status().text()).find("version 5"), std::string::npos);
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version 6"), std::string::npos);
 }
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 10) continue;
+    if (kind >= 1 && kind <= 12) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;

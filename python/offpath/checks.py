@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a user has set for a run, checked before the job starts: a rank could only say it after MPI_Init."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+
+from offpath import config, console, policy_table
+from offpath.errors import UserError
+from offpath.paths import paths
+
+
+def settings(policy: str | None, cores: str | None, environ: Mapping[str, str] = os.environ) -> None:
+    """Raises UserError for rows or a list of cores that no rank would understand, given here or in the environment."""
+    for source, rows in (("--policy", policy), ("OFFPATH_POLICY", None if policy else environ.get("OFFPATH_POLICY"))):
+        rows = policy_table.split_automatic(rows)[1]
+        if rows and paths().policy_program.exists():
+            policy_table.parse([(source, rows)])
+    core_list(cores or environ.get("OFFPATH_SERVICE_CORES"))
+
+
+def core_list(cores: str | None) -> None:
+    """Raises UserError unless it is one, or none is given."""
+    if cores and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cores):
+        raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
+
+
+def note_misspelt(environ: Mapping[str, str] = os.environ) -> None:
+    """One line about variables that nothing reads."""
+    unknown = config.unknown(environ)
+    if not unknown:
+        return
+    known = [setting.name for setting in config.SETTINGS]
+    said = []
+    for name in unknown:
+        close = difflib.get_close_matches(name, known, 1)
+        said.append(name + (f" (perhaps {close[0]})" if close else ""))
+    console.note(f"nothing reads {', '.join(said)}. See: offpath info")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one line at the end of a run: what was offloaded, what was not and why, and what to try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from offpath import stats
+from offpath.mpis import MPICH, OPENMPI, TITLES
+from offpath.sizes import rough_size_text
+from offpath.stats import total
+
+PETSC = "petsc"
+PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
+
+
+def closing_line(lines: Sequence[dict], launcher: str | None = None, started: int | None = None) -> str:
+    """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known."""
+    solvers = [line for line in lines if line.get("mpi") == PETSC]
+    ranks = [line for line in lines if line.get("mpi") != PETSC]
+    apart = _apart(ranks, launcher, started)
+    if apart:
+        return apart
+    if not lines:
+        return (
+            "no rank reported (the program does not use MPI, did not reach MPI_Finalize, or its ranks do not see this "
+            "folder). See: offpath run --help"
+        )
+    parts = []
+    if ranks or not solvers:
+        parts.append(_calls(ranks))
+    parts += _windows(ranks) + _solvers(solvers)
+    text = _who(ranks or solvers) + "; ".join(parts)
+    failed = total(lines, "failed_count")
+    text += f"; {failed} FAILED" if failed else ""
+    hint = "" if stats.offloaded_count(list(lines)) else _hint(ranks)
+    return text + "." + (f" {hint}." if hint else "")
+
+
+def _who(lines: Sequence[dict]) -> str:
+    nodes = {line.get("node") for line in lines}
+    mpi = lines[0].get("mpi", "")
+    who = f"{_many(len(lines), 'rank')} on {_many(len(nodes), 'node')}"
+    return who + (f" ({TITLES.get(mpi, mpi)}): " if mpi else ": ")
+
+
+def _calls(ranks: Sequence[dict]) -> str:
+    """Collectives: seen, offloaded, native and why."""
+    passed = _passed(ranks)
+    offloaded, decided = total(ranks, "offloaded_count"), total(ranks, "native_count")
+    native = decided + sum(passed.values())
+    text = f"{_many(offloaded + native, 'call')} seen, {offloaded} offloaded"
+    if offloaded:
+        text += f" ({'; '.join([rough_size_text(total(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
+    text += f", {native} native"
+    reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
+    if reasons:
+        return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
+    forms = total([rank.get("why", {}) for rank in ranks], "form_count")
+    why = {
+        "by policy": decided - forms,
+        "in forms that the service does not do, such as user-defined operators": forms,
+        "blocking": passed["blocking"],
+        "on communicators the policy leaves out": passed["communicator"],
+    }
+    said = [f"{count} {name}" for name, count in why.items() if count]
+    return text + (f" ({', '.join(said)})" if said else "")
+
+
+def _windows(ranks: Sequence[dict]) -> list[str]:
+    windows = [rank["windows"] for rank in ranks if isinstance(rank.get("windows"), dict)]
+    operations, native = total(windows, "operations_count"), total(windows, "native_count")
+    if not operations and not native:
+        return []
+    text = f"{_many(operations, 'one-sided operation')} offloaded"
+    text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
+    return [text + (f", {_many(native, 'window')} native" if native else "")]
+
+
+def _solvers(lines: Sequence[dict]) -> list[str]:
+    if not lines:
+        return []
+    offloaded, native = total(lines, "offloaded_count"), total(lines, "native_count")
+    text = f"PETSc solvers: {offloaded} vector steps offloaded, {native} native"
+    why = next((str(line["reason"]).rstrip(".") for line in lines if line.get("reason")), "")
+    return [text + (f": {why}" if native and why else "")]
+
+
+def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> str | None:
+    """Processes that were started together and do not know of each other."""
+    alone = len(ranks) > 1 or (started or 1) > 1
+    if not ranks or not alone or any(rank.get("size") != 1 for rank in ranks):
+        return None
+    count = max(len(ranks), started or 1)
+    built = ranks[0].get("mpi", "")
+    if built in (OPENMPI, MPICH) and launcher in (OPENMPI, MPICH) and built != launcher:
+        cause = f"the program is built with {TITLES[built]}, and started by {TITLES[launcher]}"
+        cure = f"Start it with {TITLES[built]}'s mpirun"
+    else:
+        cause = f"the launcher and the program's {TITLES.get(built, 'MPI')} do not find each other"
+        cure = "Start it with the mpirun of its own MPI; under Slurm see: srun --mpi=list"
+    return f"{count} processes ran as {count} jobs of one rank each: nothing was offloaded ({cause}). {cure}."
+
+
+def _hint(ranks: Sequence[dict]) -> str:
+    """What to try where nothing was offloaded; the reasons of the library say it themselves."""
+    passed = _passed(ranks)
+    if any("the policy offloads nothing on 1 node" in str(rank.get("reason", "")) for rank in ranks):
+        return (
+            "Within one node MPI copies through shared memory, and offloading does not pay by itself: run on several "
+            'nodes, or try it with --policy "*:dpu"'
+        )
+    if any(rank.get("reason") for rank in ranks):
+        return ""
+    if total(ranks, "native_count"):
+        return 'Sizes that pay: offpath info --policy; for this machine: offpath tune; all sizes: --policy "*:dpu"'
+    if passed["blocking"]:
+        return "Blocking calls are offloaded with --blocking all"
+    return ""
+
+
+def _passed(ranks: Sequence[dict]) -> Counter:
+    counts = Counter({name: 0 for name in PASSED})
+    for rank in ranks:
+        counts.update({name: rank.get("passed", {}).get(f"{name}_count", 0) for name in PASSED})
+    return counts
+
+
+def _most_offloaded(ranks: Sequence[dict]) -> list[str]:
+    """ "12 ialltoall, 4 iallreduce" as the only element; none if nothing is known of it."""
+    counts = Counter({name: sums["offloaded_count"] for name, sums in stats.by_collective(list(ranks)).items()})
+    named = [f"{count} {name}" for name, count in counts.most_common(3) if count]
+    if not named:
+        return []
+    more = sum(1 for count in counts.values() if count) > len(named)
+    return [", ".join(named) + (", ..." if more else "")]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the benchmarks aim at, and how near one run comes: the only place of these numbers.
+
+docs/performance.md holds the same table (a test compares them) and says which goals are reached where. A check is one
+goal against the worst value of a run: {"name", "value", "goal", "met"}. What was not measured has no check.
+"""
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+AT_LEAST, ABOVE, AT_MOST, BELOW = "at least", "above", "at most", "below"
+_HOLDS = {AT_LEAST: operator.ge, ABOVE: operator.gt, AT_MOST: operator.le, BELOW: operator.lt}
+MIN_BYTES = 1 << 20  # what is aimed at for transfers is aimed at from this size on
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`name` begins with the benchmark and ends with the unit."""
+
+    name: str
+    comparison: str
+    number: float
+    about: str
+
+    def met_by(self, value: float) -> bool:
+        return _HOLDS[self.comparison](value, self.number)
+
+    @property
+    def text(self) -> str:
+        return f"{self.comparison} {self.number:g}"
+
+
+GOALS = (
+    Goal("alltoall_gain_ratio", AT_LEAST, 1.7, "t_total of the MPI alone / of Offpath, from 1 MiB per peer on"),
+    Goal("alltoall_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB per peer on"),
+    Goal("alltoall_efficiency_1gbit_ratio", AT_LEAST, 0.88, "from 1 MiB per peer on"),
+    Goal("alltoall_t_pure_ratio", AT_MOST, 1.05, "t_pure of Offpath / of the MPI alone, from 1 MiB per peer on"),
+    Goal("collectives_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB in total on"),
+    Goal("collectives_efficiency_1gbit_ratio", AT_LEAST, 0.9, "from 1 MiB in total on"),
+    Goal("collectives_gain_ratio", ABOVE, 1.0, "t_total of the best peer / of Offpath, from 1 MiB in total on"),
+    Goal("adapt_phase_ratio", AT_MOST, 1.05, "automatic / the better fixed choice, each kind of phase"),
+    Goal("adapt_overall_ratio", BELOW, 1.0, "automatic / the better fixed choice, all phases"),
+    Goal("onesided_computing_ratio", AT_MOST, 1.2, "t_pure of Offpath, target computing / idle"),
+    Goal("openmp_empty_region_us", AT_MOST, 10.0, "an empty region"),
+    Goal("openmp_map_us", AT_MOST, 20.0, "map(tofrom) of 128 B"),
+    Goal("openmp_bulk_to_ratio", AT_LEAST, 0.8, "rate of a bulk map(to) / of one memcpy between processes"),
+    Goal("openmp_bulk_from_ratio", AT_LEAST, 0.8, "rate of a bulk map(from) / of one memcpy between processes"),
+    Goal("openmp_overlap_ratio", AT_LEAST, 0.95, "overlap of a `nowait` region and the host"),
+    Goal("openmp_halo_ratio", AT_MOST, 1.1, "halo: step / longer of inner and outer part"),
+    Goal("krylov_same_ranks_ratio", BELOW, 1.0, "an iteration with the best phi / of PETSc's solver, same ranks"),
+    Goal("krylov_all_cores_ratio", BELOW, 1.0, "an iteration with the best phi / of PETSc's solver on all cores"),
+    Goal("plan_median_error_ratio", AT_MOST, 0.1, "error of the offloaded time, median of the cases"),
+    Goal("plan_worst_error_ratio", AT_MOST, 0.25, "error of the offloaded time, worst case"),
+    Goal("plan_wrong_verdicts_count", AT_MOST, 0.0, "cases where the prediction has the wrong path win"),
+)  # fmt: skip
+BY_NAME = {goal.name: goal for goal in GOALS}
+
+
+def check(name: str, values: Iterable[float], subject: str = "") -> list[dict]:
+    """The worst of the values against the goal of that name; none where nothing was measured. `subject`: whose."""
+    goal, measured = BY_NAME[name], list(values)
+    if not measured:
+        return []
+    worst = min(measured) if goal.comparison in (AT_LEAST, ABOVE) else max(measured)
+    title = f"{subject}/{name}" if subject else name
+    return [{"name": title, "value": worst, "goal": goal.number, "met": goal.met_by(worst)}]
+
+
+def check_at_rate(bench: str, rate: str, efficiencies: Iterable[float], subject: str) -> list[dict]:
+    """Efficiency is aimed at for some rates of the link only."""
+    name = f"{bench}_efficiency_{rate}_ratio"
+    return check(name, efficiencies, subject) if name in BY_NAME else []
+
+
+def summary(checks: Sequence[dict]) -> str:
+    """The closing line of a benchmark."""
+    if not checks:
+        return "checks: none (nothing was measured that has a goal)"
+    line = f"checks: {sum(each['met'] for each in checks)} of {len(checks)} met"
+    missed = [
+        f"{each['name']} {each['value']:.4g} (goal: {BY_NAME[each['name'].rpartition('/')[2]].text})"
+        for each in checks
+        if not each["met"]
+    ]
+    return f"{line}; not met: {', '.join(missed)}" if missed else line
+
+
+def table() -> str:
+    """As docs/performance.md has it."""
+    rows = [f"| `{goal.name}` | {goal.text} | {goal.about} |" for goal in GOALS]
+    return "\n".join(["| check | goal | of what |", "|---|---|---|", *rows])

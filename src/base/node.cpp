@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/node.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string_view>
+
+namespace offpath::base {
+namespace {
+
+uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+std::string boot_id() {
+  char text[64];
+  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const ssize_t bytes = read(fd, text, sizeof(text));
+  close(fd);
+  const std::string id(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  return id.substr(0, id.find('\n'));
+}
+
+uint64_t node_key() {
+  char host[64] = "";
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '?';
+  uint64_t key = mix(mix(0xcbf29ce484222325u, boot_id()), host);
+  struct stat network {};
+  if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
+  return key;
+}
+
+}  // namespace offpath::base

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Services that give no sign of life while something is awaited from them: stopped, or behind a link that is cut. Asked
+// is by address, not by team: the other side's end of a team may well not be there yet. Who was never heard of is left
+// alone, as it may not know this one; its own clients notice its silence, and the fabric that it cannot be reached.
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using wire::Kind;
+using wire::Message;
+
+bool Engine::awaits() const { return !state_->operations.empty() || state_->requests_open(); }
+
+bool Engine::State::requests_open() const {
+  return std::any_of(teams.begin(), teams.end(), [](const auto& entry) { return entry.second->open_requests > 0; });
+}
+
+std::set<fabric::Peer> Engine::State::awaited_peers() const {
+  std::set<fabric::Peer> out;
+  for (const auto& [key, team] : teams) {
+    std::vector<uint8_t> needed(team->spec.members.size(), 0);
+    for (const auto& [operation_key, operation] : team->operations) {
+      const std::vector<uint8_t> members = needed_members(*operation);
+      for (size_t rank = 0; rank < needed.size(); ++rank) needed[rank] |= members[rank];
+    }
+    for (size_t rank = 0; rank < team->requests.size(); ++rank) {
+      if (team->requests[rank] != nullptr && !team->requests[rank]->posted.empty()) needed[rank] = 1;
+    }
+    for (size_t rank = 0; rank < needed.size(); ++rank) {
+      const bool reached = team->peers[rank] >= 0 && team->lost[rank] == 0;
+      const bool heard = !team->present.empty() && team->present[rank] != 0;
+      if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peers[rank]));
+    }
+  }
+  return out;
+}
+
+void Engine::watch(uint64_t now_ns) {
+  using Verdict = base::Silence::Verdict;
+  State& s = *state_;
+  const std::set<fabric::Peer> awaited = s.awaited_peers();
+  std::erase_if(s.watched, [&](const auto& entry) { return !awaited.contains(entry.first); });
+  std::vector<fabric::Peer> silent;
+  for (const fabric::Peer peer : awaited) {
+    Watched& watched = s.watched.try_emplace(peer, base::Silence(s.config.silence_ns)).first->second;
+    const Verdict verdict = watched.silence.look(now_ns, watched.answered);
+    if (verdict == Verdict::ask) {
+      watched.answered = false;
+      s.say_address(peer, Kind::ping);
+    }
+    if (verdict == Verdict::silent) silent.push_back(peer);
+  }
+  for (const fabric::Peer peer : silent) {
+    base::log_write(base::LogLevel::warn, "another service gave no sign of life for %llu ms: given up",
+                    static_cast<unsigned long long>(s.config.silence_ns / 1000000));
+    s.fabric.give_up(peer);
+  }
+}
+
+// From a memory of its own: silent ones may have all the chunks.
+void Engine::State::say_address(fabric::Peer peer, Kind kind) {
+  if (own_address.empty()) own_address = fabric.address();
+  Message message;
+  message.kind = kind;
+  uint8_t header[wire::kMaxMessageBytes];
+  const size_t length = wire::encode(message, header);
+  fabric.send(peer, fabric::Bytes(header, length), own_address, 0);
+}
+
+// `address`: of who asks, or answers.
+void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
+  const auto peer = fabric.find(address);
+  if (!peer || lost_peers.contains(*peer)) return;
+  if (message.kind == Kind::ping) return say_address(*peer, Kind::pong);
+  if (const auto found = watched.find(*peer); found != watched.end()) found->second.answered = true;
+}
+
+}  // namespace offpath::engine

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A service that lives but does nothing: stopped, as one that loops or hangs would be. With a short limit it may be
+// ended before it is stopped where the machine is busy; what follows is the same.
+#include "job.hpp"
+
+#include <cstring>
+#include <fstream>
+
+namespace offpath::testing {
+namespace {
+
+pid_t service_of(offpath_session_t* session) {
+  offpath_session_counters_t counters{};
+  counters.struct_bytes = sizeof(counters);
+  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+  return static_cast<pid_t>(counters.service_pid);
+}
+
+// Stopped or gone: all of its threads.
+bool rests(pid_t service) {
+  const std::string tasks = "/proc/" + std::to_string(service) + "/task/";
+  for (const std::string& name : files_in(tasks)) {
+    std::string line;
+    std::getline(std::ifstream(tasks + name + "/stat"), line);
+    const size_t end = line.rfind(") ");
+    if (end != std::string::npos && strchr("TZX", line[end + 2]) == nullptr) return false;
+  }
+  return true;
+}
+
+pid_t stop_service(offpath_session_t* session) {
+  const pid_t service = service_of(session);
+  if (service > 0) REQUIRE(kill(service, SIGSTOP) != 0 || eventually([&] { return rests(service); }));
+  return service;
+}
+
+bool is_gone(pid_t process) { return process == 0 || kill(process, 0) != 0; }
+
+TEST(SilentService, IsEndedByWhoeverWaitsForIt) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_SILENCE_MS", "400", 1);
+    for (const bool polls : {false, true}) {
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      const pid_t service = stop_service(session);
+      uint8_t send[8] = {}, recv[8];
+      offpath_op_t* op = nullptr;
+      const offpath_status_t posted = offpath_alltoall(team, send, recv, 8, &op);
+      if (posted == OFFPATH_OK) {
+        offpath_status_t status;
+        do {
+          status = polls ? offpath_op_test(op) : offpath_op_wait(op, UINT64_MAX);
+        } while (status == OFFPATH_IN_PROGRESS);
+        REQUIRE(status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_OK);
+        offpath_op_free(op);
+      }
+      REQUIRE(eventually([&] { return offpath_session_alive(session) == 0 && is_gone(service); }));
+      offpath_session_detach(session);
+      REQUIRE(files_in(p.folder).empty());
+    }
+  });
+}
+
+TEST(SilentService, IsEndedByWhoeverLeaves) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_SERVICE_SILENCE_MS", "400", 1);
+    offpath_session_t* session = p.attach();
+    const pid_t service = stop_service(session);
+    offpath_session_detach(session);
+    REQUIRE(eventually([&] { return is_gone(service); }));
+    REQUIRE(files_in(p.folder).empty());
+  });
+}
+
+// Nobody there waits, so nobody there notices.
+TEST(SilentService, OfAnotherNodeIsLost) {
+  Job job(2, 2);
+  job.run([](Process& p) {
+    setenv("OFFPATH_SERVICE_SILENCE_MS", "1000", 1);
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t send[16] = {}, recv[16];
+    offpath_op_t* op = nullptr;
+    if (offpath_alltoall(team, send, recv, 8, &op) == OFFPATH_OK) {
+      REQUIRE(offpath_op_wait(op, UINT64_MAX) != OFFPATH_IN_PROGRESS);
+      offpath_op_free(op);
+    }
+    p.barrier();
+    const pid_t service = p.rank == 1 ? stop_service(session) : 0;
+    p.barrier();
+    if (p.rank == 0) {
+      const offpath_status_t posted = offpath_alltoall(team, send, recv, 8, &op);
+      const offpath_status_t status = posted == OFFPATH_OK ? offpath_op_wait(op, UINT64_MAX) : posted;
+      REQUIRE(status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_PEER_LOST ||
+              status == OFFPATH_ERR_SERVICE_LOST);
+      REQUIRE(offpath_team_broken(team) == 1);
+      if (posted == OFFPATH_OK) offpath_op_free(op);
+    }
+    p.barrier();
+    if (p.rank == 1 && service > 0) kill(service, SIGKILL);
+    offpath_session_detach(session);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

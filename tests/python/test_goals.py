@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The checks of every `offpath bench`, with made-up results, and their goals in the documents."""
+
+import inspect
+import re
+
+import pytest
+from conftest import ROOT
+from offpath import bench_alltoall, bench_collectives, bench_krylov, bench_onesided, bench_openmp, goals, results
+from offpath.cli import BenchGroup
+from offpath.plan import validation
+
+MIB = 1 << 20
+DOCUMENT = (ROOT / "docs" / "performance.md").read_text()
+
+
+def values(checks):
+    assert all(list(each) == ["name", "value", "goal", "met"] for each in checks)
+    return {each["name"]: pytest.approx(each["value"]) for each in checks}
+
+
+def met(checks):
+    return {each["name"]: each["met"] for each in checks}
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "worst", "is_met"),
+    [
+        ("alltoall_gain_ratio", [1.9, 1.7, 1.8], 1.7, True),
+        ("alltoall_gain_ratio", [1.9, 1.69], 1.69, False),
+        ("alltoall_t_pure_ratio", [0.9, 1.05], 1.05, True),
+        ("alltoall_t_pure_ratio", [0.9, 1.06], 1.06, False),
+        ("collectives_gain_ratio", [1.2, 1.0], 1.0, False),
+        ("adapt_overall_ratio", [0.9, 1.0], 1.0, False),
+        ("plan_wrong_verdicts_count", [0], 0, True),
+    ],
+)
+def test_a_check_is_the_worst_value_against_the_goal(name, measured, worst, is_met):
+    (found,) = goals.check(name, measured, "mpich")
+    assert found == {"name": f"mpich/{name}", "value": worst, "goal": goals.BY_NAME[name].number, "met": is_met}
+
+
+def test_what_was_not_measured_has_no_check():
+    assert goals.check("openmp_map_us", []) == []
+    assert goals.check_at_rate("alltoall", "2gbit", [0.1], "mpich") == []
+    assert goals.check_at_rate("alltoall", "1gbit", [], "mpich") == []
+
+
+def test_the_closing_line(capsys):
+    found = goals.check("openmp_map_us", [12.5]) + goals.check("alltoall_gain_ratio", [1.34], "openmpi")
+    results.show_checks({"checks": found})
+    line = "checks: 1 of 2 met; not met: openmpi/alltoall_gain_ratio 1.34 (goal: at least 1.7)\n"
+    assert capsys.readouterr().out == line
+    assert goals.summary(found[:1]) == "checks: 1 of 1 met"
+    assert goals.summary([]) == "checks: none (nothing was measured that has a goal)"
+
+
+def test_every_benchmark_has_goals_and_a_file_for_them():
+    for bench, command in BenchGroup.lazy.items():
+        assert any(goal.name.startswith(f"{bench}_") for goal in goals.GOALS), bench
+        assert "json_file" in inspect.signature(command()).parameters, bench
+    assert all(goal.name.endswith(("_ratio", "_us", "_count")) for goal in goals.GOALS)
+    assert {goal.name.partition("_")[0] for goal in goals.GOALS} == set(BenchGroup.lazy)
+    assert len(goals.BY_NAME) == len(goals.GOALS)
+
+
+def test_the_documents_have_the_same_goals():
+    assert goals.table() in DOCUMENT
+    elsewhere = DOCUMENT.replace(goals.table(), "")
+    named = set(re.findall(rf"`({'|'.join(BenchGroup.lazy)})(_\w+_(?:ratio|us|count))`", elsewhere))
+    assert {"".join(each) for each in named} == set(goals.BY_NAME)
+
+
+def timed(mpi, size, peer, t_pure, t_total, verified=True, **more):
+    times = {"t_pure_ns": t_pure, "t_total_ns": t_total, "efficiency": t_pure / t_total}
+    mode = "dpu" if peer == "offpath" else "host"
+    return {"mpi": mpi, "bytes": size, "peer": peer, "mode": mode, "verified": verified} | times | more
+
+
+def compared(rows, rate):
+    return {"meta": {"rate": rate, "mpi_versions": {"openmpi": "1", "mpich": "1"}}, "rows": rows}
+
+
+def alltoall_rows(mpi, per_peer, host, offpath, **more):
+    sizes = {"bytes_per_peer": per_peer} | more
+    return [timed(mpi, 2 * per_peer, "host", *host, **sizes), timed(mpi, 2 * per_peer, "offpath", *offpath, **sizes)]
+
+
+def test_alltoall():
+    rows = alltoall_rows("openmpi", MIB, (100, 200), (90, 100))
+    rows += alltoall_rows("openmpi", 4 * MIB, (100, 180), (98, 100))
+    rows += alltoall_rows("openmpi", MIB // 4, (1, 1), (9, 9))  # not aimed at
+    rows += alltoall_rows("mpich", MIB, (100, 200), (90, 100), verified=False)  # wrong results are no results
+    found = bench_alltoall.checks(compared(rows, "250mbit"))
+    assert values(found) == {
+        "openmpi/alltoall_gain_ratio": 1.8,
+        "openmpi/alltoall_efficiency_250mbit_ratio": 0.9,
+        "openmpi/alltoall_t_pure_ratio": 0.98,
+    }
+    assert list(met(found).values()) == [True, False, True]
+    assert "openmpi/alltoall_efficiency_1gbit_ratio" in met(bench_alltoall.checks(compared(rows, "1gbit")))
+    assert len(bench_alltoall.checks(compared(rows, "2gbit"))) == 2
+    assert bench_alltoall.checks(compared(rows, None)) == []  # loopback
+    assert bench_alltoall.checks(compared(rows[:1], "1gbit")) == []
+
+
+def test_collectives():
+    def rows(mpi, collective, size, totals):
+        return [timed(mpi, size, peer, 100, total, collective=collective) for peer, total in totals.items()]
+
+    measured = rows("openmpi", "ibcast", MIB, {"host": 200, "tests": 105, "offpath": 100})
+    measured += rows("openmpi", "ibcast", MIB // 4, {"host": 100, "offpath": 900})  # not aimed at
+    measured += rows("mpich", "ibcast", MIB, {"host": 200, "async": 120, "offpath": 125})
+    measured += rows("mpich", "iallreduce", MIB, {"host": 200})  # Offpath's launch failed
+    found = bench_collectives.checks(compared(measured, "1gbit"))
+    assert values(found) == {
+        "openmpi/collectives_efficiency_1gbit_ratio": 1.0, "openmpi/collectives_gain_ratio": 1.05,
+        "mpich/collectives_efficiency_1gbit_ratio": 0.8, "mpich/collectives_gain_ratio": 0.96,
+    }  # fmt: skip
+    assert list(met(found).values()) == [True, True, False, False]
+    assert bench_collectives.checks(compared(measured, None)) == []
+
+
+def test_onesided():
+    def row(interface, operation, target, t_pure, peer="offpath"):
+        more = {"interface": interface, "operation": operation, "target": target}
+        return timed("openmpi", 8, peer, t_pure, 2 * t_pure, **more)
+
+    rows = [row("mpi", "put", "idle", 100), row("mpi", "put", "computing", 110), row("mpi", "put", "idle", 1, "host")]
+    rows += [row("mpi", "get", "idle", 100), row("mpi", "get", "computing", 150)]
+    rows += [row("shmem", "put", "idle", 100), row("shmem", "put", "computing", 90), row("shmem", "get", "idle", 1)]
+    found = bench_onesided.checks({"rows": rows})
+    assert values(found) == {
+        "openmpi/mpi/onesided_computing_ratio": 1.5, "openmpi/shmem/onesided_computing_ratio": 0.9,
+    }  # fmt: skip
+    assert list(met(found).values()) == [False, True]
+
+
+def test_openmp():
+    measured = {"empty region": 1.0, "bulk map(to) / memcpy": 0.7, "memcpy between processes": 5.0}
+    rows = [{"name": name, "value": {"median": value, "min": 0, "max": 99}} for name, value in measured.items()]
+    found = bench_openmp.checks({"regions": rows})
+    assert values(found) == {"openmp_empty_region_us": 1.0, "openmp_bulk_to_ratio": 0.7}
+    assert list(met(found).values()) == [True, False]
+
+
+def test_krylov():
+    times = {
+        ("same ranks", "cg"): 100, ("same ranks", "pipecg"): 120, ("all cores", "cg"): 50,
+        ("all cores", "offpath_cg"): 10, ("phi 0", "offpath_cg"): 110, ("phi 0", "offpath_pipecg"): 130,
+        ("phi auto", "offpath_cg"): 80, ("phi auto", "offpath_pipecg"): 126,
+    }  # fmt: skip
+    rows = [{"setting": where, "solver": who, "iteration_ns": ns} for (where, who), ns in times.items()]
+    found = bench_krylov.checks(rows)
+    assert values(found) == {
+        "cg/krylov_same_ranks_ratio": 0.8, "cg/krylov_all_cores_ratio": 1.6, "pipecg/krylov_same_ranks_ratio": 1.05,
+    }  # fmt: skip
+    assert list(met(found).values()) == [True, False, False]
+
+
+def test_plan():
+    summary = {"median_error": 0.04, "worst_error": 0.3, "wrong_verdicts": 1}
+    found = validation.checks(summary, "mpich")
+    assert values(found) == {
+        "mpich/plan_median_error_ratio": 0.04, "mpich/plan_worst_error_ratio": 0.3,
+        "mpich/plan_wrong_verdicts_count": 1,
+    }  # fmt: skip
+    assert list(met(found).values()) == [True, False, False]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What Python 3.9 could not run: vermin (tools/lint) sees syntax and library, and here is what it cannot see."""
+
+import inspect
+import typing
+
+import pytest
+import typer
+from offpath import oldest
+from offpath.cli import app
+
+
+def commands(group, names=()):
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, (*names, name))
+        else:
+            yield pytest.param(command.callback, id=" ".join((*names, name)))
+
+
+@pytest.mark.parametrize("function", list(commands(typer.main.get_command(app))))
+def test_what_typer_evaluates_has_no_new_unions(function):
+    """Typer evaluates annotations when a command is started: `X | None` ends there in a TypeError."""
+    for annotation in inspect.get_annotations(inspect.unwrap(function)).values():
+        if isinstance(annotation, str):  # a module with `from __future__ import annotations`
+            assert " | " not in annotation.split("typer.")[0], annotation
+        else:
+            kinds = typing.get_args(annotation)[:1]
+            assert not any(type(kind).__name__ == "UnionType" for kind in kinds), annotation
+
+
+def test_words_are_their_values():
+    class Way(oldest.StrEnum):
+        there = "over there"
+
+    assert f"{Way.there}" == str(Way.there) == Way.there == Way("over there") == "over there"
+
+
+def test_series_of_the_same_length():
+    assert list(oldest.zip_equal("ab", [1, 2])) == [("a", 1), ("b", 2)] and list(oldest.zip_equal()) == []
+    for left, right in (("a", ""), ("", "a")):
+        with pytest.raises(ValueError):
+            list(oldest.zip_equal(left, right))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder whose sockets and records are believed: ours alone, or refused; and no process but a service ends."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+from conftest import assert_one_line_error, offpath
+from offpath.devices import service
+from offpath.errors import UserError
+from offpath.paths import new_file, private_folder, runtime_folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    monkeypatch.setenv("OFFPATH_RUNTIME_DIR", str(folder))
+    return folder
+
+
+def test_it_is_made_for_its_owner_only(folder):
+    assert runtime_folder() == folder and folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("kind", ("open", "link", "file", "missing parent", "foreign"))
+def test_what_others_may_own_is_refused(kind, folder, tmp_path):
+    if kind == "open":
+        folder.mkdir()
+        folder.chmod(0o770)
+    elif kind == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    elif kind == "file":
+        folder.touch()
+    elif kind == "missing parent":
+        folder = folder / "deeper"
+    elif os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    else:
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 65534, 65534)
+    with pytest.raises(UserError, match="OFFPATH_RUNTIME_DIR"):
+        private_folder(folder)
+    if kind == "link":
+        for words in (["top", "--once"], ["device", "stop", "--all"]):
+            assert_one_line_error(offpath(*words), "OFFPATH_RUNTIME_DIR")
+
+
+def test_a_session_folder_of_another_machine_is_not_needed(tmp_path, monkeypatch):
+    monkeypatch.delenv("OFFPATH_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert runtime_folder() == tmp_path / "offpath"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "gone"))
+    assert str(runtime_folder()) == f"/tmp/offpath-{os.getuid()}"
+
+
+def test_new_files_follow_no_links(tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    (tmp_path / "log").symlink_to(tmp_path / "precious")
+    with new_file(tmp_path / "log") as file:
+        file.write(b"new")
+    assert (tmp_path / "precious").read_text() == "kept" and (tmp_path / "log").read_text() == "new"
+
+
+def test_a_record_ends_no_process_but_a_service(folder):
+    """A number may have come to mean another process, or the record may be damaged."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
+        pid = bystander.pid
+        record = service.Record("x", "x86_64", "a:1", "key", "log", pid, service._start_time(pid), False)
+        devices = private_folder(private_folder(folder) / "devices")
+        (devices / "x.json").write_text(json.dumps(asdict(record)))
+        assert service.load("x") is None
+        service.stop(record)
+        assert bystander.poll() is None
+        bystander.communicate(b"\n")
+    assert bystander.returncode == 0
+    for pid in (-1, 0, 1, "all"):
+        (devices / "y.json").write_text(json.dumps(asdict(record) | {"pid": pid}))
+        assert service.load("y") is None
