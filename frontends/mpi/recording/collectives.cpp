@@ -93,14 +93,14 @@ OFFPATH_RECORDED(OFFPATH_KIND, OFFPATH_NOTHING)
 
 void set_collectives(void** handlers) {
   const auto set = [handlers](int function, auto* handler) { handlers[function] = reinterpret_cast<void*>(handler); };
-#define OFFPATH_SET(function, init, id, signature)                                      \
+#define OFFPATH_SET_FORMS(function, init, id, signature)                                \
   set(OFFPATH_FUNCTION_##function, &signature::nonblocking<k_##id, &Native::function>); \
   if (native.init != nullptr) set(OFFPATH_FUNCTION_##init, &signature::persistent<k_##id, &Native::init>);
-  OFFPATH_SET(Ibarrier, Barrier_init, ibarrier, Small::Nothing)
+  OFFPATH_SET_FORMS(Ibarrier, Barrier_init, ibarrier, Small::Nothing)
   set(OFFPATH_FUNCTION_Barrier, &Small::Nothing::blocking<k_ibarrier, &Native::Barrier>);
 #define OFFPATH_SET_NONBLOCKING(function, init, id, shape, signature) \
-  OFFPATH_SET(function, init, id, Small::signature)                   \
-  OFFPATH_SET(function##_c, init##_c, id, Large::signature)
+  OFFPATH_SET_FORMS(function, init, id, Small::signature)             \
+  OFFPATH_SET_FORMS(function##_c, init##_c, id, Large::signature)
 #define OFFPATH_SET_BLOCKING(function, id, signature)                                       \
   set(OFFPATH_FUNCTION_##function, &Small::signature::blocking<k_##id, &Native::function>); \
   set(OFFPATH_FUNCTION_##function##_c, &Large::signature::blocking<k_##id, &Native::function##_c>);
