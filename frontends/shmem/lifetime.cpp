@@ -9,10 +9,11 @@ namespace offpath::shmem {
 namespace {
 
 // A program may end without shmem_finalize; the native library then finalizes itself at exit. Registered after its own
-// handler, ours runs before it.
+// handler, ours runs before it. Not by atexit, which is a part of this library and registers nothing
+// (attach/undying.cpp).
 void start() {
   job.start();
-  atexit([] { job.stop(); });
+  on_exit([](int, void*) { job.stop(); }, nullptr);
 }
 
 }  // namespace
