@@ -57,7 +57,8 @@ int main() {
   std::vector<ordered_json> rows(entries.size());
   std::vector<std::thread> openers;
   for (size_t i = 0; i < entries.size(); ++i) {
-    openers.emplace_back([&, i] { rows[i] = row_of(entries[i], offpath::openmp::open_device(entries[i], static_cast<int>(i))); });
+    openers.emplace_back(
+        [&, i] { rows[i] = row_of(entries[i], offpath::openmp::open_device(entries[i], static_cast<int>(i))); });
   }
   for (std::thread& opener : openers) opener.join();
   int number = 0;

@@ -76,7 +76,7 @@ TEST(ServiceLost, InMidOperation) {
   Job(2).run([](Process& p) {
     offpath_session_t* session = nullptr;
     offpath_team_t* team = p.join(session);
-    p.barrier();  // both have their team before the service is gone
+    p.barrier();        // both have their team before the service is gone
     if (p.rank == 1) {  // never posts
       p.barrier();
       REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));

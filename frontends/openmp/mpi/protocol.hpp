@@ -27,8 +27,8 @@ enum class Call : uint32_t {
   comm_size = 1,  // also tells the own rank
   comm_set_info,  // flag: this side's messages cross over
   abort,          // peer: the error code
-  send,  // flag: synchronous
-  recv,  // the buffer is input and output: a short message leaves the rest as it was
+  send,           // flag: synchronous
+  recv,           // the buffer is input and output: a short message leaves the rest as it was
   iprobe,
   // Collectives. peer: the root; flag: in place, then input and output are the same buffer.
   barrier,

@@ -155,14 +155,11 @@ static int persistent(void) {
   int ok = 1;
   for (int k = 0; k < MANY; ++k) {
     describe(&e[k], k % 2 == 0 ? ALLTOALLV : ALLTOALLW, k + 1);
-    if (k % 2 == 0)
-      INIT_OF(Alltoallv)
-      (e[k].send, e[k].counts, e[k].displs, MPI_INT, e[k].recv, e[k].counts, e[k].displs, MPI_INT, comm, MPI_INFO_NULL,
-       &requests[k]);
-    else
-      INIT_OF(Alltoallw)
-      (e[k].send, e[k].counts, e[k].displs, e[k].types, e[k].recv, e[k].counts, e[k].displs, e[k].types, comm,
-       MPI_INFO_NULL, &requests[k]);
+    if (k % 2 == 0) INIT_OF(Alltoallv)
+    (e[k].send, e[k].counts, e[k].displs, MPI_INT, e[k].recv, e[k].counts, e[k].displs, MPI_INT, comm, MPI_INFO_NULL,
+     &requests[k]);
+    else INIT_OF(Alltoallw)(e[k].send, e[k].counts, e[k].displs, e[k].types, e[k].recv, e[k].counts, e[k].displs,
+                            e[k].types, comm, MPI_INFO_NULL, &requests[k]);
   }
   for (int round = 0; round < 10; ++round) {
     for (int k = 0; k < MANY; ++k) fill(&e[k]);
