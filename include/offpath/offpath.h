@@ -70,8 +70,8 @@ typedef struct offpath_op offpath_op_t;
 #define OFFPATH_TEAM_ID_BYTES 16
 #define OFFPATH_ADDRESS_MAX_BYTES 1024
 
-#define OFFPATH_ATTACH_NODE_ONLY 1 /* no team of this session has members on other nodes: no network is opened for it \
-                                    */
+/* No team of this session has members on other nodes: no network is opened for it. */
+#define OFFPATH_ATTACH_NODE_ONLY 1
 
 typedef struct offpath_attach_params {
   uint32_t struct_bytes;                  /* sizeof(offpath_attach_params_t) */
@@ -95,9 +95,10 @@ offpath_status_t offpath_session_attach(const offpath_attach_params_t* params, o
                                         offpath_error_t* error);
 
 /* Ends the attachment, teams and operations included; NULL is allowed. Operations in progress are abandoned: their
- * peers fail. An operation that is done here may still be under way at peers, and need this service: detach when theirs
- * are done, too (a barrier). The last session of a job on a node ends the service. Blocking  until the service has let
- * go of this process's memory; one that does not answer for OFFPATH_SERVICE_SILENCE_MS (30 s) is ended. */
+ * peers fail. An operation that is done here may still be under way at peers, and need this service: detach when theirs are
+ * done, too (a barrier). The last session of a job on a node ends the service.
+ * Blocking  until the service has let go of this process's memory; one that does not answer for
+ *           OFFPATH_SERVICE_SILENCE_MS (30 s) is ended. */
 void offpath_session_detach(offpath_session_t* session);
 
 /* Writes the opaque address that other members need for offpath_team_create.

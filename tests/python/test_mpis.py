@@ -6,7 +6,8 @@ from offpath.errors import UserError
 
 
 def test_a_program_of_the_standard_abi_is_told_so(monkeypatch):
-    monkeypatch.setattr(mpis, "_libraries_of", lambda program: "\tlibmpi_abi.so.0 => /opt/mpi/lib/libmpi_abi.so.0 (0x7f)")
+    library = "\tlibmpi_abi.so.0 => /opt/mpi/lib/libmpi_abi.so.0 (0x7f)"
+    monkeypatch.setattr(mpis, "_libraries_of", lambda program: library)
     assert "no back end serves it" in info_command._mpi_of("/bin/true")["note"]
     with pytest.raises(UserError, match="--mpi"):
         mpis.program_mpi_or_default(["/bin/true"])
