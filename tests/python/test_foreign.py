@@ -35,14 +35,14 @@ def test_an_mpi_from_pip(mpi, tmp_path):
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_mpi4py_4(mpi, tmp_path):
-    """Nearly every function of MPI, large counts and one-sided communication included."""
+    """Collectives, communicators and one-sided communication by nearly every function there is."""
     env = NATIVE | {"OMPI_MCA_osc": "sm,pt2pt"} | foreign.mpi4py_environment(mpi)
     verdicts = []
     for offload in (False, True):
         folder = tmp_path / str(offload)
         folder.mkdir()
         variables = env | (OFFLOAD if offload else {})
-        argv = foreign.mpi4py_tests(folder)
+        argv = foreign.mpi4py_tests(mpi, folder)
         result = local_mpirun(mpi, 2, argv, offload=offload, env=variables, timeout=foreign.LIMIT_S)
         verdicts.append(foreign.mpi4py_verdict(folder))
     assert verdicts[0] == verdicts[1], result.stderr[-2000:]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import pytest
-
 from offpath import info_command, mpis
 from offpath.errors import UserError
 
