@@ -105,5 +105,5 @@ def adapt_lost(s):
         check(entry["why"] == "lost" and entry["path"] == "host", str(entry))
 
 
-CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst, adapt_named,
-         adapt_bad, adapt_lost)
+CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
+         adapt_named, adapt_bad, adapt_lost)
