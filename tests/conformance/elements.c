@@ -62,20 +62,32 @@ typedef struct {
 } Affine; /* x -> factor x + term: associative, not commutative */
 
 /* X(kind, C type, how the value is made and combined) */
-#define KINDS(X)                                                                                                    \
-  X(Int8, int8_t, integer)                                                                                          \
-  X(Int16, int16_t, integer)                                                                                        \
-  X(Int32, int32_t, integer)                                                                                        \
-  X(Int64, int64_t, integer)                                                                                        \
-  X(Uint8, uint8_t, integer)                                                                                        \
-  X(Uint16, uint16_t, integer) X(Uint32, uint32_t, integer) X(Uint64, uint64_t, integer) X(Float, float, floating)  \
-      X(Double, double, floating) X(LongDouble, long double, floating) X(Quad, __float128, floating)                \
-          X(ComplexFloat, float complex, complex) X(ComplexDouble, double complex, complex)                         \
-              X(ComplexLong, long double complex, complex) X(Truth8, uint8_t, truth) X(Truth16, int16_t, truth)     \
-                  X(Truth32, int32_t, truth) X(Truth64, int64_t, truth) X(FloatFloat, FloatFloat, pair)             \
-                      X(DoubleDouble, DoubleDouble, pair) X(FloatInt, FloatInt, pair) X(DoubleInt, DoubleInt, pair) \
-                          X(LongInt, LongInt, pair) X(ShortInt, ShortInt, pair) X(IntInt, IntInt, pair)             \
-                              X(LongDoubleInt, LongDoubleInt, pair) X(Affine, Affine, affine)
+#define KINDS(X)                               \
+  X(Int8, int8_t, integer)                     \
+  X(Int16, int16_t, integer)                   \
+  X(Int32, int32_t, integer)                   \
+  X(Int64, int64_t, integer)                   \
+  X(Uint8, uint8_t, integer)                   \
+  X(Uint16, uint16_t, integer)                 \
+  X(Uint32, uint32_t, integer)                 \
+  X(Uint64, uint64_t, integer)                 \
+  X(Float, float, floating)                    \
+  X(Double, double, floating)                  \
+  X(LongDouble, long double, floating)         \
+  X(Quad, __float128, floating)                \
+  X(ComplexFloat, float complex, complex)      \
+  X(ComplexDouble, double complex, complex)    \
+  X(ComplexLong, long double complex, complex) \
+  X(Truth8, uint8_t, truth)                    \
+  X(Truth16, int16_t, truth)                   \
+  X(Truth32, int32_t, truth)                   \
+  X(Truth64, int64_t, truth)                   \
+  X(FloatFloat, FloatFloat, pair)              \
+  X(DoubleDouble, DoubleDouble, pair)          \
+  X(FloatInt, FloatInt, pair)                  \
+  X(DoubleInt, DoubleInt, pair)                \
+  X(LongInt, LongInt, pair)                    \
+  X(ShortInt, ShortInt, pair) X(IntInt, IntInt, pair) X(LongDoubleInt, LongDoubleInt, pair) X(Affine, Affine, affine)
 
 enum Kind {
 #define X(Name, type, way) kOf##Name,

@@ -145,27 +145,44 @@ static shmem_ctx_t context;
         shmem_get##bits(to, from, count, pe);                                               \
     }                                                                                       \
   }
-#define TYPES(X)                                                                                                   \
-  X(char, char)                                                                                                    \
-  X(short, short)                                                                                                  \
-  X(int, int)                                                                                                      \
-  X(long, long) X(longlong, long long) X(schar, signed char) X(uchar, unsigned char) X(ushort, unsigned short)     \
-      X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(float, float) X(double, double) \
-          X(longdouble, long double) X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t)         \
-              X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)        \
-                  X(ptrdiff, ptrdiff_t)
+#define TYPES(X)                   \
+  X(char, char)                    \
+  X(short, short)                  \
+  X(int, int)                      \
+  X(long, long)                    \
+  X(longlong, long long)           \
+  X(schar, signed char)            \
+  X(uchar, unsigned char)          \
+  X(ushort, unsigned short)        \
+  X(uint, unsigned)                \
+  X(ulong, unsigned long)          \
+  X(ulonglong, unsigned long long) \
+  X(float, float)                  \
+  X(double, double)                \
+  X(longdouble, long double)       \
+  X(int8, int8_t)                  \
+  X(int16, int16_t)                \
+  X(int32, int32_t)                \
+  X(int64, int64_t)                \
+  X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
 
 TYPES(TYPED)
 SIZED(8, 1)
 SIZED(16, 2)
 SIZED(32, 4)
-SIZED(64, 8) SIZED(128, 16) SIZED(mem, 1) STRIDED(, 8) STRIDED(, 16) STRIDED(, 32) STRIDED(, 64) STRIDED(, 128)
+SIZED(64, 8)
+SIZED(128, 16)
+SIZED(mem, 1)
+STRIDED(, 8)
+STRIDED(, 16)
+STRIDED(, 32)
+STRIDED(, 64)
+STRIDED(, 128)
 
 #define TYPED_ROW(name, T) {#name, sizeof(T), put_##name##_, get_##name##_, iput_##name##_, iget_##name##_},
 #define SIZED_ROW(bits, bytes) {"size " #bits, bytes, put_sized##bits, get_sized##bits, iput_##bits, iget_##bits},
-    static const moves_t all_moves[] = {TYPES(TYPED_ROW) SIZED_ROW(8, 1) SIZED_ROW(16, 2) SIZED_ROW(32, 4)
-                                            SIZED_ROW(64, 8)
-                                                SIZED_ROW(128, 16){"mem", 1, put_sizedmem, get_sizedmem, NULL, NULL}};
+static const moves_t all_moves[] = {TYPES(TYPED_ROW) SIZED_ROW(8, 1) SIZED_ROW(16, 2) SIZED_ROW(32, 4) SIZED_ROW(64, 8)
+                                        SIZED_ROW(128, 16){"mem", 1, put_sizedmem, get_sizedmem, NULL, NULL}};
 
 static int check_contiguous(const moves_t* moves, char* from, char* to, int round) {
   const int left = (me + pes - 1) % pes, right = (me + 1) % pes;

@@ -64,14 +64,16 @@ static int data_then_flag(long* data, long* flag, int how) {
     shmem_barrier_all();                                                \
     return ok;                                                          \
   }
-#define WAIT_TYPES(X)                                                                                  \
-  X(short, short)                                                                                      \
-  X(int, int)                                                                                          \
-  X(long, long)                                                                                        \
-  X(longlong, long long)                                                                               \
-  X(ushort, unsigned short) X(uint, unsigned) X(ulong, unsigned long) X(ulonglong, unsigned long long) \
-      X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)      \
-          X(ptrdiff, ptrdiff_t)
+#define WAIT_TYPES(X)              \
+  X(short, short)                  \
+  X(int, int)                      \
+  X(long, long)                    \
+  X(longlong, long long)           \
+  X(ushort, unsigned short)        \
+  X(uint, unsigned)                \
+  X(ulong, unsigned long)          \
+  X(ulonglong, unsigned long long) \
+  X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
 WAIT_TYPES(WAITS)
 
 static int old_waits(long* words) {
