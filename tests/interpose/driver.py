@@ -293,8 +293,8 @@ CASES = {
     **telemetry.CASES,
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                at_exit, neighbors, pairs, types, persistent, no_service, switched_off, no_backend,
-                               one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach, symbols,
-                               without_mpi, *adapting.CASES, *doorways.CASES,
+                               one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
+                               symbols, without_mpi, *adapting.CASES, *doorways.CASES,
                                *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES)},
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from conftest import ROOT, offpath, requires_root
+from conftest import PROGRAMS, ROOT, offpath, requires_root
 from offpath.cli import app
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,6 +42,11 @@ def test_options_are_understood(words):
     command.make_context(command.name, arguments)  # raises on anything it does not know
 
 
+def of_lab(words: list[str], name: str) -> list[str]:
+    """A lab command of a document, for a lab of our own."""
+    return words[:2] + ([name] if words[1] in ("down", "status") else ["--name", name]) + words[2:]
+
+
 @requires_root
 def test_the_lab_guide_runs(programs):
     """In its order, with a lab of our own and a real program."""
@@ -50,11 +55,31 @@ def test_the_lab_guide_runs(programs):
         for words in commands(ROOT / "docs" / "guide-lab.md", "./offpath"):
             mpi = words[words.index("--mpi") + 1] if "--mpi" in words else None
             words = [str(programs / f"hello_{mpi}") if word == "./my_mpi_program" else word for word in words[1:]]
-            position = 2
-            named = (
-                words[:position] + ([name] if words[1] in ("down", "status") else ["--name", name]) + words[position:]
-            )
-            result = offpath(*named)
-            assert result.returncode == 0, (named, result.stderr)
+            result = offpath(*of_lab(words, name))
+            assert result.returncode == 0, (words, result.stderr)
     finally:
         offpath("lab", "down", name)
+
+
+@requires_root
+def test_the_first_ten_minutes_are_as_shown(tmp_path):
+    """The commands of guide-start.md in their order, and the lines that it says they print."""
+    guide = ROOT / "docs" / "guide-start.md"
+    program = tmp_path / "my_mpi_program"
+    subprocess.run(["mpicc.mpich", PROGRAMS / "overlap.c", "-o", program], check=True)
+    names = {"./my_mpi_program": str(program), "mpirun": "mpirun.mpich"}
+    name, printed = f"t{uuid.uuid4().hex[:6]}", ""
+    root = {"OFFPATH_PREFIX": str(ROOT / "build" / "release")}
+    try:
+        for words in commands(guide, "./offpath"):
+            words = [names.get(word, word) for word in words[1:]]
+            result = offpath(*(of_lab(words, name) if words[0] == "lab" else words), env=root)
+            assert result.returncode == 0, (words, result.stderr)
+            printed += result.stdout + result.stderr
+    finally:
+        offpath("lab", "down", name)
+    shown = " ".join("".join(re.findall(r"```\n(.*?)```", guide.read_text(), re.DOTALL)).split())
+    printed = " ".join(printed.split())
+    for sentence in re.findall(r"offpath: .*?\.(?= )", shown):
+        assert sentence in printed, printed
+    assert "20 operations on the DPU, 0 on the host. Per rank," in printed
