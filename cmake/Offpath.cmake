@@ -7,7 +7,8 @@ target_compile_options(offpath_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-
 target_include_directories(offpath_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 if("${OFFPATH_SANITIZE}" STREQUAL "address")
-  target_compile_options(offpath_flags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
+  target_compile_options(offpath_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    $<$<COMPILE_LANGUAGE:CXX>:-fstrict-enums> -fno-omit-frame-pointer)
   target_link_options(offpath_flags INTERFACE -fsanitize=address,undefined)
 elseif("${OFFPATH_SANITIZE}" STREQUAL "thread")
   target_compile_options(offpath_flags INTERFACE -fsanitize=thread)
