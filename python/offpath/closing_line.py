@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from offpath import stats
 from offpath.mpis import MPICH, OPENMPI, TITLES
 from offpath.sizes import rough_size_text
-from offpath.stats import total
+from offpath.stats import PETSC, total
 
-PETSC = "petsc"
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 

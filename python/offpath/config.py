@@ -110,10 +110,11 @@ def resolved(environ: Mapping[str, str] = os.environ) -> list[dict]:
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """OFFPATH_* variables that nothing reads: most likely a spelling mistake."""
     listed = {setting.name for setting in SETTINGS}
+    others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
         name
         for name in environ
-        if name.startswith("OFFPATH_") and name not in listed and not name.startswith((PASSED_ON_PREFIX, "OFFPATH_LAB"))
+        if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
     )
 
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+PETSC = "petsc"  # whose line it is, where it is not a rank of an MPI
+
 
 @contextlib.contextmanager
 def private_file(folder: Path | None = None) -> Iterator[str]:
