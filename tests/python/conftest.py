@@ -20,9 +20,10 @@ FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
 
 
 def _seed() -> str:
-    """Another for each commit, so that every one is tested elsewhere, and the same again for the same one."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    return str(zlib.crc32(commit.encode()))
+    """Another for each commit that changes code, so that every one is tested elsewhere, and the same for the same code."""
+    code = [f"HEAD:{folder}" for folder in ("src", "frontends", "python", "tests")]
+    trees = subprocess.run(["git", "rev-parse", *code], cwd=ROOT, capture_output=True, text=True).stdout
+    return str(zlib.crc32(trees.encode()))
 
 
 os.environ.setdefault("OFFPATH_TEST_SEED", _seed())  # before workers are started: they read it, too
