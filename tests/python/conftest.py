@@ -20,7 +20,7 @@ FULL = os.environ.get("OFFPATH_TEST_FULL") == "1"
 
 
 def _seed() -> str:
-    """Another for each commit that changes code, so that every one is tested elsewhere, and the same for the same code."""
+    """Another for each change of code, so that every one is tested elsewhere, and the same for the same code."""
     code = [f"HEAD:{folder}" for folder in ("src", "frontends", "python", "tests")]
     trees = subprocess.run(["git", "rev-parse", *code], cwd=ROOT, capture_output=True, text=True).stdout
     return str(zlib.crc32(trees.encode()))
