@@ -46,7 +46,8 @@ def lost_in_place(s):
 
 def lost_kinds(s):
     for kind in ("allreduce", "bcast", "neighbor"):
-        lost(s, "1:9:8", "idle", kind, failed=0)
+        # Only where none is done without all. Else others may be ahead of rank 1, and what they have done is final.
+        lost(s, "1:9:8", "idle", kind, failed=0 if kind == "allreduce" else None)
         lost(s, "2:12:10", "idle", kind)
 
 

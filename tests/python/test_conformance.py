@@ -21,7 +21,7 @@ from conformance_support import (
     offloaded_counts,
     program,
 )
-from conftest import SEED
+from conftest import PROGRAM_SEED
 from offpath.lab import Lab
 
 # Primes, see matrix.c; the larger the fewer cases. These leave every irregular collective a case with data (with empty
@@ -79,15 +79,15 @@ def test_blocking(place, mpi):
 @pytest.mark.parametrize("form", ("nonblocking", "persistent"))
 @pytest.mark.parametrize("mpi", MPIS)
 def test_random_programs(place, mpi, form):
-    print(f"OFFPATH_TEST_SEED={SEED}")
-    argv = [program("conformance", mpi), "--random", "--form", form, "--steps", str(STEPS), "--seed", str(SEED)]
+    print(f"OFFPATH_TEST_SEED={PROGRAM_SEED}")
+    argv = [program("conformance", mpi), "--random", "--form", form, "--steps", str(STEPS), "--seed", str(PROGRAM_SEED)]
     assert_conforms(place, mpi, argv, {}, frozenset())
 
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_several_threads(place, mpi):
     only(place, 1, 2)
-    argv = [program("conformance", mpi), "--threads", "3", "--seed", str(SEED)]
+    argv = [program("conformance", mpi), "--threads", "3", "--seed", str(PROGRAM_SEED)]
     assert_conforms(place, mpi, argv, {}, frozenset())
 
 
