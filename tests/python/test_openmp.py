@@ -152,6 +152,7 @@ def test_the_compiler_explains_itself():
     assert result.returncode == 1 and "Install clang-14" in result.stderr
 
 
+@pytest.mark.nightly
 def test_emulation_is_tested_wherever_the_tools_are():
     """The aarch64 tests above are skipped by name where tools are missing; in CI, which installs them, none may be."""
     if os.environ.get("CI"):
