@@ -44,7 +44,7 @@ void Engine::watch(uint64_t now_ns) {
   std::erase_if(s.watched, [&](const auto& entry) { return !awaited.contains(entry.first); });
   std::vector<fabric::Peer> silent;
   for (const fabric::Peer peer : awaited) {
-    Watched& watched = s.watched.try_emplace(peer, base::Silence(s.config.silence_ns)).first->second;
+    Watched& watched = s.watched.try_emplace(peer, Watched{base::Silence(s.config.silence_ns)}).first->second;
     const Verdict verdict = watched.silence.look(now_ns, watched.answered);
     if (verdict == Verdict::ask) {
       watched.answered = false;

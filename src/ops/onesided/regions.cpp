@@ -82,7 +82,7 @@ void Regions::remove_all(Released released) {
 }
 
 Regions::Found Regions::find(const Wanted& wanted, uint64_t origin, uint64_t& address) const {
-  const Found none(by_base_.end(), by_base_.end());
+  const Found none{by_base_.end(), by_base_.end()};
   if (wanted.bytes == 0) return none;
   const Wide at = Wide{origin} + wanted.offset;
   Wide low = kFarthest, high = -kFarthest;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <ranges>
 
 namespace offpath::ops::onesided {
 
@@ -43,7 +42,12 @@ class Regions {
   // The regions that together hold all bytes that `wanted` names when its first element lies at `origin` + its offset,
   // and the element's address. Empty: it names others, too, or nothing. Linear in regions and ranges.
   using ByBase = std::map<uint64_t, std::shared_ptr<Region>>;
-  using Found = std::ranges::subrange<ByBase::const_iterator>;
+  struct Found {
+    ByBase::const_iterator first, last;
+    ByBase::const_iterator begin() const { return first; }
+    ByBase::const_iterator end() const { return last; }
+    bool empty() const { return first == last; }
+  };
   Found find(const Wanted& wanted, uint64_t origin, uint64_t& address) const;
 
  private:
