@@ -46,12 +46,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     FUZZ_REQUIRE(wanted.status().code() == OFFPATH_ERR_ARGUMENT && wanted.status().text()[0] != '\0');
   }
   std::fill(std::begin(space), std::end(space), uint8_t{0x5A});
-  Target target([](offpath::engine::RequestId, offpath::engine::Answer) {});
+  Target target([](offpath::graph::RequestId, offpath::graph::Answer) {});
   FUZZ_REQUIRE(target.open(1, 1, 0, base(), kBytes, false).ok());
   FUZZ_REQUIRE(target.open(1, 1, 1, 0, 0, true).ok());
   FUZZ_REQUIRE(target.attach(1, 1, 1, base(), kBytes).ok());
   const std::shared_ptr<offpath::memory::Memory> memory = offpath::memory::make_direct();
-  for (offpath::engine::RequestId request = 1; request < 3; ++request) {
+  for (offpath::graph::RequestId request = 1; request < 3; ++request) {
     const auto answer = target.on_request(1, 1, 0, request, memory, exact);
     FUZZ_REQUIRE(wanted.ok() || answer.status.code() == OFFPATH_ERR_ARGUMENT);
     FUZZ_REQUIRE(answer.payload.size() <= kInlineBytes);

@@ -5,6 +5,7 @@
 namespace offpath::engine {
 
 using base::Status;
+using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
@@ -75,18 +76,18 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
   const uint32_t asker = from_peer ? message.from : message.to;
   if (asker >= team.spec.members.size()) return refuse_message("a member that the team does not have");
   if (message.kind == Kind::push) {
-    if (!team.spec.members[asker].local) acknowledge(team, {message.sequence, asker, message.tag});
+    if (!team.spec.members[asker].local) acknowledge(team, {message.number, asker, message.tag});
     return;
   }
   if (settle_push(team, message)) return;
   if (team.abandoned) {
-    Message lost = about(Kind::lost, team, wire::kNoOperation, team.spec.rank, asker);
+    Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, asker);
     lost.status = OFFPATH_ERR_PEER_LOST;
     send(team, asker, lost);
   } else if (message.kind == Kind::request) {
-    reply(team, asker, request_number(message.sequence),
-          Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank), {});
-  } else if ((message.sequence & wire::kRequestBit) != 0) {
+    reply(team, asker, message.number, Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank),
+          {});
+  } else if (message.channel != Channel::collectives) {
     refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
   } else {
     answer_empty(team, asker, message.pull_id);  // what it exported was taken

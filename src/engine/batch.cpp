@@ -14,7 +14,7 @@ using wire::Message;
 void Engine::State::say_hello(Team& team) {
   if (team.said_hello) return;
   team.said_hello = true;
-  Message hello = about(Kind::hello, team, 0, team.spec.rank, 0);
+  Message hello = about(Kind::hello, team, wire::Channel::collectives, 0, team.spec.rank, 0);
   const auto size = static_cast<uint32_t>(team.spec.members.size());
   for (uint32_t i = 1; i < size; ++i) {
     hello.to = (team.spec.rank + i) % size;
@@ -23,7 +23,7 @@ void Engine::State::say_hello(Team& team) {
 }
 
 void Engine::State::send(Team& team, uint32_t rank, const Message& message, fabric::Bytes payload) {
-  if (team.spec.members[rank].local) return neighbours.send(team.spec.members[rank].worker, message, payload);
+  if (team.spec.members[rank].local) return send_near(team.spec.members[rank].worker, message, payload);
   const fabric::Peer peer = peer_of(team, rank);
   if (peer == UINT32_MAX) return;
   if (!payload.empty()) {

@@ -70,7 +70,7 @@ void Engine::remove_client(ClientId client) {
     if (team->spec.client == client) gone.push_back(team);
   }
   for (const auto& team : gone) {
-    Message lost = about(Kind::lost, *team, wire::kNoOperation, team->spec.rank, 0);
+    Message lost = about(Kind::lost, *team, wire::Channel::collectives, wire::kNoOperation, team->spec.rank, 0);
     lost.status = OFFPATH_ERR_PEER_LOST;
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
@@ -92,6 +92,7 @@ void Engine::remove_client(ClientId client) {
     s.depart(team);
   }
   s.clients.erase(client);
+  s.settle();
 }
 
 Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
@@ -143,7 +144,7 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   const auto found = s.team_by_handle.find(handle);
   if (found == s.team_by_handle.end()) return;
   const std::shared_ptr<Team> team = found->second;
-  Operation& operation = s.add_operation(team, {sequence, 0}, Part::collective, std::move(graph), context);
+  Operation& operation = s.add_operation(team, {.number = sequence}, Part::collective, std::move(graph), context);
   s.drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
   s.note_arrived(operation);
@@ -169,11 +170,6 @@ bool Engine::progress() {
   busy |= s.move_local();
   busy |= s.flush_all();
   return busy;
-}
-
-void Engine::on_neighbour_message(const Message& message, fabric::Bytes payload) {
-  state_->handle(message, payload);
-  state_->settle();
 }
 
 void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) { state_->receive(header, payload); }

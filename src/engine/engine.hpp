@@ -16,7 +16,7 @@
 // told. When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
 #pragma once
 
-#include "engine/graph.hpp"
+#include "graph/request.hpp"
 #include "fabric/fabric.hpp"
 #include "kernels/helpers.hpp"
 #include "memory/memory.hpp"
@@ -27,7 +27,12 @@
 
 namespace offpath::engine {
 
-using ClientId = uint64_t;  // unique in a service, never used again
+using graph::Answer;
+using graph::ClientId;
+using graph::Graph;
+using graph::Request;
+using graph::RequestId;
+using graph::Responder;
 using TeamHandle = uint64_t;
 
 // Where a member of a team is served.
@@ -62,7 +67,7 @@ class Observer {
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank) = 0;
 };
 
-// The other workers of this service, this one included. Nothing here calls back into an engine.
+// The other workers of this service. Nothing here calls back into an engine.
 class Neighbours {
  public:
   virtual ~Neighbours() = default;
@@ -72,48 +77,6 @@ class Neighbours {
   // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
   virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
                      uint64_t bytes) = 0;
-};
-
-// ---- requests: what one member asks of another's service ----
-//
-// A request carries an opaque body to the service of the target member, which answers it without the target's process.
-// An answer may need data in either direction: then both sides have a graph, and the two graphs are an operation of
-// two members under the request's own key; they pull from each other like those of a collective. Requests of one
-// member to one target reach the responder in the order of posting; answers come in any order.
-// A request ends when its graph is done and the answer is there; a failed answer ends it at once, its memory is not
-// touched any more then. What the target has not asked for when it says that it is done, it never will.
-
-using RequestId = uint64_t;  // unique in an engine, never used again
-
-struct Request {
-  uint32_t target = 0;        // member; may be local, may be the own one
-  std::vector<uint8_t> body;  // at most kMaxRequestBytes, and a chunk (Config)
-  Graph graph;                // the member's own part; empty: the answer is all
-  Place reply;                // where an answer's payload goes (graph.layouts may describe it)
-  uint64_t reply_bytes = 0;   // exactly so many, or the answer is a failure; same limits
-};
-inline constexpr size_t kMaxRequestBytes = 4 << 10;
-
-// An answer to a request. Graph: the engine runs it and then answers with its status. Later: answer() will be called.
-struct Answer {
-  enum class Kind : uint8_t { reply, graph, later };
-  Kind kind = Kind::reply;
-  base::Status status;           // reply
-  std::vector<uint8_t> payload;  // reply; same limits
-  Graph graph;                   // graph; works on the target's memory
-};
-
-// What answers requests for the members served here. Called inside the engine; must not call it back, but for answer().
-class Responder {
- public:
-  virtual ~Responder() = default;
-  // `team`: the context of the target's team. `memory`: the target's. `body` came from another service and may hold
-  // anything; it is gone after the call.
-  virtual Answer on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
-                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) = 0;
-  // The graph that on_request or answer() gave for it has ended, or the requester of one that was put off is lost. May
-  // call answer() for others.
-  virtual void on_answered(ClientId client, uint64_t team, RequestId request, const base::Status& status) = 0;
 };
 
 // What holds an operation of post() up, as far as this service knows; the first of these that applies. With the members
@@ -143,15 +106,16 @@ struct Traffic {
 };
 
 struct Config {
-  size_t chunk_bytes = 56 << 10;            // one segment of UCX over TCP: nothing to assemble; at least 64
-  uint32_t chunks_in_flight = 16;           // per stream
-  uint32_t pool_chunks = 128;               // per worker, both directions together; at least 2
-  size_t batched_bytes = 4 << 10;           // longest piece of a block that shares a fabric message with others
-  size_t pushed_bytes = kPushedBytes;       // longest block that is sent unasked; 0: none. The same everywhere
-  size_t parked_limit = 1 << 16;            // messages that came before the operation or team they are for
-  uint64_t silence_ns = 0;                  // see watch(); 0: for ever
-  uint64_t scratch_cache_bytes = 64 << 20;  // memory for partial results that is kept for the next operation
-  kernels::Helpers* helpers = nullptr;      // who helps with computations; outlives the engine. Null: nobody
+  size_t chunk_bytes = 56 << 10;             // one segment of UCX over TCP: nothing to assemble; at least 64
+  uint32_t chunks_in_flight = 16;            // per stream
+  uint32_t pool_chunks = 128;                // per worker, both directions together; at least 2
+  size_t batched_bytes = 4 << 10;            // longest piece of a block that shares a fabric message with others
+  size_t pushed_bytes = wire::kPushedBytes;  // longest block that is sent unasked; 0: none. The same everywhere
+  size_t parked_limit = 1 << 16;             // messages that came before the operation or team they are for
+  uint64_t silence_ns = 0;                   // see watch(); 0: for ever
+  uint64_t scratch_cache_bytes = 64 << 20;   // memory for partial results that is kept for the next operation
+  uint32_t worker = UINT32_MAX;              // the own index among the workers of this service
+  kernels::Helpers* helpers = nullptr;       // who helps with computations; outlives the engine. Null: nobody
 };
 
 class Engine : public fabric::Receiver {

@@ -63,7 +63,7 @@ std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) c
 void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
   if (operation.over) return;
   Team& team = *operation.team;
-  Message lost = about(Kind::lost, team, operation.key.sequence, rank, 0);
+  Message lost = about(Kind::lost, team, operation.key.channel, operation.key.number, rank, 0);
   lost.status = team.dead ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED;
   const std::vector<uint8_t> needed = needed_members(operation);
   for (lost.to = 0; lost.to < needed.size(); ++lost.to) {

@@ -6,6 +6,7 @@
 namespace offpath::engine {
 
 using base::Status;
+using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
@@ -74,8 +75,7 @@ std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t 
 
 // The operation that a pull, or what is said of one, means at the member whose block it is.
 static OperationKey key_of(const Message& message) {
-  const bool is_request = (message.sequence & wire::kRequestBit) != 0;
-  return {message.sequence, is_request ? message.to : 0};
+  return {message.channel, message.number, message.channel == Channel::collectives ? 0 : message.to};
 }
 
 // It has opened the connection; who comes later than it hears of its member when that asks for something.
@@ -108,11 +108,10 @@ void Engine::State::handle_pull(const Message& message) {
 
 // May that operation, which is not here, be posted yet? A member's own requests are known before anybody can pull.
 bool Engine::State::is_to_come(const Team& team, const OperationKey& key) const {
-  if (!key.is_request()) return key.sequence >= team.next_sequence;
-  if ((key.sequence & wire::kAnswerBit) == 0 || team.lost[key.peer] != 0) return false;
+  if (!key.is_request()) return key.number >= team.next_sequence;
+  if (key.channel != Channel::answers || team.lost[key.peer] != 0) return false;
   const RequestPeer* peer = team.requests.empty() ? nullptr : team.requests[key.peer].get();
-  const uint64_t number = request_number(key.sequence);
-  return peer == nullptr || number >= peer->next_asked || peer->deferred.contains(number);
+  return peer == nullptr || key.number >= peer->next_asked || peer->deferred.contains(key.number);
 }
 
 void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
@@ -125,7 +124,7 @@ void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, off
 
 void Engine::State::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
   const Member& member = team.spec.members[rank];
-  if (member.local) return neighbours.offer(member.worker, pull_id, nullptr, 0, 0);
+  if (member.local) return offer_near(member.worker, pull_id, {}, 0);
   Message empty;
   empty.kind = Kind::data;
   empty.pull_id = pull_id;
@@ -181,36 +180,12 @@ void Engine::State::hand_out(Operation& operation, uint32_t index) {
   }
   progress.state = ExportState::sending;
   const Member& member = team.spec.members[block.peer];
-  if (member.local) {
-    return neighbours.offer(member.worker, progress.pull_id, std::move(source.memory), source.address, block.bytes);
-  }
+  if (member.local) return offer_near(member.worker, progress.pull_id, std::move(source), block.bytes);
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return;
   progress.stream = next_id++;
   streams.emplace(progress.stream,
                   Stream{&operation, index, peer, progress.pull_id, std::move(source), block.bytes, 0, 0});
-}
-
-void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
-                                uint64_t bytes) {
-  State& s = *state_;
-  const auto it = s.pulls.find(pull_id);
-  if (it == s.pulls.end()) return;
-  const Pull& pull = it->second;
-  Operation& operation = *pull.operation;
-  operation.begun.insert(operation.graph.steps[pull.step].peer);
-  if (bytes > pull.limit) return s.refuse_message("an offer of more than was asked for");
-  if (bytes == 0) {
-    s.finish_pull(pull_id, {}, State::Cause::complete);
-  } else {
-    s.local.push_back({.operation = &operation,
-                       .step = pull.step,
-                       .pull_id = pull_id,
-                       .source = {std::move(memory), address},
-                       .target = pull.target,
-                       .bytes = bytes});
-  }
-  s.settle();
 }
 
 void Engine::State::handle_done(const Message& message) {
@@ -247,8 +222,8 @@ void Engine::State::handle_lost(const Message& message) {
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
   lose_member(*team, message.from, message.status == OFFPATH_ERR_PEER_LOST);
   // Another survivor gave this operation up, so it will not be completed there.
-  const OperationKey key{message.sequence, 0};
-  const auto operation = key.is_request() ? team->operations.end() : team->operations.find(key);
+  if (message.channel != Channel::collectives) return;
+  const auto operation = team->operations.find({.number = message.number});
   if (operation != team->operations.end()) fail_for_loss(*operation->second, message.from);
 }
 

@@ -7,6 +7,7 @@
 namespace offpath::engine {
 
 using base::Status;
+using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
@@ -56,7 +57,8 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
-  const Message message = about(Kind::push, team, operation.key.sequence, team.spec.rank, block.peer, block.tag);
+  const Message message =
+      about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
   uint8_t* copy = add_entry(peer, message, block.bytes);
   if (copy == nullptr) return false;
   if (block.bytes > 0 && !source.memory->read(copy, source.address, block.bytes).ok()) {
@@ -65,7 +67,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   }
   note_moved(operation, block.bytes);
   traffic.sent_bytes += block.bytes;
-  if (!asked && team.pushed.insert({message.sequence, block.peer, block.tag}).second) {
+  if (!asked && team.pushed.insert({message.number, block.peer, block.tag}).second) {
     ++count_of(team.pushed_count, team, block.peer);
   }
   resolve_export(operation, index, block.bytes);
@@ -73,9 +75,10 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
 }
 
 bool Engine::State::settle_push(Team& team, const Message& message) {
-  if (team.pushed.empty() || team.pushed.erase({message.sequence, message.to, message.tag}) == 0) return false;
+  if (team.pushed.empty() || message.channel != Channel::collectives) return false;
+  if (team.pushed.erase({message.number, message.to, message.tag}) == 0) return false;
   --count_of(team.pushed_count, team, message.to);
-  const auto operation = team.operations.find({message.sequence, 0});
+  const auto operation = team.operations.find({.number = message.number});
   if (operation != team.operations.end()) operation->second->begun.insert(message.to);
   return true;
 }
@@ -104,18 +107,18 @@ void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr) return handle_absent({message.team, message.to}, message, payload);
   const bool known = message.from < team->spec.members.size() && !team->spec.members[message.from].local;
-  const bool collective = (message.sequence & wire::kRequestBit) == 0;
+  const bool collective = message.channel == Channel::collectives && message.number != wire::kNoOperation;
   if (!known || !collective || payload.size() > config.pushed_bytes) {
     return refuse_message("a block that nobody can have pushed");
   }
-  const BlockKey block{message.sequence, message.from, message.tag};
-  const auto found = team->operations.find({message.sequence, 0});
+  const BlockKey block{message.number, message.from, message.tag};
+  const auto found = team->operations.find({.number = message.number});
   if (found != team->operations.end()) {
     Operation& operation = *found->second;
     operation.begun.insert(message.from);
     const auto asked = operation.asked.find({message.from, message.tag});
     if (asked != operation.asked.end() && pulls.contains(asked->second)) return place_pushed(asked->second, payload);
-  } else if (message.sequence < team->next_sequence) {
+  } else if (message.number < team->next_sequence) {
     return acknowledge(*team, block);
   }
   uint32_t& count = count_of(team->arrived_count, *team, message.from);
@@ -127,9 +130,9 @@ void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
 
 void Engine::State::note_arrived(Operation& operation) {
   const auto& arrived = operation.team->arrived;
-  const uint64_t sequence = operation.key.sequence;
-  for (auto block = arrived.lower_bound({sequence, 0, 0}); block != arrived.end(); ++block) {
-    if (block->first.sequence != sequence) return;
+  const uint64_t number = operation.key.number;
+  for (auto block = arrived.lower_bound({number, 0, 0}); block != arrived.end(); ++block) {
+    if (block->first.number != number) return;
     operation.begun.insert(block->first.member);
   }
 }
@@ -137,7 +140,7 @@ void Engine::State::note_arrived(Operation& operation) {
 bool Engine::State::take_arrived(const Operation& operation, uint64_t pull_id) {
   Team& team = *operation.team;
   const Step& step = operation.graph.steps[pulls.at(pull_id).step];
-  const auto block = team.arrived.extract({operation.key.sequence, step.peer, step.tag});
+  const auto block = team.arrived.extract({operation.key.number, step.peer, step.tag});
   if (block.empty()) return false;
   --count_of(team.arrived_count, team, step.peer);
   acknowledge(team, block.key());
@@ -160,7 +163,7 @@ void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
 
 void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
   auto block = team.arrived.lower_bound({from, 0, 0});
-  while (block != team.arrived.end() && block->first.sequence < end) {
+  while (block != team.arrived.end() && block->first.number < end) {
     --count_of(team.arrived_count, team, block->first.member);
     acknowledge(team, block->first);
     block = team.arrived.erase(block);
@@ -171,7 +174,8 @@ void Engine::State::acknowledge(Team& team, const BlockKey& block) {
   const fabric::Peer peer = peer_of(team, block.member);
   if (peer == UINT32_MAX) return;
   auto& messages = owed[peer];
-  messages.push_back(about(Kind::done, team, block.sequence, block.member, team.spec.rank, block.tag));
+  messages.push_back(
+      about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag));
   const bool open = peer < outboxes.size() && outboxes[peer].chunk != nullptr;
   if (open || messages.size() >= kMaxUnanswered / 2) say_owed(peer);
 }

@@ -14,6 +14,16 @@
 
 namespace offpath::engine {
 
+using graph::Compute;
+using graph::Export;
+using graph::kClient;
+using graph::kNoStep;
+using graph::kScratch;
+using graph::Layout;
+using graph::Place;
+using graph::Step;
+using graph::StepKind;
+
 struct Team;
 
 // A Place, resolved. The memory stays as long as this.
@@ -39,12 +49,13 @@ struct ExportProgress {
   uint32_t next_waiting = kNoStep;  // another export that waits for the same step
 };
 
-// Finds an operation of a member: a collective by its sequence, that of a request (kRequestBit) by its number and by
-// the other member, too.
+// Finds an operation of a member, as it is named by those who ask for what it exports: by channel and number, in the
+// channels of a pair by the other member, too.
 struct OperationKey {
-  uint64_t sequence = 0;
+  wire::Channel channel = wire::Channel::collectives;
+  uint64_t number = 0;
   uint32_t peer = 0;
-  bool is_request() const { return (sequence & wire::kRequestBit) != 0; }
+  bool is_request() const { return channel != wire::Channel::collectives; }
   auto operator<=>(const OperationKey&) const = default;
 };
 
@@ -54,15 +65,12 @@ inline bool carries_body(wire::Kind kind) {
          kind == wire::Kind::ping || kind == wire::Kind::pong;
 }
 
-// The number of the request that a sequence names.
-inline uint64_t request_number(uint64_t sequence) { return sequence & ~(wire::kRequestBit | wire::kAnswerBit); }
-
 enum class Part : uint8_t { collective, requester, responder };
 
 struct Operation {
   uint64_t id = 0;
   std::shared_ptr<Team> team;
-  OperationKey key;  // as others say it who ask for what is exported here
+  OperationKey key;
   Part part = Part::collective;
   uint64_t context = 0;  // of the responder's: the RequestId
   Graph graph;
@@ -84,13 +92,16 @@ struct Operation {
     if (status.ok()) status = failure;
   }
   base::Status resolve(const Place& place, Location& out) const;
-  // As it is to be said to those who are asked.
-  uint64_t peer_sequence() const { return key.is_request() ? key.sequence ^ wire::kAnswerBit : key.sequence; }
+  // The channel of what it takes from others.
+  wire::Channel incoming() const {
+    if (part == Part::collective) return wire::Channel::collectives;
+    return part == Part::requester ? wire::Channel::answers : wire::Channel::calls;
+  }
 };
 
 // A short block of a collective between this member and another one.
 struct BlockKey {
-  uint64_t sequence = 0;
+  uint64_t number = 0;
   uint32_t member = 0;
   uint32_t tag = 0;
   auto operator<=>(const BlockKey&) const = default;
@@ -147,12 +158,13 @@ struct Team {
 };
 
 // What members of a team say of an operation, or of a block of it.
-inline wire::Message about(wire::Kind kind, const Team& team, uint64_t sequence, uint32_t from, uint32_t to,
-                           uint32_t tag = 0) {
+inline wire::Message about(wire::Kind kind, const Team& team, wire::Channel channel, uint64_t number, uint32_t from,
+                           uint32_t to, uint32_t tag = 0) {
   wire::Message message;
   message.kind = kind;
   message.team = team.spec.id;
-  message.sequence = sequence;
+  message.channel = channel;
+  message.number = number;
   message.from = from;
   message.to = to;
   message.tag = tag;
@@ -227,6 +239,14 @@ struct WaitingMessage {
   fabric::Peer peer;
   wire::Message message;
   std::vector<uint8_t> payload;
+};
+
+// What one member of this worker says to another.
+struct NearMessage {
+  wire::Message message;         // of an offer: pull_id and bytes
+  std::vector<uint8_t> payload;  // requests and replies
+  Location source;               // offers
+  bool is_offer = false;
 };
 
 // A message for a team that is not known yet.

@@ -6,6 +6,7 @@
 namespace offpath::engine {
 
 using base::Status;
+using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
@@ -50,9 +51,9 @@ void Engine::post_request(TeamHandle handle, Request request, uint64_t context) 
   const Graph& graph = request.graph;
   if (graph.steps.empty() && graph.exports.empty() && request.reply.layout == kClient) {
     ++team->open_requests;
-    return;
+    return s.settle();
   }
-  const OperationKey key{wire::kRequestBit | number, target};
+  const OperationKey key{Channel::calls, number, target};
   posted.operation = &s.add_operation(team, key, Part::requester, std::move(request.graph), context);
   s.start(*posted.operation);
   s.settle();
@@ -62,7 +63,7 @@ void Engine::State::send_requests(Team& team, uint32_t target) {
   RequestPeer& peer = *team.requests[target];
   for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnanswered; peer.unsent.pop_front()) {
     const auto& [number, body] = peer.unsent.front();
-    send(team, target, about(Kind::request, team, wire::kRequestBit | number, team.spec.rank, target), body);
+    send(team, target, about(Kind::request, team, Channel::calls, number, team.spec.rank, target), body);
   }
 }
 
@@ -70,7 +71,7 @@ void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) 
   const auto team = find_team(message.team, message.from);
   if (team == nullptr || message.to >= team->requests.size() || team->requests[message.to] == nullptr) return;
   RequestPeer& peer = *team->requests[message.to];
-  const uint64_t number = request_number(message.sequence);
+  const uint64_t number = message.number;
   const auto found = peer.posted.find(number);
   const bool asked = found != peer.posted.end() && (peer.unsent.empty() || number < peer.unsent.front().first);
   if (!asked) return;
@@ -118,9 +119,9 @@ void Engine::set_responder(Responder* responder) { state_->responder = responder
 void Engine::State::handle_request(const Message& message, fabric::Bytes body) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr) return handle_absent({message.team, message.to}, message, body);
-  const uint64_t number = request_number(message.sequence);
-  const bool sound = message.from < team->spec.members.size() && message.sequence == (wire::kRequestBit | number);
-  if (!sound || body.size() > kMaxRequestBytes) return refuse_message("a request that nobody can have posted");
+  const uint64_t number = message.number;
+  const bool sound = message.from < team->spec.members.size() && message.channel == Channel::calls;
+  if (!sound || body.size() > graph::kMaxRequestBytes) return refuse_message("a request that nobody can have posted");
   if (team->lost[message.from] != 0) return;
   RequestPeer& peer = requests_with(*team, message.from);
   if (number < peer.next_asked || peer.held.contains(number)) return refuse_message("a request for the second time");
@@ -151,7 +152,7 @@ void Engine::State::answer_now(RequestId id, const DeferredRequest& request, Ans
   const auto& [team, from, number] = request;
   if (answer.kind == Answer::Kind::reply) return reply(*team, from, number, answer.status, answer.payload);
   if (answer.kind == Answer::Kind::graph) {
-    const OperationKey key{wire::kRequestBit | wire::kAnswerBit | number, from};
+    const OperationKey key{Channel::answers, number, from};
     return start(add_operation(team, key, Part::responder, std::move(answer.graph), id));
   }
   deferred.emplace(id, request);
@@ -174,11 +175,11 @@ void Engine::State::answer_deferred(RequestId id, Answer answer) {
 
 // Pulls of the request that came before its answer, and find nothing now, are refused.
 void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
-  const OperationKey key{wire::kRequestBit | wire::kAnswerBit | number, to};
+  const OperationKey key{Channel::answers, number, to};
   const auto [first, last] = team.parked.equal_range(key);
   for (auto it = first; it != last; ++it) refuse_pull(team, to, it->second.pull_id, OFFPATH_ERR_STATE);
   team.parked.erase(first, last);
-  Message message = about(Kind::reply, team, wire::kRequestBit | number, to, team.spec.rank);
+  Message message = about(Kind::reply, team, Channel::calls, number, to, team.spec.rank);
   message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
   if (message.status != OFFPATH_OK) payload = {};
   if (team.lost[to] == 0) send(team, to, message, payload);

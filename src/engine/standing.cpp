@@ -7,14 +7,14 @@ Waits Engine::State::look_for(const Operation& operation, uint32_t rank) const {
   if (operation.begun.contains(rank)) return Waits::sends;
   const auto here = teams.find({operation.team->spec.id, rank});
   if (here == teams.end()) return Waits::silent;
-  return here->second->next_sequence > operation.key.sequence ? Waits::sends : Waits::not_posted;
+  return here->second->next_sequence > operation.key.number ? Waits::sends : Waits::not_posted;
 }
 
 Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
   const State& s = *state_;
   const auto team = s.team_by_handle.find(handle);
   if (team == s.team_by_handle.end()) return {};
-  const auto found = team->second->operations.find({sequence, 0});
+  const auto found = team->second->operations.find({.number = sequence});
   if (found == team->second->operations.end()) return {};
   const Operation& operation = *found->second;
   if (operation.graph.in_order && team->second->in_order.front() != &operation) return {.waits = Waits::earlier};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
-// graphs, messages.cpp answers messages, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
+// graphs, messages.cpp answers messages, near.cpp those of members that this service serves, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
 // here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
 // node, standing.cpp says what operations wait for, silence.cpp listens for signs of life, loss.cpp deals with the
 // dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
-// queued, as are answers to requests, and settle() works the queues off at the end of each call from outside. So chains
+// queued, as are answers to requests and messages to members of this worker, and settle() works the queues off at the end of each call from outside. So chains
 // of steps need no stack, and a reference to an operation stays good until settle().
 #pragma once
 
@@ -96,7 +96,7 @@ struct Engine::State {
   void answer_for_departed(Team& team, const wire::Message& message);
 
   // requests.cpp
-  size_t request_limit() const { return std::min(kMaxRequestBytes, config.chunk_bytes); }
+  size_t request_limit() const { return std::min(graph::kMaxRequestBytes, config.chunk_bytes); }
   RequestPeer& requests_with(Team& team, uint32_t rank);
   void send_requests(Team& team, uint32_t target);
   void handle_request(const wire::Message& message, fabric::Bytes body);
@@ -108,6 +108,13 @@ struct Engine::State {
   void answer_deferred(RequestId id, Answer answer);
   void reply(Team& team, uint32_t to, uint64_t number, const base::Status& status, fabric::Bytes payload);
   void lose_requests(Team& team, uint32_t rank);
+
+  // near.cpp
+  // A message to, or the answer to a pull of, a member that this service serves.
+  void send_near(uint32_t worker, const wire::Message& message, fabric::Bytes payload);
+  void offer_near(uint32_t worker, uint64_t pull_id, Location source, uint64_t bytes);
+  void take_offer(uint64_t pull_id, Location source, uint64_t bytes);
+  void deliver_near();
 
   // batch.cpp
   void say_hello(Team& team);
@@ -177,6 +184,7 @@ struct Engine::State {
   std::unordered_map<uint64_t, std::unique_ptr<Operation>> operations;
   std::deque<std::pair<Operation*, uint32_t>> ready;  // steps that may start
   std::deque<Operation*> ended;
+  std::deque<NearMessage> near;  // to members that this worker serves
   std::deque<std::pair<RequestId, Answer>> answers;
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;

@@ -62,8 +62,8 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
     if (!status.ok()) operation.note_failure(status);
   }
   if (progress.failed) pull.limit = 0;
-  Message message =
-      about(Kind::pull, *operation.team, operation.peer_sequence(), step.peer, operation.team->spec.rank, step.tag);
+  Message message = about(Kind::pull, *operation.team, operation.incoming(), operation.key.number, step.peer,
+                          operation.team->spec.rank, step.tag);
   message.bytes = pull.limit;
   while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
   pulls.emplace(message.pull_id, std::move(pull));
@@ -139,7 +139,7 @@ void Engine::State::end(Operation& operation, const Status& status) {
 }
 
 void Engine::State::settle() {
-  while (!ready.empty() || !answers.empty() || !ended.empty()) {
+  while (!ready.empty() || !answers.empty() || !ended.empty() || !near.empty()) {
     if (!ready.empty()) {
       const auto [operation, step] = ready.front();
       ready.pop_front();
@@ -148,6 +148,8 @@ void Engine::State::settle() {
       auto [id, answer] = std::move(answers.front());
       answers.pop_front();
       answer_deferred(id, std::move(answer));
+    } else if (!near.empty()) {
+      deliver_near();
     } else {
       Operation& operation = *ended.front();
       ended.pop_front();
@@ -176,8 +178,8 @@ void Engine::State::retire(Operation& operation) {
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
   team.operations.erase(gone->key);
-  drop_arrived(team, gone->key.sequence, gone->key.sequence + 1);
-  const uint64_t number = request_number(gone->key.sequence);
+  const uint64_t number = gone->key.number;
+  if (gone->part == Part::collective) drop_arrived(team, number, number + 1);
   if (gone->part == Part::requester) team.requests[gone->key.peer]->posted.erase(number);
   forget_if_unused(team);
   if (gone->part != Part::responder) return observer.on_finished(team.spec.client, gone->context, gone->status);

@@ -215,7 +215,8 @@ void Engine::State::finish_pull(uint64_t pull_id, const Status& status, Cause ca
   Team& team = *operation.team;
   const bool empty = cause == Cause::complete && pull.placed == 0;
   if (!pull.pushed && !empty && cause != Cause::refused) {
-    Message done = about(Kind::done, team, operation.peer_sequence(), step.peer, team.spec.rank, step.tag);
+    Message done =
+        about(Kind::done, team, operation.incoming(), operation.key.number, step.peer, team.spec.rank, step.tag);
     // A fault of ours is not the sender's; one in its memory is, and it cannot know otherwise.
     if (!status.ok()) done.status = cause == Cause::source_fault ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_ERR_STATE;
     send(team, step.peer, done);

@@ -9,7 +9,7 @@
 namespace offpath::model {
 namespace {
 
-using engine::kNoStep;
+using graph::kNoStep;
 using policy::Collective;
 
 constexpr uint64_t kShortBytes = 64 << 10;  // trees below, pipelines and rings from there on
@@ -17,12 +17,12 @@ constexpr uint64_t kLongBcastBytes = 512 << 10;
 constexpr uint64_t kBcastSegmentBytes = 32 << 10;
 constexpr uint64_t kPairwiseBytes = 32 << 10;  // of a block
 
-const engine::Place kAnywhere = engine::client_place(uint64_t{1} << 44);
+const graph::Place kAnywhere = graph::client_place(uint64_t{1} << 44);
 
 // Steps in rounds. A round begins when all messages of the one before have been sent and received.
 class Rounds {
  public:
-  explicit Rounds(engine::Graph& graph) : graph_(graph) { graph.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64}; }
+  explicit Rounds(graph::Graph& graph) : graph_(graph) { graph.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64}; }
 
   void send(uint32_t peer, uint64_t bytes) {
     if (bytes > 0) sent_.push_back(graph_.offer(peer, tag_of(sends_, peer), kAnywhere, bytes, gate_));
@@ -53,7 +53,7 @@ class Rounds {
     return counts[peer]++;
   }
 
-  engine::Graph& graph_;
+  graph::Graph& graph_;
   uint32_t gate_ = kNoStep;
   std::vector<uint32_t> sent_, received_, sends_, receives_;
 };
@@ -241,8 +241,8 @@ bool is_pairwise(const Operation& operation, uint32_t size, const Native& native
          share(operation.bytes, size) > kPairwiseBytes;
 }
 
-engine::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native) {
-  engine::Graph graph;
+graph::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native) {
+  graph::Graph graph;
   Rounds rounds(graph);
   const Member m{topology.rank, topology.size()};
   const bool mpich = native.family == "mpich";

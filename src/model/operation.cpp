@@ -55,14 +55,14 @@ uint64_t contributed_bytes(const Operation& operation, uint32_t member, uint32_t
 }
 
 // Origin 0 and target 1, as members of a graph of two.
-engine::Graph remote_graph(const Operation& operation, uint32_t member) {
-  engine::Graph graph;
+graph::Graph remote_graph(const Operation& operation, uint32_t member) {
+  graph::Graph graph;
   graph.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
   const uint32_t source = operation.remote == Remote::put ? 0 : 1;
   if (member == source) {
-    graph.offer(1 - member, 0, engine::client_place(kSendBase), operation.bytes);
+    graph.offer(1 - member, 0, graph::client_place(kSendBase), operation.bytes);
   } else {
-    const engine::Place target = engine::client_place(kRecvBase);
+    const graph::Place target = graph::client_place(kRecvBase);
     const uint32_t pull = graph.pull(source, 0, target, operation.bytes);
     if (operation.reduces) graph.order(pull, graph.reduce(target, target, target, operation.bytes));
   }
@@ -101,7 +101,7 @@ uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to,
   }
 }
 
-base::Result<engine::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own) {
+base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own) {
   const uint32_t rank = topology.rank, size = topology.size();
   if (operation.remote != Remote::none) return remote_graph(operation, rank);
   ops::Collective collective;
@@ -110,8 +110,8 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
   collective.root = operation.root;
   collective.copy_own_blocks = copy_own;
   const uint64_t vector = whole_elements(operation.bytes);
-  const ops::Block send{0, 0, engine::client_place(kSendBase), vector};
-  const ops::Block recv{0, 0, engine::client_place(kRecvBase), vector};
+  const ops::Block send{0, 0, graph::client_place(kSendBase), vector};
+  const ops::Block recv{0, 0, graph::client_place(kRecvBase), vector};
   if (collective.kind >= OFFPATH_REDUCE) collective.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
   switch (collective.kind) {
     case OFFPATH_EXCHANGE: {
@@ -119,8 +119,8 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
       for (uint32_t peer = 0; peer < size; ++peer) {
         const uint64_t out = exchanged_bytes(operation, rank, peer, size);
         const uint64_t in = exchanged_bytes(operation, peer, rank, size);
-        collective.send.push_back({peer, 0, engine::client_place(kSendBase + sent), out});
-        collective.recv.push_back({peer, 0, engine::client_place(kRecvBase + received), in});
+        collective.send.push_back({peer, 0, graph::client_place(kSendBase + sent), out});
+        collective.recv.push_back({peer, 0, graph::client_place(kRecvBase + received), in});
         sent += out;
         received += in;
       }
@@ -135,10 +135,10 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
       uint64_t offset = 0;
       for (uint32_t peer = 0; peer < size; ++peer) {
         const uint64_t bytes = contributed_bytes(operation, peer, size);
-        collective.recv.push_back({0, 0, engine::client_place(kRecvBase + offset), bytes});
+        collective.recv.push_back({0, 0, graph::client_place(kRecvBase + offset), bytes});
         offset += bytes;
       }
-      collective.send = {{0, 0, engine::client_place(kSendBase), collective.recv[rank].bytes}};
+      collective.send = {{0, 0, graph::client_place(kSendBase), collective.recv[rank].bytes}};
       break;
     }
     case OFFPATH_REDUCE:
@@ -148,7 +148,7 @@ base::Result<engine::Graph> service_graph(const Operation& operation, const ops:
     case OFFPATH_REDUCE_SCATTER:
       for (uint32_t peer = 0; peer < size; ++peer) collective.counts_bytes.push_back(share(vector, peer, size));
       collective.send = {send};
-      collective.recv = {{0, 0, engine::client_place(kRecvBase), collective.counts_bytes[rank]}};
+      collective.recv = {{0, 0, graph::client_place(kRecvBase), collective.counts_bytes[rank]}};
       break;
     default:
       collective.send = {send};

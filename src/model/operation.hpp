@@ -32,10 +32,10 @@ struct Operation {
 base::Status set_kind(Operation& operation, const std::string& name);
 
 // What the DPU runs. `copy_own`: the service copies own blocks itself.
-base::Result<engine::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own);
+base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own);
 
 // What the MPI library does: rounds, each of which waits for all of the one before.
-engine::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native);
+graph::Graph native_graph(const Operation& operation, const ops::Topology& topology, const Native& native);
 
 // Whether each sends to one after the other, as MPICH does with long blocks that are alike, or to all at once.
 bool is_pairwise(const Operation& operation, uint32_t size, const Native& native);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/scale.hpp"
 
+#include "wire/message.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -64,7 +66,7 @@ class Pricing {
     uint32_t fill = 0;  // before the busiest node is busy
   };
 
-  Result<engine::Graph> graph_of(uint32_t rank) {
+  Result<graph::Graph> graph_of(uint32_t rank) {
     topology_.rank = rank;
     if (dpu_) return service_graph(operation_, topology_, m_.service.own_cores);
     return native_graph(operation_, topology_, m_.native);
@@ -85,15 +87,15 @@ class Pricing {
     return load;
   }
 
-  void add(const engine::Graph& graph, uint32_t node, Load& load) const {
+  void add(const graph::Graph& graph, uint32_t node, Load& load) const {
     const double step_ns = dpu_ ? m_.service.step_ns : 0;
     load.agent_ns += static_cast<double>(graph.steps.size() + graph.exports.size()) * step_ns;
     load.agent_ns += dpu_ ? m_.service.operation_ns : m_.native.post_ns;
-    for (const engine::Step& step : graph.steps) {
+    for (const graph::Step& step : graph.steps) {
       const auto bytes = static_cast<double>(step.bytes);
-      if (step.kind == engine::StepKind::reduce) {
+      if (step.kind == graph::StepKind::reduce) {
         load.agent_ns += bytes / m_.reduce_bytes_per_ns;
-      } else if (step.kind == engine::StepKind::copy || topology_.node_of[step.peer] == node) {
+      } else if (step.kind == graph::StepKind::copy || topology_.node_of[step.peer] == node) {
         load.agent_ns += bytes / (dpu_ ? m_.cma_bytes_per_ns : m_.copy_bytes_per_ns);
       } else {
         load.in_bytes += on_wire(bytes);
@@ -101,7 +103,7 @@ class Pricing {
         load.longest_bytes = std::max(load.longest_bytes, bytes);
       }
     }
-    for (const engine::Export& e : graph.exports) {
+    for (const graph::Export& e : graph.exports) {
       if (topology_.node_of[e.peer] == node) continue;
       const auto bytes = static_cast<double>(e.bytes);
       load.out_bytes += on_wire(bytes);
@@ -113,7 +115,7 @@ class Pricing {
   double chunk_bytes() const { return dpu_ ? m_.service.chunk_bytes : m_.native.chunk_bytes; }
   double message_ns() const { return dpu_ ? m_.service.message_ns / m_.service.speed : m_.native.message_ns; }
   bool asks(double bytes) const {
-    return bytes > (dpu_ ? static_cast<double>(engine::kPushedBytes) : m_.native.eager_bytes);
+    return bytes > (dpu_ ? static_cast<double>(wire::kPushedBytes) : m_.native.eager_bytes);
   }
   double messages(double bytes) const {
     return std::max(1.0, std::ceil(bytes / chunk_bytes())) + (asks(bytes) ? 2 : dpu_ ? 1 : 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/transfer.hpp"
 
+#include "wire/message.hpp"
+
 #include <algorithm>
 
 namespace offpath::model {
@@ -21,7 +23,7 @@ Costs Costs::of_service(const Machine& m) {
           1 / m.reduce_bytes_per_ns,
           m.service.chunk_bytes,
           std::max(m.service.window_bytes, m.service.chunk_bytes),
-          static_cast<double>(engine::kPushedBytes),
+          static_cast<double>(wire::kPushedBytes),
           false};
 }
 
@@ -41,17 +43,17 @@ Costs Costs::of_native(const Machine& m) {
 
 void TransferEngine::add(uint32_t operation, std::vector<Part> parts) {
   for (Part& part : parts) {
-    engine::Graph& graph = part.graph;
+    graph::Graph& graph = part.graph;
     graph.seal();
     part.exports.resize(graph.exports.size());
     part.exports_after.resize(graph.steps.size());
     for (uint32_t i = 0; i < graph.exports.size(); ++i) {
-      if (graph.exports[i].after != engine::kNoStep) part.exports_after[graph.exports[i].after].push_back(i);
+      if (graph.exports[i].after != graph::kNoStep) part.exports_after[graph.exports[i].after].push_back(i);
     }
     for (uint32_t i = 0; i < graph.steps.size(); ++i) {
-      const engine::Step& step = graph.steps[i];
+      const graph::Step& step = graph.steps[i];
       part.waits.push_back(step.waits);
-      if (step.kind == engine::StepKind::pull) part.step_of[key(step.peer, step.tag)] = i;
+      if (step.kind == graph::StepKind::pull) part.step_of[key(step.peer, step.tag)] = i;
     }
     part.left = static_cast<uint32_t>(graph.steps.size() + graph.exports.size());
     part.operation = operation;
@@ -81,7 +83,7 @@ void TransferEngine::begin(Part& part) {
   const double count = static_cast<double>(part.graph.steps.size() + part.graph.exports.size());
   part.agent->handle(part.costs->operation_ns + part.costs->step_ns * count, [this, &part] {
     for (uint32_t i = 0; i < part.exports.size(); ++i) {
-      if (part.graph.exports[i].after == engine::kNoStep) make_ready(part, i);
+      if (part.graph.exports[i].after == graph::kNoStep) make_ready(part, i);
     }
     for (uint32_t i = 0; i < part.waits.size(); ++i) {
       if (part.graph.steps[i].waits == 0) start_step(part, i);
@@ -97,9 +99,9 @@ void TransferEngine::request(Part& origin, Part& target) {
 }
 
 void TransferEngine::start_step(Part& part, uint32_t step) {
-  const engine::Step& s = part.graph.steps[step];
-  if (s.kind == engine::StepKind::pull) return start_pull(part, step);
-  const double cost = s.kind == engine::StepKind::copy ? part.costs->copy_ns_per_byte : part.costs->reduce_ns_per_byte;
+  const graph::Step& s = part.graph.steps[step];
+  if (s.kind == graph::StepKind::pull) return start_pull(part, step);
+  const double cost = s.kind == graph::StepKind::copy ? part.costs->copy_ns_per_byte : part.costs->reduce_ns_per_byte;
   work(part, static_cast<double>(s.bytes), cost, [this, &part, step] { finish_step(part, step); });
 }
 
@@ -113,7 +115,7 @@ void TransferEngine::work(Part& part, double bytes, double ns_per_byte, Action d
 }
 
 void TransferEngine::start_pull(Part& part, uint32_t step) {
-  const engine::Step& s = part.graph.steps[step];
+  const graph::Step& s = part.graph.steps[step];
   const uint64_t pull = key(s.peer, s.tag);
   PullState& state = part.pulls[pull];
   state.wanted = true;
@@ -124,7 +126,7 @@ void TransferEngine::start_pull(Part& part, uint32_t step) {
   const uint64_t asked = key(part.member, s.tag);
   message(part, peer, machine_.header_bytes, part.costs->message_ns, [this, &peer, asked] {
     const auto index = peer.graph.find_export(static_cast<uint32_t>(asked >> 32), static_cast<uint32_t>(asked));
-    if (index == engine::kNoStep) return;
+    if (index == graph::kNoStep) return;
     peer.exports[index].served = true;
     if (!goes_at_once(peer, peer.graph.exports[index])) serve(peer, index);
   });
@@ -132,7 +134,7 @@ void TransferEngine::start_pull(Part& part, uint32_t step) {
 
 void TransferEngine::make_ready(Part& part, uint32_t index) {
   part.exports[index].ready = true;
-  const engine::Export& e = part.graph.exports[index];
+  const graph::Export& e = part.graph.exports[index];
   if (goes_at_once(part, e)) return send_at_once(part, index);
   if (!is_native(part)) return serve(part, index);
   Part& peer = peer_of(part, e.peer);
@@ -145,13 +147,13 @@ void TransferEngine::make_ready(Part& part, uint32_t index) {
 }
 
 // Inside a node the service's receiver copies.
-bool TransferEngine::goes_at_once(const Part& part, const engine::Export& block) {
+bool TransferEngine::goes_at_once(const Part& part, const graph::Export& block) {
   const bool may = is_native(part) || part.agent->node() != peer_of(part, block.peer).agent->node();
   return may && static_cast<double>(block.bytes) <= part.costs->eager_bytes;
 }
 
 void TransferEngine::send_at_once(Part& part, uint32_t index) {
-  const engine::Export& e = part.graph.exports[index];
+  const graph::Export& e = part.graph.exports[index];
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
   const double bytes = static_cast<double>(e.bytes);
@@ -172,7 +174,7 @@ void TransferEngine::send_at_once(Part& part, uint32_t index) {
 // Asked for and ready: the block goes.
 void TransferEngine::serve(Part& part, uint32_t index) {
   if (!part.exports[index].ready || !part.exports[index].served) return;
-  const engine::Export& e = part.graph.exports[index];
+  const graph::Export& e = part.graph.exports[index];
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
   if (part.agent->node() != peer.agent->node()) return stream(part, index);
@@ -208,7 +210,7 @@ std::shared_ptr<Window> TransferEngine::window_for(const Part& from, const Part&
 }
 
 void TransferEngine::stream(Part& part, uint32_t index) {
-  const engine::Export& e = part.graph.exports[index];
+  const graph::Export& e = part.graph.exports[index];
   Part& peer = peer_of(part, e.peer);
   const uint64_t pull = key(part.member, e.tag);
   const auto state = std::make_shared<Stream>(Stream{static_cast<double>(e.bytes)});

@@ -52,7 +52,7 @@ struct Part {
   uint32_t operation = 0, member = 0, rank = 0;
   Agent* agent = nullptr;
   const Costs* costs = nullptr;
-  engine::Graph graph;
+  graph::Graph graph;
   bool posted = false, done = false;
   double done_ns = 0;
   double own_copy_bytes = 0;  // left to the waiting rank
@@ -99,7 +99,7 @@ class TransferEngine {
  private:
   static uint64_t key(uint32_t peer, uint32_t tag) { return uint64_t{peer} << 32 | tag; }
   static bool is_native(const Part& part) { return part.costs->native; }
-  bool goes_at_once(const Part& part, const engine::Export& block);
+  bool goes_at_once(const Part& part, const graph::Export& block);
   Part& peer_of(const Part& part, uint32_t member) { return operations_.at(part.operation)[member]; }
   uint64_t connection(const Agent* from, const Agent* to);
 

@@ -5,7 +5,7 @@ namespace offpath::ops {
 
 using base::Status;
 
-Status check_layout(const engine::Layout& layout) {
+Status check_layout(const graph::Layout& layout) {
   uint64_t sum = 0;
   for (const memory::Range& range : layout.ranges) {
     if (__builtin_add_overflow(sum, range.bytes, &sum)) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "engine/graph.hpp"
+#include "graph/graph.hpp"
 
 #include <cstdint>
 
@@ -12,6 +12,6 @@ namespace offpath::ops {
 inline constexpr uint64_t kBlockLimitBytes = uint64_t{1} << 46;  // offpath.h: 64 TiB
 
 // Its size is the sum of its ranges and not 0, else OFFPATH_ERR_ARGUMENT.
-base::Status check_layout(const engine::Layout& layout);
+base::Status check_layout(const graph::Layout& layout);
 
 }  // namespace offpath::ops

@@ -144,7 +144,7 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   return {};
 }
 
-base::Result<engine::Graph> ServedClient::expand_program(const Slot& slot, const ops::Topology& topology) const {
+base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const ops::Topology& topology) const {
   auto arguments = view_.program_arguments(slot);
   if (!arguments.ok()) return arguments.status();
   auto program = translate(std::move(arguments.value()));
@@ -153,7 +153,7 @@ base::Result<engine::Graph> ServedClient::expand_program(const Slot& slot, const
   return ops::expand(std::move(program.value()), topology);
 }
 
-base::Result<engine::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {
+base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {
   const auto arguments = view_.collective_arguments(slot);
   if (!arguments.ok()) return arguments.status();
   auto collective = translate(arguments.value(), (slot.flags & session::kOwnBlockByClient) == 0);
@@ -163,16 +163,16 @@ base::Result<engine::Graph> ServedClient::expand_collective(const Slot& slot, co
   return ops::expand(std::move(collective.value()), topology);
 }
 
-void ServedClient::show_work(Slot& slot, const engine::Graph& graph, const ops::Topology& topology) {
+void ServedClient::show_work(Slot& slot, const graph::Graph& graph, const ops::Topology& topology) {
   slot.steps_left.store(static_cast<uint32_t>(graph.steps.size()), std::memory_order_relaxed);
   slot.exports_left.store(static_cast<uint32_t>(graph.exports.size()), std::memory_order_relaxed);
   Atomic32* open = view_.counters_at(slot.open, topology.size());
   if (open == nullptr) return;
   std::vector<uint32_t> counts(topology.size(), 0);
-  for (const engine::Step& step : graph.steps) {
-    ++counts[step.kind == engine::StepKind::pull ? step.peer : topology.rank];
+  for (const graph::Step& step : graph.steps) {
+    ++counts[step.kind == graph::StepKind::pull ? step.peer : topology.rank];
   }
-  for (const engine::Export& block : graph.exports) ++counts[block.peer];
+  for (const graph::Export& block : graph.exports) ++counts[block.peer];
   for (size_t rank = 0; rank < counts.size(); ++rank) open[rank].store(counts[rank], std::memory_order_relaxed);
 }
 

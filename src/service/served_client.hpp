@@ -83,10 +83,10 @@ class ServedClient {
   void destroy_team(uint64_t record);
   // A collective or a program.
   base::Status begin_operation(session::OpKind kind, uint32_t index, session::Slot& slot);
-  base::Result<engine::Graph> expand_collective(const session::Slot& slot, const ops::Topology& topology) const;
-  base::Result<engine::Graph> expand_program(const session::Slot& slot, const ops::Topology& topology) const;
+  base::Result<graph::Graph> expand_collective(const session::Slot& slot, const ops::Topology& topology) const;
+  base::Result<graph::Graph> expand_program(const session::Slot& slot, const ops::Topology& topology) const;
   // Tells the client how much is left to be done with whom.
-  void show_work(session::Slot& slot, const engine::Graph& graph, const ops::Topology& topology);
+  void show_work(session::Slot& slot, const graph::Graph& graph, const ops::Topology& topology);
   void count_down(session::Slot& slot, uint32_t peer);
   void finish(uint32_t index, offpath_status_t status, bool counted = true);
 
@@ -97,9 +97,8 @@ class ServedClient {
   base::Status detach_memory(uint32_t index, const session::Slot& slot);
   void close_windows_of(uint64_t team);
   base::Status begin_remote(uint32_t index, session::Slot& slot);
-  base::Result<engine::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
-  base::Status read(const engine::Place& place, const std::vector<engine::Layout>& layouts,
-                    std::span<uint8_t> to) const;
+  base::Result<graph::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
+  base::Status read(const graph::Place& place, const std::vector<graph::Layout>& layouts, std::span<uint8_t> to) const;
   void finish_remote(uint32_t index, const base::Status& status);
 
   // served_view.cpp

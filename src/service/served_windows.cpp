@@ -83,7 +83,7 @@ Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
   return {};
 }
 
-base::Result<engine::Request> ServedClient::make_request(const Slot& slot, const ServedWindow& window) const {
+base::Result<graph::Request> ServedClient::make_request(const Slot& slot, const ServedWindow& window) const {
   namespace onesided = ops::onesided;
   auto arguments = view_.remote_arguments(slot);
   if (!arguments.ok()) return arguments.status();
@@ -98,9 +98,9 @@ base::Result<engine::Request> ServedClient::make_request(const Slot& slot, const
   return onesided::make_request(std::move(remote.value()));
 }
 
-Status ServedClient::read(const engine::Place& place, const std::vector<engine::Layout>& layouts,
+Status ServedClient::read(const graph::Place& place, const std::vector<graph::Layout>& layouts,
                           std::span<uint8_t> to) const {
-  if (place.layout == engine::kClient) return memory_->read(to.data(), place.base, to.size());
+  if (place.layout == graph::kClient) return memory_->read(to.data(), place.base, to.size());
   return memory::make_strided(memory_, place.base, memory::index_layout(layouts[place.layout]))
       ->read(to.data(), 0, to.size());
 }

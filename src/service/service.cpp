@@ -117,6 +117,7 @@ Status Service::start() {
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);
     worker.coalesce = options_.coalesce;
     worker.engine = options_.engine;
+    worker.engine.worker = i;
     workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this, [this] { forget_one(); }));
   }
   for (auto& worker : workers_) {

@@ -4,17 +4,17 @@
 namespace offpath::service {
 namespace {
 
-engine::Place translate_place(const session::BlockRecord& record) {
-  return {record.address, 0, record.layout == 0 ? engine::kClient : record.layout - 1};
+graph::Place translate_place(const session::BlockRecord& record) {
+  return {record.address, 0, record.layout == 0 ? graph::kClient : record.layout - 1};
 }
 
-std::vector<engine::Layout> translate_layouts(const std::vector<session::LayoutRecord>& records,
-                                              const std::vector<session::RangeRecord>& ranges) {
-  std::vector<engine::Layout> out;
+std::vector<graph::Layout> translate_layouts(const std::vector<session::LayoutRecord>& records,
+                                             const std::vector<session::RangeRecord>& ranges) {
+  std::vector<graph::Layout> out;
   out.reserve(records.size());
   size_t next_range = 0;
   for (const session::LayoutRecord& record : records) {
-    engine::Layout& layout = out.emplace_back();
+    graph::Layout& layout = out.emplace_back();
     layout.size_bytes = record.size_bytes;
     layout.extent_bytes = record.extent_bytes;
     layout.ranges.reserve(record.ranges_count);

@@ -40,8 +40,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
       engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
-      target_(
-          [this](engine::RequestId request, engine::Answer answer) { engine_->answer(request, std::move(answer)); }),
+      target_([this](graph::RequestId request, graph::Answer answer) { engine_->answer(request, std::move(answer)); }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),

@@ -40,9 +40,10 @@ struct Fields {
   Derived& self() { return static_cast<Derived&>(*this); }
   bool team() { return self().raw(self().message.team.bytes.data(), self().message.team.bytes.size()); }
   bool route() {
-    return self().number(self().message.sequence) && self().number(self().message.from) &&
+    return self().channel() && self().number(self().message.number) && self().number(self().message.from) &&
            self().number(self().message.to);
   }
+  bool channel() { return self().number(self().message.channel); }
   bool tag() { return self().number(self().message.tag); }
   bool pull_id() { return self().number(self().message.pull_id); }
   bool bytes() { return self().number(self().message.bytes); }
@@ -60,6 +61,7 @@ struct Writer : Fields<Writer> {
     used += bytes;
     return true;
   }
+  bool number(Channel value) { return number(static_cast<uint8_t>(value)); }
   template <typename T>
   bool number(T value) {
     auto bits = static_cast<std::make_unsigned_t<T>>(value);
@@ -77,6 +79,12 @@ struct Reader : Fields<Reader> {
     if (in.size() - used < bytes) return false;
     memcpy(data, in.data() + used, bytes);
     used += bytes;
+    return true;
+  }
+  bool number(Channel& value) {
+    uint8_t byte = 0;
+    if (!number(byte) || byte > static_cast<uint8_t>(Channel::answers)) return false;
+    value = static_cast<Channel>(byte);
     return true;
   }
   template <typename T>

@@ -3,7 +3,7 @@
 // wire whatever the processor; every length is checked; unknown versions and kinds are refused.
 //
 // The pull protocol (docs/architecture.md): the receiver of data asks.
-//   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `sequence`"
+//   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `number`"
 //   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs. An empty block is one of
 //                               these without payload
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
@@ -12,21 +12,20 @@
 //   push   sender -> receiver   a short block, whole, that need not have been asked for; payload follows. Nothing is
 //                               said of one that was; of another the receiver says pull or done, once, so that the
 //                               sender knows how many lie unused. Only to members that hello or pull has come from
-//   lost   any -> any           member `from` is gone, and operation `sequence` is given up because of it (or
+//   lost   any -> any           member `from` is gone, and operation `number` is given up because of it (or
 //                               kNoOperation)
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
-//                               that `from` has its end of the team. `sequence` is 0
-//   ping   worker -> worker     "do you live?"; the payload is the sender's fabric address. Answered, by a pong with
-//   the
-//                               answerer's, if it is known
+//                               that `from` has its end of the team
+//   ping   worker -> worker     "do you live?"; the payload is the sender's fabric address. Answered, by a
+//                               pong with the answerer's, if it is known
 //   pong   worker -> worker
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
-// Requests (engine/engine.hpp):
-//   request  member `from` -> member `to`   the payload is the body; `sequence` is kRequestBit and a number that counts
-//                                           the requests of this pair of members
+// Requests (graph/request.hpp):
+//   request  member `from` -> member `to`   the payload is the body; channel calls, where `number` counts the requests
+//                                           of this pair of members
 //   reply    back, same address             with the status, or with status 0 the payload
-// Where both sides have a graph, they pull under the number of the request; kAnswerBit marks the pulls of what the
-// answering side exports.
+// Where both sides have a graph, they pull under the number of the request, each in the channel of the block's
+// direction.
 // Messages of two workers may overtake each other: each stands for itself, and a later one is sent because an earlier
 // one was answered, or ends what the earlier one was about. Requests say by their number which comes first.
 #pragma once
@@ -41,14 +40,20 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 5;
+inline constexpr uint8_t kVersion = 6;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
+inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
 
-// Bits of Message::sequence; collectives have neither.
-inline constexpr uint64_t kRequestBit = uint64_t{1} << 63;
-inline constexpr uint64_t kAnswerBit = uint64_t{1} << 62;
-inline constexpr uint64_t kNoOperation = UINT64_MAX;
+inline constexpr uint64_t kNoOperation = UINT64_MAX;  // Message::number of a loss outside any operation
+
+// What numbers count. Two members have a channel of their own for what one asks of the other, in each direction; so a
+// block is named by team, channel, number, members and tag, and nothing has to be squeezed into a number.
+enum class Channel : uint8_t {
+  collectives = 0,  // operations of the team, in the order of posting
+  calls = 1,        // blocks that go with a request, from the member that asks
+  answers = 2       // blocks that go with its answer, to the member that asks
+};
 
 struct TeamId {
   std::array<uint8_t, 16> bytes{};
@@ -81,15 +86,16 @@ enum class Kind : uint8_t {
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
-  TeamId team;            // all but data, fail, batch, ping, pong
-  uint64_t sequence = 0;  // hello pull push done lost request reply
-  uint32_t from = 0;      // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
-  uint32_t to = 0;        // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;       // pull push done: which of from's exports to `to`
-  int32_t status = 0;     // done fail lost reply: offpath_status_t
-  uint64_t pull_id = 0;   // pull data fail: chosen at random by the receiver
-  uint64_t bytes = 0;     // pull: most that is accepted; data: length of the whole block
-  uint64_t offset = 0;    // data: of this chunk in the block
+  TeamId team;                             // all but data, fail, batch, ping, pong
+  Channel channel = Channel::collectives;  // hello pull push done lost request reply
+  uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
+  uint32_t from = 0;     // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
+  uint32_t to = 0;       // the same: the member it is for (lost: who is told; request, reply: who is asked)
+  uint32_t tag = 0;      // pull push done: which of from's exports to `to`
+  int32_t status = 0;    // done fail lost reply: offpath_status_t
+  uint64_t pull_id = 0;  // pull data fail: chosen at random by the receiver
+  uint64_t bytes = 0;    // pull: most that is accepted; data: length of the whole block
+  uint64_t offset = 0;   // data: of this chunk in the block
   auto operator<=>(const Message&) const = default;
 };
 

@@ -17,11 +17,11 @@ void gather_blocks(const Expansion& expansion, TreeShape shape, bool deep) {
   // The own block first: only exports. Then from the nearest on, which is the order in which a ring brings them.
   for (uint32_t i = 0; i < topology.size(); ++i) {
     const uint32_t owner = (topology.rank + topology.size() - i) % topology.size();
-    const engine::Place place = owner == topology.rank ? own.place : collective.recv[owner].place;
+    const graph::Place place = owner == topology.rank ? own.place : collective.recv[owner].place;
     spread_block(expansion, shape(topology.node_of[owner], topology.node(), topology.nodes()), segments[owner], owner,
                  place, first[owner]);
   }
-  const engine::Place target = collective.recv[topology.rank].place;
+  const graph::Place target = collective.recv[topology.rank].place;
   if (collective.copy_own_blocks && own.bytes > 0 && own.place != target) graph.copy(own.place, target, own.bytes);
 }
 

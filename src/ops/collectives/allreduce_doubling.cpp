@@ -45,11 +45,11 @@ void expand_allreduce_doubling(const Expansion& expansion) {
 
   for (uint32_t i = 0; i < segments.count(); ++i) {
     const uint64_t bytes = segments.length(i);
-    const engine::Place target = collective.recv.front().place.plus(segments.offset(i));
+    const graph::Place target = collective.recv.front().place.plus(segments.offset(i));
     const auto handler = [&](uint32_t of_node) { return expansion.handler(of_node, i); };
     Buffer own_buffer{send.place.plus(segments.offset(i)), false, {}, {}};
     const Value own = Value::of(own_buffer);
-    uint32_t ready = engine::kNoStep;
+    uint32_t ready = graph::kNoStep;
     if (topology.rank != handler(node)) {
       give(graph, own, handler(node), tag_of(i, kToHandler), bytes);
     } else {

@@ -24,7 +24,7 @@ void expand_allreduce_ring(const Expansion& expansion) {
   for (const Piece& piece : pieces) {
     const Value own{send.place.plus(piece.offset)};
     // In place is no danger: the result of a piece comes after all contributions to it were taken.
-    const engine::Place target = collective.recv.front().place.plus(piece.offset);
+    const graph::Place target = collective.recv.front().place.plus(piece.offset);
     const uint32_t handler = expansion.handler(topology.node(), piece.key);
     const bool starts = piece.part == before && nodes > 1;
     const bool finishes = piece.part == topology.node();
@@ -43,7 +43,7 @@ void expand_allreduce_ring(const Expansion& expansion) {
       give(graph, own, handler, tag_of(piece.number, kToHandler), piece.bytes);
     }
     spreads[piece.part].segment(piece.owner, piece.key, tag_of(piece.number, kResult), target, piece.bytes,
-                                finishes ? sum.ready : engine::kNoStep);
+                                finishes ? sum.ready : graph::kNoStep);
   }
 }
 

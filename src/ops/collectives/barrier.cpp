@@ -9,11 +9,11 @@ namespace {
 constexpr uint32_t kArrive = 0;
 constexpr uint32_t kRelease = 1;
 constexpr uint32_t kFirstRound = 2;
-constexpr engine::Place kNowhere;
+constexpr graph::Place kNowhere;
 
 // A step that is done when both are. An export waits for one step only.
-uint32_t join(engine::Graph& graph, uint32_t first, uint32_t second) {
-  if (first == engine::kNoStep) return second;
+uint32_t join(graph::Graph& graph, uint32_t first, uint32_t second) {
+  if (first == graph::kNoStep) return second;
   const uint32_t both = graph.copy(kNowhere, kNowhere, 0);
   graph.order(first, both);
   graph.order(second, both);
@@ -23,7 +23,7 @@ uint32_t join(engine::Graph& graph, uint32_t first, uint32_t second) {
 }  // namespace
 
 void expand_barrier(const Expansion& expansion) {
-  engine::Graph& graph = expansion.graph;
+  graph::Graph& graph = expansion.graph;
   const Topology& topology = expansion.topology;
   const uint32_t nodes = topology.nodes();
   if (!topology.leads()) {
@@ -32,7 +32,7 @@ void expand_barrier(const Expansion& expansion) {
     return;
   }
   // All pulls begin at once: a peer that has been asked before answers as soon as it can.
-  uint32_t arrived = engine::kNoStep;
+  uint32_t arrived = graph::kNoStep;
   for (const uint32_t member : topology.neighbours()) {
     if (member != topology.rank) arrived = join(graph, arrived, graph.pull(member, kArrive, kNowhere, 0));
   }

@@ -16,8 +16,8 @@ using Ull = unsigned long long;  // for printf
 // Adds; false where the sum leaves what 64 bits hold.
 bool add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, more, &sum); }
 
-Status check_layouts(const std::vector<engine::Layout>& layouts) {
-  for (const engine::Layout& layout : layouts) {
+Status check_layouts(const std::vector<graph::Layout>& layouts) {
+  for (const graph::Layout& layout : layouts) {
     if (const Status status = check_layout(layout); !status.ok()) return status;
   }
   return {};
@@ -26,7 +26,7 @@ Status check_layouts(const std::vector<engine::Layout>& layouts) {
 Status check_blocks(const std::vector<Block>& blocks, const Collective& collective, const Topology& topology) {
   uint64_t sum = 0;
   for (const Block& block : blocks) {
-    const bool contiguous = block.place.layout == engine::kClient;
+    const bool contiguous = block.place.layout == graph::kClient;
     uint64_t end = block.place.offset;
     if (!contiguous && block.place.layout >= collective.layouts.size()) {
       return Status::error(kRefused, "a block names a layout that was not given. Name one of the %zu layouts",
@@ -108,7 +108,7 @@ Status check_reduction(const Collective& collective) {
   }
   const uint64_t element = kernels::element_bytes(reduction.element);
   const auto is_whole = [&](uint64_t bytes) { return bytes % element == 0; };
-  const auto fits = [&](const Block& block) { return block.place.layout == engine::kClient && is_whole(block.bytes); };
+  const auto fits = [&](const Block& block) { return block.place.layout == graph::kClient && is_whole(block.bytes); };
   if (std::all_of(collective.send.begin(), collective.send.end(), fits) &&
       std::all_of(collective.recv.begin(), collective.recv.end(), fits) &&
       std::all_of(collective.counts_bytes.begin(), collective.counts_bytes.end(), is_whole)) {

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "engine/graph.hpp"
+#include "graph/graph.hpp"
 
 #include <offpath/offpath.h>
 
@@ -37,7 +37,7 @@ struct Topology {
 struct Block {
   uint32_t peer = 0;
   uint32_t tag = 0;
-  engine::Place place;
+  graph::Place place;
   uint64_t bytes = 0;
 };
 
@@ -49,7 +49,7 @@ struct Collective {
   kernels::Reduction reduction;
   std::vector<Block> send, recv;
   std::vector<uint64_t> counts_bytes;
-  std::vector<engine::Layout> layouts;
+  std::vector<graph::Layout> layouts;
   bool copy_own_blocks = true;  // false: the client does it (exchange and allgather)
 };
 
@@ -69,6 +69,6 @@ struct Tuning {
 };
 
 // Precondition: check() passed. Consumes the layouts.
-engine::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning = {});
+graph::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning = {});
 
 }  // namespace offpath::ops

@@ -23,7 +23,7 @@ std::vector<Block> by_distance(const std::vector<Block>& blocks, const Topology&
 }  // namespace
 
 void expand_exchange(const Expansion& expansion) {
-  engine::Graph& graph = expansion.graph;
+  graph::Graph& graph = expansion.graph;
   const uint32_t rank = expansion.topology.rank;
   const std::vector<Block> send = by_distance(expansion.collective.send, expansion.topology);
   const std::vector<Block> recv = by_distance(expansion.collective.recv, expansion.topology);

@@ -62,7 +62,7 @@ const Algorithm& choose(const Collective& collective) {
 bool reduces(offpath_collective_kind_t kind) { return kind >= OFFPATH_REDUCE && kind <= OFFPATH_EXSCAN; }
 
 // A team of one: the result is the contribution.
-void expand_alone(const Collective& collective, engine::Graph& graph) {
+void expand_alone(const Collective& collective, graph::Graph& graph) {
   const Block& send = collective.send.front();
   const Block& recv = collective.recv.front();
   if (collective.kind == OFFPATH_EXSCAN || send.bytes == 0 || send.place == recv.place) return;
@@ -73,8 +73,8 @@ void expand_alone(const Collective& collective, engine::Graph& graph) {
 
 offpath_algorithm_t resolve_algorithm(const Collective& collective, const Topology&) { return choose(collective).name; }
 
-engine::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning) {
-  engine::Graph graph;
+graph::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning) {
+  graph::Graph graph;
   graph.reduction = collective.reduction;
   graph.layouts = std::move(collective.layouts);
   if (topology.size() == 1 && reduces(collective.kind)) {

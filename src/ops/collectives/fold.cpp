@@ -3,7 +3,7 @@
 
 namespace offpath::ops {
 
-using engine::Graph;
+using graph::Graph;
 
 void Buffer::protect(Graph& graph, uint32_t step) const {
   for (const uint32_t reader : readers) {
@@ -48,7 +48,7 @@ Slots::Slots(const Expansion& expansion, uint32_t per_segment, uint64_t slot_byt
 
 Buffer& Slots::next() {
   if (slots_.size() < limit_) {
-    slots_.push_back({engine::scratch_place(graph_.reserve_scratch(slot_bytes_)), true, {}, {}});
+    slots_.push_back({graph::scratch_place(graph_.reserve_scratch(slot_bytes_)), true, {}, {}});
     return slots_.back();
   }
   Buffer& slot = slots_[next_];
@@ -57,7 +57,7 @@ Buffer& Slots::next() {
 }
 
 Value fold(const Expansion& expansion, std::span<const Contribution> contributions, const Value& own, Slots& slots,
-           const engine::Place* target, uint64_t bytes) {
+           const graph::Place* target, uint64_t bytes) {
   Graph& graph = expansion.graph;
   const auto take = [&](const Contribution& from) {
     return from.rank == expansion.topology.rank ? own : pull_into(graph, slots.next(), from.rank, from.tag, bytes);

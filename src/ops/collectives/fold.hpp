@@ -12,31 +12,31 @@ namespace offpath::ops {
 
 // Memory whose readers are remembered, so that it is not overwritten too early.
 struct Buffer {
-  engine::Place place;
+  graph::Place place;
   bool scratch = false;           // may hold results
   std::vector<uint32_t> readers;  // steps
   std::vector<uint32_t> exports;
 
   // `step` overwrites it, so it waits for all that read it.
-  void protect(engine::Graph& graph, uint32_t step) const;
+  void protect(graph::Graph& graph, uint32_t step) const;
   // The same, and what follows reads what `step` writes.
-  void refill(engine::Graph& graph, uint32_t step);
+  void refill(graph::Graph& graph, uint32_t step);
 };
 
 // What lies at a place once a step is done.
 struct Value {
-  engine::Place place;
-  uint32_t ready = engine::kNoStep;
+  graph::Place place;
+  uint32_t ready = graph::kNoStep;
   Buffer* buffer = nullptr;  // null: nobody will overwrite it
 
-  static Value of(Buffer& buffer) { return {buffer.place, engine::kNoStep, &buffer}; }
+  static Value of(Buffer& buffer) { return {buffer.place, graph::kNoStep, &buffer}; }
 };
 
 // Exports the value.
-void give(engine::Graph& graph, const Value& value, uint32_t peer, uint32_t tag, uint64_t bytes);
-Value pull_into(engine::Graph& graph, Buffer& buffer, uint32_t peer, uint32_t tag, uint64_t bytes);
+void give(graph::Graph& graph, const Value& value, uint32_t peer, uint32_t tag, uint64_t bytes);
+Value pull_into(graph::Graph& graph, Buffer& buffer, uint32_t peer, uint32_t tag, uint64_t bytes);
 // target = left ∘ right. The target may be one of them.
-Value combine(engine::Graph& graph, const Value& left, const Value& right, const Value& target, uint64_t bytes);
+Value combine(graph::Graph& graph, const Value& left, const Value& right, const Value& target, uint64_t bytes);
 
 // Scratch slots handed out in turn. A slot comes again after `window` segments' worth of slots, fewer where the
 // tuning's scratch would not do.
@@ -46,7 +46,7 @@ class Slots {
   Buffer& next();
 
  private:
-  engine::Graph& graph_;
+  graph::Graph& graph_;
   uint64_t slot_bytes_;
   size_t limit_;
   size_t next_ = 0;
@@ -61,6 +61,6 @@ struct Contribution {
 // Combines the contributions in their order; `own` is this member's, if it is among them. The last step writes to
 // `target`; without one the result lies in a slot, or is `own` if there is nothing else.
 Value fold(const Expansion& expansion, std::span<const Contribution> contributions, const Value& own, Slots& slots,
-           const engine::Place* target, uint64_t bytes);
+           const graph::Place* target, uint64_t bytes);
 
 }  // namespace offpath::ops

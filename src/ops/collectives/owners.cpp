@@ -58,7 +58,7 @@ OwnerReduce::OwnerReduce(const Expansion& expansion, uint64_t longest_bytes)
              longest_bytes),
       handled_(expansion, static_cast<uint32_t>(expansion.topology.neighbours().size()) - 1, longest_bytes) {}
 
-Value OwnerReduce::add(const Piece& piece, const Value& own, const engine::Place* target) {
+Value OwnerReduce::add(const Piece& piece, const Value& own, const graph::Place* target) {
   const Topology& topology = expansion_.topology;
   const uint32_t home = topology.node_of[piece.owner];
   const bool at_home = topology.node() == home;

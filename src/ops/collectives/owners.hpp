@@ -49,7 +49,7 @@ class OwnerReduce {
 
   // This member's steps for a piece. `own`: its contribution. Returns the result where this member is the owner:
   // written to `target`, or in scratch without one. For other members the value means nothing.
-  Value add(const Piece& piece, const Value& own, const engine::Place* target);
+  Value add(const Piece& piece, const Value& own, const graph::Place* target);
 
  private:
   const Expansion& expansion_;

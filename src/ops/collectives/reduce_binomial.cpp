@@ -28,8 +28,8 @@ void expand_reduce_binomial(const Expansion& expansion) {
         contributions.push_back({expansion.handler(child, i), tag_of(i, kToOwner)});
       }
       // In place is no danger: the result of a segment comes after all that the root contributes to it was taken.
-      const engine::Place target =
-          topology.rank == root ? collective.recv.front().place.plus(segments.offset(i)) : engine::Place{};
+      const graph::Place target =
+          topology.rank == root ? collective.recv.front().place.plus(segments.offset(i)) : graph::Place{};
       const Value sum = fold(expansion, contributions, own, slots, topology.rank == root ? &target : nullptr, bytes);
       if (topology.node() != root_node) {
         give(graph, sum, expansion.handler(tree.parent, i), tag_of(i, kToOwner), bytes);

@@ -15,7 +15,7 @@ void expand_reduce_rabenseifner(const Expansion& expansion) {
   PullWindow results(tuning.window * topology.nodes());
   for (const Piece& piece : pieces) {
     // In place is no danger: the result of a piece comes after all that the root contributes to it was taken.
-    const engine::Place target = is_root ? collective.recv.front().place.plus(piece.offset) : engine::Place{};
+    const graph::Place target = is_root ? collective.recv.front().place.plus(piece.offset) : graph::Place{};
     const Value own{send.place.plus(piece.offset)};
     const Value result = reduce.add(piece, own, is_root ? &target : nullptr);
     if (is_root && piece.owner != topology.rank) {

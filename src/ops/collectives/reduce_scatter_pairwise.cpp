@@ -13,7 +13,7 @@ struct Result {
   uint32_t copy;  // step that writes it
 };
 
-void protect_contributions(engine::Graph& graph, std::vector<Buffer>& contributions, const std::vector<Result>& results,
+void protect_contributions(graph::Graph& graph, std::vector<Buffer>& contributions, const std::vector<Result>& results,
                            uint64_t send_offset) {
   const auto begins_after = [](uint64_t at, const Buffer& buffer) { return at < buffer.place.offset; };
   for (const auto& [piece, copy] : results) {
@@ -27,8 +27,8 @@ void protect_contributions(engine::Graph& graph, std::vector<Buffer>& contributi
 
 void expand_reduce_scatter_pairwise(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
-  const engine::Place send = collective.send.front().place;
-  const engine::Place recv = collective.recv.front().place;
+  const graph::Place send = collective.send.front().place;
+  const graph::Place recv = collective.recv.front().place;
   const bool in_place = send == recv;
   std::vector<Part> parts;
   uint64_t offset = 0;
@@ -43,7 +43,7 @@ void expand_reduce_scatter_pairwise(const Expansion& expansion) {
   for (const Piece& piece : pieces) {
     Buffer& own = contributions[piece.number];
     own.place = send.plus(piece.offset);
-    const engine::Place target = recv.plus(piece.part_offset);
+    const graph::Place target = recv.plus(piece.part_offset);
     const Value sum = reduce.add(piece, Value::of(own), in_place ? nullptr : &target);
     if (!in_place || piece.owner != topology.rank) continue;
     results.push_back({&piece, graph.copy(sum.place, target, piece.bytes)});

@@ -11,7 +11,7 @@ void expand_scan_chain(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const bool exclusive = collective.kind == OFFPATH_EXSCAN;
   const Block& send = collective.send.front();
-  const engine::Place recv = collective.recv.front().place;
+  const graph::Place recv = collective.recv.front().place;
   const bool in_place = send.place == recv;
   const uint32_t next = topology.rank + 1;
   const bool last = next == topology.size();

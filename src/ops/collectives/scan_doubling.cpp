@@ -12,7 +12,7 @@ void expand_scan_doubling(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const bool exclusive = collective.kind == OFFPATH_EXSCAN;
   const Block& send = collective.send.front();
-  const engine::Place recv = collective.recv.front().place;
+  const graph::Place recv = collective.recv.front().place;
   const bool in_place = send.place == recv;
   const uint32_t rank = topology.rank;
   const Segments segments{send.bytes, expansion.segment_bytes(send.bytes)};

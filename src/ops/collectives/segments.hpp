@@ -24,7 +24,7 @@ struct Expansion {
   const Collective& collective;
   const Topology& topology;
   const Tuning& tuning;
-  engine::Graph& graph;
+  graph::Graph& graph;
 
   // Length of the segments of a vector of `total` bytes.
   uint64_t segment_bytes(uint64_t total) const {
@@ -55,9 +55,9 @@ constexpr uint32_t tag_of(uint32_t segment, uint32_t phase) { return segment * k
 // Keeps at most `limit` pulls under way: streams share the wire, so what is asked for at once arrives at once, late.
 class PullWindow {
  public:
-  explicit PullWindow(uint32_t limit) : pulls_(limit, engine::kNoStep) {}
+  explicit PullWindow(uint32_t limit) : pulls_(limit, graph::kNoStep) {}
   // To be called for the pulls in the order in which their data becomes available.
-  void add(engine::Graph& graph, uint32_t pull) {
+  void add(graph::Graph& graph, uint32_t pull) {
     graph.order(pulls_[next_], pull);
     pulls_[next_] = pull;
     next_ = (next_ + 1) % pulls_.size();

@@ -29,9 +29,9 @@ Tree binomial_tree(uint32_t root, uint32_t node, uint32_t nodes) {
   return tree;
 }
 
-void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, engine::Place place, uint64_t bytes, uint32_t ready) {
+void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place place, uint64_t bytes, uint32_t ready) {
   const Topology& topology = expansion_.topology;
-  engine::Graph& graph = expansion_.graph;
+  graph::Graph& graph = expansion_.graph;
   const uint32_t home = topology.node_of[holder];
   const bool at_home = topology.node() == home;
   const uint32_t giver = at_home ? holder : expansion_.handler(topology.node(), key);
@@ -55,7 +55,7 @@ Segments cut_to_spread(const Expansion& expansion, uint64_t bytes, uint64_t tota
   return {bytes, passed_on ? expansion.segment_bytes(total) : std::max<uint64_t>(1, bytes)};
 }
 
-void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, engine::Place place,
+void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, graph::Place place,
                   uint32_t first) {
   Spread spread(expansion, std::move(tree));
   for (uint32_t i = 0; i < segments.count(); ++i) {

@@ -29,8 +29,8 @@ class Spread {
 
   // `holder`: the member that has the segment, on the tree's root node. `place`: at the holder where it lies once
   // `ready` is done; at the others where it shall go. `key` picks the members that fetch it.
-  void segment(uint32_t holder, uint64_t key, uint32_t tag, engine::Place place, uint64_t bytes,
-               uint32_t ready = engine::kNoStep);
+  void segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place place, uint64_t bytes,
+               uint32_t ready = graph::kNoStep);
 
  private:
   const Expansion& expansion_;
@@ -44,7 +44,7 @@ Segments cut_to_spread(const Expansion& expansion, uint64_t bytes, uint64_t tota
 
 // A whole block that lies with `holder` from the beginning. Its segments are numbered from `first` on,
 // and fetched by a node's members in turn.
-void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, engine::Place place,
+void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, graph::Place place,
                   uint32_t first);
 
 }  // namespace offpath::ops

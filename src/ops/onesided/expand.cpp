@@ -8,9 +8,9 @@ namespace offpath::ops::onesided {
 namespace {
 
 using base::Status;
-using engine::Graph;
-using engine::kNoStep;
-using engine::Place;
+using graph::Graph;
+using graph::kNoStep;
+using graph::Place;
 
 struct Pieces {
   Pieces(uint64_t bytes, const Tuning& tuning)
@@ -22,8 +22,8 @@ struct Pieces {
   uint64_t total, length, count;
 };
 
-Status check_place(const Place& place, uint64_t bytes, const std::vector<engine::Layout>& layouts) {
-  const bool contiguous = place.layout == engine::kClient;
+Status check_place(const Place& place, uint64_t bytes, const std::vector<graph::Layout>& layouts) {
+  const bool contiguous = place.layout == graph::kClient;
   if (!contiguous && place.layout >= layouts.size()) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a block names a layout that was not given. Name one of the %zu layouts",
                          layouts.size());
@@ -49,15 +49,15 @@ void pull_and_reduce(const Wanted& wanted, uint32_t origin, Place window, const 
     Buffers& buffer = buffers[piece % buffers.size()];
     const uint64_t bytes = pieces.bytes(piece);
     const Place here = window.plus(pieces.begin(piece));
-    const Place data = engine::scratch_place(buffer.data);
+    const Place data = graph::scratch_place(buffer.data);
     const uint32_t pull = graph.pull(origin, piece, data, bytes);
     graph.order(buffer.reduced, pull);
     const uint32_t reduce = graph.reduce(here, data, here, bytes);
     graph.order(pull, reduce);
     if (fetched) {
-      const uint32_t copy = graph.copy(here, engine::scratch_place(buffer.old), bytes);
+      const uint32_t copy = graph.copy(here, graph::scratch_place(buffer.old), bytes);
       if (buffer.old_export != kNoStep) graph.order_after_taken(buffer.old_export, copy);
-      buffer.old_export = graph.offer(origin, piece, engine::scratch_place(buffer.old), bytes, copy);
+      buffer.old_export = graph.offer(origin, piece, graph::scratch_place(buffer.old), bytes, copy);
       graph.order(copy, reduce);
     }
     buffer.reduced = reduce;
@@ -72,7 +72,7 @@ Status check(const Remote& remote, uint32_t team_size) {
                          remote.target, team_size);
   }
   Status status = check(remote.wanted);
-  for (const engine::Layout& layout : remote.layouts) {
+  for (const graph::Layout& layout : remote.layouts) {
     if (status.ok()) status = check_layout(layout);
   }
   const bool sent_from_client = sends(remote.wanted) && remote.wanted.data.empty();
@@ -82,9 +82,9 @@ Status check(const Remote& remote, uint32_t team_size) {
   return status;
 }
 
-engine::Request make_request(Remote remote, const Tuning& tuning) {
+graph::Request make_request(Remote remote, const Tuning& tuning) {
   const Wanted& wanted = remote.wanted;
-  engine::Request request;
+  graph::Request request;
   request.target = remote.target;
   request.body = encode(wanted);
   Graph& graph = request.graph;
@@ -110,7 +110,7 @@ engine::Request make_request(Remote remote, const Tuning& tuning) {
 Graph expand_target(const Wanted& wanted, uint32_t origin, uint64_t address, const Tuning& tuning) {
   Graph graph;
   graph.reduction = wanted.reduction;
-  Place window = engine::client_place(address);
+  Place window = graph::client_place(address);
   if (!wanted.contiguous) {
     window.layout = 0;
     graph.layouts.push_back(wanted.layout);

@@ -5,7 +5,7 @@
 
 namespace offpath::ops::onesided {
 
-using engine::RequestId;
+using graph::RequestId;
 
 Locks::Outcome Locks::lock(uint32_t rank, bool exclusive, RequestId request) {
   const bool waits = std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.rank == rank; });

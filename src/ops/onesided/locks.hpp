@@ -3,7 +3,7 @@
 // ones at a time.
 #pragma once
 
-#include "engine/engine.hpp"
+#include "graph/request.hpp"
 
 #include <deque>
 #include <unordered_set>
@@ -15,21 +15,21 @@ class Locks {
  public:
   enum class Outcome { granted, waits, refused };
   // Refused: the member holds it or waits for it already.
-  Outcome lock(uint32_t rank, bool exclusive, engine::RequestId request);
+  Outcome lock(uint32_t rank, bool exclusive, graph::RequestId request);
   // False: the member does not hold it.
   bool unlock(uint32_t rank);
   // The member is lost: it neither holds nor waits.
   void forget(uint32_t rank);
   // Those that wait and can be granted now; they hold it from here on.
-  std::vector<engine::RequestId> grant();
+  std::vector<graph::RequestId> grant();
   // Nobody waits any more; returns who did.
-  std::vector<engine::RequestId> give_up();
+  std::vector<graph::RequestId> give_up();
 
  private:
   struct Waiting {
     uint32_t rank;
     bool exclusive;
-    engine::RequestId request;
+    graph::RequestId request;
   };
   bool free_for(bool exclusive) const { return holders_.empty() || (!exclusive && !held_exclusively_); }
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "engine/engine.hpp"
+#include "graph/request.hpp"
 
 #include <offpath/offpath.h>
 
@@ -25,7 +25,7 @@
 
 namespace offpath::ops::onesided {
 
-inline constexpr uint64_t kInlineBytes = 1 << 10;  // of data; with a layout and head it fits engine::kMaxRequestBytes
+inline constexpr uint64_t kInlineBytes = 1 << 10;  // of data; with a layout and head it fits graph::kMaxRequestBytes
 inline constexpr uint32_t kMaxRanges = OFFPATH_REMOTE_RANGES_MAX;
 
 // What the target learns.
@@ -36,7 +36,7 @@ struct Wanted {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool contiguous = true;
-  engine::Layout layout;      // unless contiguous
+  graph::Layout layout;       // unless contiguous
   std::vector<uint8_t> data;  // short ones that send, else empty: data_bytes()
 };
 
@@ -44,9 +44,9 @@ struct Wanted {
 struct Remote {
   Wanted wanted;
   uint32_t target = 0;
-  engine::Place send;                   // where the data lies, unless it is in wanted.data
-  engine::Place result;                 // where fetched data goes
-  std::vector<engine::Layout> layouts;  // of send and result
+  graph::Place send;                   // where the data lies, unless it is in wanted.data
+  graph::Place result;                 // where fetched data goes
+  std::vector<graph::Layout> layouts;  // of send and result
 };
 
 bool locks(offpath_remote_kind_t kind);        // locks and unlocks
@@ -70,10 +70,10 @@ struct Tuning {
 };
 
 // Precondition: check() passed; wanted.data is filled if is_short() and it sends.
-engine::Request make_request(Remote remote, const Tuning& tuning = {});
+graph::Request make_request(Remote remote, const Tuning& tuning = {});
 // The target's graph of a long one of member `origin`. `address`: of the first element in the
 // target's memory; the place is allowed (target.hpp).
-engine::Graph expand_target(const Wanted& wanted, uint32_t origin, uint64_t address, const Tuning& tuning = {});
+graph::Graph expand_target(const Wanted& wanted, uint32_t origin, uint64_t address, const Tuning& tuning = {});
 
 std::vector<uint8_t> encode(const Wanted& wanted);
 // Errors: OFFPATH_ERR_ARGUMENT (short, long, unknown kind, operator not on that element, layout that is none, ...).

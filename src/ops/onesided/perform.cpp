@@ -35,8 +35,8 @@ Status perform_on(const Wanted& wanted, const Memory& memory, uint64_t address, 
 
 }  // namespace
 
-engine::Answer perform(const Wanted& wanted, const std::shared_ptr<Memory>& memory, uint64_t address) {
-  engine::Answer answer;
+graph::Answer perform(const Wanted& wanted, const std::shared_ptr<Memory>& memory, uint64_t address) {
+  graph::Answer answer;
   if (wanted.bytes == 0) return answer;
   if (wanted.contiguous) {
     answer.status = perform_on(wanted, *memory, address, answer.payload);

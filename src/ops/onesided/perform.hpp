@@ -8,6 +8,6 @@ namespace offpath::ops::onesided {
 
 // A reply, with what was fetched. Precondition: decode() has checked `wanted`, it is short and no lock, and its place,
 // with the first element at `address`, is allowed.
-engine::Answer perform(const Wanted& wanted, const std::shared_ptr<memory::Memory>& memory, uint64_t address);
+graph::Answer perform(const Wanted& wanted, const std::shared_ptr<memory::Memory>& memory, uint64_t address);
 
 }  // namespace offpath::ops::onesided

@@ -31,7 +31,7 @@ struct Stretches {
 // All that is named, with the first element at `at`; there is something.
 void for_each_stretch(const Wanted& wanted, Wide at, auto&& visit) {
   if (wanted.contiguous) return visit(Stretches{at, 0, wanted.bytes, 1});
-  const engine::Layout& layout = wanted.layout;
+  const graph::Layout& layout = wanted.layout;
   const uint64_t whole = wanted.bytes / layout.size_bytes;
   uint64_t left = wanted.bytes % layout.size_bytes;  // of an element that is not whole, the last one
   for (const memory::Range& range : layout.ranges) {

@@ -8,9 +8,9 @@
 namespace offpath::ops::onesided {
 
 using base::Status;
-using engine::Answer;
-using engine::ClientId;
-using engine::RequestId;
+using graph::Answer;
+using graph::ClientId;
+using graph::RequestId;
 
 namespace {
 
@@ -111,7 +111,7 @@ void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
 // ---- requests ---------------------------------------------------------------------------------------------------
 
 Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
-                          const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) {
+                          const std::shared_ptr<memory::Memory>& memory, std::span<const uint8_t> body) {
   auto wanted = decode(body);
   if (!wanted.ok()) return reply(wanted.status());
   const auto found = windows_.find({client, team, wanted->window});

@@ -19,32 +19,32 @@
 
 namespace offpath::ops::onesided {
 
-class Target : public engine::Responder {
+class Target : public graph::Responder {
  public:
   // Answers a request that was put off: Engine::answer.
-  using Answerer = std::function<void(engine::RequestId, engine::Answer)>;
+  using Answerer = std::function<void(graph::RequestId, graph::Answer)>;
   explicit Target(Answerer answer) : answer_(std::move(answer)) {}
 
   // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
   // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
   // more. Not after remove_client().
-  base::Status open(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes,
+  base::Status open(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes,
                     bool dynamic);
-  base::Status close(engine::ClientId client, uint64_t team, uint64_t window, Released released);
-  base::Status attach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
-  base::Status detach(engine::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
-  void remove_client(engine::ClientId client);
+  base::Status close(graph::ClientId client, uint64_t team, uint64_t window, Released released);
+  base::Status attach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes);
+  base::Status detach(graph::ClientId client, uint64_t team, uint64_t window, uint64_t base, Released released);
+  void remove_client(graph::ClientId client);
   // Locks that `rank` holds or waits for in that team end.
-  void lose_member(engine::ClientId client, uint64_t team, uint32_t rank);
+  void lose_member(graph::ClientId client, uint64_t team, uint32_t rank);
 
-  engine::Answer on_request(engine::ClientId client, uint64_t team, uint32_t from, engine::RequestId request,
-                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override;
-  void on_answered(engine::ClientId client, uint64_t team, engine::RequestId request,
+  graph::Answer on_request(graph::ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
+                           const std::shared_ptr<memory::Memory>& memory, std::span<const uint8_t> body) override;
+  void on_answered(graph::ClientId client, uint64_t team, graph::RequestId request,
                    const base::Status& status) override;
 
  private:
   struct Key {
-    engine::ClientId client;
+    graph::ClientId client;
     uint64_t team;
     uint64_t window;
     bool operator==(const Key&) const = default;
@@ -54,7 +54,7 @@ class Target : public engine::Responder {
   };
   // One that was not refused.
   struct Asked {
-    engine::RequestId request;
+    graph::RequestId request;
     uint32_t from;
     Wanted wanted;
     std::shared_ptr<memory::Memory> memory;
@@ -69,7 +69,7 @@ class Target : public engine::Responder {
   };
   // A graph under way.
   struct Working {
-    engine::ClientId client;
+    graph::ClientId client;
     std::shared_ptr<Window> window;
     std::vector<std::shared_ptr<Region>> regions;
     bool in_lane;
@@ -77,14 +77,14 @@ class Target : public engine::Responder {
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
 
   Window* find_dynamic(const Key& key);
-  engine::Answer lock(Window& window, uint32_t from, engine::RequestId request, offpath_remote_kind_t kind);
-  engine::Answer begin(engine::ClientId client, const std::shared_ptr<Window>& window, const Asked& asked);
-  void use_lane(engine::ClientId client, const std::shared_ptr<Window>& window);
+  graph::Answer lock(Window& window, uint32_t from, graph::RequestId request, offpath_remote_kind_t kind);
+  graph::Answer begin(graph::ClientId client, const std::shared_ptr<Window>& window, const Asked& asked);
+  void use_lane(graph::ClientId client, const std::shared_ptr<Window>& window);
   void grant_locks(Window& window);
 
   Answerer answer_;
   Windows windows_;
-  std::unordered_map<engine::RequestId, Working> working_;
+  std::unordered_map<graph::RequestId, Working> working_;
 };
 
 }  // namespace offpath::ops::onesided

@@ -8,7 +8,7 @@ namespace offpath::ops {
 namespace {
 
 using base::Status;
-using engine::Compute;
+using graph::Compute;
 
 bool is_misaligned(uint64_t address) { return address % sizeof(double) != 0; }
 
@@ -27,7 +27,7 @@ Status check_matrix(const MatrixRows& rows, const Program& program) {
   return {};
 }
 
-Compute::Array array(uint64_t address, uint64_t bytes) { return {engine::client_place(address), bytes}; }
+Compute::Array array(uint64_t address, uint64_t bytes) { return {graph::client_place(address), bytes}; }
 
 Compute::Array scalars_of(const Program& program) {
   return array(program.scalars, program.vector.scalars * sizeof(double));
@@ -81,13 +81,13 @@ Status check(const Program& program) {
   return status;
 }
 
-engine::Graph expand(Program program, const Topology& topology) {
-  engine::Graph graph;
+graph::Graph expand(Program program, const Topology& topology) {
+  graph::Graph graph;
   if (program.reduce_count > 0) {
     Collective sum;
     sum.kind = OFFPATH_ALLREDUCE;
     sum.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
-    const engine::Place place = engine::client_place(program.scalars + program.reduce_first * sizeof(double));
+    const graph::Place place = graph::client_place(program.scalars + program.reduce_first * sizeof(double));
     sum.send = sum.recv = {{0, 0, place, program.reduce_count * sizeof(double)}};
     graph = expand(std::move(sum), topology);
   }

@@ -38,6 +38,6 @@ struct Program {
 base::Status check(const Program& program);
 
 // Precondition: check() passed.
-engine::Graph expand(Program program, const Topology& topology);
+graph::Graph expand(Program program, const Topology& topology);
 
 }  // namespace offpath::ops

@@ -57,7 +57,7 @@ Exchange make_exchange(std::mt19937_64& random, size_t size, uint64_t largest) {
   return x;
 }
 
-engine::Graph expand(const Exchange& x, uint32_t member) {
+graph::Graph expand(const Exchange& x, uint32_t member) {
   std::vector<uint64_t> column;
   for (const auto& row : x.counts) column.push_back(row[member]);
   return alltoallv_graph({member, address_of(x.send[member].data()), address_of(x.recv[member].data()),
@@ -117,7 +117,7 @@ void run_random_program(uint64_t seed) {
       for (uint32_t member = 0; member < team.members.size(); ++member) {
         ASSERT_EQ(cluster.outcome(team.members[member], team.id * 100u + k), OFFPATH_OK) << "seed " << seed;
         ASSERT_EQ(team.exchanges[k].recv[member], team.exchanges[k].expected[member]) << "seed " << seed;
-        const engine::Graph graph = expand(team.exchanges[k], member);
+        const graph::Graph graph = expand(team.exchanges[k], member);
         const Cluster::Told& told = cluster.told(team.members[member], team.id * 100u + k);
         ASSERT_EQ(told.steps, graph.steps.size()) << "seed " << seed;
         ASSERT_EQ(told.served, graph.exports.size()) << "seed " << seed;

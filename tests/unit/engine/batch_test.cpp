@@ -8,8 +8,8 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
+using graph::client_place;
+using graph::Graph;
 using wire::Kind;
 using Bytes = std::vector<uint8_t>;
 

@@ -77,6 +77,8 @@ class Cluster : public engine::Observer {
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
           std::shared_ptr<memory::Memory> memory = memory::make_direct())
       : network_(seed), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
+    // Half of all clusters hand what members of a node say to each other through a mailbox, as between two workers.
+    if (seed % 2 == 0) config.worker = 0;
     for (uint32_t i = 0; i < nodes; ++i) nodes_.push_back(std::make_unique<Node>(*this, config));
     for (uint32_t rank = 0; rank < ranks; ++rank) node_of(rank).engine->add_client(rank + 1, memory_);
   }

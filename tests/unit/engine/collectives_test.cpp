@@ -24,8 +24,8 @@ struct Planned {
       for (ops::Block& block : team.collectives[member].recv) block.place.base += shift;
     }
   }
-  engine::Graph graph(uint32_t member, bool in_order) const {
-    engine::Graph made = ops::expand(team.collectives[member], team.machines[member].topology, tuning);
+  graph::Graph graph(uint32_t member, bool in_order) const {
+    graph::Graph made = ops::expand(team.collectives[member], team.machines[member].topology, tuning);
     made.in_order = in_order;
     return made;
   }

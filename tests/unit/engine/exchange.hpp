@@ -2,7 +2,7 @@
 // The graph most tests of the engine run: every member sends every member a block.
 #pragma once
 
-#include "engine/graph.hpp"
+#include "graph/graph.hpp"
 
 #include <vector>
 
@@ -15,13 +15,13 @@ struct Alltoallv {
   std::vector<int64_t> send_displs, recv_displs;
 };
 
-inline engine::Graph alltoallv_graph(const Alltoallv& a) {
-  engine::Graph graph;
+inline graph::Graph alltoallv_graph(const Alltoallv& a) {
+  graph::Graph graph;
   const auto size = static_cast<uint32_t>(a.send_bytes.size());
   for (uint32_t i = 1; i <= size; ++i) {
     const uint32_t peer = (a.rank + i) % size;
-    const auto from = engine::client_place(a.send + static_cast<uint64_t>(a.send_displs[peer]));
-    const auto to = engine::client_place(a.recv + static_cast<uint64_t>(a.recv_displs[peer]));
+    const auto from = graph::client_place(a.send + static_cast<uint64_t>(a.send_displs[peer]));
+    const auto to = graph::client_place(a.recv + static_cast<uint64_t>(a.recv_displs[peer]));
     if (peer == a.rank) {
       graph.copy(from, to, a.send_bytes[peer]);
       continue;
@@ -32,7 +32,7 @@ inline engine::Graph alltoallv_graph(const Alltoallv& a) {
   return graph;
 }
 
-inline engine::Graph alltoall_graph(uint32_t rank, uint32_t size, uint64_t send, uint64_t recv, uint64_t bytes) {
+inline graph::Graph alltoall_graph(uint32_t rank, uint32_t size, uint64_t send, uint64_t recv, uint64_t bytes) {
   std::vector<int64_t> displs(size);
   for (uint32_t i = 0; i < size; ++i) displs[i] = static_cast<int64_t>(i * bytes);
   const std::vector<uint64_t> counts(size, bytes);

@@ -5,8 +5,8 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
+using graph::client_place;
+using graph::Graph;
 
 // Long vectors travel as many short blocks: what counts is all of them together.
 TEST(Expects, AddsUpTheBlocksUnderWay) {

@@ -9,11 +9,11 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
-using engine::kNoStep;
-using engine::Place;
-using engine::scratch_place;
+using graph::client_place;
+using graph::Graph;
+using graph::kNoStep;
+using graph::Place;
+using graph::scratch_place;
 using Bytes = std::vector<uint8_t>;
 
 Place at(const Bytes& buffer, size_t offset = 0) { return client_place(address_of(buffer.data() + offset)); }
@@ -144,7 +144,7 @@ TEST_P(Failure, ArgumentsThatMakeNoSense) {
     EXPECT_EQ(cluster.outcome(0, sequence++), OFFPATH_ERR_ARGUMENT) << one.what;
   }
   for (const memory::Layout& layout : {memory::Layout{}, memory::Layout{8, 8, {{0, 4}}}}) {
-    for (const uint32_t index : {0u, 1u, 1000u, engine::kScratch - 1}) {
+    for (const uint32_t index : {0u, 1u, 1000u, graph::kScratch - 1}) {
       Graph graph;
       graph.layouts.push_back(layout);
       graph.copy({address_of(good.data()), 0, index}, at(to[0]), 200);

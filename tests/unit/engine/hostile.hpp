@@ -107,9 +107,9 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     raw->send(to_honest, fabric::Bytes(bytes, wire::encode(batch, bytes)), entries, 0);
   }
   // What the honest engine asked of us for an operation.
-  Message pull_for(uint64_t sequence = 0) {
+  Message pull_for(uint64_t number = 0, wire::Channel channel = wire::Channel::collectives) {
     for (const Message& m : heard) {
-      if (m.kind == Kind::pull && m.sequence == sequence) return m;
+      if (m.kind == Kind::pull && m.channel == channel && m.number == number) return m;
     }
     ADD_FAILURE() << "no pull was sent";
     return {};
@@ -122,11 +122,13 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     m.offset = offset;
     return m;
   }
-  Message about(Kind kind, uint64_t sequence, uint32_t from, uint32_t to) {
+  Message about(Kind kind, uint64_t number, uint32_t from, uint32_t to,
+                wire::Channel channel = wire::Channel::collectives) {
     Message m;
     m.kind = kind;
     m.team.bytes[0] = 1;
-    m.sequence = sequence;
+    m.channel = channel;
+    m.number = number;
     m.from = from;
     m.to = to;
     m.bytes = kBlock;

@@ -12,8 +12,9 @@ class HostilePush : public Hostile {
     settle();
   }
   uint64_t refused() { return honest->refused_count() - std::exchange(seen_, honest->refused_count()); }
-  void say_push(uint64_t sequence, uint32_t from, uint32_t to, size_t bytes, uint32_t tag = 0) {
-    Message message = about(Kind::push, sequence, from, to);
+  void say_push(uint64_t sequence, uint32_t from, uint32_t to, size_t bytes, uint32_t tag = 0,
+                wire::Channel channel = wire::Channel::collectives) {
+    Message message = about(Kind::push, sequence, from, to, channel);
     message.tag = tag;
     say(message, bytes);
     settle();
@@ -47,7 +48,7 @@ TEST_F(HostilePush, ImpossibleOnesAreRefused) {
   EXPECT_EQ(refused(), 1U);
   say_push(0, 1, 0, 4097);
   EXPECT_EQ(refused(), 1U);
-  say_push(wire::kRequestBit, 1, 0, 10);
+  say_push(0, 1, 0, 10, 0, wire::Channel::calls);
   EXPECT_EQ(refused(), 1U);
   say_push(wire::kNoOperation, 1, 0, 10);
   EXPECT_EQ(refused(), 1U);

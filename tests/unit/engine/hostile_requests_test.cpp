@@ -5,47 +5,47 @@
 namespace offpath::testing {
 namespace {
 
-constexpr uint64_t kFirst = wire::kRequestBit, kAnswer = wire::kRequestBit | wire::kAnswerBit;
+using wire::Channel;
 
-class HostileRequests : public Hostile, public engine::Responder {
+class HostileRequests : public Hostile, public graph::Responder {
  protected:
   HostileRequests() { honest->set_responder(this); }
-  engine::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, engine::RequestId id,
-                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
+  graph::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, graph::RequestId id,
+                           const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
     EXPECT_EQ(client, kClient);
     EXPECT_EQ(memory, client_memory);
     EXPECT_LT(from, 2U);
     bodies.emplace_back(body.begin(), body.end());
-    engine::Answer answer;
+    graph::Answer answer;
     answer.kind = next;
-    if (next == engine::Answer::Kind::reply) answer.payload = {1, 2, 3};
-    if (next == engine::Answer::Kind::later) later.push_back(id);
-    if (next == engine::Answer::Kind::graph) answer.graph = graph();
+    if (next == graph::Answer::Kind::reply) answer.payload = {1, 2, 3};
+    if (next == graph::Answer::Kind::later) later.push_back(id);
+    if (next == graph::Answer::Kind::graph) answer.graph = graph();
     return answer;
   }
-  void on_answered(engine::ClientId, uint64_t, engine::RequestId, const base::Status&) override { ++ended; }
-  static engine::Graph graph_of(uint64_t from, uint64_t to) {
-    engine::Graph graph;
-    graph.offer(1, 0, engine::client_place(from), kBlock);
-    graph.pull(1, 0, engine::client_place(to), kBlock);
+  void on_answered(engine::ClientId, uint64_t, graph::RequestId, const base::Status&) override { ++ended; }
+  static graph::Graph graph_of(uint64_t from, uint64_t to) {
+    graph::Graph graph;
+    graph.offer(1, 0, graph::client_place(from), kBlock);
+    graph.pull(1, 0, graph::client_place(to), kBlock);
     return graph;
   }
-  engine::Graph graph() const { return graph_of(address_of(source.data()), address_of(target.data())); }
+  graph::Graph graph() const { return graph_of(address_of(source.data()), address_of(target.data())); }
   // Of the honest client, to us.
   void ask(uint64_t context, bool with_graph) {
-    engine::Request request;
+    graph::Request request;
     request.target = 1;
     request.body = {7};
-    request.reply = engine::client_place(address_of(target.data()));
+    request.reply = graph::client_place(address_of(target.data()));
     request.reply_bytes = 10;
     if (with_graph) request.graph = graph();
     honest->post_request(team, std::move(request), context);
     settle();
   }
   // Of the honest client `from` is we: requests go from 1 to 0, answers to its own ones are about 0 to 1.
-  Message request(uint64_t number) { return about(Kind::request, kFirst | number, 1, 0); }
+  Message request(uint64_t number) { return about(Kind::request, number, 1, 0, Channel::calls); }
   Message reply(uint64_t number, int32_t status = OFFPATH_OK) {
-    Message m = about(Kind::reply, kFirst | number, 0, 1);
+    Message m = about(Kind::reply, number, 0, 1, Channel::calls);
     m.status = status;
     return m;
   }
@@ -53,9 +53,9 @@ class HostileRequests : public Hostile, public engine::Responder {
     return static_cast<size_t>(
         std::count_if(heard.begin(), heard.end(), [&](const Message& m) { return m.kind == kind; }));
   }
-  engine::Answer::Kind next = engine::Answer::Kind::reply;
+  graph::Answer::Kind next = graph::Answer::Kind::reply;
   std::vector<std::vector<uint8_t>> bodies;
-  std::vector<engine::RequestId> later;
+  std::vector<graph::RequestId> later;
   int ended = 0;
 };
 
@@ -76,15 +76,15 @@ TEST_F(HostileRequests, AreHandedOverOnceAndInOrder) {
 
 TEST_F(HostileRequests, WhatNobodyCanHavePostedIsRefused) {
   const uint64_t before = honest->refused_count();
-  say(about(Kind::request, 0, 1, 0), 5);        // a collective's number
-  say(about(Kind::request, kAnswer, 1, 0), 5);  // an answer's
-  say(about(Kind::request, kFirst, 2, 0), 5);   // nobody
-  say(about(Kind::request, kFirst, UINT32_MAX, 0), 5);
+  say(about(Kind::request, 0, 1, 0), 5);                    // in the channel of collectives
+  say(about(Kind::request, 0, 1, 0, Channel::answers), 5);  // of answers
+  say(about(Kind::request, 0, 2, 0, Channel::calls), 5);    // nobody
+  say(about(Kind::request, 0, UINT32_MAX, 0, Channel::calls), 5);
   say(request(1 << 20), 5);  // far ahead
-  say(request(wire::kAnswerBit - 1), 5);
+  say(request(UINT64_MAX), 5);
   settle();
   EXPECT_EQ(honest->refused_count() - before, 6U);
-  say(about(Kind::request, kFirst, 1, 5), 5);  // a member we do not serve: kept, as for a team that may come
+  say(about(Kind::request, 0, 1, 5, Channel::calls), 5);  // a member we do not serve: kept, as for a team that may come
   Message unknown = request(0);
   unknown.team.bytes[5] = 99;
   say(unknown, 5);
@@ -116,9 +116,9 @@ TEST_F(HostileRequests, AnswersThatAreNoneAreIgnored) {
   ask(1, false), ask(2, true);
   const std::vector<uint8_t> before = target;
   client_memory->writes = 0;
-  say(reply(2), 10), say(reply(1 << 20), 10), say(about(Kind::reply, kFirst, 1, 0), 10);
-  say(about(Kind::reply, kFirst, 0, 0), 10), say(about(Kind::reply, kFirst, 0, 77), 10);
-  say(about(Kind::reply, kFirst, 77, 1), 10);
+  say(reply(2), 10), say(reply(1 << 20), 10), say(about(Kind::reply, 0, 1, 0, Channel::calls), 10);
+  say(about(Kind::reply, 0, 0, 0, Channel::calls), 10), say(about(Kind::reply, 0, 0, 77, Channel::calls), 10);
+  say(about(Kind::reply, 0, 77, 1, Channel::calls), 10);
   expect_untouched();
   EXPECT_TRUE(outcome.empty());
   say(reply(0), 11), say(reply(1), 9);
@@ -150,7 +150,7 @@ TEST_F(HostileRequests, AnswersToWhatIsNotSentYetAreIgnored) {
 
 TEST_F(HostileRequests, AFailedAnswerEndsTheGraphForGood) {
   ask(1, true);
-  const Message pull = pull_for(kAnswer);
+  const Message pull = pull_for(0, Channel::answers);
   say(reply(0, OFFPATH_ERR_RANGE), 10);
   settle();
   EXPECT_EQ(outcome[1], OFFPATH_ERR_RANGE);
@@ -159,8 +159,8 @@ TEST_F(HostileRequests, AFailedAnswerEndsTheGraphForGood) {
   chunk.kind = Kind::data;
   chunk.pull_id = pull.pull_id;
   chunk.bytes = kBlock;
-  say(chunk, 64), say(reply(0), 10), say(about(Kind::done, kFirst, 0, 1));
-  say(about(Kind::pull, kFirst, 0, 1));
+  say(chunk, 64), say(reply(0), 10), say(about(Kind::done, 0, 0, 1, Channel::calls));
+  say(about(Kind::pull, 0, 0, 1, Channel::calls));
   expect_untouched();
   EXPECT_EQ(client_memory->writes, 0);
   EXPECT_EQ(heard_of(Kind::fail), 1U) << "a pull for what has ended is refused";
@@ -169,26 +169,26 @@ TEST_F(HostileRequests, AFailedAnswerEndsTheGraphForGood) {
 
 TEST_F(HostileRequests, PullsAreParkedOnlyWhileAnAnswerMayCome) {
   for (uint64_t number = 0; number < 300; ++number) {
-    Message early = about(Kind::pull, kAnswer | number, 0, 1);
+    Message early = about(Kind::pull, number, 0, 1, Channel::answers);
     early.pull_id = number;
     say(early);
   }
   settle();
   EXPECT_EQ(heard_of(Kind::fail), 200U) << "parked_limit is 100";
-  say(about(Kind::pull, kFirst | 5, 0, 1));  // of a request that was never posted
-  say(about(Kind::pull, kAnswer | 5, 0, 9));
+  say(about(Kind::pull, 5, 0, 1, Channel::calls));  // of a request that was never posted
+  say(about(Kind::pull, 5, 0, 9, Channel::answers));
   settle();
   EXPECT_EQ(heard_of(Kind::fail), 201U);
   for (uint64_t number = 0; number < 100; ++number) say(request(number), 4);
   settle();
   EXPECT_EQ(heard_of(Kind::fail), 301U) << "all were answered without data";
-  say(about(Kind::pull, kAnswer | 7, 0, 1));
+  say(about(Kind::pull, 7, 0, 1, Channel::answers));
   settle();
   EXPECT_EQ(heard_of(Kind::fail), 302U);
-  next = engine::Answer::Kind::later;
+  next = graph::Answer::Kind::later;
   say(request(100), 4);
   settle();
-  say(about(Kind::pull, kAnswer | 100, 0, 1));
+  say(about(Kind::pull, 100, 0, 1, Channel::answers));
   settle();
   EXPECT_EQ(heard_of(Kind::fail), 302U) << "it was put off";
   honest->answer(later.at(0), {});
@@ -203,12 +203,12 @@ TEST_F(HostileRequests, MutatedMessagesNeverEscape) {
   std::mt19937_64 random(19);
   for (uint64_t round = 0; round < 60; ++round) {
     ask(2 * round, true), ask(2 * round + 1, false);
-    const engine::Answer::Kind kinds[] = {engine::Answer::Kind::reply, engine::Answer::Kind::graph,
-                                          engine::Answer::Kind::later};
+    const graph::Answer::Kind kinds[] = {graph::Answer::Kind::reply, graph::Answer::Kind::graph,
+                                         graph::Answer::Kind::later};
     next = kinds[random() % 3];
     for (int i = 0; i < 60; ++i) {
-      const uint64_t bits[] = {0, wire::kRequestBit, kAnswer, kAnswer};
-      Message m = about(static_cast<Kind>(1 + random() % 9), bits[random() % 4] | random() % (2 * round + 3), 0, 1);
+      const Channel channels[] = {Channel::collectives, Channel::calls, Channel::answers, Channel::answers};
+      Message m = about(static_cast<Kind>(1 + random() % 9), random() % (2 * round + 3), 0, 1, channels[random() % 4]);
       if (random() % 2 == 0) std::swap(m.from, m.to);
       if (random() % 2 == 0 && !heard.empty()) m.pull_id = heard[random() % heard.size()].pull_id;
       if (m.kind == Kind::lost) m.kind = Kind::request;
@@ -222,10 +222,10 @@ TEST_F(HostileRequests, MutatedMessagesNeverEscape) {
       if (random() % 4 == 0) bytes[random() % length] ^= static_cast<uint8_t>(1 << random() % 8);
       raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(random() % 64), 0);
     }
-    for (const engine::RequestId id : std::exchange(later, {})) {
-      engine::Answer answer;
+    for (const graph::RequestId id : std::exchange(later, {})) {
+      graph::Answer answer;
       answer.kind = kinds[random() % 3];
-      if (answer.kind == engine::Answer::Kind::graph) answer.graph = graph();
+      if (answer.kind == graph::Answer::Kind::graph) answer.graph = graph();
       honest->answer(id, std::move(answer));
     }
     expect_untouched();
@@ -258,8 +258,8 @@ class Obituary : public Hostile {
     team = honest->add_team(std::move(spec)).value();
   }
   void post_pulls(std::initializer_list<uint32_t> peers) {
-    engine::Graph graph;
-    for (const uint32_t peer : peers) graph.pull(peer, 0, engine::client_place(address_of(target.data())), kBlock);
+    graph::Graph graph;
+    for (const uint32_t peer : peers) graph.pull(peer, 0, graph::client_place(address_of(target.data())), kBlock);
     honest->post(team, 0, std::move(graph), 0);
     settle();
   }

@@ -275,9 +275,9 @@ TEST_F(Hostile, ChunksFetchedTogetherMayNotExceedTheBlock) {
 }
 
 TEST_F(Hostile, ADoneThatNobodyCanMeanIsIgnored) {
-  engine::Graph graph;
-  const auto late = graph.pull(1, 3, engine::client_place(address_of(target.data())), kBlock);
-  graph.offer(1, 0, engine::client_place(address_of(target.data())), kBlock, late);
+  graph::Graph graph;
+  const auto late = graph.pull(1, 3, graph::client_place(address_of(target.data())), kBlock);
+  graph.offer(1, 0, graph::client_place(address_of(target.data())), kBlock, late);
   honest->post(team, 0, std::move(graph), 0);
   settle();
   say(about(Kind::done, 0, 0, 1));  // not asked for
@@ -300,8 +300,8 @@ TEST_F(Hostile, AnOfferTakenBackIsNotCopiedOn) {
   spec.client = kClient;
   spec.members = {{true, 0, {}}, {true, 0, {}}};
   team = honest->add_team(std::move(spec)).value();
-  engine::Graph graph;
-  graph.pull(1, 0, engine::client_place(address_of(target.data())), kBlock);
+  graph::Graph graph;
+  graph.pull(1, 0, graph::client_place(address_of(target.data())), kBlock);
   honest->post(team, 0, std::move(graph), 0);
   Message fail;
   fail.kind = Kind::fail;

@@ -84,8 +84,8 @@ TEST_F(Loss, NobodyWaitsForASurvivorThatMayNotBeginAnyMore) {
   // Members 0 and 1 exchange; 1 has not posted, and will not in a broken team.
   for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
   cluster.settle();
-  engine::Graph graph;
-  graph.offer(1, 0, engine::client_place(address_of(send[0].data())), kBytes);
+  graph::Graph graph;
+  graph.offer(1, 0, graph::client_place(address_of(send[0].data())), kBytes);
   cluster.engine_of(0).post(team[0], 1, std::move(graph), 1);
   cluster.settle();
   EXPECT_FALSE(cluster.outcome(0, 1).has_value());

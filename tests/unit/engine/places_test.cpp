@@ -7,10 +7,10 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
-using engine::Place;
-using engine::scratch_place;
+using graph::client_place;
+using graph::Graph;
+using graph::Place;
+using graph::scratch_place;
 using Bytes = std::vector<uint8_t>;
 
 Place at(const Bytes& buffer) { return client_place(address_of(buffer.data())); }
@@ -41,7 +41,7 @@ void run_random_sequence(uint64_t seed) {
   constexpr size_t kBlocks = 6;
   std::vector<Bytes> client(kBlocks), model(kBlocks, Bytes(bytes));
   std::vector<Place> places;
-  uint32_t last = engine::kNoStep;
+  uint32_t last = graph::kNoStep;
   const auto chain = [&](uint32_t step) {
     graph.order(last, step);
     last = step;

@@ -7,8 +7,8 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
+using graph::client_place;
+using graph::Graph;
 using wire::Kind;
 using Bytes = std::vector<uint8_t>;
 
@@ -30,7 +30,7 @@ TEST(PushLimits, ManyRunAheadOfAMemberThatIsLate) {
   Cluster cluster(2, 2 * kSenders + 1, 1, {});
   std::vector<uint32_t> members{0};
   for (uint32_t i = 0; i < kSenders; ++i) members.push_back(2 * i + 1);  // all on the other node
-  std::vector<Bytes> from(kSenders + 1, Bytes(engine::kPushedBytes));
+  std::vector<Bytes> from(kSenders + 1, Bytes(wire::kPushedBytes));
   for (uint32_t i = 1; i <= kSenders; ++i) {
     std::iota(from[i].begin(), from[i].end(), static_cast<uint8_t>(i));
     const auto team = cluster.join_team(members, 1, i);
@@ -38,7 +38,7 @@ TEST(PushLimits, ManyRunAheadOfAMemberThatIsLate) {
     cluster.settle();
   }
   const auto late = cluster.join_team(members, 1, 0);
-  std::vector<Bytes> to(kSenders + 1, Bytes(engine::kPushedBytes));
+  std::vector<Bytes> to(kSenders + 1, Bytes(wire::kPushedBytes));
   for (uint64_t k = 0; k < kEach; ++k) {
     Graph graph;
     for (uint32_t i = 1; i <= kSenders; ++i) graph.pull(i, 0, client_place(address_of(to[i].data())), to[i].size());

@@ -8,9 +8,9 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
-using engine::scratch_place;
+using graph::client_place;
+using graph::Graph;
+using graph::scratch_place;
 using wire::Kind;
 using Bytes = std::vector<uint8_t>;
 using Kinds = std::vector<Kind>;

@@ -26,16 +26,16 @@ inline Bytes body_of(const Ask& ask) {
 
 inline uint8_t echo_byte(uint64_t serial) { return static_cast<uint8_t>(serial * 7 + 1); }
 
-class Obedient : public engine::Responder {
+class Obedient : public graph::Responder {
  public:
   struct Seen {
     engine::ClientId client;
     uint32_t from;
-    engine::RequestId id;
+    graph::RequestId id;
     Ask ask;
   };
-  engine::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, engine::RequestId id,
-                            const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
+  graph::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, graph::RequestId id,
+                           const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
     EXPECT_NE(memory, nullptr);
     Ask ask{.kind = Ask::refuse};
     if (body.size() == sizeof(ask)) memcpy(&ask, body.data(), sizeof(ask));
@@ -43,7 +43,7 @@ class Obedient : public engine::Responder {
     if (ask.kind == Ask::later) put_off.push_back(seen.back());
     return answer(seen.back(), ask.kind);
   }
-  void on_answered(engine::ClientId client, uint64_t, engine::RequestId id, const base::Status& status) override {
+  void on_answered(engine::ClientId client, uint64_t, graph::RequestId id, const base::Status& status) override {
     EXPECT_TRUE(open.erase(id) == 1 || is_put_off(id)) << "answered twice";
     std::erase_if(put_off, [&](const Seen& s) { return s.id == id; });
     answered.emplace_back(client, status.code());
@@ -57,32 +57,32 @@ class Obedient : public engine::Responder {
 
   std::vector<Seen> seen;
   std::deque<Seen> put_off;
-  std::set<engine::RequestId> open;  // graphs
+  std::set<graph::RequestId> open;  // graphs
   std::vector<std::pair<engine::ClientId, offpath_status_t>> answered;
 
  private:
-  bool is_put_off(engine::RequestId id) const {
+  bool is_put_off(graph::RequestId id) const {
     return std::any_of(put_off.begin(), put_off.end(), [&](const Seen& s) { return s.id == id; });
   }
   // put: the target pulls; get: it exports; swap: it exports a copy, then pulls over what was there.
-  engine::Answer answer(const Seen& request, uint32_t kind) {
+  graph::Answer answer(const Seen& request, uint32_t kind) {
     const Ask& ask = request.ask;
-    engine::Answer answer;
-    const engine::Place place = engine::client_place(ask.address);
-    engine::Graph& graph = answer.graph;
+    graph::Answer answer;
+    const graph::Place place = graph::client_place(ask.address);
+    graph::Graph& graph = answer.graph;
     if (kind == Ask::put || kind == Ask::get || kind == Ask::swap) {
-      answer.kind = engine::Answer::Kind::graph;
+      answer.kind = graph::Answer::Kind::graph;
       open.insert(request.id);
     }
     if (kind == Ask::put) graph.pull(request.from, 0, place, ask.bytes);
     if (kind == Ask::get) graph.offer(request.from, 1, place, ask.bytes);
     if (kind == Ask::swap) {
-      const engine::Place old = engine::scratch_place(graph.reserve_scratch(ask.bytes));
+      const graph::Place old = graph::scratch_place(graph.reserve_scratch(ask.bytes));
       const uint32_t copy = graph.copy(place, old, ask.bytes);
       graph.offer(request.from, 1, old, ask.bytes, copy);
       graph.order(copy, graph.pull(request.from, 0, place, ask.bytes));
     }
-    if (kind == Ask::later) answer.kind = engine::Answer::Kind::later;
+    if (kind == Ask::later) answer.kind = graph::Answer::Kind::later;
     if (kind == Ask::refuse) answer.status = base::Status::error(OFFPATH_ERR_RANGE, "outside");
     if (kind == Ask::echo) answer.payload.assign(ask.bytes, echo_byte(ask.serial));
     return answer;
@@ -99,23 +99,23 @@ class Requests : public ::testing::Test {
   Obedient& at(uint32_t rank) { return responders[cluster.node_index(rank)]; }
   // Posts from `rank`; returns the context. `local`: the requester's own memory of the blocks or of the answer.
   uint64_t ask(uint32_t rank, uint32_t target, Ask what, uint64_t local = 0, uint64_t reply_bytes = 0) {
-    engine::Request request;
+    graph::Request request;
     request.target = target;
     request.body = body_of(what);
     const uint32_t kind = what.kind == Ask::later ? what.then : what.kind;
     if (kind == Ask::put || kind == Ask::swap) {
-      request.graph.offer(target, 0, engine::client_place(local), what.bytes);
+      request.graph.offer(target, 0, graph::client_place(local), what.bytes);
     }
     if (kind == Ask::get || kind == Ask::swap) {
       // What is exchanged arrives behind what is sent.
       const uint64_t to = kind == Ask::swap ? local + what.bytes : local;
-      request.graph.pull(target, 1, engine::client_place(to), what.bytes);
+      request.graph.pull(target, 1, graph::client_place(to), what.bytes);
     }
     if (kind == Ask::echo) request.reply_bytes = reply_bytes == 0 ? what.bytes : reply_bytes;
-    request.reply = engine::client_place(local);
+    request.reply = graph::client_place(local);
     return post(rank, std::move(request));
   }
-  uint64_t post(uint32_t rank, engine::Request request) {
+  uint64_t post(uint32_t rank, graph::Request request) {
     const uint64_t context = next_context++;
     cluster.engine_of(rank).post_request(team[rank], std::move(request), context);
     return context;

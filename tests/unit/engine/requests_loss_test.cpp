@@ -54,8 +54,8 @@ TEST_F(RequestLoss, OfATargetThatNobodyKnewIsFoundByAsking) {
 TEST_F(RequestLoss, OfAMemberThatNeverPostedIsFoundByPulling) {
   cluster.kill_client(1);
   Bytes here(100);
-  engine::Graph graph;
-  graph.pull(1, 0, engine::client_place(address_of(here.data())), 100);
+  graph::Graph graph;
+  graph.pull(1, 0, graph::client_place(address_of(here.data())), 100);
   cluster.engine_of(0).post(team[0], 0, std::move(graph), 0);
   cluster.settle();
   EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_ERR_PEER_LOST);
@@ -105,13 +105,13 @@ TEST_F(RequestLoss, AtAnyMomentNobodyHangs) {
     };
     std::vector<Posted> posted;
     for (uint64_t i = 0; i < 40; ++i) {
-      engine::Request request;
+      graph::Request request;
       request.target = static_cast<uint32_t>(random() % 6);
       const Ask::Kind kinds[] = {Ask::echo, Ask::put, Ask::get, Ask::later};
       const Ask::Kind kind = kinds[random() % 4];
       const Ask what{kind, Ask::put, address_of(there.data()), kind == Ask::echo ? 40U : 150U, i};
       request.body = body_of(what);
-      request.reply = engine::client_place(address_of(here.data()));
+      request.reply = graph::client_place(address_of(here.data()));
       if (kind == Ask::echo) request.reply_bytes = 40;
       if (kind == Ask::get) request.graph.pull(request.target, 1, request.reply, 150);
       if (kind == Ask::put || kind == Ask::later) request.graph.offer(request.target, 0, request.reply, 150);

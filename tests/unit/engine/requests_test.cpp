@@ -91,11 +91,11 @@ TEST_P(EachPlacement, ARefusalEndsTheRequestAndItsPulls) {
       Bytes here(300, 5);
       std::vector<uint64_t> posted;
       for (uint32_t target = 0; target < 4; ++target) {
-        engine::Request request;
+        graph::Request request;
         request.target = target;
         request.body = body_of({kind, Ask::refuse});
-        request.graph.pull(target, 1, engine::client_place(address_of(here.data())), 300);
-        request.graph.offer(target, 0, engine::client_place(address_of(here.data())), 300);
+        request.graph.pull(target, 1, graph::client_place(address_of(here.data())), 300);
+        request.graph.offer(target, 0, graph::client_place(address_of(here.data())), 300);
         posted.push_back(post(0, std::move(request)));
       }
       finish();
@@ -122,13 +122,13 @@ TEST_P(EachPlacement, AnAnswerOfAnotherLengthIsAFailure) {
 TEST_P(EachPlacement, GraphsThatDoNotMatchEndAllTheSame) {
   Bytes here(200, 5), there(200, 6);
   for (uint32_t target = 0; target < 4; ++target) {
-    engine::Request unasked, unanswered;
+    graph::Request unasked, unanswered;
     unasked.target = unanswered.target = target;
     unasked.body = unanswered.body = body_of({});
-    unasked.graph.offer(target, 0, engine::client_place(address_of(here.data())), 200);
-    unanswered.graph.pull(target, 1, engine::client_place(address_of(here.data())), 200);
+    unasked.graph.offer(target, 0, graph::client_place(address_of(here.data())), 200);
+    unanswered.graph.pull(target, 1, graph::client_place(address_of(here.data())), 200);
     const uint64_t a = post(1, std::move(unasked)), b = post(1, std::move(unanswered));
-    engine::Request bare;  // the target wants data and there is none
+    graph::Request bare;  // the target wants data and there is none
     bare.target = target;
     bare.body = body_of({Ask::put, 0, address_of(there.data()), 200});
     const uint64_t c = post(1, std::move(bare));
@@ -143,7 +143,7 @@ TEST_P(EachPlacement, GraphsThatDoNotMatchEndAllTheSame) {
 
 TEST_P(EachPlacement, AnswersAreLaidOut) {
   Bytes here(64, 9);
-  engine::Request request;
+  graph::Request request;
   request.target = 1;
   request.body = body_of({.bytes = 8, .serial = 3});
   request.reply_bytes = 8;
@@ -201,7 +201,7 @@ TEST_F(Requests, WrongOnesAreRefusedAtOnce) {
   EXPECT_EQ(cluster.outcome(0, ask(0, 4, {})), OFFPATH_ERR_ARGUMENT);
   EXPECT_EQ(cluster.outcome(0, ask(0, UINT32_MAX, {})), OFFPATH_ERR_ARGUMENT);
   EXPECT_EQ(cluster.outcome(0, ask(0, 1, {.bytes = 65}, address_of(reply.data()))), OFFPATH_ERR_ARGUMENT);
-  engine::Request request;
+  graph::Request request;
   request.target = 1;
   request.body.resize(65);
   EXPECT_EQ(cluster.outcome(0, post(0, std::move(request))), OFFPATH_ERR_ARGUMENT);
@@ -219,7 +219,7 @@ TEST_F(Requests, WithoutAResponderAllAreRefused) {
 
 TEST_F(Requests, AnEmptyBodyIsARequestToo) {
   for (uint32_t target = 0; target < 4; ++target) {
-    engine::Request request;
+    graph::Request request;
     request.target = target;
     const uint64_t posted = post(0, std::move(request));
     cluster.settle();

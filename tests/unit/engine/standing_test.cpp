@@ -5,10 +5,10 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
 using engine::Standing;
 using engine::Waits;
+using graph::client_place;
+using graph::Graph;
 using Members = std::vector<uint32_t>;
 
 // One block from member 0 to each other member, or what such a member takes.

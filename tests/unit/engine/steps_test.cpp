@@ -10,10 +10,10 @@
 namespace offpath::testing {
 namespace {
 
-using engine::client_place;
-using engine::Graph;
-using engine::Place;
-using engine::scratch_place;
+using graph::client_place;
+using graph::Graph;
+using graph::Place;
+using graph::scratch_place;
 using Bytes = std::vector<uint8_t>;
 
 constexpr kernels::Reduction kSumI32{OFFPATH_OP_SUM, OFFPATH_ELEMENT_I32};
@@ -69,7 +69,7 @@ TEST_P(EachShape, AllreduceThroughScratch) {
     if (rank == 0) {
       const Place sum = scratch_place(graph.reserve_scratch(kBytes));
       Place so_far = mine;
-      uint32_t last = engine::kNoStep;
+      uint32_t last = graph::kNoStep;
       for (uint32_t peer = 1; peer < kRanks; ++peer) {
         const Place incoming = scratch_place(graph.reserve_scratch(kBytes));
         const uint32_t pull = graph.pull(peer, 7, incoming, kBytes);
@@ -179,11 +179,11 @@ TEST_P(EachShape, AWindowIsReusedWhenItsExportWasTaken) {
   std::vector<Bytes> to(3, Bytes(from.size()));
   Graph sender;
   const Place window = scratch_place(sender.reserve_scratch(kBytes));
-  uint32_t taken[2] = {engine::kNoStep, engine::kNoStep};
+  uint32_t taken[2] = {graph::kNoStep, graph::kNoStep};
   for (uint32_t k = 0; k < kSegments; ++k) {
     const uint32_t fill = sender.copy(at(from, k * kBytes), window, kBytes);
     for (uint32_t& one : taken) {
-      if (one != engine::kNoStep) sender.order_after_taken(one, fill);
+      if (one != graph::kNoStep) sender.order_after_taken(one, fill);
     }
     for (uint32_t peer = 1; peer < 3; ++peer) taken[peer - 1] = sender.offer(peer, k, window, kBytes, fill);
   }
@@ -240,7 +240,7 @@ TEST(Steps, LongChainsOverTwoNodes) {
   const auto team = cluster.make_team({0, 1}, 1);
   for (uint32_t rank = 0; rank < 2; ++rank) {
     Graph graph;  // ping pong: even tags go from 0 to 1
-    uint32_t last = engine::kNoStep;
+    uint32_t last = graph::kNoStep;
     for (uint32_t tag = 0; tag < kSteps; ++tag) {
       if (tag % 2 == rank) {
         graph.offer(1 - rank, tag, {}, 0, last);

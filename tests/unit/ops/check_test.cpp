@@ -18,7 +18,7 @@ constexpr uint64_t kSend = 1 << 20;
 constexpr uint64_t kRecv = 2 << 20;
 
 Block block(uint64_t address, uint64_t bytes, uint32_t peer = 0, uint32_t tag = 0) {
-  return {peer, tag, engine::client_place(address), bytes};
+  return {peer, tag, graph::client_place(address), bytes};
 }
 
 // Right arguments of member 1 of 3.
@@ -65,7 +65,7 @@ const std::vector<offpath_collective_kind_t> kWithSend = {OFFPATH_EXCHANGE, OFFP
                                                           OFFPATH_SCAN,     OFFPATH_EXSCAN};
 const std::vector<offpath_collective_kind_t> kPairs = {OFFPATH_REDUCE, OFFPATH_ALLREDUCE, OFFPATH_SCAN, OFFPATH_EXSCAN};
 
-const engine::Layout kGoodLayout{8, 16, {{0, 4}, {12, 4}}};
+const graph::Layout kGoodLayout{8, 16, {{0, 4}, {12, 4}}};
 
 const Nonsense kNonsense[] = {
     {"unknown kind", kAll, [](Collective& c) { c.kind = static_cast<offpath_collective_kind_t>(10); }},
@@ -93,7 +93,7 @@ const Nonsense kNonsense[] = {
     {"too long a block", kWithSend, [](Collective& c) { c.send[0].bytes = uint64_t{1} << 46; }},
     {"a block that wraps", kWithSend, [](Collective& c) { c.send[0].place.base = UINT64_MAX - 3; }},
     {"an offset that wraps", kWithSend, [](Collective& c) { c.send[0].place.offset = UINT64_MAX - 3; }},
-    {"a block in scratch", kWithSend, [](Collective& c) { c.send[0].place.layout = engine::kScratch; }},
+    {"a block in scratch", kWithSend, [](Collective& c) { c.send[0].place.layout = graph::kScratch; }},
     {"a layout that is not there", kWithSend, [](Collective& c) { c.send[0].place.layout = 0; }},
     {"an empty layout", kAll,
      [](Collective& c) {

@@ -132,7 +132,7 @@ TEST(Barrier, NobodyLeavesBeforeAllHaveCome) {
 // One member's arguments, without memory behind them.
 Collective arguments(const Algorithm& algorithm, const Topology& topology, uint64_t bytes) {
   const auto block = [&](uint64_t address, uint64_t length) {
-    return ops::Block{0, 0, engine::client_place(address), length};
+    return ops::Block{0, 0, graph::client_place(address), length};
   };
   const uint64_t share = bytes / topology.size() / 64 * 64;
   Collective c;
@@ -145,8 +145,8 @@ Collective arguments(const Algorithm& algorithm, const Topology& topology, uint6
       break;
     case OFFPATH_EXCHANGE:
       for (uint32_t peer = 0; peer < topology.size(); ++peer) {
-        c.send.push_back({peer, 0, engine::client_place(4096 + peer * share), share});
-        c.recv.push_back({peer, 0, engine::client_place(recv + peer * share), share});
+        c.send.push_back({peer, 0, graph::client_place(4096 + peer * share), share});
+        c.recv.push_back({peer, 0, graph::client_place(recv + peer * share), share});
       }
       break;
     case OFFPATH_BCAST:
@@ -179,7 +179,7 @@ TEST_P(EachGraph, StaysSmallForHugeVectors) {
         const Collective c = arguments(GetParam(), topology, bytes);
         const base::Status status = ops::check(c, topology);
         ASSERT_TRUE(status.ok()) << status.text();
-        const engine::Graph graph = ops::expand(c, topology);
+        const graph::Graph graph = ops::expand(c, topology);
         EXPECT_LE(graph.steps.size(), 100000U) << nodes << " x " << members;
         EXPECT_LE(graph.exports.size(), 100000U) << nodes << " x " << members;
         EXPECT_LE(graph.scratch_bytes, scratch) << nodes << " x " << members;
@@ -191,13 +191,13 @@ TEST_P(EachGraph, StaysSmallForHugeVectors) {
 TEST_P(EachGraph, IsEmptyForNoBytesAndForNobodyElse) {
   if (GetParam().kind == OFFPATH_BARRIER) return;
   const Topology topology = Topology::make(1, even_nodes(2, 2));
-  const engine::Graph nothing = ops::expand(arguments(GetParam(), topology, 0), topology);
+  const graph::Graph nothing = ops::expand(arguments(GetParam(), topology, 0), topology);
   EXPECT_TRUE(nothing.steps.empty() && nothing.exports.empty());
   const Topology alone = Topology::make(0, {7});
-  const engine::Graph copies = ops::expand(arguments(GetParam(), alone, 4096), alone);
+  const graph::Graph copies = ops::expand(arguments(GetParam(), alone, 4096), alone);
   EXPECT_TRUE(copies.exports.empty());
   EXPECT_EQ(copies.scratch_bytes, 0U);
-  for (const engine::Step& step : copies.steps) EXPECT_EQ(step.kind, engine::StepKind::copy);
+  for (const graph::Step& step : copies.steps) EXPECT_EQ(step.kind, graph::StepKind::copy);
   EXPECT_EQ(copies.steps.size(), GetParam().kind == OFFPATH_BCAST || GetParam().kind == OFFPATH_EXSCAN ? 0U : 1U);
 }
 
@@ -209,8 +209,8 @@ TEST_P(EachGraph, CopiesNothingWhereAMemberHasItsNodeForItself) {
     const Topology topology = Topology::make(rank, even_nodes(4, 1));
     Collective c = arguments(GetParam(), topology, 1 << 20);
     if (c.kind == OFFPATH_ALLGATHER) c.recv[rank].place = c.send[0].place;
-    const engine::Graph graph = ops::expand(c, topology);
-    for (const engine::Step& step : graph.steps) EXPECT_FALSE(step.kind == engine::StepKind::copy && step.bytes > 0);
+    const graph::Graph graph = ops::expand(c, topology);
+    for (const graph::Step& step : graph.steps) EXPECT_FALSE(step.kind == graph::StepKind::copy && step.bytes > 0);
     if (c.kind < OFFPATH_REDUCE) {
       EXPECT_EQ(graph.scratch_bytes, 0U);
     }

@@ -3,17 +3,17 @@
 
 namespace offpath::testing {
 
-using engine::Export;
-using engine::kNoStep;
-using engine::Place;
-using engine::Step;
-using engine::StepKind;
+using graph::Export;
+using graph::kNoStep;
+using graph::Place;
+using graph::Step;
+using graph::StepKind;
 
-Location locate(const std::vector<engine::Layout>& layouts, const Place& place, uint64_t index) {
+Location locate(const std::vector<graph::Layout>& layouts, const Place& place, uint64_t index) {
   index += place.offset;
-  if (place.layout == engine::kScratch) return {true, place.base + index};
-  if (place.layout == engine::kClient) return {false, place.base + index - kClientBase};
-  const engine::Layout& layout = layouts[place.layout];
+  if (place.layout == graph::kScratch) return {true, place.base + index};
+  if (place.layout == graph::kClient) return {false, place.base + index - kClientBase};
+  const graph::Layout& layout = layouts[place.layout];
   uint64_t address = place.base + index / layout.size_bytes * static_cast<uint64_t>(layout.extent_bytes);
   index %= layout.size_bytes;
   for (const memory::Range& range : layout.ranges) {
@@ -31,7 +31,7 @@ Interpreter::Interpreter(std::vector<Machine>& machines, Operator combine, uint6
   for (uint32_t member = 0; member < machines_.size(); ++member) {
     Machine& machine = machines_[member];
     State& state = states_[member];
-    engine::Graph& graph = machine.graph;
+    graph::Graph& graph = machine.graph;
     graph.seal();
     state.scratch.resize(graph.scratch_bytes);
     for (uint8_t& garbage : state.scratch) garbage = static_cast<uint8_t>(random_());
@@ -47,7 +47,7 @@ Interpreter::Interpreter(std::vector<Machine>& machines, Operator combine, uint6
 }
 
 void Interpreter::post(uint32_t member) {
-  const engine::Graph& graph = machines_[member].graph;
+  const graph::Graph& graph = machines_[member].graph;
   for (uint32_t i = 0; i < graph.exports.size(); ++i) {
     const Export& block = graph.exports[i];
     if (i > 0 && graph.exports[i - 1].peer == block.peer && graph.exports[i - 1].tag == block.tag) {
@@ -109,7 +109,7 @@ void Interpreter::begin(uint32_t member, uint32_t step_index) {
   }
   if (step.peer == member) return problem("a pull from itself");
   State& peer = states_[step.peer];
-  const engine::Graph& graph = machines_[step.peer].graph;
+  const graph::Graph& graph = machines_[step.peer].graph;
   const uint32_t index = graph.find_export(member, step.tag);
   if (index == kNoStep) {
     ++empty_pulls_;

@@ -24,7 +24,7 @@ inline uint64_t add(uint64_t left, uint64_t right) { return left + right; }
 struct Machine {
   ops::Topology topology;
   std::vector<uint8_t> memory;
-  engine::Graph graph;
+  graph::Graph graph;
 };
 
 // Where byte `index` of a place lies.
@@ -32,7 +32,7 @@ struct Location {
   bool scratch = false;
   size_t at = 0;
 };
-Location locate(const std::vector<engine::Layout>& layouts, const engine::Place& place, uint64_t index);
+Location locate(const std::vector<graph::Layout>& layouts, const graph::Place& place, uint64_t index);
 
 class Interpreter {
  public:
@@ -78,10 +78,10 @@ class Interpreter {
   void release(uint32_t member, const std::vector<uint32_t>& next);
   void offer(uint32_t member, uint32_t export_index);
 
-  uint8_t& byte(uint32_t member, const engine::Place& place, uint64_t index);
-  uint64_t element(uint32_t member, const engine::Place& place, uint64_t index);
-  void read(uint32_t member, const engine::Place& place, uint64_t bytes, int count, const char* who);
-  void write(uint32_t member, const engine::Place& place, uint64_t bytes, int count, int own_readers, const char* who);
+  uint8_t& byte(uint32_t member, const graph::Place& place, uint64_t index);
+  uint64_t element(uint32_t member, const graph::Place& place, uint64_t index);
+  void read(uint32_t member, const graph::Place& place, uint64_t bytes, int count, const char* who);
+  void write(uint32_t member, const graph::Place& place, uint64_t bytes, int count, int own_readers, const char* who);
   void claim_step(const Running& running, int count);
   void problem(const std::string& text) {
     if (problem_.empty()) problem_ = text;

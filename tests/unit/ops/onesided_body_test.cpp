@@ -53,7 +53,7 @@ TEST(OnesidedBody, IsWhatWasEncoded) {
         EXPECT_EQ(got->offset, wanted.offset);
         EXPECT_EQ(got->bytes, wanted.bytes);
         EXPECT_EQ(got->data, wanted.data);
-        EXPECT_LE(body.size(), engine::kMaxRequestBytes);
+        EXPECT_LE(body.size(), graph::kMaxRequestBytes);
       }
     }
   }
@@ -149,7 +149,7 @@ TEST(OnesidedBody, TheLongestFitsARequest) {
   for (uint32_t i = 0; i < kMaxRanges; ++i) wanted.layout.ranges.push_back({int64_t{i} * 16, 8});
   const auto body = encode(wanted);
   EXPECT_TRUE(decode(body).ok());
-  EXPECT_LE(body.size(), engine::kMaxRequestBytes);
+  EXPECT_LE(body.size(), graph::kMaxRequestBytes);
 }
 
 TEST(OnesidedBody, RandomChangesNeverGetThroughUnchecked) {
@@ -174,7 +174,7 @@ TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
     remote.wanted = good(OFFPATH_GET_ACCUMULATE, 8);
     remote.wanted.data.clear();
     remote.target = 1;
-    remote.send = engine::client_place(0x1000);
+    remote.send = graph::client_place(0x1000);
     remote.result = {0x2000, 0, 0};
     remote.layouts = {{4, 8, {{0, 4}}}};
     change(remote);

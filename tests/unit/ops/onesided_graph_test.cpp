@@ -27,7 +27,7 @@ std::vector<uint8_t> random_bytes(std::mt19937_64& random) {
 uint64_t lies_at(uint64_t base, uint64_t index, bool strided) {
   return strided ? base + index / 24 * 32 + index % 24 + (index % 24 < 8 ? 0 : 8) : base + index;
 }
-engine::Layout gapped() { return {24, 32, {{0, 8}, {16, 16}}}; }
+graph::Layout gapped() { return {24, 32, {{0, 8}, {16, 16}}}; }
 
 void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool strided, uint64_t seed) {
   SCOPED_TRACE("kind " + std::to_string(kind) + " operator " + std::to_string(op) + " bytes " + std::to_string(bytes) +
@@ -44,8 +44,8 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
     remote.wanted.layout = gapped();
     remote.layouts = {gapped()};
   }
-  remote.send = {kClientBase + kSendAt, 0, strided ? 0 : engine::kClient};
-  remote.result = {kClientBase + kResultAt, 0, strided ? 0 : engine::kClient};
+  remote.send = {kClientBase + kSendAt, 0, strided ? 0 : graph::kClient};
+  remote.result = {kClientBase + kResultAt, 0, strided ? 0 : graph::kClient};
   ASSERT_TRUE(check(remote, 2).ok()) << check(remote, 2).text();
   ASSERT_FALSE(is_short(remote.wanted));
 
@@ -71,7 +71,7 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
   }
   machines[1].graph = expand_target(remote.wanted, 0, kClientBase + kWindowAt, kSmall);
   EXPECT_LE(machines[1].graph.scratch_bytes, 4 * std::max<uint64_t>(128, bytes / 16 + 64));
-  engine::Request request = make_request(std::move(remote), kSmall);
+  graph::Request request = make_request(std::move(remote), kSmall);
   EXPECT_EQ(request.target, 1U);
   EXPECT_EQ(request.reply_bytes, 0U);
   machines[0].graph = std::move(request.graph);
@@ -100,8 +100,8 @@ TEST(OnesidedGraphs, ShortOnesHaveNone) {
   Remote remote;
   remote.wanted.kind = OFFPATH_GET;
   remote.wanted.bytes = 1024;
-  remote.result = engine::client_place(0x1000);
-  const engine::Request request = make_request(remote);
+  remote.result = graph::client_place(0x1000);
+  const graph::Request request = make_request(remote);
   EXPECT_TRUE(request.graph.steps.empty() && request.graph.exports.empty());
   EXPECT_EQ(request.reply_bytes, 1024U);
   EXPECT_EQ(request.reply, remote.result);

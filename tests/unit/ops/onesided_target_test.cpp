@@ -12,11 +12,11 @@
 namespace offpath::ops::onesided {
 namespace {
 
-using engine::Answer;
-using engine::RequestId;
+using graph::Answer;
+using graph::RequestId;
 
 constexpr uint64_t kTeam = 7, kWindow = 3;
-constexpr engine::ClientId kClient = 5;
+constexpr graph::ClientId kClient = 5;
 constexpr size_t kBytes = 256;
 
 class OnesidedTarget : public ::testing::Test {
@@ -135,7 +135,7 @@ TEST_F(OnesidedTarget, NothingOutsideTheWindowIsTouched) {
     get.offset = offset, get.bytes = 4096;
     refused(get);
   }
-  const auto strided = [&](uint64_t offset, engine::Layout layout, size_t bytes) {
+  const auto strided = [&](uint64_t offset, graph::Layout layout, size_t bytes) {
     Wanted wanted = put(offset, std::vector<uint8_t>(bytes, 9));
     wanted.contiguous = false;
     wanted.layout = std::move(layout);

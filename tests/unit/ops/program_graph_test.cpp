@@ -11,8 +11,8 @@
 namespace offpath::testing {
 namespace {
 
-using engine::Graph;
-using engine::StepKind;
+using graph::Graph;
+using graph::StepKind;
 using ops::Program;
 using ops::Topology;
 
@@ -83,9 +83,9 @@ TEST(ProgramGraph, WithoutSumsIsOnePass) {
   EXPECT_TRUE(graph.in_order);
   const auto& arrays = graph.steps[0].compute->arrays;
   ASSERT_EQ(arrays.size(), 3U);
-  EXPECT_EQ(arrays[0].place, engine::client_place(kScalarsAt));
+  EXPECT_EQ(arrays[0].place, graph::client_place(kScalarsAt));
   EXPECT_EQ(arrays[0].bytes, sizeof(double));
-  EXPECT_EQ(arrays[2].place, engine::client_place(kVectorsAt + kRows * sizeof(double)));
+  EXPECT_EQ(arrays[2].place, graph::client_place(kVectorsAt + kRows * sizeof(double)));
   EXPECT_EQ(arrays[2].bytes, kRows * sizeof(double));
 }
 
@@ -101,7 +101,7 @@ TEST(ProgramGraph, SumsLieBetweenThePassAndTheScalarSteps) {
         if (i == computed[1]) continue;
         EXPECT_TRUE(later_than(graph, i).count(computed[1])) << "step " << i << " of rank " << rank;
       }
-      for (const engine::Export& block : graph.exports) EXPECT_NE(block.after, engine::kNoStep);
+      for (const graph::Export& block : graph.exports) EXPECT_NE(block.after, graph::kNoStep);
       EXPECT_TRUE(graph.in_order);
     }
   }
@@ -120,11 +120,11 @@ TEST(ProgramGraph, MatricesComeBeforeThePass) {
   EXPECT_EQ(arrays[0].bytes, 11 * sizeof(int32_t));
   EXPECT_EQ(arrays[1].bytes, 30 * sizeof(int32_t));
   EXPECT_EQ(arrays[2].bytes, 30 * sizeof(double));
-  EXPECT_EQ(arrays[3].place, engine::client_place(kVectorsAt));
-  EXPECT_EQ(arrays[4].place, engine::client_place(kVectorsAt + (kRows + 5) * sizeof(double)));
+  EXPECT_EQ(arrays[3].place, graph::client_place(kVectorsAt));
+  EXPECT_EQ(arrays[4].place, graph::client_place(kVectorsAt + (kRows + 5) * sizeof(double)));
   EXPECT_EQ(arrays[4].bytes, 10 * sizeof(double));
   EXPECT_EQ(graph.steps[computed[1]].compute->arrays[4].place,
-            engine::client_place(kVectorsAt + (kRows + 40) * sizeof(double)));
+            graph::client_place(kVectorsAt + (kRows + 40) * sizeof(double)));
   EXPECT_EQ(graph.steps[computed[2]].compute->arrays.size(), 3U);  // the pass: scalars and vectors
 }
 

@@ -77,9 +77,9 @@ Block Team::place(uint32_t member, uint64_t bytes, bool layout, uint32_t peer, u
   const uint64_t base = memory.size() + 1 + random_() % 16;
   if (!layout || random_() % 4 == 0) {
     memory.resize(base + bytes);
-    return {peer, tag, engine::client_place(kClientBase + base), bytes};
+    return {peer, tag, graph::client_place(kClientBase + base), bytes};
   }
-  engine::Layout made;
+  graph::Layout made;
   int64_t end = 0;
   const uint64_t ranges_count = 1 + random_() % 3;
   for (uint64_t i = 0; i < ranges_count; ++i) {

@@ -27,7 +27,7 @@ TEST(TranslationOfRemotes, SaysTheSame) {
   ASSERT_EQ(remote->wanted.layout.ranges.size(), 2U);
   EXPECT_EQ(remote->wanted.layout.ranges[0].offset, -4);
   EXPECT_EQ(remote->wanted.data, arguments.data);
-  EXPECT_EQ(remote->send, engine::client_place(0x1000));
+  EXPECT_EQ(remote->send, graph::client_place(0x1000));
   EXPECT_TRUE(check(remote.value(), 2).ok());
 }
 

@@ -38,7 +38,8 @@ Message full(Kind kind) {
   Message m;
   m.kind = kind;
   for (size_t i = 0; i < m.team.bytes.size(); ++i) m.team.bytes[i] = static_cast<uint8_t>(0xA0 + i);
-  m.sequence = 0x1112131415161718;
+  m.channel = Channel::calls;
+  m.number = 0x1112131415161718;
   m.from = 0x21222324;
   m.to = 0x31323334;
   m.tag = 0x41424344;
@@ -55,20 +56,20 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 05 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 06 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 05 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 "
+     "4f70 06 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000"},
-    {Kind::data, "4f70 05 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::done, "4f70 05 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 05 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 05 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 05 07"},
-    {Kind::request, "4f70 05 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 05 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 05 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 05 0b"},
-    {Kind::pong, "4f70 05 0c"},
+    {Kind::data, "4f70 06 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 06 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 06 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 06 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 06 07"},
+    {Kind::request, "4f70 06 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 06 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 06 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 06 0b"},
+    {Kind::pong, "4f70 06 0c"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -82,7 +83,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {36, 56, 28, 44, 16, 40, 4, 36, 40, 40, 4, 4};
+  const size_t lengths[] = {37, 57, 28, 45, 16, 41, 4, 37, 41, 41, 4, 4};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -95,7 +96,7 @@ Message trimmed(const Message& m) {
   const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::fail;
   Message out;
   out.kind = m.kind;
-  if (team) out.team = m.team, out.sequence = m.sequence, out.from = m.from, out.to = m.to;
+  if (team) out.team = m.team, out.channel = m.channel, out.number = m.number, out.from = m.from, out.to = m.to;
   if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push) out.tag = m.tag;
   if (status) out.status = m.status;
   if (pull) out.pull_id = m.pull_id;
@@ -110,7 +111,7 @@ TEST(Message, RandomOnesSurviveTheRoundTrip) {
     Message m;
     m.kind = kKinds[random() % std::size(kKinds)];
     for (uint8_t& byte : m.team.bytes) byte = static_cast<uint8_t>(random());
-    m.sequence = random(), m.pull_id = random();
+    m.channel = static_cast<Channel>(random() % 3), m.number = random(), m.pull_id = random();
     m.from = static_cast<uint32_t>(random()), m.to = static_cast<uint32_t>(random());
     m.tag = static_cast<uint32_t>(random());
     m.status = -static_cast<int32_t>(random() % 13);
@@ -152,7 +153,17 @@ TEST(Message, WrongHeadIsRefused) {
   }
   auto newer = bytes_of(full(Kind::hello));
   newer[2] = kVersion + 1;
-  EXPECT_NE(std::string(decode(newer).status().text()).find("version 6"), std::string::npos);
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version " + std::to_string(kVersion + 1)), std::string::npos);
+}
+
+TEST(Message, UnknownChannelIsRefused) {
+  for (const Kind kind : {Kind::hello, Kind::pull, Kind::push, Kind::done, Kind::lost, Kind::request, Kind::reply}) {
+    auto bad = bytes_of(full(kind));
+    for (int value = 3; value < 256; ++value) {
+      bad[4 + sizeof(TeamId)] = static_cast<uint8_t>(value);
+      ASSERT_EQ(decode(bad).status().code(), OFFPATH_ERR_ARGUMENT);
+    }
+  }
 }
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {

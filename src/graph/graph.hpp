@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graph: what one operation of one rank is to the engine. Pure data, made by an expansion (ops/), run by an Engine and
-// priced by the planner.
+// Graph: what one operation of one rank is to the engine. Pure data, made by an expansion (ops/), run by an engine
+// (engine/) and priced by the planner (model/).
 //
 //   copy    bytes from `source` to `target`, both of this member
 //   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`. With 0 bytes it
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace offpath::engine {
+namespace offpath::graph {
 
 using Layout = memory::Layout;
 
@@ -58,7 +58,6 @@ struct Compute {
   std::vector<Array> arrays;  // what the kernel works on, in its order
 };
 inline constexpr uint32_t kNoStep = UINT32_MAX;
-inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
 
 struct Step {
   StepKind kind = StepKind::copy;
@@ -162,4 +161,4 @@ class Graph {
   }
 };
 
-}  // namespace offpath::engine
+}  // namespace offpath::graph
