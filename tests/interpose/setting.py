@@ -73,8 +73,12 @@ class Setting:
 
     def launch(self, command, ranks, changes, preload):
         base, changes = self.environment(changes)
-        if preload:
-            changes["LD_PRELOAD"] = preload
+        preloads = [preload] if preload else []
+        if self.mpi == "mpich":  # with fewer cores than ranks those that wait take the time of those they wait for
+            preloads.append(os.path.join(self.build, "lib/liboffpath_yield.so"))
+            changes["OFFPATH_LAB_YIELD"] = "1"
+        if preloads:
+            changes["LD_PRELOAD"] = ":".join(preloads)
         if self.mpi == "none":
             arguments = ["env", *[f"{k}={v}" for k, v in changes.items()], *command]
         elif self.mpi == "openmpi":

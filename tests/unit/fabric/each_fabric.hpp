@@ -43,6 +43,7 @@ class UcxNet : public Net {
     rendezvous ? setenv("OFFPATH_UCX_RNDV_THRESH", "64K", 1) : unsetenv("OFFPATH_UCX_RNDV_THRESH");
     setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+    setenv("OFFPATH_UCX_KEEPALIVE_INTERVAL", "1s", 1);  // by which the other end of a connection notices
     auto context = UcxContext::create();
     EXPECT_TRUE(context.ok()) << context.status().text();
     context_ = std::move(context.value());
