@@ -93,18 +93,12 @@ uint8_t* Engine::State::add_entry(fabric::Peer peer, const Message& message, siz
     uint8_t* at = box.chunk->memory.get() + box.used;
     const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, config.chunk_bytes - box.used});
     if (head_bytes > 0) {
-      box.last = box.used;
       box.used += head_bytes + payload_bytes;
       ++box.entries;
       return at + head_bytes;
     }
     flush(peer);
   }
-}
-
-void Engine::State::drop_entry(fabric::Peer peer) {
-  outboxes[peer].used = outboxes[peer].last;
-  --outboxes[peer].entries;
 }
 
 void Engine::State::flush(fabric::Peer peer) {

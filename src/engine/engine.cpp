@@ -19,7 +19,7 @@ Engine::~Engine() = default;
 
 uint64_t Engine::refused_count() const { return state_->refused; }
 
-void Engine::add_client(ClientId client, std::shared_ptr<memory::Memory> memory) {
+void Engine::add_client(ClientId client, std::shared_ptr<memory::Port> memory) {
   state_->clients[client] = std::move(memory);
 }
 
@@ -163,6 +163,7 @@ bool Engine::progress() {
   State& s = *state_;
   bool busy = s.fabric.progress() || !s.answers.empty();
   busy |= s.report_unreachable();
+  busy |= s.reap();
   busy |= s.send_waiting();
   busy |= s.place_announced();
   busy |= s.move_streams();

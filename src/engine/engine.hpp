@@ -19,9 +19,10 @@
 #include "graph/request.hpp"
 #include "fabric/fabric.hpp"
 #include "kernels/helpers.hpp"
-#include "memory/memory.hpp"
+#include "memory/port.hpp"
 #include "wire/message.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -75,7 +76,7 @@ class Neighbours {
   virtual void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) = 0;
   // Answers a pull of a member served there (Engine::on_neighbour_offer): it may read `bytes` bytes at `address` of
   // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
-  virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+  virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                      uint64_t bytes) = 0;
 };
 
@@ -115,6 +116,7 @@ struct Config {
   uint64_t silence_ns = 0;                   // see watch(); 0: for ever
   uint64_t scratch_cache_bytes = 64 << 20;   // memory for partial results that is kept for the next operation
   uint32_t worker = UINT32_MAX;              // the own index among the workers of this service
+  std::function<void()> wake = [] {};        // called by ports that end an access later, from any thread
   kernels::Helpers* helpers = nullptr;       // who helps with computations; outlives the engine. Null: nobody
 };
 
@@ -124,7 +126,7 @@ class Engine : public fabric::Receiver {
   Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbours, Observer& observer);
   ~Engine() override;
 
-  void add_client(ClientId client, std::shared_ptr<memory::Memory> memory);
+  void add_client(ClientId client, std::shared_ptr<memory::Port> memory);
   // Abandons its operations and what it was asked silently (no on_finished, no on_answered) and tells the other members
   // of its teams.
   void remove_client(ClientId client);
@@ -166,7 +168,7 @@ class Engine : public fabric::Receiver {
   Standing standing(TeamHandle team, uint64_t sequence) const;
   // From another worker of this service.
   void on_neighbour_message(const wire::Message& message, fabric::Bytes payload);
-  void on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
+  void on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address, uint64_t bytes);
 
   // Receiver
   void on_message(fabric::Bytes header, fabric::Bytes payload) override;

@@ -14,65 +14,172 @@ bool Engine::State::move_local() {
   bool busy = false;
   uint64_t budget = config.chunk_bytes;
   for (size_t turns = local.size(); turns > 0 && budget > 0 && !local.empty(); --turns) {
-    LocalWork work = std::move(local.front());
+    const Work work = std::move(local.front());
     local.pop_front();
-    if (work.pull_id != 0 && !pulls.contains(work.pull_id)) continue;  // given up meanwhile
-    Status status;
-    Cause cause = Cause::complete;
-    const bool reduces = work.operand.memory != nullptr;
-    const bool computes = work.run != nullptr;
-    const uint64_t bytes = computes  ? compute_block(work)
-                           : reduces ? reduce_chunk(work, status)
-                                     : copy_chunk(work, status, cause);
-    if (bytes == 0 && !computes) {
-      local.push_front(std::move(work));
-      break;
+    if (work->pull_id != 0 && !pulls.contains(work->pull_id)) continue;  // given up meanwhile
+    if (!work->status.ok()) continue;  // ends, or has ended, with its last chunk in flight
+    uint64_t bytes;
+    if (work->run != nullptr) {
+      Operation& operation = *work->operation;
+      bytes = compute_block(*work);
+      traffic.local_bytes += bytes;
+      note_moved(operation, bytes);
+      if (work->offset == work->bytes) {
+        finish_step(operation, work->step, {}, 0);
+      } else {
+        local.push_back(work);
+      }
+    } else {
+      bytes = work->operand.memory != nullptr ? begin_reduce(work) : begin_copy(work);
+      if (bytes == 0) {
+        local.push_front(work);
+        break;
+      }
+      const bool more = work->status.ok() && work->offset < work->bytes;
+      work->stalled = more && work->in_flight >= config.chunks_in_flight;
+      if (more && !work->stalled) local.push_back(work);
     }
     busy = true;
-    traffic.local_bytes += bytes;
-    if (status.ok()) note_moved(work.pull_id != 0 ? *pulls.at(work.pull_id).operation : *work.operation, bytes);
     budget -= std::min(budget, bytes + kTurnBytes);
-    if (!computes) work.offset += bytes;
-    if (status.ok() && work.offset < work.bytes) {
-      local.push_back(std::move(work));
-    } else if (work.pull_id != 0) {
-      pulls.at(work.pull_id).placed = work.offset;
-      finish_pull(work.pull_id, status, cause);
-    } else {
-      finish_step(*work.operation, work.step, status, computes ? 0 : work.bytes);
-    }
     settle();
   }
   return busy;
 }
 
-uint64_t Engine::State::copy_chunk(const LocalWork& work, Status& status, Cause& cause) {
-  const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, work.bytes - work.offset);
-  const memory::Memory& source = *work.source.memory;
-  memory::Memory& target = *work.target.memory;
-  const uint64_t from = work.source.address + work.offset;
-  const uint64_t to = work.target.address + work.offset;
-  const auto read = [&](uint8_t* buffer) {
-    status = source.read(buffer, from, bytes);
-    cause = status.ok() ? Cause::complete : Cause::source_fault;
-    return status.ok();
-  };
-  const auto write = [&](const uint8_t* buffer) {
-    status = target.write(to, buffer, bytes);
-    if (!status.ok()) cause = Cause::target_fault;
-  };
-  if (const uint8_t* there = source.view(from, bytes); there != nullptr) {
-    write(there);
-  } else if (uint8_t* here = target.view(to, bytes); here != nullptr) {
-    read(here);
-  } else if (Chunk* chunk = take_chunk(); chunk != nullptr) {
-    if (read(chunk->memory.get())) write(chunk->memory.get());
-    give_back(chunk);
-  } else {
-    return 0;
-  }
+// ---- copies ---------------------------------------------------------------------------------------------------
+
+uint64_t Engine::State::begin_copy(const Work& work) {
+  const uint64_t offset = work->offset;
+  const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, work->bytes - offset);
+  const memory::Port& source = *work->source.memory;
+  const uint64_t from = work->source.address + offset;
+  Operation& operation = *work->operation;
+  const uint8_t* there = source.view(from, bytes);
+  uint8_t* here = there == nullptr ? work->target.memory->view(work->target.address + offset, bytes) : nullptr;
+  Chunk* chunk = there == nullptr && here == nullptr ? take_chunk() : nullptr;
+  if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
+  work->offset += bytes;
+  ++work->in_flight;
+  if (there != nullptr) return write_copy(operation, work, offset, bytes, there, nullptr), bytes;
+  uint8_t* const data = here != nullptr ? here : chunk->memory.get();
+  const memory::Ticket ticket = next_ticket();
+  when_done(operation, source.read(data, from, bytes, ticket), ticket,
+            [this, work, offset, bytes, data, chunk](Operation* op, const Status& status) {
+              if (op != nullptr && status.ok() && chunk != nullptr) {
+                return write_copy(*op, work, offset, bytes, data, chunk);
+              }
+              if (chunk != nullptr) give_back(chunk);
+              if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::source_fault);
+            });
   return bytes;
 }
+
+void Engine::State::write_copy(Operation& operation, const Work& work, uint64_t offset, uint64_t bytes,
+                               const uint8_t* data, Chunk* chunk) {
+  const memory::Ticket ticket = next_ticket();
+  when_done(operation, work->target.memory->write(work->target.address + offset, data, bytes, ticket), ticket,
+            [this, work, bytes, chunk](Operation* op, const Status& status) {
+              if (chunk != nullptr) give_back(chunk);
+              if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::target_fault);
+            });
+}
+
+// `cause`: of a failure.
+void Engine::State::end_chunk(Operation& operation, const Work& work, uint64_t bytes, const Status& status,
+                              Cause cause) {
+  --work->in_flight;
+  work->done += bytes;
+  traffic.local_bytes += bytes;
+  if (status.ok()) {
+    note_moved(operation, bytes);
+  } else if (work->status.ok()) {
+    work->status = status;
+    work->cause = cause;
+  }
+  const bool all = !work->status.ok() || work->done == work->bytes;
+  if (all && work->in_flight == 0) return end_work(operation, *work);
+  if (!all && std::exchange(work->stalled, false)) local.push_back(work);
+}
+
+void Engine::State::end_work(Operation& operation, const LocalWork& work) {
+  if (work.pull_id == 0) return finish_step(operation, work.step, work.status, work.bytes);
+  const auto pull = pulls.find(work.pull_id);
+  if (pull == pulls.end()) return;  // given up meanwhile
+  pull->second.placed = work.done;
+  finish_pull(work.pull_id, work.status, work.cause);
+}
+
+// ---- reductions -----------------------------------------------------------------------------------------------
+
+// Of one chunk.
+struct Engine::State::Operands {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint8_t* data[2] = {};  // where the operands can be read, in place or in a chunk; null: to be read yet
+  uint8_t* result = nullptr;
+  bool in_place = false;  // the result is where it belongs
+  Chunk* taken[2] = {};
+};
+
+uint64_t Engine::State::begin_reduce(const Work& work) {
+  const uint64_t element = kernels::element_bytes(work->operation->graph.reduction.element);
+  Operands o{.offset = work->offset};
+  o.bytes = std::min<uint64_t>(config.chunk_bytes / element * element, work->bytes - work->offset);
+  o.result = work->target.memory->view(work->target.address + o.offset, o.bytes);
+  o.in_place = o.result != nullptr;
+  const Location* places[2] = {&work->source, &work->operand};
+  for (size_t i = 0; i < 2; ++i) {
+    o.data[i] = places[i]->memory->view(places[i]->address + o.offset, o.bytes);
+    // A chunk that one of the operands needs holds the result too.
+    const bool needed = o.data[i] == nullptr || (i == 1 && !o.in_place && o.taken[0] == nullptr);
+    if (!needed) continue;
+    o.taken[i] = take_chunk();
+    if (o.taken[i] == nullptr) {
+      if (i == 1 && o.taken[0] != nullptr) give_back(o.taken[0]);
+      return 0;
+    }
+  }
+  if (!o.in_place) o.result = (o.taken[0] != nullptr ? o.taken[0] : o.taken[1])->memory.get();
+  work->offset += o.bytes;
+  ++work->in_flight;
+  read_operands(*work->operation, work, o);
+  return o.bytes;
+}
+
+void Engine::State::read_operands(Operation& operation, const Work& work, const Operands& operands) {
+  const size_t i = operands.data[0] == nullptr ? 0 : 1;
+  if (operands.data[i] != nullptr) return combine(operation, work, operands);
+  Operands next = operands;
+  next.data[i] = next.taken[i]->memory.get();
+  const Location& place = i == 0 ? work->source : work->operand;
+  const memory::Ticket ticket = next_ticket();
+  when_done(operation, place.memory->read(next.data[i], place.address + next.offset, next.bytes, ticket), ticket,
+            [this, work, next](Operation* op, const Status& status) {
+              if (op != nullptr && status.ok()) return read_operands(*op, work, next);
+              give_back(next);
+              if (op != nullptr) end_chunk(*op, work, next.bytes, status, Cause::source_fault);
+            });
+}
+
+void Engine::State::combine(Operation& operation, const Work& work, const Operands& operands) {
+  kernels::combine(operation.graph.reduction, operands.data[0], operands.data[1], operands.result, operands.bytes);
+  const auto end = [this, work, operands](Operation* op, const Status& status) {
+    give_back(operands);
+    if (op != nullptr) end_chunk(*op, work, operands.bytes, status, Cause::target_fault);
+  };
+  if (operands.in_place) return end(&operation, {});
+  const memory::Ticket ticket = next_ticket();
+  const uint64_t to = work->target.address + operands.offset;
+  when_done(operation, work->target.memory->write(to, operands.result, operands.bytes, ticket), ticket, end);
+}
+
+void Engine::State::give_back(const Operands& operands) {
+  for (Chunk* chunk : operands.taken) {
+    if (chunk != nullptr) give_back(chunk);
+  }
+}
+
+// ---- computations ---------------------------------------------------------------------------------------------
 
 Status Engine::State::prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const {
   work.bytes = compute.kernel->blocks();
@@ -101,37 +208,6 @@ uint64_t Engine::State::compute_block(LocalWork& work) {
   const uint64_t before = std::exchange(work.offset, work.run->done());
   if (work.offset == work.bytes) kernel.end(work.run->arrays());
   return (work.offset - before) * kernel.block_bytes();
-}
-
-uint64_t Engine::State::reduce_chunk(const LocalWork& work, Status& status) {
-  const kernels::Reduction& reduction = work.operation->graph.reduction;
-  const uint64_t element = kernels::element_bytes(reduction.element);
-  const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes / element * element, work.bytes - work.offset);
-  uint8_t* result = work.target.memory->view(work.target.address + work.offset, bytes);
-  const Location* operands[2] = {&work.source, &work.operand};
-  uint8_t* data[2];  // where the operands can be read: in place, or in a chunk
-  Chunk* taken[2] = {nullptr, nullptr};
-  bool enough = true;
-  for (size_t i = 0; i < 2; ++i) {
-    data[i] = operands[i]->memory->view(operands[i]->address + work.offset, bytes);
-    // A chunk that one of the operands needs holds the result too.
-    const bool needed = data[i] == nullptr || (i == 1 && result == nullptr && taken[0] == nullptr);
-    if (needed) enough = enough && (taken[i] = take_chunk()) != nullptr;
-  }
-  for (size_t i = 0; enough && status.ok() && i < 2; ++i) {
-    if (data[i] != nullptr) continue;
-    data[i] = taken[i]->memory.get();
-    status = operands[i]->memory->read(data[i], operands[i]->address + work.offset, bytes);
-  }
-  if (enough && status.ok()) {
-    uint8_t* combined = result != nullptr ? result : (taken[0] != nullptr ? taken[0] : taken[1])->memory.get();
-    kernels::combine(reduction, data[0], data[1], combined, bytes);
-    if (result == nullptr) status = work.target.memory->write(work.target.address + work.offset, combined, bytes);
-  }
-  for (Chunk* chunk : taken) {
-    if (chunk != nullptr) give_back(chunk);
-  }
-  return enough ? bytes : 0;
 }
 
 }  // namespace offpath::engine

@@ -138,10 +138,12 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   // Nothing is sent to that member, although it would take something.
   if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
   ExportProgress& progress = operation.exports[index];
-  if (progress.state != ExportState::open) return;  // asked before
-  progress.state = ExportState::requested;
+  const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
+  if (progress.state != ExportState::open && !reading) return;  // asked before
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
+  if (reading) return;  // goes on when that has ended
+  progress.state = ExportState::requested;
   hand_out_after_step(operation, index);
 }
 

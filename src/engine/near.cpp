@@ -15,7 +15,9 @@ void Engine::State::offer_near(uint32_t worker, uint64_t pull_id, Location sourc
   if (worker != config.worker) {
     return neighbours.offer(worker, pull_id, std::move(source.memory), source.address, bytes);
   }
-  NearMessage offer{.source = std::move(source), .is_offer = true};
+  NearMessage offer;
+  offer.source = std::move(source);
+  offer.is_offer = true;
   offer.message.pull_id = pull_id;
   offer.message.bytes = bytes;
   near.push_back(std::move(offer));
@@ -36,12 +38,12 @@ void Engine::State::take_offer(uint64_t pull_id, Location source, uint64_t bytes
   operation.begun.insert(operation.graph.steps[pull.step].peer);
   if (bytes > pull.limit) return refuse_message("an offer of more than was asked for");
   if (bytes == 0) return finish_pull(pull_id, {}, Cause::complete);
-  local.push_back({.operation = &operation,
-                   .step = pull.step,
-                   .pull_id = pull_id,
-                   .source = std::move(source),
-                   .target = pull.target,
-                   .bytes = bytes});
+  local.push_back(std::make_shared<LocalWork>(LocalWork{.operation = &operation,
+                                                        .step = pull.step,
+                                                        .pull_id = pull_id,
+                                                        .source = std::move(source),
+                                                        .target = pull.target,
+                                                        .bytes = bytes}));
 }
 
 void Engine::on_neighbour_message(const Message& message, fabric::Bytes payload) {
@@ -49,7 +51,7 @@ void Engine::on_neighbour_message(const Message& message, fabric::Bytes payload)
   state_->settle();
 }
 
-void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+void Engine::on_neighbour_offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                                 uint64_t bytes) {
   state_->take_offer(pull_id, {std::move(memory), address}, bytes);
   state_->settle();

@@ -46,27 +46,56 @@ void Engine::State::push_short_blocks(Operation& operation) {
 // who ask: they learn of them by their pull's id.
 bool Engine::State::push(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
-  const ExportProgress& progress = operation.exports[index];
-  Team& team = *operation.team;
-  const bool asked = progress.state == ExportState::requested;
+  ExportProgress& progress = operation.exports[index];
+  const bool open = progress.state == ExportState::open || progress.state == ExportState::requested;
   const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
-  if (!may_push(operation, block) || failed || (asked && block.bytes > progress.limit)) return false;
-  const bool present = !team.present.empty() && team.present[block.peer] != 0;
-  if (!asked && (!present || count_of(team.pushed_count, team, block.peer) >= kMaxUnanswered)) return false;
+  if (!open || failed || !progress.pushable || !may_push_now(operation, index)) return false;
   Location source;
   if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
+  const uint8_t* there = block.bytes > 0 ? source.memory->view(source.address, block.bytes) : nullptr;
+  if (block.bytes == 0 || there != nullptr) return emit_push(operation, index, there);
+  Chunk* chunk = take_chunk_to_send();
+  if (chunk == nullptr) return false;
+  progress.state = ExportState::reading;
+  const memory::Ticket ticket = next_ticket();
+  when_done(operation, source.memory->read(chunk->memory.get(), source.address, block.bytes, ticket), ticket,
+            [this, index, chunk](Operation* op, const Status& status) {
+              if (op != nullptr && op->exports[index].state == ExportState::reading) {
+                ExportProgress& read = op->exports[index];
+                read.state = read.pull_id == 0 ? ExportState::open : ExportState::requested;
+                read.pushable = status.ok() && emit_push(*op, index, chunk->memory.get());
+              }
+              give_back(chunk);
+              if (op != nullptr && op->exports[index].state == ExportState::requested) hand_out(*op, index);
+            });
+  return true;
+}
+
+// Unless it was asked for, there are limits to what may lie there.
+bool Engine::State::may_push_now(const Operation& operation, uint32_t index) {
+  const Export& block = operation.graph.exports[index];
+  const ExportProgress& progress = operation.exports[index];
+  Team& team = *operation.team;
+  if (!may_push(operation, block)) return false;
+  if (progress.state == ExportState::requested) return block.bytes <= progress.limit;
+  const bool present = !team.present.empty() && team.present[block.peer] != 0;
+  return present && count_of(team.pushed_count, team, block.peer) < kMaxUnanswered;
+}
+
+bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_t* data) {
+  const Export& block = operation.graph.exports[index];
+  Team& team = *operation.team;
+  if (!may_push_now(operation, index)) return false;
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
   const Message message =
       about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
   uint8_t* copy = add_entry(peer, message, block.bytes);
   if (copy == nullptr) return false;
-  if (block.bytes > 0 && !source.memory->read(copy, source.address, block.bytes).ok()) {
-    drop_entry(peer);
-    return false;
-  }
+  std::copy_n(data, block.bytes, copy);
   note_moved(operation, block.bytes);
   traffic.sent_bytes += block.bytes;
+  const bool asked = operation.exports[index].state == ExportState::requested;
   if (!asked && team.pushed.insert({message.number, block.peer, block.tag}).second) {
     ++count_of(team.pushed_count, team, block.peer);
   }

@@ -6,7 +6,9 @@
 #include "engine/engine.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <new>
 #include <set>
 #include <unordered_map>
@@ -28,7 +30,7 @@ struct Team;
 
 // A Place, resolved. The memory stays as long as this.
 struct Location {
-  std::shared_ptr<memory::Memory> memory;
+  std::shared_ptr<memory::Port> memory;
   uint64_t address = 0;
 };
 
@@ -38,11 +40,18 @@ struct StepProgress {
   uint32_t first_waiting = kNoStep;  // of the exports that were asked for and wait for this step
 };
 
-enum class ExportState : uint8_t { open, requested, sending, resolved };
+enum class ExportState : uint8_t {
+  open,       // nobody has asked
+  requested,  // and waits for its step
+  reading,    // to be pushed; asked for, too, if there is a pull's id
+  sending,
+  resolved
+};
 
 struct ExportProgress {
   ExportState state = ExportState::open;
-  bool waits = false;  // for its step, in the list of those
+  bool waits = false;    // for its step, in the list of those
+  bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
   uint64_t limit = 0;               // bytes the peer takes
   uint64_t stream = 0;              // while it is being sent
@@ -77,9 +86,10 @@ struct Operation {
   std::vector<StepProgress> steps;
   std::vector<ExportProgress> exports;
   std::vector<std::shared_ptr<const memory::LayoutIndex>> layouts;
-  std::shared_ptr<memory::Memory> scratch;                  // null: none needed, or none to be had
+  std::shared_ptr<memory::Port> scratch;                    // null: none needed, or none to be had
   std::unordered_set<uint32_t> begun;                       // members that sent us anything for it
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> asked;  // by member and tag: the pull of what may be pushed
+  uint32_t accesses = 0;                                    // under way at ports: while there are any it does not end
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
   bool awaits_reply = false;
@@ -115,8 +125,17 @@ struct PostedRequest {
   Operation* operation = nullptr;  // null: the answer is all there is to it
 };
 
+// A request whose data is being read, or that waits for one before it.
+struct Outgoing {
+  Request request;
+  uint64_t context = 0;
+  bool ready = false;
+  base::Status status = {};
+};
+
 // Requests between this member and another one, both ways.
 struct RequestPeer {
+  std::deque<std::shared_ptr<Outgoing>> outgoing;
   uint64_t next_posted = 0;
   std::unordered_map<uint64_t, PostedRequest> posted;            // by number
   std::deque<std::pair<uint64_t, std::vector<uint8_t>>> unsent;  // of these: number and body
@@ -135,7 +154,7 @@ struct DeferredRequest {
 struct Team {
   TeamSpec spec;
   TeamHandle handle = 0;
-  std::shared_ptr<memory::Memory> memory;
+  std::shared_ptr<memory::Port> memory;
   std::vector<int64_t> peers;    // fabric peer by rank, -1: not connected yet
   std::vector<uint8_t> lost;     // by rank
   std::vector<uint8_t> present;  // by rank: has been heard of; empty: nobody
@@ -179,8 +198,9 @@ struct Stream {
   uint64_t pull_id = 0;
   Location source;
   uint64_t bytes = 0;
-  uint64_t offset = 0;
-  uint32_t in_flight = 0;
+  uint64_t offset = 0;     // of what is to be read next
+  uint32_t in_flight = 0;  // chunks: being read or sent
+  uint32_t reading = 0;
 };
 
 // One block awaited, from a remote sender or from a neighbour.
@@ -195,6 +215,9 @@ struct Pull {
   bool pushed = false;          // its sender waits for no done
 };
 
+// What went wrong with a block, as its sender must know.
+enum class Cause : uint8_t { complete, target_fault, source_fault, refused };
+
 // What this engine does itself, chunk by chunk: a copy, a reduction, a computation, or a neighbour's block that is
 // pulled.
 struct LocalWork {
@@ -207,7 +230,12 @@ struct LocalWork {
   std::vector<Location> arrays = {};       // of a computation, whose bytes and offset are blocks
   std::shared_ptr<kernels::Run> run = {};  // likewise
   uint64_t bytes = 0;
-  uint64_t offset = 0;
+  uint64_t offset = 0;  // of what is to be done next
+  uint64_t done = 0;
+  uint32_t in_flight = 0;  // chunks
+  bool stalled = false;    // not queued, because so many are in flight
+  base::Status status = {};
+  Cause cause = Cause::complete;
 };
 
 // Page aligned: a copy whose target lies a few bytes after its source, modulo 4 KiB, stumbles over its own stores (4K
@@ -220,9 +248,9 @@ struct PageAlignedDelete {
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  uint64_t stream = 0;                     // outgoing; 0: a batch
-  std::shared_ptr<memory::Memory> source;  // outgoing, sent from where it lies
-  wire::Message message;                   // incoming: what it is the payload of
+  uint64_t stream = 0;                   // outgoing; 0: a batch
+  std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies
+  wire::Message message;                 // incoming: what it is the payload of
   uint64_t bytes = 0;
 };
 
@@ -230,7 +258,6 @@ struct Chunk {
 struct Outbox {
   Chunk* chunk = nullptr;
   size_t used = 0;
-  size_t last = 0;  // where the last entry begins
   size_t entries = 0;
 };
 
@@ -260,6 +287,25 @@ struct EarlyMessage {
 struct Watched {
   base::Silence silence;
   bool answered = false;
+};
+
+// What a port will do later, and what then follows.
+struct Access {
+  uint64_t operation = 0;  // 0: of none
+  std::function<void(Operation*, const base::Status&)> then;
+};
+
+// Told by ports, from any thread.
+class Completions : public memory::Sink {
+ public:
+  explicit Completions(std::function<void()> wake) : wake_(std::move(wake)) {}
+  void put(uint64_t ticket, const base::Status& status) override;
+  std::vector<std::pair<uint64_t, base::Status>> take();
+
+ private:
+  const std::function<void()> wake_;
+  std::mutex mutex_;
+  std::vector<std::pair<uint64_t, base::Status>> ended_;
 };
 
 struct WaitingAnnouncement {

@@ -33,30 +33,81 @@ void Engine::post_request(TeamHandle handle, Request request, uint64_t context) 
   Status status;
   if (target >= team->spec.members.size()) {
     status = Status::error(OFFPATH_ERR_ARGUMENT, "a request to member %u of %zu", target, team->spec.members.size());
-  } else if (std::max<uint64_t>(request.body.size(), request.reply_bytes) > s.request_limit()) {
-    status =
-        Status::error(OFFPATH_ERR_ARGUMENT, "a request of %zu bytes with an answer of %llu, %zu are possible",
-                      request.body.size(), static_cast<unsigned long long>(request.reply_bytes), s.request_limit());
+  } else if (std::max<uint64_t>(request.body.size() + request.data_bytes, request.reply_bytes) > s.request_limit()) {
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "a request of %llu bytes with an answer of %llu, %zu are possible",
+                           static_cast<unsigned long long>(request.body.size() + request.data_bytes),
+                           static_cast<unsigned long long>(request.reply_bytes), s.request_limit());
+  } else if (request.data_bytes > 0 && request.data.layout != kClient &&
+             request.data.layout >= request.graph.layouts.size()) {
+    status = Status::error(OFFPATH_ERR_ARGUMENT, "a block names layout %u of %zu", request.data.layout,
+                           request.graph.layouts.size());
   } else if (team->lost[target] != 0) {
     status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the request", target);
   }
   if (!status.ok()) return s.observer.on_finished(team->spec.client, context, status);
 
-  RequestPeer& peer = s.requests_with(*team, target);
+  s.read_data(team, std::move(request), context);
+  s.settle();
+}
+
+// What a request sends of the member's memory is read first; others to that target wait for it, as they keep their order.
+void Engine::State::read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+  const uint32_t target = request.target;
+  std::deque<std::shared_ptr<Outgoing>>& outgoing = requests_with(*team, target).outgoing;
+  if (request.data_bytes == 0 && outgoing.empty()) return number_request(team, std::move(request), context);
+  const auto next = std::make_shared<Outgoing>(Outgoing{std::move(request), context, false});
+  outgoing.push_back(next);
+  ++team->open_requests;
+  std::vector<uint8_t>& body = next->request.body;
+  const size_t head = body.size();
+  const uint64_t bytes = next->request.data_bytes;
+  body.resize(head + bytes);
+  const Place& place = next->request.data;
+  Location source{team->memory, place.base + place.offset};
+  if (place.layout != kClient) {
+    const Layout& layout = next->request.graph.layouts[place.layout];
+    source = {memory::make_strided(team->memory, place.base, memory::index_layout(layout)), place.offset};
+  }
+  const memory::Ticket ticket = next_ticket();
+  when_done(bytes == 0 ? memory::Outcome() : source.memory->read(&body[head], source.address, bytes, ticket), ticket,
+            [this, team, target, next](const Status& status) {
+              next->ready = true;
+              next->status = status;
+              if (!team->abandoned && team->lost[target] == 0) post_ready(team, target);
+            });
+}
+
+void Engine::State::post_ready(const std::shared_ptr<Team>& team, uint32_t target) {
+  auto& outgoing = team->requests[target]->outgoing;
+  while (!outgoing.empty() && outgoing.front()->ready) {
+    const std::shared_ptr<Outgoing> next = std::move(outgoing.front());
+    outgoing.pop_front();
+    --team->open_requests;
+    if (next->status.ok()) {
+      number_request(team, std::move(next->request), next->context);
+    } else {
+      observer.on_finished(team->spec.client, next->context, next->status);
+    }
+  }
+  forget_if_unused(*team);
+}
+
+void Engine::State::number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+  const uint32_t target = request.target;
+  RequestPeer& peer = requests_with(*team, target);
   const uint64_t number = peer.next_posted++;
   PostedRequest& posted = peer.posted[number];
   posted = {context, request.reply, request.reply_bytes, nullptr};
   peer.unsent.emplace_back(number, std::move(request.body));
-  s.send_requests(*team, target);
+  send_requests(*team, target);
   const Graph& graph = request.graph;
   if (graph.steps.empty() && graph.exports.empty() && request.reply.layout == kClient) {
     ++team->open_requests;
-    return s.settle();
+    return;
   }
   const OperationKey key{Channel::calls, number, target};
-  posted.operation = &s.add_operation(team, key, Part::requester, std::move(request.graph), context);
-  s.start(*posted.operation);
-  s.settle();
+  posted.operation = &add_operation(team, key, Part::requester, std::move(request.graph), context);
+  start(*posted.operation);
 }
 
 void Engine::State::send_requests(Team& team, uint32_t target) {
@@ -79,10 +130,46 @@ void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) 
   peer.posted.erase(found);
   send_requests(*team, message.to);
   const auto code = static_cast<offpath_status_t>(message.status);
-  const Status status = code == OFFPATH_OK ? place_reply(*team, request, payload)
-                                           : Status::error(code, "member %u has refused a request: %s", message.to,
-                                                           offpath_status_string(code));
-  if (request.operation == nullptr) return finish_request(*team, request.context, status);
+  if (code == OFFPATH_OK) return place_reply(team, request, payload);
+  end_request(*team, request,
+              Status::error(code, "member %u has refused a request: %s", message.to, offpath_status_string(code)));
+}
+
+void Engine::State::place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request,
+                                fabric::Bytes payload) {
+  if (payload.size() != request.reply_bytes) {
+    return end_request(*team, request,
+                       Status::error(OFFPATH_ERR_TRUNCATED, "an answer of %zu bytes where %llu were expected",
+                                     payload.size(), static_cast<unsigned long long>(request.reply_bytes)));
+  }
+  if (payload.empty()) return end_request(*team, request, {});
+  Location target{team->memory, request.reply.base + request.reply.offset};
+  if (request.operation != nullptr) {
+    if (const Status status = request.operation->resolve(request.reply, target); !status.ok()) {
+      return end_request(*team, request, status);
+    }
+  }
+  std::vector<uint8_t> kept;
+  if (!target.memory->prompt()) {
+    kept.assign(payload.begin(), payload.end());
+    payload = kept;
+  }
+  const memory::Ticket ticket = next_ticket();
+  const memory::Outcome outcome = target.memory->write(target.address, payload.data(), payload.size(), ticket);
+  if (request.operation != nullptr) {
+    when_done(*request.operation, outcome, ticket,
+              [this, team, request, kept = std::move(kept)](Operation* operation, const Status& status) {
+                if (operation != nullptr) end_request(*team, request, status);
+              });
+  } else {
+    when_done(outcome, ticket, [this, team, request, kept = std::move(kept)](const Status& status) {
+      if (!team->abandoned) end_request(*team, request, status);
+    });
+  }
+}
+
+void Engine::State::end_request(Team& team, const PostedRequest& request, const Status& status) {
+  if (request.operation == nullptr) return finish_request(team, request.context, status);
   Operation& operation = *request.operation;
   if (!status.ok()) return end(operation, status);
   // The target is done: it will not ask for what it has not asked for yet.
@@ -91,19 +178,6 @@ void Engine::State::handle_reply(const Message& message, fabric::Bytes payload) 
   }
   operation.awaits_reply = false;
   end_if_done(operation);
-}
-
-Status Engine::State::place_reply(const Team& team, const PostedRequest& request, fabric::Bytes payload) const {
-  if (payload.size() != request.reply_bytes) {
-    return Status::error(OFFPATH_ERR_TRUNCATED, "an answer of %zu bytes where %llu were expected", payload.size(),
-                         static_cast<unsigned long long>(request.reply_bytes));
-  }
-  if (payload.empty()) return {};
-  Location target{team.memory, request.reply.base + request.reply.offset};
-  if (request.operation != nullptr) {
-    if (const Status status = request.operation->resolve(request.reply, target); !status.ok()) return status;
-  }
-  return target.memory->write(target.address, payload.data(), payload.size());
 }
 
 void Engine::State::finish_request(Team& team, uint64_t context, const Status& status) {
@@ -155,9 +229,43 @@ void Engine::State::answer_now(RequestId id, const DeferredRequest& request, Ans
     const OperationKey key{Channel::answers, number, from};
     return start(add_operation(team, key, Part::responder, std::move(answer.graph), id));
   }
+  if (answer.kind == Answer::Kind::update) {
+    if (answer.update->bytes <= request_limit()) return begin_update(request, answer.update);
+    return reply(*team, from, number, Status::error(OFFPATH_ERR_INTERNAL, "an update of too much"), {});
+  }
   deferred.emplace(id, request);
   requests_with(*team, from).deferred.insert(number);
   ++team->open_requests;
+}
+
+void Engine::State::begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
+  ++request.team->open_requests;
+  if (!update->reads) return apply_update(request, update);
+  update->before.resize(update->bytes);
+  const memory::Ticket ticket = next_ticket();
+  when_done(update->memory->read(update->before.data(), update->address, update->bytes, ticket), ticket,
+            [this, request, update](const Status& status) {
+              if (status.ok()) return apply_update(request, update);
+              end_update(request, *update, status);
+            });
+}
+
+void Engine::State::apply_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
+  const uint8_t* after = update->apply(update->reads ? update->before.data() : nullptr);
+  if (after == nullptr) return end_update(request, *update, {});
+  const memory::Ticket ticket = next_ticket();
+  when_done(update->memory->write(update->address, after, update->bytes, ticket), ticket,
+            [this, request, update](const Status& status) { end_update(request, *update, status); });
+}
+
+void Engine::State::end_update(const DeferredRequest& request, graph::Update& update, const Status& status) {
+  Team& team = *request.team;
+  --team.open_requests;
+  update.on_ended();
+  if (team.abandoned) return;
+  const bool with_data = status.ok() && update.replies;
+  reply(team, request.from, request.number, status, with_data ? fabric::Bytes(update.before) : fabric::Bytes());
+  forget_if_unused(team);
 }
 
 void Engine::answer(RequestId request, Answer answer) { state_->answers.emplace_back(request, std::move(answer)); }
@@ -201,6 +309,10 @@ void Engine::State::lose_requests(Team& team, uint32_t rank) {
   }
   team.open_requests -= put_off.size();
   for (const auto& [id, request] : put_off) responder->on_answered(team.spec.client, team.spec.context, id, status);
+  for (const auto& waiting : peer.outgoing) {
+    --team.open_requests;
+    observer.on_finished(team.spec.client, waiting->context, status);
+  }
   const std::map<uint64_t, PostedRequest> posted(peer.posted.begin(), peer.posted.end());
   for (const auto& [number, request] : posted) {
     if (request.operation != nullptr) continue;

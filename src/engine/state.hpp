@@ -2,7 +2,7 @@
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
 // graphs, messages.cpp answers messages, near.cpp those of members that this service serves, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
 // here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
-// node, standing.cpp says what operations wait for, silence.cpp listens for signs of life, loss.cpp deals with the
+// node, accesses.cpp goes on with what ports do later, standing.cpp says what operations wait for, silence.cpp listens for signs of life, loss.cpp deals with the
 // dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
@@ -72,6 +72,8 @@ struct Engine::State {
   void push_short_blocks(Operation& operation);
   // False: it cannot be pushed (now), so it waits until it is asked for.
   bool push(Operation& operation, uint32_t export_index);
+  bool may_push_now(const Operation& operation, uint32_t export_index);
+  bool emit_push(Operation& operation, uint32_t export_index, const uint8_t* data);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
   // Something has come for it before it was posted.
   void note_arrived(Operation& operation);
@@ -101,13 +103,32 @@ struct Engine::State {
   void send_requests(Team& team, uint32_t target);
   void handle_request(const wire::Message& message, fabric::Bytes body);
   void handle_reply(const wire::Message& message, fabric::Bytes payload);
-  base::Status place_reply(const Team& team, const PostedRequest& request, fabric::Bytes payload) const;
+  void read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  // Those whose data is there and that come first.
+  void post_ready(const std::shared_ptr<Team>& team, uint32_t target);
+  void number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  void place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request, fabric::Bytes payload);
+  void end_request(Team& team, const PostedRequest& request, const base::Status& status);
+  void begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update);
+  void apply_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update);
+  void end_update(const DeferredRequest& request, graph::Update& update, const base::Status& status);
   void finish_request(Team& team, uint64_t context, const base::Status& status);
   void hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body);
   void answer_now(RequestId id, const DeferredRequest& request, Answer answer);
   void answer_deferred(RequestId id, Answer answer);
   void reply(Team& team, uint32_t to, uint64_t number, const base::Status& status, fabric::Bytes payload);
   void lose_requests(Team& team, uint32_t rank);
+
+  // accesses.cpp
+  memory::Ticket next_ticket() { return {&completions, next_id++}; }
+  // Goes on with `then(operation, status)`, now or when the port has done it. Null: the operation is over, there is
+  // only to be given back what the access has used.
+  template <typename Then>
+  void when_done(Operation& operation, const memory::Outcome& outcome, memory::Ticket ticket, Then&& then);
+  // The same for what is no operation's: `then(status)`.
+  template <typename Then>
+  void when_done(const memory::Outcome& outcome, memory::Ticket ticket, Then&& then);
+  bool reap();
 
   // near.cpp
   // A message to, or the answer to a pull of, a member that this service serves.
@@ -128,19 +149,20 @@ struct Engine::State {
   fabric::Peer peer_of(Team& team, uint32_t rank);
   // Where to write the payload of an entry that then leaves with the next flush. Null: it must go by itself.
   uint8_t* add_entry(fabric::Peer peer, const wire::Message& message, size_t payload_bytes);
-  // Takes the entry added last back.
-  void drop_entry(fabric::Peer peer);
   void flush(fabric::Peer peer);
   bool flush_all();
 
   // transfers.cpp
   bool move_streams();
   bool send_chunk(uint64_t id);
+  // What was read into the chunk, or lies at `payload`, leaves.
+  void emit_chunk(Stream& stream, uint64_t id, Chunk* chunk, const uint8_t* payload, const wire::Message& data);
   void fail_stream(uint64_t id, const base::Status& status);
   bool place_announced();
   Pull* check_data(const wire::Message& message, size_t bytes);
-  void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data);
-  enum class Cause { complete, target_fault, source_fault, refused };
+  // `holder`: whose memory the data is, given back when it is placed; null: the data is the caller's again on return.
+  void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder = nullptr);
+  void note_placed(uint64_t pull_id, uint64_t bytes, const base::Status& status);
   void finish_pull(uint64_t pull_id, const base::Status& status, Cause cause);
   Chunk* take_chunk();
   Chunk* take_chunk_to_send();
@@ -148,9 +170,18 @@ struct Engine::State {
 
   // local.cpp
   bool move_local();
-  // The bytes moved; 0: no chunk is free.
-  uint64_t copy_chunk(const LocalWork& work, base::Status& status, Cause& cause);
-  uint64_t reduce_chunk(const LocalWork& work, base::Status& status);
+  using Work = std::shared_ptr<LocalWork>;
+  struct Operands;
+  // Begins with the next chunk; the bytes of it, 0: none is free for it.
+  uint64_t begin_copy(const Work& work);
+  uint64_t begin_reduce(const Work& work);
+  void write_copy(Operation& operation, const Work& work, uint64_t offset, uint64_t bytes, const uint8_t* data,
+                  Chunk* chunk);
+  void read_operands(Operation& operation, const Work& work, const Operands& operands);
+  void combine(Operation& operation, const Work& work, const Operands& operands);
+  void give_back(const Operands& operands);
+  void end_chunk(Operation& operation, const Work& work, uint64_t bytes, const base::Status& status, Cause cause);
+  void end_work(Operation& operation, const LocalWork& work);
   // One block, if helpers have left any; returns the bytes of memory that it and they have touched since the last one.
   static uint64_t compute_block(LocalWork& work);
   base::Status prepare_compute(const Operation& operation, const Compute& compute, LocalWork& work) const;
@@ -178,7 +209,7 @@ struct Engine::State {
   Observer& observer;
   Responder* responder = nullptr;
   std::shared_ptr<memory::ScratchPool> scratch = std::make_shared<memory::ScratchPool>(config.scratch_cache_bytes);
-  std::unordered_map<ClientId, std::shared_ptr<memory::Memory>> clients;
+  std::unordered_map<ClientId, std::shared_ptr<memory::Port>> clients;
   std::map<TeamKey, std::shared_ptr<Team>> teams;
   std::unordered_map<TeamHandle, std::shared_ptr<Team>> team_by_handle;
   std::unordered_map<uint64_t, std::unique_ptr<Operation>> operations;
@@ -189,7 +220,9 @@ struct Engine::State {
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
   std::map<uint64_t, Stream> streams;
-  std::deque<LocalWork> local;
+  std::deque<std::shared_ptr<LocalWork>> local;
+  Completions completions{config.wake};
+  std::unordered_map<uint64_t, Access> accesses;  // by ticket
   std::vector<std::unique_ptr<Chunk>> chunks;
   std::vector<Chunk*> free_chunks;
   std::vector<Outbox> outboxes;  // by fabric peer
@@ -212,5 +245,21 @@ struct Engine::State {
   uint64_t refused = 0;
   Traffic traffic;
 };
+
+template <typename Then>
+void Engine::State::when_done(Operation& operation, const memory::Outcome& outcome, memory::Ticket ticket,
+                              Then&& then) {
+  if (!outcome.is_later()) return then(&operation, outcome.status());
+  ++operation.accesses;
+  accesses.emplace(ticket.number, Access{operation.id, std::forward<Then>(then)});
+}
+
+template <typename Then>
+void Engine::State::when_done(const memory::Outcome& outcome, memory::Ticket ticket, Then&& then) {
+  if (!outcome.is_later()) return then(outcome.status());
+  accesses.emplace(ticket.number, Access{0, [then = std::forward<Then>(then)](Operation*, const base::Status& status) {
+                                           then(status);
+                                         }});
+}
 
 }  // namespace offpath::engine

@@ -29,25 +29,25 @@ void Engine::State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
   if (step.kind == StepKind::pull) return start_pull(operation, index);
   if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
-  LocalWork work{.operation = &operation, .step = index, .bytes = step.bytes};
+  const auto work = std::make_shared<LocalWork>(LocalWork{.operation = &operation, .step = index, .bytes = step.bytes});
   if (step.kind == StepKind::compute) {
-    if (const Status status = prepare_compute(operation, *step.compute, work); !status.ok())
+    if (const Status status = prepare_compute(operation, *step.compute, *work); !status.ok())
       return finish_step(operation, index, status, 0);
-    return local.push_back(std::move(work));
+    return local.push_back(work);
   }
   if (step.bytes == 0) return finish_step(operation, index, {}, 0);
-  Status status = operation.resolve(step.source, work.source);
-  if (status.ok()) status = operation.resolve(step.target, work.target);
+  Status status = operation.resolve(step.source, work->source);
+  if (status.ok()) status = operation.resolve(step.target, work->target);
   if (status.ok() && step.kind == StepKind::reduce) {
     const kernels::Reduction& reduction = operation.graph.reduction;
-    status = operation.resolve(step.operand, work.operand);
+    status = operation.resolve(step.operand, work->operand);
     if (!kernels::supported(reduction) || step.bytes % kernels::element_bytes(reduction.element) != 0) {
       status = Status::error(OFFPATH_ERR_ARGUMENT, "operator %d on element type %d, %llu bytes: not a reduction",
                              reduction.op, reduction.element, static_cast<unsigned long long>(step.bytes));
     }
   }
   if (!status.ok()) return finish_step(operation, index, status, 0);
-  local.push_back(std::move(work));
+  local.push_back(work);
 }
 
 // A pull is made even where a failed step goes before it, because its peer waits until it was asked; but it takes
@@ -153,7 +153,8 @@ void Engine::State::settle() {
     } else {
       Operation& operation = *ended.front();
       ended.pop_front();
-      retire(operation);
+      release(operation);
+      if (operation.accesses == 0) retire(operation);  // else when the last one has ended
     }
   }
 }
@@ -173,7 +174,6 @@ void Engine::State::release_next_in_order(const Operation& operation) {
 }
 
 void Engine::State::retire(Operation& operation) {
-  release(operation);
   if (operation.graph.in_order) release_next_in_order(operation);
   const std::unique_ptr<Operation> gone = std::move(operations.extract(operation.id).mapped());
   Team& team = *gone->team;
@@ -190,7 +190,7 @@ void Engine::State::retire(Operation& operation) {
 void Engine::State::release(const Operation& operation) {
   if (operation.steps_left > 0) {
     std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
-    std::erase_if(local, [&](const LocalWork& work) { return work.operation == &operation; });
+    std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });
   }
   if (operation.exports_left > 0) {
     std::erase_if(streams, [&](const auto& entry) { return entry.second.operation == &operation; });

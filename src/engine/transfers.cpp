@@ -52,7 +52,7 @@ bool Engine::State::move_streams() {
   for (size_t left = streams.size(); left > 0 && !streams.empty(); --left) {
     if (it == streams.end()) it = streams.begin();
     const uint64_t id = it->first;
-    if (it->second.in_flight < config.chunks_in_flight) {
+    if (it->second.offset < it->second.bytes && it->second.in_flight < config.chunks_in_flight) {
       if (!send_chunk(id)) break;
       busy = true;
       last_stream_served = id;
@@ -65,36 +65,45 @@ bool Engine::State::move_streams() {
 
 bool Engine::State::send_chunk(uint64_t id) {
   Stream& stream = streams.at(id);
+  Chunk* chunk = take_chunk_to_send();
+  if (chunk == nullptr) return false;
   const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, stream.bytes - stream.offset);
   const uint64_t from = stream.source.address + stream.offset;
-  const memory::Memory& source = *stream.source.memory;
   Message data;
   data.kind = Kind::data;
   data.pull_id = stream.pull_id;
   data.bytes = stream.bytes;
   data.offset = stream.offset;
+  chunk->stream = id;
+  chunk->bytes = bytes;
+  stream.offset += bytes;
+  ++stream.in_flight;
+  ++stream.reading;
+  if (const uint8_t* payload = stream.source.memory->view(from, bytes); payload != nullptr) {
+    chunk->source = stream.source.memory;
+    emit_chunk(stream, id, chunk, payload, data);
+    return true;
+  }
+  const memory::Ticket ticket = next_ticket();
+  when_done(*stream.operation, stream.source.memory->read(chunk->memory.get(), from, bytes, ticket), ticket,
+            [this, id, chunk, data](Operation* operation, const Status& status) {
+              const auto found = streams.find(id);  // it may have been given up
+              const bool wanted = operation != nullptr && found != streams.end();
+              if (wanted && status.ok()) return emit_chunk(found->second, id, chunk, chunk->memory.get(), data);
+              give_back(chunk);
+              if (wanted) fail_stream(id, status);
+            });
+  return true;
+}
+
+void Engine::State::emit_chunk(Stream& stream, uint64_t id, Chunk* chunk, const uint8_t* payload, const Message& data) {
+  const uint64_t bytes = chunk->bytes;
   uint8_t* shared = bytes <= config.batched_bytes ? add_entry(stream.peer, data, bytes) : nullptr;
   if (shared != nullptr) {
-    if (const Status status = source.read(shared, from, bytes); !status.ok()) {
-      drop_entry(stream.peer);
-      fail_stream(id, status);
-      return true;
-    }
+    std::copy_n(payload, bytes, shared);
+    --stream.in_flight;
+    give_back(chunk);
   } else {
-    Chunk* chunk = take_chunk_to_send();
-    if (chunk == nullptr) return false;
-    const uint8_t* payload = source.view(from, bytes);
-    if (payload != nullptr) {
-      chunk->source = stream.source.memory;
-    } else if (const Status status = source.read(chunk->memory.get(), from, bytes); status.ok()) {
-      payload = chunk->memory.get();
-    } else {
-      give_back(chunk);
-      fail_stream(id, status);
-      return true;
-    }
-    chunk->stream = id;
-    ++stream.in_flight;
     uint8_t header[wire::kMaxMessageBytes];
     const size_t length = wire::encode(data, header);
     fabric.send(stream.peer, fabric::Bytes(header, length), fabric::Bytes(payload, bytes),
@@ -102,9 +111,8 @@ bool Engine::State::send_chunk(uint64_t id) {
   }
   note_moved(*stream.operation, bytes);
   traffic.sent_bytes += bytes;
-  stream.offset += bytes;
-  if (stream.offset == stream.bytes) streams.erase(id);
-  return true;
+  --stream.reading;
+  if (stream.offset == stream.bytes && stream.reading == 0) streams.erase(id);
 }
 
 void Engine::State::fail_stream(uint64_t id, const Status& status) {
@@ -188,22 +196,38 @@ void Engine::on_fetched(uint64_t context, bool success) {
   const Message& message = chunk->message;
   if (success && message.kind == Kind::batch) s.receive_batch(data);
   if (success && message.kind == Kind::data && s.pulls.contains(message.pull_id)) {
-    s.place(message.pull_id, message.offset, data);
+    s.place(message.pull_id, message.offset, data, chunk);
+    return s.settle();
   }
   if (success && carries_body(message.kind)) s.handle(message, data);
   s.give_back(chunk);
   s.settle();
 }
 
-void Engine::State::place(uint64_t pull_id, uint64_t offset, fabric::Bytes data) {
+void Engine::State::place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder) {
   Pull& pull = pulls.at(pull_id);
-  if (!data.empty()) {
-    const Status status = pull.target.memory->write(pull.target.address + offset, data.data(), data.size());
-    if (!status.ok()) return finish_pull(pull_id, status, Cause::target_fault);
+  if (data.empty()) return note_placed(pull_id, 0, {});
+  memory::Port& target = *pull.target.memory;
+  std::vector<uint8_t> kept;  // what comes without a buffer of ours is gone after this call
+  if (holder == nullptr && !target.prompt()) {
+    kept.assign(data.begin(), data.end());
+    data = kept;
   }
-  note_moved(*pull.operation, data.size());
-  pull.placed += data.size();
-  traffic.received_bytes += data.size();
+  const memory::Ticket ticket = next_ticket();
+  const size_t bytes = data.size();
+  when_done(*pull.operation, target.write(pull.target.address + offset, data.data(), bytes, ticket), ticket,
+            [this, pull_id, bytes, holder, kept = std::move(kept)](Operation* operation, const Status& status) {
+              if (holder != nullptr) give_back(holder);
+              if (operation != nullptr && pulls.contains(pull_id)) note_placed(pull_id, bytes, status);
+            });
+}
+
+void Engine::State::note_placed(uint64_t pull_id, uint64_t bytes, const Status& status) {
+  Pull& pull = pulls.at(pull_id);
+  if (!status.ok()) return finish_pull(pull_id, status, Cause::target_fault);
+  note_moved(*pull.operation, bytes);
+  pull.placed += bytes;
+  traffic.received_bytes += bytes;
   if (pull.placed == pull.total) finish_pull(pull_id, {}, Cause::complete);
 }
 

@@ -16,7 +16,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/reduce.hpp"
-#include "memory/memory.hpp"
+#include "memory/port.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -22,19 +22,40 @@ inline constexpr size_t kMaxRequestBytes = 4 << 10;
 
 struct Request {
   uint32_t target = 0;        // member; may be local, may be the own one
-  std::vector<uint8_t> body;  // at most kMaxRequestBytes, and a chunk of the engine
-  Graph graph;                // the member's own part; empty: the answer is all
-  Place reply;                // where an answer's payload goes (graph.layouts may describe it)
-  uint64_t reply_bytes = 0;   // exactly so many, or the answer is a failure; same limits
+  std::vector<uint8_t> body;  // with `data_bytes` at most kMaxRequestBytes, and a chunk of the engine
+  Place data;                 // of the member's memory: what is read and sent behind the body
+  uint64_t data_bytes = 0;
+  Graph graph;               // the member's own part; empty: the answer is all
+  Place reply;               // where an answer's payload goes (graph.layouts may describe it)
+  uint64_t reply_bytes = 0;  // exactly so many, or the answer is a failure; same limits
 };
 
-// An answer to a request. Graph: the engine runs it and then answers with its status. Later: the engine will be told.
+// Short work on the target's memory: the engine reads, asks what is to lie there, writes that, and replies.
+class Update {
+ public:
+  virtual ~Update() = default;
+  // What lies there afterwards; null: what lies there now. `before` is null unless it is read.
+  virtual const uint8_t* apply(const uint8_t* before) = 0;
+  // Nothing works on the memory any more.
+  virtual void on_ended() {}
+  // Set by who hands it over:
+  std::shared_ptr<memory::Port> memory;
+  uint64_t address = 0;
+  uint64_t bytes = 0;           // at most a chunk of the engine
+  bool reads = false;           // what lies there
+  bool replies = false;         // with that
+  std::vector<uint8_t> before;  // what was read
+};
+
+// An answer to a request. Graph: the engine runs it and then answers with its status. Update: likewise. Later: the engine
+// will be told.
 struct Answer {
-  enum class Kind : uint8_t { reply, graph, later };
+  enum class Kind : uint8_t { reply, graph, update, later };
   Kind kind = Kind::reply;
   base::Status status;           // reply
   std::vector<uint8_t> payload;  // reply; same limits
   Graph graph;                   // graph; works on the target's memory
+  std::shared_ptr<Update> update;
 };
 
 // What answers requests for the members served here. Called inside the engine; must not call it back, but for
@@ -45,7 +66,7 @@ class Responder {
   // `team`: the context of the target's team. `memory`: the target's. `body` came from another service and may hold
   // anything; it is gone after the call.
   virtual Answer on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
-                            const std::shared_ptr<memory::Memory>& memory, std::span<const uint8_t> body) = 0;
+                            const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) = 0;
   // The graph that on_request or Engine::answer() gave for it has ended, or the requester of one that was put off is
   // lost. May call Engine::answer() for others.
   virtual void on_answered(ClientId client, uint64_t team, RequestId request, const base::Status& status) = 0;

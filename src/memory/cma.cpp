@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory/memory.hpp"
+#include "memory/port.hpp"
 
 #include <sys/uio.h>
 
@@ -12,22 +12,22 @@ namespace {
 
 using base::Status;
 
-class CmaMemory : public Memory {
+class CmaPort : public Port {
  public:
-  explicit CmaMemory(pid_t process) : process_(process) {}
+  explicit CmaPort(pid_t process) : process_(process) {}
 
-  Status read(void* to, uint64_t address, size_t bytes) const override {
+  Outcome read(void* to, uint64_t address, size_t bytes, Ticket) const override {
     const Range range{static_cast<int64_t>(address), bytes};
-    return gather(to, {&range, 1});
+    return gather(to, {&range, 1}, {});
   }
-  Status write(uint64_t address, const void* from, size_t bytes) const override {
+  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket) const override {
     const Range range{static_cast<int64_t>(address), bytes};
-    return scatter({&range, 1}, from);
+    return scatter({&range, 1}, from, {});
   }
-  Status gather(void* to, std::span<const Range> ranges) const override {
+  Outcome gather(void* to, std::span<const Range> ranges, Ticket) const override {
     return transfer(process_vm_readv, to, ranges, "read");
   }
-  Status scatter(std::span<const Range> ranges, const void* from) const override {
+  Outcome scatter(std::span<const Range> ranges, const void* from, Ticket) const override {
     return transfer(process_vm_writev, const_cast<void*>(from), ranges, "write");
   }
 
@@ -80,6 +80,6 @@ class CmaMemory : public Memory {
 
 }  // namespace
 
-std::unique_ptr<Memory> make_cma(pid_t process) { return std::make_unique<CmaMemory>(process); }
+std::unique_ptr<Port> make_cma(pid_t process) { return std::make_unique<CmaPort>(process); }
 
 }  // namespace offpath::memory

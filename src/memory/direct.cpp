@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory/memory.hpp"
+#include "memory/port.hpp"
 
 #include <cstring>
 
 namespace offpath::memory {
 namespace {
 
-class DirectMemory : public Memory {
+class DirectPort : public Port {
  public:
-  base::Status read(void* to, uint64_t address, size_t bytes) const override {
+  Outcome read(void* to, uint64_t address, size_t bytes, Ticket) const override {
     memmove(to, reinterpret_cast<const void*>(address), bytes);
     return {};
   }
-  base::Status write(uint64_t address, const void* from, size_t bytes) const override {
+  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket) const override {
     memmove(reinterpret_cast<void*>(address), from, bytes);
     return {};
   }
@@ -21,6 +21,6 @@ class DirectMemory : public Memory {
 
 }  // namespace
 
-std::unique_ptr<Memory> make_direct() { return std::make_unique<DirectMemory>(); }
+std::unique_ptr<Port> make_direct() { return std::make_unique<DirectPort>(); }
 
 }  // namespace offpath::memory

@@ -16,19 +16,19 @@ constexpr uint64_t kLargestBytes = uint64_t{1} << 46;
 
 using base::Status;
 
-class ScratchPool::Block : public Memory {
+class ScratchPool::Block : public Port {
  public:
   Block(uint8_t* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
   ~Block() override { munmap(data_, bytes_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  Status read(void* to, uint64_t address, size_t bytes) const override {
+  Outcome read(void* to, uint64_t address, size_t bytes, Ticket) const override {
     if (view(address, bytes) == nullptr) return outside(address, bytes);
     memmove(to, data_ + address, bytes);
     return {};
   }
-  Status write(uint64_t address, const void* from, size_t bytes) const override {
+  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket) const override {
     if (view(address, bytes) == nullptr) return outside(address, bytes);
     memmove(data_ + address, from, bytes);
     return {};
@@ -50,7 +50,7 @@ class ScratchPool::Block : public Memory {
 ScratchPool::ScratchPool(uint64_t cached_bytes) : limit_(cached_bytes) {}
 ScratchPool::~ScratchPool() = default;
 
-std::shared_ptr<Memory> ScratchPool::take(uint64_t bytes) {
+std::shared_ptr<Port> ScratchPool::take(uint64_t bytes) {
   if (bytes > kLargestBytes) return nullptr;
   const uint64_t size = std::bit_ceil(std::max(bytes, kSmallestBytes));
   std::unique_ptr<Block> block;
@@ -69,7 +69,7 @@ std::shared_ptr<Memory> ScratchPool::take(uint64_t bytes) {
     if (data == MAP_FAILED) return nullptr;
     block = std::make_unique<Block>(static_cast<uint8_t*>(data), size);
   }
-  return std::shared_ptr<Memory>(block.release(), [pool = shared_from_this()](Memory* memory) {
+  return std::shared_ptr<Port>(block.release(), [pool = shared_from_this()](Port* memory) {
     pool->give_back(std::unique_ptr<Block>(static_cast<Block*>(memory)));
   });
 }

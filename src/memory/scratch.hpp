@@ -4,7 +4,7 @@
 // already there.
 #pragma once
 
-#include "memory/memory.hpp"
+#include "memory/port.hpp"
 
 #include <deque>
 #include <mutex>
@@ -20,7 +20,7 @@ class ScratchPool : public std::enable_shared_from_this<ScratchPool> {
 
   // At least `bytes` bytes, page aligned, of any content; null when there is no memory. The block comes back when its
   // last reference goes; until then it keeps the pool alive.
-  std::shared_ptr<Memory> take(uint64_t bytes);
+  std::shared_ptr<Port> take(uint64_t bytes);
   uint64_t cached_bytes() const;
 
  private:

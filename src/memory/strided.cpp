@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "memory/memory.hpp"
+#include "memory/join.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace offpath::memory {
 
@@ -66,21 +67,22 @@ class LayoutIndex {
 
 namespace {
 
-class StridedMemory : public Memory {
+class StridedPort : public Port {
  public:
-  StridedMemory(std::shared_ptr<Memory> memory, uint64_t base, std::shared_ptr<const LayoutIndex> layout)
+  StridedPort(std::shared_ptr<Port> memory, uint64_t base, std::shared_ptr<const LayoutIndex> layout)
       : memory_(std::move(memory)), base_(base), layout_(std::move(layout)) {}
 
-  Status read(void* to, uint64_t address, size_t bytes) const override {
-    return transfer(address, bytes, [&](uint64_t at, std::span<const Range> ranges) {
-      return memory_->gather(static_cast<uint8_t*>(to) + at, ranges);
+  Outcome read(void* to, uint64_t address, size_t bytes, Ticket ticket) const override {
+    return transfer(address, bytes, ticket, [&](uint64_t at, std::span<const Range> ranges, Ticket part) {
+      return memory_->gather(static_cast<uint8_t*>(to) + at, ranges, part);
     });
   }
-  Status write(uint64_t address, const void* from, size_t bytes) const override {
-    return transfer(address, bytes, [&](uint64_t at, std::span<const Range> ranges) {
-      return memory_->scatter(ranges, static_cast<const uint8_t*>(from) + at);
+  Outcome write(uint64_t address, const void* from, size_t bytes, Ticket ticket) const override {
+    return transfer(address, bytes, ticket, [&](uint64_t at, std::span<const Range> ranges, Ticket part) {
+      return memory_->scatter(ranges, static_cast<const uint8_t*>(from) + at, part);
     });
   }
+  bool prompt() const override { return memory_->prompt(); }
   uint8_t* view(uint64_t address, size_t bytes) const override {
     if (!layout_->valid()) return nullptr;
     Range range;
@@ -91,36 +93,51 @@ class StridedMemory : public Memory {
  private:
   // Hands over as many ranges at once as one system call of CMA takes.
   template <typename Move>
-  Status transfer(uint64_t address, size_t bytes, Move move) const {
+  Outcome transfer(uint64_t address, size_t bytes, Ticket ticket, Move move) const {
     if (!layout_->valid()) {
       return Status::error(OFFPATH_ERR_ARGUMENT, "a layout's size is 0 or not the sum of its ranges");
     }
     LayoutIndex::Cursor cursor(*layout_, base_, address);
     Range ranges[1024];
-    for (uint64_t moved = 0; moved < bytes;) {
-      size_t count = 0;
+    std::optional<Join> join;  // of several; one speaks for itself
+    uint64_t moved = 0;
+    while (moved < bytes) {
       uint64_t next = moved;
-      while (next < bytes && count < std::size(ranges)) {
-        Range range;
-        if (!cursor.take(bytes - next, range)) {
-          return Status::error(OFFPATH_ERR_MEMORY_FAULT, "a layout leaves the address space");
-        }
-        next += range.bytes;
-        const bool adjoins = count > 0 && static_cast<uint64_t>(ranges[count - 1].offset) + ranges[count - 1].bytes ==
-                                              static_cast<uint64_t>(range.offset);
-        if (adjoins) {
-          ranges[count - 1].bytes += range.bytes;
-        } else {
-          ranges[count++] = range;
-        }
+      const auto taken = take(cursor, bytes, next, ranges);
+      if (!taken) {
+        const Status failure = Status::error(OFFPATH_ERR_MEMORY_FAULT, "a layout leaves the address space");
+        if (!join) return failure;
+        join->next(), join->add(failure);
+        break;
       }
-      if (const Status status = move(moved, {ranges, count}); !status.ok()) return status;
+      if (!join && next == bytes) return move(moved, *taken, ticket);
+      if (!join) join.emplace(ticket);
+      if (!join->add(move(moved, *taken, join->next()))) break;
       moved = next;
     }
-    return {};
+    return join ? join->end() : Outcome();
   }
 
-  std::shared_ptr<Memory> memory_;
+  // The next of `bytes` bytes that fit into `ranges`; `at`: how far that is. Nothing: they leave the address space.
+  static std::optional<std::span<const Range>> take(LayoutIndex::Cursor& cursor, uint64_t bytes, uint64_t& at,
+                                                    std::span<Range> ranges) {
+    size_t count = 0;
+    while (at < bytes && count < ranges.size()) {
+      Range range;
+      if (!cursor.take(bytes - at, range)) return std::nullopt;
+      at += range.bytes;
+      const bool adjoins = count > 0 && static_cast<uint64_t>(ranges[count - 1].offset) + ranges[count - 1].bytes ==
+                                            static_cast<uint64_t>(range.offset);
+      if (adjoins) {
+        ranges[count - 1].bytes += range.bytes;
+      } else {
+        ranges[count++] = range;
+      }
+    }
+    return ranges.first(count);
+  }
+
+  std::shared_ptr<Port> memory_;
   uint64_t base_;
   std::shared_ptr<const LayoutIndex> layout_;
 };
@@ -129,9 +146,9 @@ class StridedMemory : public Memory {
 
 std::shared_ptr<const LayoutIndex> index_layout(const Layout& layout) { return std::make_shared<LayoutIndex>(layout); }
 
-std::unique_ptr<Memory> make_strided(std::shared_ptr<Memory> memory, uint64_t base,
-                                     std::shared_ptr<const LayoutIndex> layout) {
-  return std::make_unique<StridedMemory>(std::move(memory), base, std::move(layout));
+std::unique_ptr<Port> make_strided(std::shared_ptr<Port> memory, uint64_t base,
+                                   std::shared_ptr<const LayoutIndex> layout) {
+  return std::make_unique<StridedPort>(std::move(memory), base, std::move(layout));
 }
 
 }  // namespace offpath::memory

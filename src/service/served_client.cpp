@@ -24,15 +24,13 @@ bool counts(OpKind kind) {
 }  // namespace
 
 ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
-                           session::SegmentView view, const session::ServiceId& service,
-                           std::shared_ptr<memory::Memory> memory)
+                           session::SegmentView view, const session::ServiceId& service)
     : id_(id),
       process_(process),
       alive_(std::move(alive)),
       socket_(std::move(socket)),
       view_(std::move(view)),
       service_(service),
-      memory_(std::move(memory)),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {

@@ -20,7 +20,7 @@ namespace offpath::service {
 class ServedClient {
  public:
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
-               const session::ServiceId& service, std::shared_ptr<memory::Memory> memory);
+               const session::ServiceId& service);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -98,7 +98,6 @@ class ServedClient {
   void close_windows_of(uint64_t team);
   base::Status begin_remote(uint32_t index, session::Slot& slot);
   base::Result<graph::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
-  base::Status read(const graph::Place& place, const std::vector<graph::Layout>& layouts, std::span<uint8_t> to) const;
   void finish_remote(uint32_t index, const base::Status& status);
 
   // served_view.cpp
@@ -115,7 +114,6 @@ class ServedClient {
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;
-  std::shared_ptr<memory::Memory> memory_;
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
   std::vector<Remote> remotes_;                         // by slot; without operations: none is under way

@@ -90,19 +90,7 @@ base::Result<graph::Request> ServedClient::make_request(const Slot& slot, const 
   auto remote = translate(std::move(arguments.value()), window.id);
   if (!remote.ok()) return remote.status();
   if (const Status status = onesided::check(remote.value(), window.team_size); !status.ok()) return status;
-  onesided::Wanted& wanted = remote->wanted;
-  if (wanted.data.empty() && onesided::is_short(wanted) && onesided::data_bytes(wanted) > 0) {
-    wanted.data.resize(onesided::data_bytes(wanted));
-    if (const Status status = read(remote->send, remote->layouts, wanted.data); !status.ok()) return status;
-  }
   return onesided::make_request(std::move(remote.value()));
-}
-
-Status ServedClient::read(const graph::Place& place, const std::vector<graph::Layout>& layouts,
-                          std::span<uint8_t> to) const {
-  if (place.layout == graph::kClient) return memory_->read(to.data(), place.base, to.size());
-  return memory::make_strided(memory_, place.base, memory::index_layout(layouts[place.layout]))
-      ->read(to.data(), 0, to.size());
 }
 
 void ServedClient::finish_remote(uint32_t index, const Status& status) {

@@ -210,16 +210,16 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   const int raw = socket.get();
   auto view = open_segment(credentials, request, segment_fd, options_.token);
   Status status = view.status();
-  std::shared_ptr<memory::Memory> memory;
+  std::shared_ptr<memory::Port> memory;
   Fd alive;
   if (status.ok()) {
     alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
     memory =
-        memory::make_shared_region({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
+        memory::make_mapped({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
                                    memory::make_cma(credentials->pid));
     const session::SegmentHeader& header = view->header();
     uint64_t value = 0;
-    status = memory->read(&value, header.probe_address, sizeof(value));
+    status = memory->read(&value, header.probe_address, sizeof(value)).status();
     if (status.ok() && value != header.probe_value) {
       status = Status::error(OFFPATH_ERR_PERMISSION,
                              "the service reads another process than its client (different "
@@ -250,7 +250,7 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
   workers_[worker]->add_client(std::make_unique<ServedClient>(id, credentials->pid, std::move(alive), std::move(socket),
-                                                              std::move(view.value()), id_, memory),
+                                                              std::move(view.value()), id_),
                                memory);
 }
 
@@ -276,7 +276,7 @@ void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes 
   if (worker < workers_.size()) workers_[worker]->send(message, payload);
 }
 
-void Service::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+void Service::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                     uint64_t bytes) {
   if (worker < workers_.size()) workers_[worker]->offer(pull_id, std::move(memory), address, bytes);
 }

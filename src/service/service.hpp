@@ -43,7 +43,7 @@ class Service : public engine::Neighbours {
 
   // Neighbours
   void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override;
-  void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+  void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
              uint64_t bytes) override;
 
  private:

@@ -39,7 +39,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine
                std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
-      engine_(std::make_unique<engine::Engine>(options_.engine, *fabric_, neighbours, *this)),
+      engine_(std::make_unique<engine::Engine>(engine_config(), *fabric_, neighbours, *this)),
       target_([this](graph::RequestId request, graph::Answer answer) { engine_->answer(request, std::move(answer)); }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -48,6 +48,12 @@ Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine
   engine_->set_responder(&target_);
   watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
+}
+
+engine::Config Worker::engine_config() {
+  engine::Config config = options_.engine;
+  config.wake = [this] { ring(); };
+  return config;
 }
 
 Worker::~Worker() {
@@ -91,10 +97,12 @@ void Worker::run(std::function<void()> task) {
     first = tasks_.empty();
     tasks_.push_back(std::move(task));
   }
+  if (first && t_here != this) ring();  // the own thread looks for tasks before it sleeps
+}
+
+void Worker::ring() {
   const uint64_t one = 1;
-  // The own thread looks for tasks before it sleeps.
-  if (first && t_here != this) [[maybe_unused]]
-    const ssize_t written = write(alarm_.get(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
 }
 
 void Worker::send(const wire::Message& message, fabric::Bytes payload) {
@@ -103,13 +111,13 @@ void Worker::send(const wire::Message& message, fabric::Bytes payload) {
   });
 }
 
-void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes) {
+void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address, uint64_t bytes) {
   run([this, pull_id, memory = std::move(memory), address, bytes] {
     engine_->on_neighbour_offer(pull_id, memory, address, bytes);
   });
 }
 
-void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory) {
+void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Port> memory) {
   auto shared = std::make_shared<std::unique_ptr<ServedClient>>(std::move(client));  // std::function must be copyable
   run([this, shared, memory] {
     ServedClient& added = **shared;

@@ -41,8 +41,8 @@ class Worker : public engine::Observer {
   // From any thread: runs `task` on the worker's thread, soon.
   void run(std::function<void()> task);
   void send(const wire::Message& message, fabric::Bytes payload);
-  void offer(uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address, uint64_t bytes);
-  void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Memory> memory);
+  void offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address, uint64_t bytes);
+  void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Port> memory);
   // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
   base::Result<std::vector<uint8_t>> open_fabric();
 
@@ -58,6 +58,8 @@ class Worker : public engine::Observer {
   void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank) override;
 
  private:
+  engine::Config engine_config();
+  void ring();  // from any thread: it has something to do
   void loop();
   bool work();
   void sleep();

@@ -90,6 +90,10 @@ graph::Request make_request(Remote remote, const Tuning& tuning) {
   Graph& graph = request.graph;
   graph.layouts = std::move(remote.layouts);
   if (is_short(wanted)) {
+    if (wanted.data.empty()) {
+      request.data = remote.send;
+      request.data_bytes = data_bytes(wanted);
+    }
     request.reply = remote.result;
     request.reply_bytes = fetches(wanted.kind) ? wanted.bytes : 0;
   } else if (wanted.kind == OFFPATH_PUT) {

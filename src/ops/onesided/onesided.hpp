@@ -69,7 +69,7 @@ struct Tuning {
   uint32_t under_way = 4;                      // pieces at a time
 };
 
-// Precondition: check() passed; wanted.data is filled if is_short() and it sends.
+// Precondition: check() passed. What a short one sends is wanted.data or, where that is empty, read by the engine.
 graph::Request make_request(Remote remote, const Tuning& tuning = {});
 // The target's graph of a long one of member `origin`. `address`: of the first element in the
 // target's memory; the place is allowed (target.hpp).

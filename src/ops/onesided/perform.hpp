@@ -6,8 +6,16 @@
 
 namespace offpath::ops::onesided {
 
-// A reply, with what was fetched. Precondition: decode() has checked `wanted`, it is short and no lock, and its place,
-// with the first element at `address`, is allowed.
-graph::Answer perform(const Wanted& wanted, const std::shared_ptr<memory::Memory>& memory, uint64_t address);
+class Perform : public graph::Update {
+ public:
+  // Precondition: decode() has checked `wanted`, it is short and no lock, and its place, with the first element at
+  // `at`, is allowed.
+  Perform(Wanted wanted, const std::shared_ptr<memory::Port>& target, uint64_t at);
+  const uint8_t* apply(const uint8_t* old) override;
+
+ private:
+  Wanted wanted_;
+  std::vector<uint8_t> space_;
+};
 
 }  // namespace offpath::ops::onesided

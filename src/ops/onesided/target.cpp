@@ -111,7 +111,7 @@ void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
 // ---- requests ---------------------------------------------------------------------------------------------------
 
 Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
-                          const std::shared_ptr<memory::Memory>& memory, std::span<const uint8_t> body) {
+                          const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
   auto wanted = decode(body);
   if (!wanted.ok()) return reply(wanted.status());
   const auto found = windows_.find({client, team, wanted->window});
@@ -120,7 +120,7 @@ Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, Request
   if (locks(wanted->kind)) return lock(*window, from, request, wanted->kind);
   Asked asked{request, from, std::move(wanted.value()), memory};
   if (!accumulates(asked.wanted.kind) || (!window->lane_busy && window->waiting.empty())) {
-    return begin(client, window, asked);
+    return begin(client, window, std::move(asked));
   }
   window->waiting.push_back(std::move(asked));
   return later();
@@ -145,8 +145,19 @@ Answer Target::lock(Window& window, uint32_t from, RequestId request, offpath_re
   return reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u locks twice (it would wait for itself)", from));
 }
 
+class Target::Short : public Perform {
+ public:
+  Short(Target& target, Working working, Asked asked, uint64_t at)
+      : Perform(std::move(asked.wanted), asked.memory, at), target_(target), working_(std::move(working)) {}
+  void on_ended() override { target_.end(working_.client, working_); }
+
+ private:
+  Target& target_;
+  Working working_;
+};
+
 // The place is looked up when it is used: what waited for the lane may find its memory closed.
-Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, const Asked& asked) {
+Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Asked asked) {
   const Wanted& wanted = asked.wanted;
   uint64_t address = 0;
   const Regions::Found regions = window->regions.find(wanted, window->base, address);
@@ -155,17 +166,22 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, con
                                "%llu bytes at offset %llu do not lie in the target's window. Check offset and length",
                                static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
   }
-  if (is_short(wanted)) return perform(wanted, asked.memory, address);
-  const bool in_lane = accumulates(wanted.kind);
-  window->lane_busy |= in_lane;
-  Working& working = working_[asked.request] = {client, window, {}, in_lane};
+  if (wanted.bytes == 0) return reply();
+  Working working{client, window, {}, accumulates(wanted.kind)};
+  window->lane_busy |= working.in_lane;
   for (const auto& [base, region] : regions) {
     region->hold();
     working.regions.push_back(region);
   }
   Answer answer;
-  answer.kind = Answer::Kind::graph;
-  answer.graph = expand_target(wanted, asked.from, address);
+  if (is_short(wanted)) {
+    answer.kind = Answer::Kind::update;
+    answer.update = std::make_shared<Short>(*this, std::move(working), std::move(asked), address);
+  } else {
+    answer.kind = Answer::Kind::graph;
+    answer.graph = expand_target(wanted, asked.from, address);
+    working_[asked.request] = std::move(working);
+  }
   return answer;
 }
 
@@ -181,6 +197,10 @@ void Target::on_answered(ClientId client, uint64_t team, RequestId request, cons
   }
   const Working ended = std::move(found->second);
   working_.erase(found);
+  end(client, ended);
+}
+
+void Target::end(ClientId client, const Working& ended) {
   for (const auto& region : ended.regions) region->let_go();
   if (!ended.in_lane) return;
   ended.window->lane_busy = false;
@@ -189,9 +209,10 @@ void Target::on_answered(ClientId client, uint64_t team, RequestId request, cons
 
 void Target::use_lane(ClientId client, const std::shared_ptr<Window>& window) {
   while (!window->lane_busy && !window->waiting.empty()) {
-    const Asked next = std::move(window->waiting.front());
+    Asked next = std::move(window->waiting.front());
     window->waiting.pop_front();
-    answer_(next.request, begin(client, window, next));
+    const RequestId request = next.request;
+    answer_(request, begin(client, window, std::move(next)));
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The target's side of one-sided operations: which memory of its clients is open to whom, and what is done with it.
 //
-// Accumulates on one member's part of a window go through its lane, one after the other: short ones are done at once
-// when the lane is free, long ones hold it until their graph has ended. So they are atomic with each other and those of
+// Accumulates on one member's part of a window go through its lane, one after the other. So they are atomic with each other and those of
 // one origin stay in order. Locks are queued in the order of arrival.
 // Out-of-window access never touches memory, whatever a request says: every byte of the target's place (layout
 // included) lies in a region of the window, or the answer is OFFPATH_ERR_RANGE.
@@ -38,7 +37,7 @@ class Target : public graph::Responder {
   void lose_member(graph::ClientId client, uint64_t team, uint32_t rank);
 
   graph::Answer on_request(graph::ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
-                           const std::shared_ptr<memory::Memory>& memory, std::span<const uint8_t> body) override;
+                           const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) override;
   void on_answered(graph::ClientId client, uint64_t team, graph::RequestId request,
                    const base::Status& status) override;
 
@@ -57,7 +56,7 @@ class Target : public graph::Responder {
     graph::RequestId request;
     uint32_t from;
     Wanted wanted;
-    std::shared_ptr<memory::Memory> memory;
+    std::shared_ptr<memory::Port> memory;
   };
   struct Window {
     uint64_t base = 0;  // that offsets count from
@@ -67,18 +66,20 @@ class Target : public graph::Responder {
     bool lane_busy = false;     // a graph accumulates
     std::deque<Asked> waiting;  // accumulates, until the lane is free
   };
-  // A graph under way.
+  // A graph or an update under way.
   struct Working {
     graph::ClientId client;
     std::shared_ptr<Window> window;
     std::vector<std::shared_ptr<Region>> regions;
     bool in_lane;
   };
+  class Short;
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
 
   Window* find_dynamic(const Key& key);
   graph::Answer lock(Window& window, uint32_t from, graph::RequestId request, offpath_remote_kind_t kind);
-  graph::Answer begin(graph::ClientId client, const std::shared_ptr<Window>& window, const Asked& asked);
+  graph::Answer begin(graph::ClientId client, const std::shared_ptr<Window>& window, Asked asked);
+  void end(graph::ClientId client, const Working& ended);
   void use_lane(graph::ClientId client, const std::shared_ptr<Window>& window);
   void grant_locks(Window& window);
 

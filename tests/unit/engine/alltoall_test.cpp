@@ -79,7 +79,7 @@ void run_random_program(uint64_t seed) {
   engine::Config config = Cluster::small_chunks();
   if (random() % 3 != 0)
     config.chunk_bytes = 300, config.batched_bytes = random() % 200, config.pushed_bytes = random() % 300;
-  std::shared_ptr<memory::Memory> memory = memory::make_direct();
+  std::shared_ptr<memory::Port> memory = memory::make_direct();
   if (random() % 2 == 0) memory = std::make_shared<FarMemory>();
   Cluster cluster(nodes, ranks, seed, config, memory);
   std::vector<RandomTeam> teams(1 + random() % 3);

@@ -4,6 +4,7 @@
 
 #include "engine/engine.hpp"
 #include "fabric/loopback/loopback.hpp"
+#include "late_port.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,13 +18,13 @@
 namespace offpath::testing {
 
 // Memory that must be copied out and in, as a real client's, and that has holes.
-class FarMemory : public memory::Memory {
+class FarMemory : public memory::Port {
  public:
-  base::Status read(void* to, uint64_t address, size_t bytes) const override {
+  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket) const override {
     if (inside_hole(address, bytes)) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "a hole");
     return direct_->read(to, address, bytes);
   }
-  base::Status write(uint64_t address, const void* from, size_t bytes) const override {
+  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
     if (inside_hole(address, bytes)) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "a hole");
     return direct_->write(address, from, bytes);
   }
@@ -35,7 +36,7 @@ class FarMemory : public memory::Memory {
       return address < hole.first + hole.second && hole.first < address + bytes;
     });
   }
-  std::unique_ptr<memory::Memory> direct_ = memory::make_direct();
+  std::unique_ptr<memory::Port> direct_ = memory::make_direct();
   std::vector<std::pair<uint64_t, size_t>> holes_;
 };
 
@@ -75,8 +76,10 @@ class Cluster : public engine::Observer {
   };
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
-          std::shared_ptr<memory::Memory> memory = memory::make_direct())
+          std::shared_ptr<memory::Port> memory = memory::make_direct())
       : network_(seed), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
+    const bool is_late = dynamic_cast<LatePort*>(memory_.get()) != nullptr;  // and driven by the test
+    if (ports_are_late() && !is_late) memory_ = late_ = std::make_shared<LatePort>(memory_, seed);
     // Half of all clusters hand what members of a node say to each other through a mailbox, as between two workers.
     if (seed % 2 == 0) config.worker = 0;
     for (uint32_t i = 0; i < nodes; ++i) nodes_.push_back(std::make_unique<Node>(*this, config));
@@ -126,7 +129,8 @@ class Cluster : public engine::Observer {
   // One step of a random node; returns whether anything happened.
   bool step() {
     const uint32_t index = static_cast<uint32_t>(random_() % nodes_.size());
-    return cut_.contains(index) ? false : nodes_[index]->step();
+    const bool late = late_ != nullptr && late_->step();
+    return (cut_.contains(index) ? false : nodes_[index]->step()) || late;
   }
 
   // Runs until nothing moves any more.
@@ -180,7 +184,7 @@ class Cluster : public engine::Observer {
         engine->on_neighbour_message(message, body);
       });
     }
-    void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+    void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                uint64_t bytes) override {
       EXPECT_EQ(memory == nullptr, bytes == 0);
       mailbox.emplace_back([=, this] { engine->on_neighbour_offer(pull_id, memory, address, bytes); });
@@ -206,7 +210,8 @@ class Cluster : public engine::Observer {
   fabric::LoopbackNetwork network_;
   std::mt19937_64 random_;
   uint32_t ranks_;
-  std::shared_ptr<memory::Memory> memory_;
+  std::shared_ptr<memory::Port> memory_;
+  std::shared_ptr<LatePort> late_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::pair<engine::ClientId, uint64_t>, offpath_status_t> outcomes_;
   std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;

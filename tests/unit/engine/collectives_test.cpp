@@ -49,7 +49,7 @@ class Program {
   Program(uint64_t seed, Ending ending) : random_(seed), ending_(ending) {
     const auto ranks = static_cast<uint32_t>(2 + random_() % (random_() % 8 == 0 ? 23 : 7));
     nodes_ = static_cast<uint32_t>(1 + random_() % std::min(ranks, 6U));
-    std::shared_ptr<memory::Memory> memory = memory::make_direct();
+    std::shared_ptr<memory::Port> memory = memory::make_direct();
     if (random_() % 2 == 0) memory = std::make_shared<FarMemory>();
     const engine::Config config = random_config();
     cluster_ = std::make_unique<Cluster>(nodes_, ranks, seed, config, memory);

@@ -16,14 +16,14 @@ constexpr uint64_t kBlock = 200;
 constexpr engine::ClientId kClient = 1, kVictim = 2;
 
 // Memory with walls: an access outside the client's own buffers is a failure of the test.
-class WalledMemory : public memory::Memory {
+class WalledMemory : public memory::Port {
  public:
   void allow(const std::vector<uint8_t>& buffer) { allowed_.push_back(&buffer); }
-  base::Status read(void* to, uint64_t address, size_t bytes) const override {
+  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket) const override {
     check(address, bytes);
     return direct_->read(to, address, bytes);
   }
-  base::Status write(uint64_t address, const void* from, size_t bytes) const override {
+  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
     check(address, bytes);
     ++writes;
     return direct_->write(address, from, bytes);
@@ -41,7 +41,7 @@ class WalledMemory : public memory::Memory {
     FAIL() << "access of " << bytes << " bytes outside the buffers";
   }
   std::vector<const std::vector<uint8_t>*> allowed_;
-  std::unique_ptr<memory::Memory> direct_ = memory::make_direct();
+  std::unique_ptr<memory::Port> direct_ = memory::make_direct();
 };
 
 class Hostile : public ::testing::Test, public engine::Observer, public engine::Neighbours, public fabric::Receiver {
@@ -56,7 +56,8 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     config.pool_chunks = 6;
     config.parked_limit = 100;
     honest = std::make_unique<engine::Engine>(config, *fabric, *this, *this);
-    honest->add_client(kClient, client_memory);
+    if (ports_are_late()) client_port = late = std::make_shared<LatePort>(client_memory, seed);
+    honest->add_client(kClient, client_port);
     honest->add_client(kVictim, victim_memory);
     client_memory->allow(source), client_memory->allow(target);
     team = join(1, 0);
@@ -79,7 +80,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   }
   void settle() {
     for (int idle = 0; idle < 60;) {
-      const bool busy = honest->progress() | raw->progress();
+      const bool busy = honest->progress() | raw->progress() | (late != nullptr && late->step());
       idle = busy ? 0 : idle + 1;
     }
   }
@@ -166,7 +167,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     heard.push_back(message);
     honest->on_neighbour_message(message, body);
   }
-  void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Memory> memory, uint64_t address,
+  void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
              uint64_t bytes) override {
     honest->on_neighbour_offer(pull_id, std::move(memory), address, bytes);
   }
@@ -190,6 +191,8 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   std::vector<uint8_t> guard = std::vector<uint8_t>(4096, 0xEE), payload = std::vector<uint8_t>(1 << 16, 0xBB);
   std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();
+  std::shared_ptr<memory::Port> client_port = client_memory;
+  std::shared_ptr<LatePort> late;
   fabric::LoopbackNetwork network;
   std::unique_ptr<fabric::Fabric> fabric, raw;
   std::vector<Message> heard;

@@ -11,9 +11,9 @@ class HostileRequests : public Hostile, public graph::Responder {
  protected:
   HostileRequests() { honest->set_responder(this); }
   graph::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, graph::RequestId id,
-                           const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
+                           const std::shared_ptr<memory::Port>& memory, fabric::Bytes body) override {
     EXPECT_EQ(client, kClient);
-    EXPECT_EQ(memory, client_memory);
+    EXPECT_EQ(memory, client_port);
     EXPECT_LT(from, 2U);
     bodies.emplace_back(body.begin(), body.end());
     graph::Answer answer;

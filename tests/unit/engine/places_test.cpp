@@ -24,7 +24,7 @@ void run_random_sequence(uint64_t seed) {
   config.pool_chunks = 2;
   Cluster cluster(
       1, 1, seed, config,
-      random() % 2 == 0 ? std::make_shared<FarMemory>() : std::shared_ptr<memory::Memory>(memory::make_direct()));
+      random() % 2 == 0 ? std::make_shared<FarMemory>() : std::shared_ptr<memory::Port>(memory::make_direct()));
   const auto team = cluster.make_team({0}, 1);
 
   Graph graph;

@@ -42,6 +42,7 @@ class Push : public ::testing::TestWithParam<uint64_t> {
   void expect_arrival_after(const std::function<void()>& leave) {
     post(0, 1, sends(from));
     cluster.engine_of(0).progress();
+    if (ports_are_late()) cluster.settle();  // until it is on its way
     leave();
     post(1, 1, takes(to));
     cluster.settle();
@@ -85,6 +86,7 @@ TEST_P(Push, OneWayIfItWasNot) {
   EXPECT_EQ(cluster.engine_of(0).unconfirmed(), 1U);
   EXPECT_FALSE(cluster.engine_of(1).senders_wait()) << "it lies there";
   post(1, 1, takes(to));
+  if (ports_are_late()) cluster.settle();
   EXPECT_EQ(cluster.outcome(1, 1), OFFPATH_OK) << "nothing is waited for";
   EXPECT_EQ(to, Bytes(100, 7));
   EXPECT_EQ(sent(0), Kinds{Kind::push});
@@ -237,6 +239,7 @@ TEST_P(Push, WaitsForItsTeam) {
   EXPECT_EQ(cluster.outcome(1, 51), OFFPATH_OK);
   EXPECT_EQ(to, from);
   cluster.engine_of(0).post(early, 1, sends(from), 52);
+  if (ports_are_late()) cluster.settle();
   EXPECT_EQ(cluster.outcome(0, 52), OFFPATH_OK) << "the other one is there now";
 }
 

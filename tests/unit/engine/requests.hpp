@@ -35,7 +35,7 @@ class Obedient : public graph::Responder {
     Ask ask;
   };
   graph::Answer on_request(engine::ClientId client, uint64_t, uint32_t from, graph::RequestId id,
-                           const std::shared_ptr<memory::Memory>& memory, fabric::Bytes body) override {
+                           const std::shared_ptr<memory::Port>& memory, fabric::Bytes body) override {
     EXPECT_NE(memory, nullptr);
     Ask ask{.kind = Ask::refuse};
     if (body.size() == sizeof(ask)) memcpy(&ask, body.data(), sizeof(ask));

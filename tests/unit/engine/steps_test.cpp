@@ -18,7 +18,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr kernels::Reduction kSumI32{OFFPATH_OP_SUM, OFFPATH_ELEMENT_I32};
 
-std::shared_ptr<memory::Memory> far_or_direct(bool far) {
+std::shared_ptr<memory::Port> far_or_direct(bool far) {
   if (far) return std::make_shared<FarMemory>();
   return memory::make_direct();
 }

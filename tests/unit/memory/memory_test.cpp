@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory through layouts, by CMA (of this very process) and directly, against a list of byte addresses; scratch memory.
-#include "memory/memory.hpp"
+// Port through layouts, by CMA (of this very process) and directly, against a list of byte addresses; scratch memory.
+#include "memory/port.hpp"
 #include "memory/scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -22,13 +22,13 @@ using Bytes = std::vector<uint8_t>;
 
 uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-std::shared_ptr<Memory> make(const std::string& kind) {
-  return kind == "cma" ? std::shared_ptr<Memory>(make_cma(getpid())) : std::shared_ptr<Memory>(make_direct());
+std::shared_ptr<Port> make(const std::string& kind) {
+  return kind == "cma" ? std::shared_ptr<Port>(make_cma(getpid())) : std::shared_ptr<Port>(make_direct());
 }
 
 class EachMemory : public ::testing::TestWithParam<const char*> {
  protected:
-  std::shared_ptr<Memory> memory = make(GetParam());
+  std::shared_ptr<Port> memory = make(GetParam());
 };
 
 TEST_P(EachMemory, GathersAndScattersInOrder) {
@@ -128,8 +128,8 @@ TEST_P(EachMemory, HostileLayoutsAreRefused) {
   Bytes buffer(4096);
   for (const Layout& layout : wrong) {
     const auto strided = make_strided(memory, address_of(buffer.data()), index_layout(layout));
-    EXPECT_EQ(strided->read(buffer.data(), 0, 8).code(), OFFPATH_ERR_ARGUMENT);
-    EXPECT_EQ(strided->write(kHuge, buffer.data(), 1).code(), OFFPATH_ERR_ARGUMENT);
+    EXPECT_EQ(strided->read(buffer.data(), 0, 8).status().code(), OFFPATH_ERR_ARGUMENT);
+    EXPECT_EQ(strided->write(kHuge, buffer.data(), 1).status().code(), OFFPATH_ERR_ARGUMENT);
     EXPECT_EQ(strided->view(0, 8), nullptr);
   }
   const Layout outside[] = {
@@ -182,10 +182,10 @@ TEST(Cma, AnUnreachableRangeIsAFault) {
   const std::vector<std::vector<Range>> bad = {
       {at(page, 1)}, {at(0, page), at(page, page)}, {at(page - 1, 2)}, {at(0, 1), {0, 1}}, {{-1, 8}}};
   for (const auto& ranges : bad) {
-    EXPECT_EQ(memory->gather(here.data(), ranges).code(), OFFPATH_ERR_MEMORY_FAULT);
-    EXPECT_EQ(memory->scatter(ranges, here.data()).code(), OFFPATH_ERR_MEMORY_FAULT);
+    EXPECT_EQ(memory->gather(here.data(), ranges).status().code(), OFFPATH_ERR_MEMORY_FAULT);
+    EXPECT_EQ(memory->scatter(ranges, here.data()).status().code(), OFFPATH_ERR_MEMORY_FAULT);
   }
-  EXPECT_EQ(memory->read(here.data(), address_of(pages), 3 * page).code(), OFFPATH_ERR_MEMORY_FAULT);
+  EXPECT_EQ(memory->read(here.data(), address_of(pages), 3 * page).status().code(), OFFPATH_ERR_MEMORY_FAULT);
   munmap(pages, page), munmap(pages + 2 * page, page);
 }
 
@@ -194,7 +194,7 @@ TEST(Cma, ADeadProcessIsLost) {
   if (child == 0) _exit(0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   uint8_t byte = 0;
-  EXPECT_EQ(make_cma(child)->read(&byte, address_of(&byte), 1).code(), OFFPATH_ERR_PEER_LOST);
+  EXPECT_EQ(make_cma(child)->read(&byte, address_of(&byte), 1).status().code(), OFFPATH_ERR_PEER_LOST);
 }
 
 TEST(Scratch, IsBoundedMemoryWithAView) {
@@ -211,8 +211,8 @@ TEST(Scratch, IsBoundedMemoryWithAView) {
   EXPECT_EQ(scratch->view(99000, 1000), view + 99000);
   for (const uint64_t address : {uint64_t{1} << 20, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 500}) {
     EXPECT_EQ(scratch->view(address, 1000), nullptr);
-    EXPECT_EQ(scratch->write(address, data.data(), 1000).code(), OFFPATH_ERR_MEMORY_FAULT);
-    EXPECT_EQ(scratch->read(back.data(), address, 1000).code(), OFFPATH_ERR_MEMORY_FAULT);
+    EXPECT_EQ(scratch->write(address, data.data(), 1000).status().code(), OFFPATH_ERR_MEMORY_FAULT);
+    EXPECT_EQ(scratch->read(back.data(), address, 1000).status().code(), OFFPATH_ERR_MEMORY_FAULT);
   }
   EXPECT_EQ(pool->take(uint64_t{1} << 62), nullptr);
   EXPECT_EQ(pool->take(UINT64_MAX), nullptr);
@@ -229,7 +229,7 @@ TEST(Scratch, BlocksAreRecycledUpToTheCap) {
   EXPECT_GE(pool->cached_bytes(), 100000U);
   EXPECT_EQ(pool->take(90000)->view(0, 1), where);
   {
-    std::vector<std::shared_ptr<Memory>> many;
+    std::vector<std::shared_ptr<Port>> many;
     for (int i = 0; i < 50; ++i) many.push_back(pool->take(100000));
     many.push_back(pool->take(8 << 20));
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Accesses that ports do later. An operation with one under way does not end: nothing may touch its client's memory then.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+void Completions::put(uint64_t ticket, const base::Status& status) {
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    first = ended_.empty();
+    ended_.emplace_back(ticket, status);
+  }
+  if (first) wake_();
+}
+
+std::vector<std::pair<uint64_t, base::Status>> Completions::take() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
+bool Engine::State::reap() {
+  if (accesses.empty()) return false;
+  const auto ended_accesses = completions.take();
+  for (const auto& [ticket, status] : ended_accesses) {
+    const Access access = std::move(accesses.extract(ticket).mapped());
+    const auto found = operations.find(access.operation);
+    Operation* operation = found == operations.end() ? nullptr : found->second.get();
+    if (operation != nullptr) --operation->accesses;
+    const bool over = operation == nullptr || operation->over;
+    access.then(over ? nullptr : operation, status);
+    if (operation != nullptr && over && operation->accesses == 0) ended.push_back(operation);
+    settle();
+  }
+  return !ended_accesses.empty();
+}
+
+}  // namespace offpath::engine
