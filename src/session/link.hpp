@@ -62,6 +62,7 @@ struct PeerCredentials {
 
 // The folder of the sockets, created with mode 0700 and refused if somebody else could write to it:
 // OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
+// None for a program with more rights than who started it.
 base::Result<std::string> runtime_folder();
 // The socket of one job on this node, derived from its token.
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
