@@ -152,11 +152,6 @@ void SocketFile::remove() const {
   if (lock.ok() && same_as(SocketFile(path_))) unlink(path_.c_str());
 }
 
-uint64_t silence_limit_ns() {
-  constexpr uint64_t kDefaultMs = 30000;
-  return Environment::number("OFFPATH_SERVICE_SILENCE_MS", kDefaultMs, 0, 86400000) * 1000000;
-}
-
 Result<PeerCredentials> peer_credentials(int socket) {
   ucred credentials{};
   socklen_t length = sizeof(credentials);

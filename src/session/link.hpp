@@ -91,10 +91,6 @@ class SocketFile {
 };
 base::Result<PeerCredentials> peer_credentials(int socket);
 
-// How long a service that is waited for, or one that services wait for, may give no sign of life:
-// OFFPATH_SERVICE_SILENCE_MS. 0: for ever.
-uint64_t silence_limit_ns();
-
 // One message, with at most one descriptor. send never raises SIGPIPE. receive: empty Fd when none came; errors when
 // the message is not exactly `bytes` long or nothing came within timeout_ms (-1: wait for ever).
 base::Status send_message(int socket, const void* data, size_t bytes, int fd_to_pass = -1);
