@@ -33,7 +33,9 @@ def closing_line(lines: Sequence[dict], launcher: str | None = None, started: in
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
-    hint = "" if stats.offloaded_count(list(lines)) else _hint(ranks)
+    lost = Counter((str(line["loss"]), str(line.get("cure", ""))) for line in lines if line.get("loss")).most_common(2)
+    text += "".join(f"; {problem}" for (problem, _), _ in lost)
+    hint = lost[0][0][1] if lost else "" if stats.offloaded_count(list(lines)) else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
 
 

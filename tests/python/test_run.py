@@ -217,6 +217,11 @@ def line(**changes):
             "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
             "offloaded with --blocking all.",
         ),
+        (
+            [line(), line(native_count=3, failed_count=1, loss="the service on host n1 was silent", cure="Wait")],
+            "2 ranks on 1 node (MPICH): 3 calls seen, 0 offloaded, 3 native (3 by policy); 1 FAILED; the service on "
+            "host n1 was silent. Wait.",
+        ),
     ],
 )
 def test_the_closing_line(lines, expected):
