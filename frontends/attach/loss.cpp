@@ -8,7 +8,9 @@ Loss loss_of(const char* host, const offpath_session_counters_t& counters) {
   const std::string last_words = "its last words: OFFPATH_SERVICE_LOG";
   if (counters.silence_ms == 0) return {service + " was lost", "For " + last_words};
   return {service + " gave no sign of life for " + std::to_string(counters.silence_ms) + " ms and was ended",
-          "Leave it a core of its own, or more time by OFFPATH_SERVICE_SILENCE_MS; " + last_words};
+          "Check its node and the network between services, leave it a core of its own, or more time by "
+          "OFFPATH_SERVICE_SILENCE_MS; " +
+              last_words};
 }
 
 Loss parting_of(const char* host, const char* other, uint64_t silence_ms) {

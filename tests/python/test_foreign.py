@@ -9,7 +9,7 @@ import uuid
 import foreign_support as foreign
 import pytest
 from conformance_support import EVERYTHING, MPIS, NATIVE
-from conftest import requires_root
+from conftest import PROGRAMS, requires_root
 from offpath import stats
 from offpath.lab import Lab
 from offpath.launch import local_mpirun
@@ -31,6 +31,17 @@ def test_an_mpi_from_pip(mpi, tmp_path):
         assert foreign.said(result) == foreign.said(native) == ["0 of 2: right", "1 of 2: right"], result
         # mpi4py makes its windows by MPI_Win_allocate_c where there is such a function, and those are native.
         foreign.assert_offloaded(statistics, windows=language == "c" or mpi == "openmpi", how=result)
+
+
+def test_the_standard_abi_of_mpich_5(tmp_path):
+    """Its libmpi_abi has MPICH inside, but other handles: the program runs natively, and is told so."""
+    mpich = foreign.PipMpi(foreign.set_up() / "mpich")
+    mpich.compile(PROGRAMS / "checked.c", tmp_path / "checked", compiler="mpicc_abi")
+    statistics = tmp_path / "stats.jsonl"
+    result = mpich.run([str(tmp_path / "checked")], foreign.offpath_run(statistics))
+    assert result.returncode == 0 and foreign.said(result) == ["0 of 2: right", "1 of 2: right"], result
+    assert not statistics.exists() or stats.read(str(statistics)) == []
+    assert result.stderr.count("libmpi_abi.so") == 2 and "all MPI calls stay native" in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("mpi", MPIS)
