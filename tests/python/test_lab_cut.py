@@ -16,13 +16,13 @@ from offpath.lab.plan import dpu_address, namespace
 from offpath.paths import paths
 
 pytestmark = requires_root
-SILENCE_MS = 500
+SILENCE_MS = 1000
 ENVIRONMENT = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu", "OFFPATH_SERVICE_SILENCE_MS": str(SILENCE_MS)}
 
 
 @pytest.fixture(scope="module")
 def lab():
-    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+    with Lab(nodes=2, rate="4gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
         yield lab
 
 
@@ -77,6 +77,23 @@ def test_a_link_between_services_is_cut(lab, mpi, mode, ways, tmp_path):
     )
     assert len(re.findall(told, result.stderr)) == 1, result.stderr
     assert re.search(told, said) and "OFFPATH_SERVICE_SILENCE_MS" in said, said
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
+def test_there_never_was_a_link_between_services(lab, mpi):
+    """UCX waits for a connection, and so each service is silent itself; what it had begun by then is an error."""
+    program = paths().prefix / "tests" / "interpose" / mpi / "lost"
+    if not program.exists():
+        pytest.skip("not built")
+    deafen(lab, 1, 2)
+    deafen(lab, 2, 1)
+    try:
+        result = lab.mpirun(mpi, 1, [str(program), "idle"], offload=True, env=ENVIRONMENT, timeout=LIMIT_S)
+    finally:
+        heal(lab)
+    assert "failed" in result.stdout and "wrong data" not in result.stderr, result.stderr
+    assert "gave no sign of life" in result.stderr and "the network between services" in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
