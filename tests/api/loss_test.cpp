@@ -11,13 +11,6 @@
 namespace offpath::testing {
 namespace {
 
-pid_t service_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return static_cast<pid_t>(counters.service_pid);
-}
-
 void kill_service(offpath_session_t* session) {
   const pid_t service = service_of(session);
   REQUIRE(service > 0 && kill(service, SIGKILL) == 0);

@@ -9,15 +9,6 @@
 namespace offpath::testing {
 namespace {
 
-offpath_session_counters_t counters_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return counters;
-}
-
-pid_t service_of(offpath_session_t* session) { return static_cast<pid_t>(counters_of(session).service_pid); }
-
 // Stopped or gone: all of its threads.
 bool rests(pid_t service) {
   const std::string tasks = "/proc/" + std::to_string(service) + "/task/";
