@@ -5,13 +5,11 @@ import os
 import re
 import signal
 import subprocess
-import uuid
 
 import pytest
 from conftest import LIMIT_S, requires_root
 from loss_support import meanwhile, services
 from offpath import closing_line, mpis
-from offpath.lab import Lab
 from offpath.lab.plan import dpu_address, namespace
 from offpath.paths import paths
 
@@ -20,25 +18,10 @@ SILENCE_MS = 1000
 ENVIRONMENT = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu", "OFFPATH_SERVICE_SILENCE_MS": str(SILENCE_MS)}
 
 
-@pytest.fixture(scope="module")
-def lab():
-    with Lab(nodes=2, rate="4gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-        yield lab
-
-
 def deafen(lab, one: int, other: int) -> None:
     """What the DPU of node `one` sends to that of node `other` arrives nowhere; what that one sends, arrives."""
-    neighbour = [
-        "neigh",
-        "replace",
-        dpu_address(other),
-        "lladdr",
-        "02:00:00:00:00:01",
-        "dev",
-        "eth0",
-        "nud",
-        "permanent",
-    ]
+    nowhere = ["lladdr", "02:00:00:00:00:01", "dev", "eth0", "nud", "permanent"]
+    neighbour = ["neigh", "replace", dpu_address(other), *nowhere]
     subprocess.run(["ip", "-n", namespace(lab.name, f"node{one}-dpu"), *neighbour], check=True)
 
 
