@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keeps the dependency arrows between components, and the promise that our code never ends its host process.
+"""Keeps the dependency arrows between components, and the promises that our code never ends its host process and never
+lets who started a program with more rights than his say what it does.
 
 Run from anywhere: tools/check_includes.py [ROOT]. Prints one line per violation; exit status 1 when there is any.
 """
@@ -36,7 +37,7 @@ STANDS_ON = {
 SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".inc", ".def"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
-ENDS_PROCESS = re.compile(r"\b(throw|abort\s*\(|exit\s*\(|quick_exit\s*\(|terminate\s*\(\s*\))")
+REFUSED = re.compile(r"\b(throw|abort\s*\(|exit\s*\(|quick_exit\s*\(|terminate\s*\(\s*\)|getenv\s*\()")
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
@@ -95,14 +96,14 @@ def check_includes(root: Path, file: Path, text: str) -> list[str]:
 
 
 def check_host_process(root: Path, file: Path, text: str) -> list[str]:
-    """In src/ and frontends/ nothing may throw, abort or exit: errors are results."""
+    """In src/ and frontends/ nothing may throw, abort or exit (errors are results), nor trust the environment."""
     if file.relative_to(root).parts[0] not in ("src", "frontends"):
         return []
     code = COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return [
         f"{file.relative_to(root)}:{line_of(code, match.start())}: '{match[1].strip(' (')}' is not allowed here; "
-        "return an error"
-        for match in ENDS_PROCESS.finditer(code)
+        + ("use secure_getenv" if match[1].startswith("getenv") else "return an error")
+        for match in REFUSED.finditer(code)
     ]
 
 

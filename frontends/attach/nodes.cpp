@@ -10,7 +10,9 @@ Nodes::Nodes(std::span<const NodeRecord> records) {
   std::unordered_map<uint64_t, uint32_t> numbers;
   for (const NodeRecord& record : records) {
     const auto next = static_cast<uint32_t>(numbers.size());
-    numbers_.push_back(numbers.emplace(record.key, next).first->second);
+    const auto [node, is_new] = numbers.emplace(record.key, next);
+    numbers_.push_back(node->second);
+    if (is_new) hosts_.push_back(record.host);
   }
   count_ = static_cast<uint32_t>(numbers.size());
 }

@@ -22,6 +22,7 @@ class Nodes {
 
   uint32_t count() const { return count_; }
   uint32_t of(int rank) const { return numbers_[static_cast<size_t>(rank)]; }
+  const char* host_of(int rank) const { return hosts_[of(rank)].data(); }
   Surroundings around(int rank) const;
   // Whether it is the first process of its node.
   bool leads(int rank) const;
@@ -29,6 +30,7 @@ class Nodes {
  private:
   uint32_t count_ = 0;
   std::vector<uint32_t> numbers_;  // by rank
+  std::vector<HostName> hosts_;    // by node
 };
 
 struct ServiceCores {

@@ -44,6 +44,10 @@ offpath_session_counters_t counters_of(offpath_session_t* session) {
   return counters;
 }
 
+void add_loss(const Loss& loss, JsonObject* line) {
+  if (!loss.problem.empty()) line->text("loss", loss.problem).text("cure", loss.cure);
+}
+
 void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("pulled_bytes", counters.pulled_bytes).number("served_bytes", counters.served_bytes);
   line->number("local_bytes", counters.local_bytes).number("doorbell_count", counters.doorbell_count);

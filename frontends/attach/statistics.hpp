@@ -2,6 +2,7 @@
 // The line of a process in OFFPATH_STATS_FILE, one JSON object, and how it gets there.
 #pragma once
 
+#include "loss.hpp"
 #include "settings.hpp"
 
 #include <offpath/offpath.h>
@@ -32,6 +33,8 @@ JsonObject statistics_of(int rank, int size, const char* interface, const std::s
 JsonObject offloaded_and_native(uint64_t offloaded_count, uint64_t native_count);
 // All zero without a session.
 offpath_session_counters_t counters_of(offpath_session_t* session);
+// Nothing where nothing was lost.
+void add_loss(const Loss& loss, JsonObject* line);
 // What the service did for this process.
 void add_service(const offpath_session_counters_t& counters, JsonObject* line);
 

@@ -11,6 +11,9 @@ namespace offpath::mpi {
 void Cut::combine(const Word& word) {
   combined_.begun = std::max(combined_.begun, word.begun);
   combined_.gave_up |= word.gave_up;
+  combined_.own_lost |= word.own_lost;
+  const bool first = !combined_.parting || word.parting.here < combined_.parting.here;  // on all ranks the same
+  if (word.parting && first) combined_.parting = word.parting;
 }
 
 bool Cut::listen() {

@@ -20,9 +20,18 @@
 
 namespace offpath::mpi {
 
+// Two services that have lost each other, by ranks in MPI_COMM_WORLD that they serve: who says so, and another.
+struct Parting {
+  uint32_t here = 0, there = 0;  // the same: none
+  uint64_t silence_ms = 0;       // without a sign of life; 0: lost otherwise
+  explicit operator bool() const { return here != there; }
+};
+
 struct Word {
   uint64_t begun = 0;
   uint64_t gave_up = 0;
+  uint64_t own_lost = 0;  // who says it has lost its own service, and has warned of it
+  Parting parting;
 };
 
 class Cut {
@@ -43,6 +52,8 @@ class Cut {
   bool late(Clock::time_point now, Clock::duration limit) const { return said_ && !decided() && now - since_ > limit; }
   const Word& own() const { return own_; }
   uint64_t cut() const { return combined_.begun; }
+  // The losses that ranks have told.
+  const Word& heard() const { return combined_; }
 
  private:
   void send_to_all(const Word& word);

@@ -2,6 +2,7 @@
 #include "job.hpp"
 
 #include "adapt/adapter.hpp"
+#include "attach/statistics.hpp"
 #include "blocking.hpp"
 #include "communicators.hpp"
 #include "engine.hpp"
@@ -225,11 +226,21 @@ void Job::stop() {
 }
 
 void Job::report_lost_service() {
-  if (loss_reported_.exchange(true) || !nodes_.leads(rank_)) return;
-  say(settings_, LogLevel::warn,
-      "the service on host %s was lost (operations it worked on fail). All further MPI calls stay native; see "
-      "OFFPATH_SERVICE_LOG for its last words",
-      attach::host_name().data());
+  if (loss_reported_.exchange(true)) return;
+  loss_ = attach::loss_of(attach::host_name().data(), attach::counters_of(session_));
+  if (nodes_.leads(rank_)) warn_of_loss();
+}
+
+void Job::report_parting(const Parting& parting, bool says) {
+  if (loss_reported_.exchange(true)) return;
+  const auto host = [this](uint32_t rank) { return nodes_.host_of(static_cast<int>(rank)); };
+  loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);
+  if (says) warn_of_loss();
+}
+
+void Job::warn_of_loss() const {
+  say(settings_, LogLevel::warn, "%s (operations it worked on fail, all further MPI calls stay native). %s",
+      loss_.problem.c_str(), loss_.cure.c_str());
 }
 
 }  // namespace offpath::mpi

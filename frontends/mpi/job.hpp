@@ -7,9 +7,11 @@
 #pragma once
 
 #include "adapt/preference.hpp"
+#include "attach/loss.hpp"
 #include "attach/nodes.hpp"
 #include "attach/session.hpp"
 #include "attach/settings.hpp"
+#include "cut.hpp"
 #include "engine.hpp"
 #include "policy/policy.hpp"
 
@@ -65,6 +67,8 @@ class Job {
 
   // One warning per lost service, by the first rank of its node.
   void report_lost_service();
+  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
+  void report_parting(const Parting& parting, bool says);
   uint64_t service_cpu_ns() const;
 
  private:
@@ -80,6 +84,7 @@ class Job {
   void drain();
   void pass_barrier(Engine::AtEnd task);
   void turn_off(LogLevel level, const std::string& reason);
+  void warn_of_loss() const;
   std::string statistics() const;
   void write_statistics() const;
 
@@ -102,6 +107,7 @@ class Job {
     bool have_targets, traced;
   } all_{};
   std::atomic<bool> loss_reported_{false};
+  attach::Loss loss_;  // by who set loss_reported_
   std::string reason_ = "MPI_Init was not called";
   attach::Nodes nodes_;
   std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service_team.hpp"
 
+#include "base/silence.hpp"
 #include "job.hpp"
 
 #include <algorithm>
@@ -40,6 +41,29 @@ offpath_team_t* ServiceTeam::open() {
 bool ServiceTeam::broken() const {
   const offpath_team_t* const team = get();
   return team == nullptr ? offpath_session_alive(job.session()) == 0 : offpath_team_broken(team) != 0;
+}
+
+std::vector<uint8_t> ServiceTeam::losses() const {
+  std::vector<uint8_t> lost(members_.size());
+  if (const offpath_team_t* const team = get()) offpath_team_lost(team, lost.data());
+  return lost;
+}
+
+Parting ServiceTeam::parting() const {
+  const std::vector<uint8_t> lost = losses();
+  for (const uint8_t how : {OFFPATH_LOSS_SILENCE, OFFPATH_LOSS_SERVICE}) {
+    const auto member = std::find(lost.begin(), lost.end(), how);
+    if (member == lost.end()) continue;
+    const int there = members_[static_cast<size_t>(member - lost.begin())];
+    const uint64_t silence_ms = how == OFFPATH_LOSS_SILENCE ? base::silence_limit_ns() / 1000000 : 0;
+    return {static_cast<uint32_t>(job.rank()), static_cast<uint32_t>(there), silence_ms};
+  }
+  return {};
+}
+
+bool ServiceTeam::lost_process() const {
+  const std::vector<uint8_t> lost = losses();
+  return std::find(lost.begin(), lost.end(), OFFPATH_LOSS_PROCESS) != lost.end();
 }
 
 uint64_t ServiceTeam::started() const {

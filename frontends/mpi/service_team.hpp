@@ -5,6 +5,8 @@
 // Threads: open() and the destructor by one at a time; the rest also meanwhile.
 #pragma once
 
+#include "cut.hpp"
+
 #include <offpath/offpath.h>
 
 #include <array>
@@ -28,10 +30,16 @@ class ServiceTeam {
   offpath_team_t* open();
   // One of its services is known to be lost.
   bool broken() const;
+  // A member whose service this rank's has lost, if any.
+  Parting parting() const;
+  // A member's process is known to be lost.
+  bool lost_process() const;
   // Operations that this rank's service has begun.
   uint64_t started() const;
 
  private:
+  // How each member is known to be lost, as an offpath_loss_t.
+  std::vector<uint8_t> losses() const;
   offpath_team_t* get() const { return team_.load(std::memory_order_acquire); }
 
   Id id_;

@@ -82,6 +82,7 @@ std::string Job::statistics() const {
   line.number("failed_count", own.failed_count.load());
   attach::add_service(attach::counters_of(session_), &line);
   line.number("wait_ns", own.wait_ns.load()).number("post_ns", own.post_ns.load());
+  attach::add_loss(loss_, &line);
   // From MPI_Init to MPI_Finalize; 0 where nothing could be offloaded from the beginning.
   const uint64_t begin_ns = ledger.begin_ns.load();
   line.number("run_ns", begin_ns == 0 ? 0 : now_ns() - begin_ns);

@@ -158,13 +158,22 @@ void Team::begin_cut() {
   phase_ = Phase::cutting;
   broken_.store(true, std::memory_order_release);
   own_lost_ = offpath_session_alive(job.session()) == 0;
+  if (own_lost_) job.report_lost_service();
+  cut_.say(own_word(), Cut::Clock::now());
+}
+
+Word Team::own_word() const {
   Word word;
-  word.begun = ended_through_;
-  if (own_lost_) {
-    word.begun = std::max(word.begun, service_->started());
-    job.report_lost_service();
-  }
-  cut_.say(word, Cut::Clock::now());
+  word.begun = own_lost_ ? std::max(ended_through_, service_->started()) : ended_through_;
+  word.own_lost = own_lost_ ? 1 : 0;
+  if (!own_lost_) word.parting = service_->parting();
+  return word;
+}
+
+// Where no rank has lost its own service, nobody else says why.
+void Team::report_loss() const {
+  const Word& heard = cut_.heard();
+  if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
 }
 
 void Team::check() {
@@ -184,6 +193,8 @@ void Team::advance() {
   if (phase_ == Phase::cutting) {
     if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
     if (cut_.decided()) phase_ = Phase::settled;
+    if (cut_.given_up()) phase_ = Phase::dead;
+    if (phase_ != Phase::cutting) report_loss();
   }
   if (cut_.given_up()) phase_ = Phase::dead;
   take_deferred();
@@ -261,7 +272,8 @@ void Team::finish_done(Operation& operation) {
 void Team::step_unfinished(Operation& operation) {
   operation.state = OperationState::unfinished;
   const bool done = operation.status == OFFPATH_OK;
-  if (operation.status == OFFPATH_ERR_PEER_LOST) {
+  // Of services that have lost each other one may have begun what another has not: the cut is the same for all.
+  if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
     fail_lost(operation, Failure::peer_lost);
   } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
     if (done)

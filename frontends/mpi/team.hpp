@@ -105,6 +105,9 @@ class Team {
   void step_unfinished(Operation& operation);
   void finish_done(Operation& operation);
   void begin_cut();
+  Word own_word() const;
+  // When all words have come.
+  void report_loss() const;
   // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
   bool holds_up(const Operation& operation) const;
   bool nothing_holds_up() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job.hpp"
 
+#include "attach/loss.hpp"
 #include "attach/nodes.hpp"
 #include "attach/statistics.hpp"
 #include "base/random.hpp"
@@ -25,6 +26,8 @@ struct Job {
 };
 Job job;
 
+attach::Loss own_loss() { return attach::loss_of(attach::host_name().data(), attach::counters_of(job.session)); }
+
 PetscErrorCode write_statistics() {
   PetscFunctionBegin;
   PetscMPIInt rank, size;
@@ -40,6 +43,7 @@ PetscErrorCode write_statistics() {
   const offpath_session_counters_t service = attach::counters_of(job.session);
   line.number("completed_count", service.completed_count).number("failed_count", service.failed_count);
   attach::add_service(service, &line);
+  if (job.session != nullptr && offpath_session_alive(job.session) == 0) attach::add_loss(own_loss(), &line);
   line.object("collectives", attach::JsonObject().object(
                                  "program", attach::offloaded_and_native(job.offloaded_count, job.native_count)));
   const attach::StatisticsRecord own = attach::record_of(line);
@@ -61,7 +65,7 @@ PetscErrorCode close_job() {
 attach::Attachment own_attachment() {
   attach::Attachment own{};
   own.error.status = OFFPATH_ERR_NO_SERVICE;
-  if (job.session != nullptr && offpath_session_alive(job.session) == 0) job.no_service = "its service was lost";
+  if (job.session != nullptr && offpath_session_alive(job.session) == 0) job.no_service = own_loss().problem;
   if (job.no_service.empty() && job.session == nullptr) {
     own = attach::open_session(job.terms, job.cores, job.around, &job.session);
     if (own.error.status != OFFPATH_OK) job.no_service = own.error.text;

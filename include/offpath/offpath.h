@@ -133,7 +133,7 @@ typedef struct offpath_counters {
   uint32_t service_clients_count;
   uint32_t service_workers_count;
   uint32_t service_helpers_count; /* threads that help with computations: one per core beyond the workers' */
-  uint32_t reserved;              /* 0 */
+  uint32_t silence_ms;            /* of a lost service: so long it had given no sign of life; 0: it had */
 } offpath_session_counters_t;
 
 /* Fills *counters. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
@@ -167,7 +167,14 @@ uint32_t offpath_team_nodes(const offpath_team_t* team);
  * OFFPATH_ERR_NOT_STARTED or a worse status. Never blocks; a load (own service: see offpath_session_alive). */
 int offpath_team_broken(const offpath_team_t* team);
 
-/* Marks in lost[0..size) the members whose service or process is known to be lost (1) or not (0). */
+typedef enum offpath_loss {
+  OFFPATH_LOSS_NONE = 0,
+  OFFPATH_LOSS_SERVICE = 1, /* the member's service, or the way there */
+  OFFPATH_LOSS_SILENCE = 2, /* the same, by OFFPATH_SERVICE_SILENCE_MS without a sign of life */
+  OFFPATH_LOSS_PROCESS = 3  /* the member itself */
+} offpath_loss_t;
+
+/* Marks in lost[0..size) how each member is known to be lost, as an offpath_loss_t. */
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost);
 
 /* One more than the number of the last operation of this member on this team that the service has begun; 0: none.

@@ -3,24 +3,30 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 
 from offpath import stats
-from offpath.mpis import MPICH, OPENMPI, TITLES
+from offpath.mpis import MPICH, OPENMPI, STANDARD_ABI, TITLES, uses_standard_abi
 from offpath.sizes import rough_size_text
 from offpath.stats import PETSC, total
 
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 
-def closing_line(lines: Sequence[dict], launcher: str | None = None, started: int | None = None) -> str:
-    """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known."""
+def closing_line(
+    lines: Sequence[dict], launcher: str | None = None, started: int | None = None, command: Sequence[str] = ()
+) -> str:
+    """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known;
+    `command`: what was run, which says more where there are no lines."""
     solvers = [line for line in lines if line.get("mpi") == PETSC]
     ranks = [line for line in lines if line.get("mpi") != PETSC]
     apart = _apart(ranks, launcher, started)
     if apart:
         return apart
+    if not lines and any(uses_standard_abi(path) for path in map(shutil.which, command) if path):
+        return f"all MPI calls were native ({STANDARD_ABI}). Build the program with mpicc of Open MPI or MPICH."
     if not lines:
         return (
             "no rank reported (the program does not use MPI, did not reach MPI_Finalize, or its ranks do not see this "
@@ -33,7 +39,9 @@ def closing_line(lines: Sequence[dict], launcher: str | None = None, started: in
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
-    hint = "" if stats.offloaded_count(list(lines)) else _hint(ranks)
+    lost = Counter((str(line["loss"]), str(line.get("cure", ""))) for line in lines if line.get("loss")).most_common(2)
+    text += "".join(f"; {problem}" for (problem, _), _ in lost)
+    hint = lost[0][0][1] if lost else "" if stats.offloaded_count(list(lines)) else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
 
 

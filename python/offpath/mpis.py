@@ -82,6 +82,9 @@ def mpi_of_program(program: str) -> str | None:
     return None
 
 
+STANDARD_ABI = "it uses the MPI standard's ABI, libmpi_abi.so, which no back end serves"
+
+
 def uses_standard_abi(program: str) -> bool:
     """Linked with libmpi_abi.so, the MPI standard's own ABI: any MPI may stand behind it, and no back end serves it."""
     return re.search(r"libmpi_abi\.so", _libraries_of(program)) is not None

@@ -163,7 +163,7 @@ def run(
             memory.keep(job, ranks)
         if not off and not quiet:
             started = own_rank.job_size() if launched is None else None
-            console.note(closing_line(ranks, launched, started))
+            console.note(closing_line(ranks, launched, started, command))
         for file in files:
             prometheus.write(ranks, file)
         if where is not None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Silence: when somebody who is waited for counts as silent. Pure. Time counts only as far as it was looked at, a step
+// Silence: when somebody who is waited for counts as silent. Pure, but for the limit. Time counts only as far as it was looked at, a step
 // at a time: whoever was stopped himself, with the one he watches or without, has heard nothing meanwhile.
 #pragma once
 
@@ -7,6 +7,10 @@
 #include <cstdint>
 
 namespace offpath::base {
+
+// How long a service that is waited for, or one that services wait for, may give no sign of life:
+// OFFPATH_SERVICE_SILENCE_MS. 0: for ever.
+uint64_t silence_limit_ns();
 
 class Silence {
  public:
@@ -34,6 +38,9 @@ class Silence {
     asked_ = true;
     return Verdict::ask;
   }
+
+  // How long the last question has had no answer, as far as it was looked at.
+  uint64_t unanswered_ns() const { return asked_ ? passed_ns_ : 0; }
 
  private:
   static constexpr uint64_t kSteps = 8;

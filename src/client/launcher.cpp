@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -149,11 +148,6 @@ int spawn_orphan(void* data) {
 // Creates the socket and executes the words with it; `token` (may be null) goes through a pipe.
 Result<Fd> start(std::vector<std::string> words, const std::string& socket_path, const uint8_t* token,
                  size_t token_bytes) {
-  if (getauxval(AT_SECURE) != 0) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE,
-                         "the program has more rights than who started it (a service would run with them). Run it "
-                         "without");
-  }
   Launch launch;
   for (std::string& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);

@@ -28,7 +28,7 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
     : segment(std::move(memory)),
       arena(layout::kArenaOffset, layout::kSegmentBytes),
       heap(segment.bytes() - layout::kSegmentBytes),
-      silence_(layout::silence_limit_ns()) {
+      silence_(offpath::base::silence_limit_ns()) {
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page != MAP_FAILED) {
     fork_mark = static_cast<uint8_t*>(page);
@@ -64,6 +64,7 @@ layout::TeamRecord& offpath_session::team_record(const offpath_team& team) const
 bool offpath_session::check_alive() {
   if (lost.load(std::memory_order_relaxed)) return false;
   if (hangs_up()) {
+    note_silence();
     // The dead service cannot remove its socket any more.
     if (!lost.exchange(true)) socket_file.remove();
     return false;
@@ -91,18 +92,27 @@ void offpath_session::listen_for_life() {
   listening_.clear(std::memory_order_release);
 }
 
+// Another process may have ended it before we would have.
+void offpath_session::note_silence() {
+  if (silence_ms != 0 || listening_.test_and_set(std::memory_order_acquire)) return;
+  const uint64_t unanswered_ns = silence_.unanswered_ns();
+  if (unanswered_ns > offpath::base::silence_limit_ns() / 2)
+    silence_ms = static_cast<uint32_t>(unanswered_ns / 1000000);
+  listening_.clear(std::memory_order_release);
+}
+
 // It has the socket open, so it lives, after its number was made a descriptor: that is of no other process.
 void offpath_session::end_service() {
   const offpath::base::Fd process = offpath::base::open_process(service_pid);
   if (hangs_up()) return;
-  silenced = true;
+  silence_ms = static_cast<uint32_t>(offpath::base::silence_limit_ns() / 1000000);
   offpath::base::kill_process(process, service_pid);
 }
 
 // One that is silent is ended, as it may still write into our memory.
 void offpath_session::leave() {
   using offpath::base::Silence;
-  const uint64_t limit_ns = layout::silence_limit_ns();
+  const uint64_t limit_ns = offpath::base::silence_limit_ns();
   const uint64_t interval_ms = limit_ns == 0 ? 500 : Silence::interval_ns(limit_ns) / 1000000;
   const auto slice_ms = static_cast<int>(std::clamp<uint64_t>(interval_ms, 1, 1000));
   Silence silence(limit_ns);
@@ -198,7 +208,7 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   counters->service_workers_count = session->service.workers;
   counters->service_clients_count = session->service.clients;
   counters->service_helpers_count = session->service.helpers;
-  counters->reserved = 0;
+  counters->silence_ms = session->lost ? session->silence_ms.load() : 0;
   counters->service_cpu_ns = 0;
   clockid_t clock;
   timespec used{};

@@ -139,7 +139,7 @@ struct offpath_session {
   pid_t service_pid = 0;
   uint64_t probe = 0;  // the service reads it to prove that it may
   std::atomic<bool> lost{false};
-  std::atomic<bool> silenced{false};  // by us, for its silence
+  std::atomic<uint32_t> silence_ms{0};  // of a lost service: how long it had given no sign of life, if that is why
   offpath::session::SocketFile socket_file;
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
@@ -162,6 +162,7 @@ struct offpath_session {
  private:
   bool hangs_up();
   void listen_for_life();
+  void note_silence();
   void end_service();
 
   std::atomic_flag listening_;

@@ -121,7 +121,8 @@ int offpath_team_broken(const offpath_team_t* team) {
 
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost) {
   memcpy(lost, team->session->at<uint8_t>(team->lost), team->size);
-  if (team->session->lost.load(std::memory_order_relaxed)) lost[team->rank] = 1;
+  if (team->session->lost.load(std::memory_order_relaxed))
+    lost[team->rank] = team->session->silence_ms == 0 ? OFFPATH_LOSS_SERVICE : OFFPATH_LOSS_SILENCE;
 }
 
 uint64_t offpath_team_started(const offpath_team_t* team) {

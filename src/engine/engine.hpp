@@ -51,6 +51,13 @@ struct TeamSpec {
   uint64_t context = 0;  // given back in the Observer's calls
 };
 
+// How a member was lost. 0 is none.
+enum class Loss : uint8_t {
+  service = 1,  // its service, or the way there
+  silence = 2,  // its service, or the way there: no sign of life while something was awaited from it
+  process = 3   // itself
+};
+
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,
 // and of long ones the first byte.
 class Observer {
@@ -65,7 +72,7 @@ class Observer {
   // Once per export that was taken; 0 bytes if it was refused.
   virtual void on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
-  virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank) = 0;
+  virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank, Loss how) = 0;
 };
 
 // The other workers of this service. Nothing here calls back into an engine.

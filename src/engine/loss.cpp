@@ -18,10 +18,17 @@ void Engine::on_peer_lost(fabric::Peer peer) {
   }
   // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
   for (const auto& [team, rank] : lost) {
-    if (team->lost[rank] == 0) s.observer.on_member_lost(team->spec.client, team->spec.context, rank);
+    s.tell_loss(*team, rank, false);
   }
   for (const auto& [team, rank] : lost) s.lose_member(*team, rank, false);
   s.settle();
+}
+
+void Engine::State::tell_loss(const Team& team, uint32_t rank, bool process) {
+  if (team.lost[rank] != 0) return;
+  const bool silent = team.peers[rank] >= 0 && given_up.contains(static_cast<fabric::Peer>(team.peers[rank]));
+  const Loss how = process ? Loss::process : silent ? Loss::silence : Loss::service;
+  observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }
 
 bool Engine::State::report_unreachable() {
@@ -34,7 +41,7 @@ bool Engine::State::report_unreachable() {
 }
 
 void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
-  if (team.lost[rank] == 0) observer.on_member_lost(team.spec.client, team.spec.context, rank);
+  tell_loss(team, rank, process);
   team.lost[rank] = 1;
   team.broken = true;
   team.dead |= process;

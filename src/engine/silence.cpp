@@ -55,6 +55,7 @@ void Engine::watch(uint64_t now_ns) {
   for (const fabric::Peer peer : silent) {
     base::log_write(base::LogLevel::warn, "another service gave no sign of life for %llu ms: given up",
                     static_cast<unsigned long long>(s.config.silence_ns / 1000000));
+    s.given_up.insert(peer);
     s.fabric.give_up(peer);
   }
 }

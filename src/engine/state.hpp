@@ -197,6 +197,7 @@ struct Engine::State {
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
 
   // loss.cpp
+  void tell_loss(const Team& team, uint32_t rank, bool process);
   void lose_member(Team& team, uint32_t rank, bool process);
   // By rank: does the operation still want something from that member, or that member from it?
   std::vector<uint8_t> needed_members(const Operation& operation) const;
@@ -237,6 +238,7 @@ struct Engine::State {
   std::deque<TeamKey> departed_order;
   size_t departed_members = 0;
   std::unordered_set<fabric::Peer> lost_peers;
+  std::unordered_set<fabric::Peer> given_up;                            // for their silence
   std::vector<uint8_t> own_address;                                     // on the fabric
   std::map<fabric::Peer, Watched> watched;                              // something is awaited from them
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()

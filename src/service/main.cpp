@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "base/silence.hpp"
 #include "service/device_service.hpp"
 #include "service/service.hpp"
 
@@ -105,7 +106,7 @@ int main(int argc, char** argv) {
       Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
-  options.engine.silence_ns = offpath::session::silence_limit_ns();
+  options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");

@@ -213,10 +213,10 @@ void ServedClient::on_finished(uint64_t context, const Status& status) {
   (context & kRemoteContext) != 0 ? finish_remote(index, status) : finish(index, status.code());
 }
 
-void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank) {
+void ServedClient::on_member_lost(uint64_t team_record, uint32_t rank, engine::Loss how) {
   session::TeamRecord* record = view_.team_record(team_record);
   if (record == nullptr) return;
-  if (uint8_t* lost = view_.bytes_at(record->lost + rank, 1)) *lost = 1;
+  if (uint8_t* lost = view_.bytes_at(record->lost + rank, 1)) *lost = static_cast<uint8_t>(how);
   record->broken.store(1, std::memory_order_release);
   view_.tell();
 }

@@ -327,9 +327,9 @@ void Worker::on_finished(ClientId client, uint64_t operation, base::Status statu
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_finished(operation, status);
 }
 
-void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank) {
+void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank, engine::Loss how) {
   target_.lose_member(client, team, rank);
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank);
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank, how);
 }
 
 }  // namespace offpath::service

@@ -55,7 +55,7 @@ class Worker : public engine::Observer {
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;
-  void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank) override;
+  void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank, engine::Loss how) override;
 
  private:
   engine::Config engine_config();

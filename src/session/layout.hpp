@@ -121,7 +121,7 @@ struct TeamRecord {
   Atomic32 broken;
   Atomic64 started;    // one more than the last sequence begun by the service
   uint64_t addresses;  // arena offset, size x address_stride bytes
-  uint64_t lost;       // arena offset of u8[size], set by the service
+  uint64_t lost;       // arena offset of u8[size], set by the service: offpath_loss_t
 };
 static_assert(sizeof(TeamRecord) == 56);
 

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -44,6 +45,11 @@ Result<std::string> checked_folder(const std::string& folder) {
 }  // namespace
 
 Result<std::string> runtime_folder() {
+  if (getauxval(AT_SECURE) != 0) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "the program has more rights than who started it (a service of that user would reach into it, "
+                         "one of its own would run with them). Run it without");
+  }
   const std::string chosen = Environment::text("OFFPATH_RUNTIME_DIR");
   if (!chosen.empty()) return checked_folder(chosen);
   const std::string xdg = Environment::text("XDG_RUNTIME_DIR");
@@ -144,11 +150,6 @@ void SocketFile::remove() const {
   constexpr int kPatienceMs = 100;
   const auto lock = lock_folder(path_.substr(0, path_.rfind('/')), kPatienceMs);
   if (lock.ok() && same_as(SocketFile(path_))) unlink(path_.c_str());
-}
-
-uint64_t silence_limit_ns() {
-  constexpr uint64_t kDefaultMs = 30000;
-  return Environment::number("OFFPATH_SERVICE_SILENCE_MS", kDefaultMs, 0, 86400000) * 1000000;
 }
 
 Result<PeerCredentials> peer_credentials(int socket) {

@@ -62,6 +62,7 @@ struct PeerCredentials {
 
 // The folder of the sockets, created with mode 0700 and refused if somebody else could write to it:
 // OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
+// None for a program with more rights than who started it.
 base::Result<std::string> runtime_folder();
 // The socket of one job on this node, derived from its token.
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
@@ -89,10 +90,6 @@ class SocketFile {
   int64_t born_s_ = 0, born_ns_ = 0;
 };
 base::Result<PeerCredentials> peer_credentials(int socket);
-
-// How long a service that is waited for, or one that services wait for, may give no sign of life:
-// OFFPATH_SERVICE_SILENCE_MS. 0: for ever.
-uint64_t silence_limit_ns();
 
 // One message, with at most one descriptor. send never raises SIGPIPE. receive: empty Fd when none came; errors when
 // the message is not exactly `bytes` long or nothing came within timeout_ms (-1: wait for ever).

@@ -195,4 +195,13 @@ void Job::expect_nothing_left() {
   }
 }
 
+offpath_session_counters_t counters_of(offpath_session_t* session) {
+  offpath_session_counters_t counters{};
+  counters.struct_bytes = sizeof(counters);
+  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
+  return counters;
+}
+
+pid_t service_of(offpath_session_t* session) { return static_cast<pid_t>(counters_of(session).service_pid); }
+
 }  // namespace offpath::testing

@@ -98,5 +98,7 @@ class Job {
 bool eventually(const std::function<bool()>& condition);
 bool exists(const std::string& path);
 std::vector<std::string> files_in(const std::string& folder);
+offpath_session_counters_t counters_of(offpath_session_t* session);
+pid_t service_of(offpath_session_t* session);  // 0: lost
 
 }  // namespace offpath::testing

@@ -121,13 +121,6 @@ void check_sockets(pid_t service, bool alone) {
   }
 }
 
-pid_t service_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return static_cast<pid_t>(counters.service_pid);
-}
-
 TEST(Doors, AServiceOfOneNodeHasOneForItsClientsAlone) {
   Job(1).run([](Process& p) {
     unsetenv("OFFPATH_UCX_TLS");

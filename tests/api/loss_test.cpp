@@ -11,13 +11,6 @@
 namespace offpath::testing {
 namespace {
 
-pid_t service_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return static_cast<pid_t>(counters.service_pid);
-}
-
 void kill_service(offpath_session_t* session) {
   const pid_t service = service_of(session);
   REQUIRE(service > 0 && kill(service, SIGKILL) == 0);
@@ -46,7 +39,7 @@ TEST(ServiceLost, WhileIdle) {
     REQUIRE(offpath_team_broken(team) == 1 && offpath_team_started(team) == 1);
     uint8_t lost = 0;
     offpath_team_lost(team, &lost);
-    REQUIRE(lost == 1);
+    REQUIRE(lost == OFFPATH_LOSS_SERVICE);
     REQUIRE(service_of(session) == 0);
     REQUIRE_STATUS(offpath_session_sleep(session, offpath_session_events(session), kLongNs), OFFPATH_ERR_SERVICE_LOST);
     const offpath_team_params_t params = p.team_params(2);
@@ -117,7 +110,7 @@ TEST(ServiceLost, OfAnotherNode) {
       REQUIRE(offpath_team_broken(team) == 1 && offpath_session_alive(session) == 1);
       uint8_t lost[3] = {};
       offpath_team_lost(team, lost);
-      REQUIRE(lost[0] == 0 && lost[1] == 0 && lost[2] == 1);
+      REQUIRE(lost[0] == 0 && lost[1] == 0 && lost[2] == OFFPATH_LOSS_SERVICE);
       REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_ERR_NOT_STARTED);
     }
     p.barrier();
@@ -171,7 +164,7 @@ void run_dead_client(uint32_t nodes, bool detach) {
     REQUIRE(eventually([&] { return offpath_team_broken(team) == 1; }));
     uint8_t lost[3] = {};
     offpath_team_lost(team, lost);
-    REQUIRE(lost[2] == 1 && lost[p.rank] == 0);
+    REQUIRE(lost[2] == OFFPATH_LOSS_PROCESS && lost[p.rank] == 0);
     const offpath_status_t next = try_alltoall(team, send, recv, 8);
     REQUIRE(next == OFFPATH_ERR_PEER_LOST || next == OFFPATH_ERR_NOT_STARTED);
     REQUIRE(offpath_session_alive(session) == 1);

@@ -17,13 +17,6 @@
 namespace offpath::testing {
 namespace {
 
-offpath_session_counters_t counters_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return counters;
-}
-
 // Attaching must fail like this, with a text that helps.
 void refuse(const Process& p, offpath_status_t expected, const char* helpful) {
   const offpath_attach_params_t params = p.params();

@@ -9,13 +9,6 @@
 namespace offpath::testing {
 namespace {
 
-pid_t service_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return static_cast<pid_t>(counters.service_pid);
-}
-
 // Stopped or gone: all of its threads.
 bool rests(pid_t service) {
   const std::string tasks = "/proc/" + std::to_string(service) + "/task/";
@@ -55,6 +48,9 @@ TEST(SilentService, IsEndedByWhoeverWaitsForIt) {
         offpath_op_free(op);
       }
       REQUIRE(eventually([&] { return offpath_session_alive(session) == 0 && is_gone(service); }));
+      uint8_t lost = 0;
+      offpath_team_lost(team, &lost);
+      REQUIRE(lost == OFFPATH_LOSS_SILENCE && counters_of(session).silence_ms == 400);
       offpath_session_detach(session);
       REQUIRE(files_in(p.folder).empty());
     }
@@ -94,6 +90,9 @@ TEST(SilentService, OfAnotherNodeIsLost) {
       REQUIRE(status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_PEER_LOST ||
               status == OFFPATH_ERR_SERVICE_LOST);
       REQUIRE(offpath_team_broken(team) == 1);
+      uint8_t lost[2] = {};
+      offpath_team_lost(team, lost);
+      REQUIRE(lost[1] == OFFPATH_LOSS_SILENCE || status == OFFPATH_ERR_SERVICE_LOST);
       if (posted == OFFPATH_OK) offpath_op_free(op);
     }
     p.barrier();

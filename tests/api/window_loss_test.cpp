@@ -7,13 +7,6 @@
 namespace offpath::testing {
 namespace {
 
-pid_t service_of(offpath_session_t* session) {
-  offpath_session_counters_t counters{};
-  counters.struct_bytes = sizeof(counters);
-  REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
-  return static_cast<pid_t>(counters.service_pid);
-}
-
 bool is_loss(offpath_status_t status) { return status == OFFPATH_ERR_PEER_LOST || status == OFFPATH_ERR_NOT_STARTED; }
 
 // Member 2 dies, or its service, while it holds a lock and is asked for things.

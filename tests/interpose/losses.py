@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from setting import FORCED, check, end_group
+from setting import FORCED, check, end_group, statistics
 
 
 def lost(s, lose, *arguments, failed=None):
@@ -37,6 +37,19 @@ def lost_begun(s):
 def lost_twice(s):
     lost(s, "0:12:10,1:13:11")
     lost(s, "0:12:8,3:16:12")
+
+
+def parted(s):
+    """Services that have lost each other do not agree on what had begun; the ranks must."""
+    for part in ("9:1", "12:0"):
+        for kind in ("alltoall", "in_place", "pairs"):
+            stats = f"{s.folder}/stats.json"
+            other = s.offloaded("lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700",
+                                OFFPATH_STATS_FILE=stats)
+            check(other.status == 0 and "failed 0" in other.out and "after the loss: ok" in other.out, str(other))
+            check(len(other.warnings()) == 1 and "heard nothing of" in other.err and "700 ms" in other.err, str(other))
+            check(all("700 ms" in line["loss"] for line in statistics(stats)), str(statistics(stats)))
+            os.unlink(stats)
 
 
 def lost_in_place(s):
@@ -95,4 +108,4 @@ def lost_busy(s):
     kill_service(s, "busy")
 
 
-CASES = (lost_idle, lost_begun, lost_twice, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_busy)
+CASES = (lost_idle, lost_begun, lost_twice, parted, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_busy)

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import uuid
 import zlib
 from pathlib import Path
 
@@ -163,3 +164,24 @@ def witness_env(programs):
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """Of two nodes."""
+    from offpath.lab import Lab
+
+    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module", params=("openmpi", "mpich"))
+def traced(request, tmp_path_factory):
+    """An MPI, and programs/traced.c built with it."""
+    from offpath.paths import paths
+
+    if not (paths().lib / f"liboffpath_mpi_{request.param}.so").exists():
+        pytest.skip("not built")
+    program = tmp_path_factory.mktemp(request.param) / "traced"
+    subprocess.run([f"mpicc.{request.param}", PROGRAMS / "traced.c", "-O", "-g", "-o", program], check=True)
+    return request.param, program

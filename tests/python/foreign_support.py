@@ -46,8 +46,8 @@ class PipMpi:
     def environment(self) -> dict[str, str]:
         return os.environ | AS_ROOT | {"I_MPI_ROOT": str(self.home), "OMPI_MCA_mpi_yield_when_idle": "1"}
 
-    def compile(self, source: Path, program: Path) -> None:
-        command = [self.home / "bin" / "mpicc", "-w", "-O1", source, "-o", program]
+    def compile(self, source: Path, program: Path, compiler: str = "mpicc") -> None:
+        command = [self.home / "bin" / compiler, "-w", "-O1", source, "-o", program]
         subprocess.run(command, check=True, env=self.environment)
 
     def run(self, argv: Sequence[str], around: Sequence[str] = ()) -> subprocess.CompletedProcess:
@@ -93,20 +93,32 @@ def mpi4py_environment(mpi: str) -> dict[str, str]:
 
 
 def mpi4py_tests(mpi: str, folder: Path) -> list[str]:
-    """All but those that start processes, those of files, and those of persistent collectives, of which each makes
-    thousands. The report of rank N is in folder/report.N."""
-    home = set_up()
-    # In one stream the reports of two ranks run into each other.
-    to_own_file = 'exec "$@" 2>"$0/report.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"'
-    python, tests = home / "mpich" / "bin" / "python", home / "mpi4py" / "test" / "main.py"
-    argv = [str(python), str(tests), "--no-builddir"]
-    for excluded in ("spawn", "dynproc", "test_io", "test_file", "cco_pr"):
-        argv += ["-e", excluded]
+    """All but those that start processes and those of files. The report of rank N is in folder/report.N."""
+    options = []
+    for excluded in ("spawn", "dynproc", "test_io", "test_file"):
+        options += ["-e", excluded]
     if mpi == "openmpi":
-        argv += ["--thread-level", "serialized"]  # it has no windows for several threads
+        options += ["--thread-level", "serialized"]  # it has no windows for several threads
+        options += ["-e", "cco_pr"]  # it has no persistent collectives by the names of the standard
     else:
-        argv += ["-e", "util_sync"]  # a rank that sleeps makes no progress: natively the condition's test never ends
-    return ["sh", "-c", to_own_file, str(folder), *argv]
+        options += ["-e", "util_sync"]  # a rank that sleeps makes no progress: natively the condition's test never ends
+    return mpi4py_command(set_up() / "mpich", folder, options)
+
+
+def mpi4py_command(environment: Path, folder: Path, options: Sequence[str]) -> list[str]:
+    """By the Python of an environment; each rank's report in a file, as in one stream they run into each other."""
+    to_own_file = 'exec "$@" 2>"$0/report.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"'
+    tests = set_up() / "mpi4py" / "test" / "main.py"
+    return [
+        "sh",
+        "-c",
+        to_own_file,
+        str(folder),
+        str(environment / "bin" / "python"),
+        str(tests),
+        "--no-builddir",
+        *options,
+    ]
 
 
 def mpi4py_verdict(folder: Path) -> list[list[str]]:

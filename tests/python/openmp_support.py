@@ -35,8 +35,9 @@ def missing_for(arch: str) -> str | None:
     try:
         service.emulator_command(arch, paths())
     except UserError as error:
-        return f"no {arch}: {error}"
-    return None if shutil.which(f"{arch}-linux-gnu-ld") else f"no {arch}: its linker is missing. Run: make setup"
+        return f"no {arch}: {error} It runs in: make nightly"
+    linker = shutil.which(f"{arch}-linux-gnu-ld")
+    return None if linker else f"no {arch}: its linker is missing. It runs in: make nightly"
 
 
 def compiler(language: str = "c") -> str:

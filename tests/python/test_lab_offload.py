@@ -4,13 +4,11 @@
 import os
 import signal
 import subprocess
-import threading
-import time
 import uuid
-from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, requires_root
+from loss_support import meanwhile, services
 from offpath.lab import Lab
 from offpath.paths import paths
 
@@ -54,23 +52,6 @@ def test_the_fft_is_the_same(lab, mpi, tmp_path):
     assert checksums[0] == checksums[1]
 
 
-def kill_one_service(ready: Path, go: Path, stop: threading.Event) -> None:
-    while not ready.exists() and not stop.is_set():
-        time.sleep(0.01)
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            ours = str(paths().service) in (entry / "cmdline").read_text().split("\0")
-            here = str(ready).encode() in (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        if ours and here:
-            os.kill(int(entry.name), signal.SIGKILL)
-            break
-    go.touch()
-
-
 @pytest.mark.parametrize("mode", ("idle", "busy"))
 @pytest.mark.parametrize("mpi", MPIS)
 def test_a_service_of_one_node_is_killed(lab, mpi, mode, tmp_path):
@@ -78,15 +59,9 @@ def test_a_service_of_one_node_is_killed(lab, mpi, mode, tmp_path):
     if lab.plan.node_count != 2:
         pytest.skip("once is enough")
     program = paths().prefix / "tests" / "interpose" / mpi / "lost"
-    ready, go, stop = tmp_path / "ready", tmp_path / "go", threading.Event()
-    killer = threading.Thread(target=kill_one_service, args=(ready, go, stop))
-    killer.start()
-    try:
-        env = EVERYTHING | {"LOST_READY": str(ready), "LOST_GO": str(go)}
+    with meanwhile(tmp_path, lambda: os.kill(services(tmp_path)[0], signal.SIGKILL)) as variables:
+        env = EVERYTHING | variables
         result = lab.mpirun(mpi, 1, [str(program), mode], offload=True, env=env, timeout=LIMIT_S)
-    finally:
-        stop.set()
-        killer.join()
     assert result.returncode == 0, result.stderr + result.stdout
     failed = sum(rank["failed_count"] for rank in result.stats)
     assert (failed == 0) if mode == "idle" else (failed > 0), result.stderr

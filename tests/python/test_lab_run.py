@@ -5,33 +5,15 @@ import json
 import os
 import subprocess
 import tempfile
-import uuid
 
-import pytest
-from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
+from conftest import LIMIT_S, ROOT, requires_root
+from lab_support import POLICY, ROUNDS, SHORTS
 from offpath import mpis
-from offpath.lab import Lab, launchers
+from offpath.lab import launchers
 from offpath.launch import native_environment
 from offpath.paths import paths
 
 pytestmark = requires_root
-POLICY = "ialltoall:0-inf:dpu,window:dpu"
-ROUNDS, SHORTS = 4, 20  # as programs/traced.c says
-
-
-@pytest.fixture(scope="module")
-def lab():
-    with Lab(nodes=2, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module", params=(mpis.OPENMPI, mpis.MPICH))
-def program(request, tmp_path_factory):
-    if not (paths().lib / f"liboffpath_mpi_{request.param}.so").exists():
-        pytest.skip("not built")
-    program = tmp_path_factory.mktemp(request.param) / "traced"
-    subprocess.run([f"mpicc.{request.param}", PROGRAMS / "traced.c", "-O", "-o", program], check=True)
-    return request.param, program
 
 
 def at_head(lab, mpi, program, command, folder, **changes):
@@ -52,9 +34,9 @@ RUN = [str(ROOT / "offpath"), "run", "--share", "--policy", POLICY]
 PROFILE = [str(ROOT / "offpath"), "profile"]
 
 
-def test_all_nodes_are_counted_and_recorded(lab, program, tmp_path):
+def test_all_nodes_are_counted_and_recorded(lab, traced, tmp_path):
     """Also with the folder of the login node's session in the environment, which the nodes do not have."""
-    mpi, argv = program
+    mpi, argv = traced
     command = [*RUN, "--summary", "--trace", "t.json", "--", *mpirun(lab, mpi), str(argv)]
     result = at_head(lab, mpi, argv, command, tmp_path, XDG_RUNTIME_DIR="/run/user/4711")
     assert result.returncode == 0, result.stderr
@@ -66,16 +48,16 @@ def test_all_nodes_are_counted_and_recorded(lab, program, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
 
 
-def test_nodes_may_start_offpath_run_themselves(lab, program, tmp_path):
-    mpi, argv = program
+def test_nodes_may_start_offpath_run_themselves(lab, traced, tmp_path):
+    mpi, argv = traced
     result = at_head(lab, mpi, argv, [*mpirun(lab, mpi), *RUN, "--", str(argv)], tmp_path)
     assert result.returncode == 0, result.stderr
     assert f"2 ranks on 2 nodes ({mpis.TITLES[mpi]})" in result.stderr, result.stderr
     assert result.stderr.count("offpath:") == 1 and list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_no_node_sees_stops_nobody(lab, program, tmp_path):
-    mpi, argv = program
+def test_a_folder_that_no_node_sees_stops_nobody(lab, traced, tmp_path):
+    mpi, argv = traced
     with tempfile.TemporaryDirectory(dir="/tmp") as hidden:  # each node has another /tmp
         for command in ([*RUN, "--trace", f"{hidden}/file"], [*PROFILE, "-o", f"{hidden}/file"]):
             result = at_head(lab, mpi, argv, [*command, "--", *mpirun(lab, mpi), str(argv)], tmp_path)
@@ -84,8 +66,8 @@ def test_a_folder_that_no_node_sees_stops_nobody(lab, program, tmp_path):
             assert os.listdir(hidden) == []
 
 
-def test_nodes_that_share_the_runtime_folder_have_a_service_each(lab, program, tmp_path):
-    mpi, argv = program
+def test_nodes_that_share_the_runtime_folder_have_a_service_each(lab, traced, tmp_path):
+    mpi, argv = traced
     env = {"OFFPATH_POLICY": POLICY, "OFFPATH_RUNTIME_DIR": str(tmp_path / "run")}
     result = lab.mpirun(mpi, 1, [str(argv)], offload=True, env=env, timeout=LIMIT_S)
     assert result.returncode == 0, result.stderr

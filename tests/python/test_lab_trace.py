@@ -2,36 +2,17 @@
 """A trace of several nodes: every rank in it, clocks that agree, the services' times, and wires whose bytes add up."""
 
 import json
-import subprocess
-import uuid
 from collections import defaultdict
 
 import pytest
-from conftest import PROGRAMS, assert_one_line_error, offpath, requires_root
-from offpath import mpis
-from offpath.lab import Lab, inventory
-from offpath.paths import paths
+from conftest import assert_one_line_error, offpath, requires_root
+from lab_support import BLOCK, POLICY, ROUNDS, SHORTS
+from offpath.lab import inventory
 from offpath.telemetry import operations, perfetto, record
 from telemetry_support import check_format
 
 pytestmark = requires_root
-NODES, ROUNDS, BLOCK, SHORTS = 2, 4, 65536, 20  # as programs/traced.c says
-POLICY = "ialltoall:0-inf:dpu,window:dpu"
-
-
-@pytest.fixture(scope="module")
-def lab():
-    with Lab(nodes=NODES, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-        yield lab
-
-
-@pytest.fixture(scope="module", params=(mpis.OPENMPI, mpis.MPICH))
-def program(request, tmp_path_factory):
-    if not (paths().lib / f"liboffpath_mpi_{request.param}.so").exists():
-        pytest.skip("not built")
-    program = tmp_path_factory.mktemp(request.param) / "traced"
-    subprocess.run([f"mpicc.{request.param}", PROGRAMS / "traced.c", "-O", "-g", "-o", program], check=True)
-    return request.param, str(program)
+NODES = 2
 
 
 def check_alltoalls(run: operations.Run, size: int) -> None:
@@ -77,11 +58,11 @@ def bytes_of_tracks(events: list[dict], name: str) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("ppn", (1, 2))
-def test_a_trace_of_two_nodes(lab, program, ppn, tmp_path):
-    mpi, argv = program
+def test_a_trace_of_two_nodes(lab, traced, ppn, tmp_path):
+    mpi, argv = traced
     size, trace = NODES * ppn, tmp_path / "t.json"
     command = ["lab", "run", "--name", lab.name, "--mpi", mpi, "--ppn", str(ppn), "--offload", "--policy", POLICY]
-    result = offpath(*command, "--trace", str(trace), "--summary", "--", argv)
+    result = offpath(*command, "--trace", str(trace), "--summary", "--", str(argv))
     assert result.returncode == 0, result.stderr
     events = check_format(json.loads(trace.read_text()))
     run = operations.join(record.load(trace), perfetto.site_names(trace))

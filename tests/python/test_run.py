@@ -187,6 +187,17 @@ def test_misspelt_variables_are_said_once(witness_env):
     assert "nothing reads OFFPATH_POLICI (perhaps OFFPATH_POLICY" in result.stderr
 
 
+def test_a_program_of_the_standard_abi_runs_natively_and_the_closing_line_says_so():
+    program = paths().prefix / "tests" / "interpose" / "abi" / "program"
+    if not program.exists():
+        pytest.skip("not built")
+    result = offpath("run", "--", str(program))
+    assert result.returncode == 0 and "initialized: 1" in result.stdout
+    warning, closing = result.stderr.splitlines()
+    assert "libmpi_abi.so" in warning and closing.startswith("offpath: all MPI calls were native"), result.stderr
+    assert "libmpi_abi.so" in closing and "Build the program with mpicc" in closing
+
+
 def line(**changes):
     return {"node": "n1", "mpi": "mpich", "size": 2, "offloaded_count": 0, "native_count": 0} | changes
 
@@ -216,6 +227,11 @@ def line(**changes):
             [line(passed={"blocking_count": 4})] * 2,
             "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
             "offloaded with --blocking all.",
+        ),
+        (
+            [line(), line(native_count=3, failed_count=1, loss="the service on host n1 was silent", cure="Wait")],
+            "2 ranks on 1 node (MPICH): 3 calls seen, 0 offloaded, 3 native (3 by policy); 1 FAILED; the service on "
+            "host n1 was silent. Wait.",
         ),
     ],
 )

@@ -241,6 +241,7 @@ int Window::unlock(const std::vector<int>& targets) {
 int Window::code_of(offpath_status_t status) const {
   if (status == OFFPATH_OK) return MPI_SUCCESS;
   if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  if (const Parting parting = team_.service->parting()) job.report_parting(parting, true);
   return engine.errors().code_for(status);
 }
 

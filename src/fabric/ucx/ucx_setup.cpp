@@ -73,7 +73,7 @@ void set_environment() {
     setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
   for (const Preference& preference : kPreferences) setenv(preference.name, preference.value, 0);
-  setenv("UCX_TLS", without_shared_memory(getenv("UCX_TLS")).c_str(), 1);
+  setenv("UCX_TLS", without_shared_memory(secure_getenv("UCX_TLS")).c_str(), 1);
 }
 
 class Context : public UcxContext {

@@ -9,6 +9,8 @@
 //   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b
 //   were
 //                            begun; several, with commas between
+//   OFFPATH_FAKE_PART=p:r    all services have lost each other when the p-th operation of a team is posted; world rank
+//                            r's had begun it and what comes behind it, the others had not
 //   OFFPATH_FAKE_NO_ATTACH=r world rank r cannot attach
 //
 // Ranks meet on a board, a file in memory that all members of a team map.
@@ -55,6 +57,12 @@ struct Loss {
   long after = 0;
 };
 Loss loss_from(const char* name);
+// Of which operation on, from 0, the services of a team have lost each other, and whether they had begun it here.
+struct Parting {
+  uint64_t from = UINT64_MAX;
+  bool begun_here = false;
+};
+const Parting& parting();
 
 // A one-sided operation (fake_window.cpp), and an op that stands for it.
 struct Remote;

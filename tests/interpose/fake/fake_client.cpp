@@ -34,6 +34,16 @@ Loss loss_from(const char* name) {
   return {who == world_rank(), after};
 }
 
+const Parting& parting() {
+  static const Parting chosen = [] {
+    unsigned long operation = 0, who = 0;
+    const char* text = getenv("OFFPATH_FAKE_PART");
+    if (text == nullptr || sscanf(text, "%lu:%lu", &operation, &who) != 2) return Parting{};
+    return Parting{operation - 1, static_cast<long>(who) == world_rank()};
+  }();
+  return chosen;
+}
+
 namespace {
 
 std::string hex(const uint8_t* bytes, int count) {
@@ -135,6 +145,7 @@ void offpath_team_destroy(offpath_team_t* team) {
 uint32_t offpath_team_nodes(const offpath_team_t*) { return 1; }
 
 int offpath_team_broken(const offpath_team_t* team) {
+  if (team->posted > fake::parting().from) return 1;
   for (uint32_t i = 0; i < team->size; ++i) {
     if (team->board->members[i].lost != 0) return 1;
   }
@@ -142,7 +153,11 @@ int offpath_team_broken(const offpath_team_t* team) {
 }
 
 void offpath_team_lost(const offpath_team_t* team, uint8_t* lost) {
-  for (uint32_t i = 0; i < team->size; ++i) lost[i] = team->board->members[i].lost != 0;
+  for (uint32_t i = 0; i < team->size; ++i) {
+    const bool parted = team->posted > fake::parting().from && i != team->rank;
+    const offpath_loss_t other = parted ? OFFPATH_LOSS_SILENCE : OFFPATH_LOSS_NONE;
+    lost[i] = team->board->members[i].lost != 0 ? OFFPATH_LOSS_SERVICE : other;
+  }
 }
 
 uint64_t offpath_team_started(const offpath_team_t* team) {

@@ -223,6 +223,9 @@ offpath_status_t test(offpath_op* op) {
   if (own.lost != 0) {
     return end(op, op->number < own.started ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
   }
+  if (op->number >= fake::parting().from) {
+    return end(op, fake::parting().begun_here ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED);
+  }
   static const long delay = fake::number_from("OFFPATH_FAKE_DELAY", 3);
   if (++op->tests <= delay) return OFFPATH_IN_PROGRESS;
   bool all_read = true;

@@ -144,6 +144,7 @@ class Cluster : public engine::Observer {
     return it == outcomes_.end() ? std::nullopt : std::optional(it->second);
   }
   const std::set<std::pair<uint64_t, uint32_t>>& lost_members(uint32_t rank) { return lost_[rank + 1]; }
+  engine::Loss how_lost(uint32_t rank, uint64_t team, uint32_t member) { return how_lost_[rank + 1][{team, member}]; }
   std::mt19937_64& random() { return random_; }
   uint32_t ranks() const { return ranks_; }
   size_t in_flight() const { return network_.in_flight(); }
@@ -169,8 +170,9 @@ class Cluster : public engine::Observer {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;
     EXPECT_TRUE(first) << "operation finished twice";
   }
-  void on_member_lost(engine::ClientId client, uint64_t team, uint32_t rank) override {
+  void on_member_lost(engine::ClientId client, uint64_t team, uint32_t rank, engine::Loss how) override {
     lost_[client].insert({team, rank});
+    how_lost_[client][{team, rank}] = how;
   }
 
  private:
@@ -216,6 +218,7 @@ class Cluster : public engine::Observer {
   std::map<std::pair<engine::ClientId, uint64_t>, offpath_status_t> outcomes_;
   std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;
   std::map<engine::ClientId, std::set<std::pair<uint64_t, uint32_t>>> lost_;
+  std::map<engine::ClientId, std::map<std::pair<uint64_t, uint32_t>, engine::Loss>> how_lost_;
   std::set<uint32_t> cut_;
 };
 

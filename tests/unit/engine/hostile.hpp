@@ -162,7 +162,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     EXPECT_LE(status.code(), 0);
     EXPECT_GE(status.code(), OFFPATH_ERR_RANGE) << "a status nobody knows";
   }
-  void on_member_lost(engine::ClientId, uint64_t, uint32_t rank) override { lost.insert(rank); }
+  void on_member_lost(engine::ClientId, uint64_t, uint32_t rank, engine::Loss) override { lost.insert(rank); }
   void send(uint32_t, const Message& message, fabric::Bytes body) override {
     heard.push_back(message);
     honest->on_neighbour_message(message, body);

@@ -48,6 +48,7 @@ TEST_F(Silence, OfOneThatIsWaitedForIsItsLoss) {
     EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
     EXPECT_EQ(cluster.outcome(rank, 1), OFFPATH_ERR_NOT_STARTED);
     EXPECT_TRUE(cluster.lost_members(rank).contains({1001, 2}));
+    EXPECT_EQ(cluster.how_lost(rank, 1001, 2), engine::Loss::silence);
     EXPECT_FALSE(cluster.lost_members(rank).contains({1001, 1 - rank}));
   }
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a user is told when a service is lost: what happened, and what to do.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <cstdint>
+#include <string>
+
+namespace offpath::attach {
+
+struct Loss {
+  std::string problem;  // empty: nothing was lost
+  std::string cure;
+};
+
+// Of this process's own service.
+Loss loss_of(const char* host, const offpath_session_counters_t& counters);
+// The service of `host` has lost that of `other`; silence_ms: so long without a sign of life, or 0.
+Loss parting_of(const char* host, const char* other, uint64_t silence_ms);
+
+}  // namespace offpath::attach

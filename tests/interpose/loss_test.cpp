@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attach/loss.hpp"
+
+#include "attach/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+namespace offpath::attach {
+namespace {
+
+TEST(Loss, NamesTheSilenceAndWhatToDo) {
+  offpath_session_counters_t counters{};
+  EXPECT_EQ(loss_of("a", counters).problem, "the service on host a was lost");
+  counters.silence_ms = 400;
+  const Loss silent = loss_of("a", counters);
+  EXPECT_EQ(silent.problem, "the service on host a gave no sign of life for 400 ms and was ended");
+  EXPECT_NE(silent.cure.find("OFFPATH_SERVICE_SILENCE_MS"), std::string::npos);
+  EXPECT_EQ(parting_of("a", "b", 0).problem, "the service on host a lost the connection to that on host b");
+  EXPECT_EQ(parting_of("a", "b", 9).problem,
+            "the service on host a heard nothing of that on host b for 9 ms and gave it up");
+}
+
+TEST(Loss, StandsInTheStatisticsOnlyIfThereIsOne) {
+  JsonObject line;
+  add_loss({}, &line);
+  EXPECT_EQ(line.json(), "{}");
+  add_loss({"p", "c"}, &line);
+  EXPECT_EQ(line.json(), R"({"loss":"p","cure":"c"})");
+}
+
+}  // namespace
+}  // namespace offpath::attach

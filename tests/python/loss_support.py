@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""For programs that stop in the middle until something is done to their services: tests/interpose/programs/lost.c."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from offpath.paths import paths
+
+
+@contextlib.contextmanager
+def meanwhile(folder: Path, act: Callable[[], None]) -> Iterator[dict[str, str]]:
+    """The variables by which such a program says that it is ready, then goes on after act()."""
+    ready, go, stop = folder / "ready", folder / "go", threading.Event()
+
+    def wait_and_act() -> None:
+        while not ready.exists():
+            if stop.is_set():
+                return
+            time.sleep(0.01)
+        act()
+        go.touch()
+
+    thread = threading.Thread(target=wait_and_act)
+    thread.start()
+    try:
+        yield {"LOST_READY": str(ready), "LOST_GO": str(go)}
+    finally:
+        stop.set()
+        thread.join()
+
+
+def services(folder: Path) -> list[int]:
+    """Of the program that meanwhile(folder) is about."""
+    mark = f"LOST_READY={folder / 'ready'}".encode()
+    found = []
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            ours = entry.isdigit() and str(paths().service) in Path(f"/proc/{entry}/cmdline").read_text().split("\0")
+            if ours and mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                found.append(int(entry))
+    return found
