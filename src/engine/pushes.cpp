@@ -30,8 +30,10 @@ void Engine::State::note_present(Team& team, uint32_t rank) {
 
 bool Engine::State::may_push(const Operation& operation, const Export& block) const {
   const bool elsewhere = !operation.team->spec.members[block.peer].local;
+  // With more to follow the receiver must say first what it takes in all.
+  const bool is_last = block.rest <= block.bytes;
   const bool is_short = config.pushed_bytes > 0 && block.bytes <= config.pushed_bytes;
-  return operation.part == Part::collective && elsewhere && is_short;
+  return operation.part == Part::collective && elsewhere && is_short && is_last;
 }
 
 void Engine::State::push_short_blocks(Operation& operation) {
@@ -52,23 +54,24 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   if (!may_push(operation, block) || failed || (asked && block.bytes > progress.limit)) return false;
   const bool present = !team.present.empty() && team.present[block.peer] != 0;
   if (!asked && (!present || count_of(team.pushed_count, team, block.peer) >= kMaxUnanswered)) return false;
+  const uint64_t bytes = operation.bytes_of(index);
   Location source;
-  if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
+  if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
   const Message message = about(Kind::push, team, operation.key.sequence, team.spec.rank, block.peer, block.tag);
-  uint8_t* copy = add_entry(peer, message, block.bytes);
+  uint8_t* copy = add_entry(peer, message, bytes);
   if (copy == nullptr) return false;
-  if (block.bytes > 0 && !source.memory->read(copy, source.address, block.bytes).ok()) {
+  if (bytes > 0 && !source.memory->read(copy, source.address, bytes).ok()) {
     drop_entry(peer);
     return false;
   }
-  note_moved(operation, block.bytes);
-  traffic.sent_bytes += block.bytes;
+  note_moved(operation, bytes);
+  traffic.sent_bytes += bytes;
   if (!asked && team.pushed.insert({message.sequence, block.peer, block.tag}).second) {
     ++count_of(team.pushed_count, team, block.peer);
   }
-  resolve_export(operation, index, block.bytes);
+  resolve_export(operation, index, bytes);
   return true;
 }
 

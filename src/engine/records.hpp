@@ -26,6 +26,7 @@ struct StepProgress {
   bool done = false;
   bool failed = false;               // or after one that did: what it would produce is garbage
   uint32_t first_waiting = kNoStep;  // of the exports that were asked for and wait for this step
+  uint64_t moved = 0;
 };
 
 enum class ExportState : uint8_t { open, requested, sending, resolved };
@@ -74,6 +75,7 @@ struct Operation {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> asked;  // by member and tag: the pull of what may be pushed
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
+  uint32_t endings_left = 0;  // of the steps: questions of endings.cpp
   bool awaits_reply = false;
   bool moved = false;  // at least a byte
   bool over = false;   // only waits for settle()
@@ -84,6 +86,15 @@ struct Operation {
     if (status.ok()) status = failure;
   }
   base::Status resolve(const Place& place, Location& out) const;
+  // Whether pulls that are to bring all they ask for did; when none has failed. What came may end early, but with a gap
+  // in it, or without a beginning, the members do not even agree on who gets what from whom.
+  base::Status shortfall() const;
+  // What there is of an export: no more than its pull brought, where that may have brought less.
+  uint64_t bytes_of(uint32_t export_index) const {
+    const Export& block = graph.exports[export_index];
+    const bool is_whole = graph.shortfall == OFFPATH_OK || block.after == kNoStep;
+    return is_whole ? block.bytes : std::min(block.bytes, steps[block.after].moved);
+  }
   // As it is to be said to those who are asked.
   uint64_t peer_sequence() const { return key.is_request() ? key.sequence ^ wire::kAnswerBit : key.sequence; }
 };
