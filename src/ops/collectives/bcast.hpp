@@ -8,8 +8,8 @@
 
 namespace offpath::ops {
 
-// Tags of an algorithm whose segments lie elsewhere than those of the others, so that they never meet.
-inline constexpr uint32_t kInPlace = 0, kInParts = 1;
+// Phases: where members have chosen different ways, nothing of one is taken for something of another.
+inline constexpr uint32_t kAlongTree = 0, kAlongChain = 1, kInParts = 2;
 
 inline const Block& bcast_block(const Expansion& expansion) {
   const Collective& collective = expansion.collective;
@@ -17,13 +17,13 @@ inline const Block& bcast_block(const Expansion& expansion) {
 }
 
 // The whole block along one tree.
-inline void bcast_along(const Expansion& expansion, Tree tree) {
+inline void bcast_along(const Expansion& expansion, Tree tree, uint32_t phase) {
   const Block& block = bcast_block(expansion);
   const Segments segments = cut_to_spread(expansion, block.bytes, block.bytes, true);
   // Of very long vectors the length of the segments follows from that of the vector: what came then lies nowhere.
   const bool cut_alike = expansion.segment_bytes(block.bytes) == expansion.tuning.segment_bytes;
   expansion.graph.shortfall = cut_alike ? OFFPATH_ERR_SHORT : OFFPATH_ERR_TRUNCATED;
-  spread_block(expansion, std::move(tree), segments, expansion.collective.root, block.place, 0, kInPlace, block.bytes);
+  spread_block(expansion, std::move(tree), segments, expansion.collective.root, block.place, 0, phase, block.bytes);
 }
 
 }  // namespace offpath::ops
