@@ -239,8 +239,9 @@ void Engine::State::handle_fail(const Message& message) {
   if (it == pulls.end()) return;
   const auto code = static_cast<offpath_status_t>(message.status < 0 ? message.status : OFFPATH_ERR_INTERNAL);
   Operation& operation = *it->second.operation;
-  const uint32_t peer = operation.graph.steps[it->second.step].peer;
-  operation.begun.insert(peer);
+  const Step& step = operation.graph.steps[it->second.step];
+  const uint32_t peer = step.peer;
+  if (step.tag != kEndingTag || operation.part != Part::collective) operation.begun.insert(peer);  // else: not yet
   finish_pull(message.pull_id,
               Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)),
               Cause::refused);

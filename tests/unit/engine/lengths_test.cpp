@@ -219,5 +219,23 @@ TEST(Lengths, WhoWaitsToBeAskedIsToldWhenNobodyWill) {
   }
 }
 
+// To say that it may ask yet is not to have begun: who has not posted an operation has no part in what is lost with it.
+TEST(Lengths, WhoWasAskedHasNotBegun) {
+  Cluster cluster(2, 2, 1);
+  const auto team = cluster.make_team({0, 1}, 1);
+  std::vector<uint8_t> from(300, 7);
+  engine::Graph zero;
+  zero.offer(1, 0, engine::client_place(address_of(from.data())), from.size());
+  cluster.engine_of(0).post(team[0], 0, std::move(zero), 0);
+  for (int looks = 0; looks < 3; ++looks) {
+    cluster.settle();
+    cluster.engine_of(0).watch(0);
+  }
+  cluster.settle();
+  cluster.cut_node(1);
+  cluster.settle();
+  EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_ERR_NOT_STARTED);
+}
+
 }  // namespace
 }  // namespace offpath::testing
