@@ -8,6 +8,13 @@
 namespace offpath::mpi {
 namespace {
 
+// What the library says of a broadcast whose root has sent less than is expected.
+#ifdef OPEN_MPI
+constexpr int kShort = MPI_SUCCESS;
+#else
+constexpr int kShort = MPI_ERR_OTHER;
+#endif
+
 const char* describe_failure(Failure failure) {
   switch (failure) {
     case Failure::service_lost:
@@ -64,6 +71,8 @@ int Errors::code_for(offpath_status_t status) const {
       return MPI_ERR_RMA_RANGE;
     case OFFPATH_ERR_ARGUMENT:
       return MPI_ERR_ARG;
+    case OFFPATH_ERR_SHORT:
+      return kShort;
     case OFFPATH_ERR_SERVICE_LOST:
     case OFFPATH_ERR_PEER_LOST:
     case OFFPATH_ERR_NOT_STARTED:

@@ -11,6 +11,7 @@ void set_missing(offpath_backend_t* backend) {
   };
 #define OFFPATH_MPI_FUNCTION(name)
 #define OFFPATH_MPI_LARGE(name) set(OFFPATH_FUNCTION_##name, "PMPI_" #name, native.name);
+#define OFFPATH_MPI_LARGE_FUNCTION(name) OFFPATH_MPI_LARGE(name)
 #define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
 #include "functions.def"
 }

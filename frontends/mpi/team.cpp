@@ -257,7 +257,8 @@ void Team::step_posted(Operation& operation) {
     step_unfinished(operation);
   } else if (status != OFFPATH_IN_PROGRESS) {
     ended_through_ = std::max(ended_through_, operation.sequence + 1);
-    end(operation, engine.errors().code_for(status));
+    const int code = engine.errors().code_for(status);
+    end(operation, code == MPI_SUCCESS ? operation.deliver(shadow_) : code);
   } else if (phase_ == Phase::dead) {
     fail_lost(operation, Failure::no_agreement);
   }

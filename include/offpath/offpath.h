@@ -48,7 +48,8 @@ typedef enum offpath_status {
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12 /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_RANGE = -12, /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_SHORT = -13  /* a peer sent fewer bytes than this member expects, where all must state as many */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -213,7 +214,7 @@ typedef struct offpath_layout {
 typedef struct offpath_block {
   uint32_t peer;       /* exchange: the other member, may be this one. Elsewhere 0 */
   uint32_t tag;        /* exchange: tells blocks between the same two members apart; a send block meets the receive
-                          block of the same tag, so no two of one side share both. Elsewhere 0 */
+                          block of the same tag, so no two of one side share both. Below UINT32_MAX; elsewhere 0 */
   const void* address; /* of the first element; NULL only without bytes, or where a layout's offsets are addresses */
   uint64_t bytes;      /* data bytes, below 64 TiB; the last element need not be whole */
   uint32_t layout;     /* 0: contiguous; k: layouts[k - 1] */

@@ -94,7 +94,10 @@ void Engine::State::handle_pull(const Message& message) {
   if (settle_push(*team, message)) return;  // it has crossed the block on the way
   const OperationKey key = key_of(message);
   const auto operation = team->operations.find(key);
-  if (operation != team->operations.end()) return serve(*operation->second, message);
+  const bool is_here = operation != team->operations.end();
+  if (message.tag == kEndingTag && !key.is_request())
+    return answer_ending(*team, is_here ? operation->second : nullptr, message);
+  if (is_here) return serve(*operation->second, message);
   const bool to_come = is_to_come(*team, key);
   if (to_come && team->parked.size() < config.parked_limit) {
     team->parked.emplace(key, message);
@@ -161,15 +164,17 @@ void Engine::State::hand_out_after_step(Operation& operation, uint32_t index) {
 void Engine::State::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   ExportProgress& progress = operation.exports[index];
+  if (progress.state == ExportState::resolved) return;
   if (push(operation, index) || progress.state != ExportState::requested) return;
   Team& team = *operation.team;
+  const uint64_t bytes = operation.bytes_of(index);
   Location source;
   offpath_status_t refusal = OFFPATH_OK;
   if (block.after != kNoStep && operation.steps[block.after].failed) {
     refusal = operation.status.code();
-  } else if (block.bytes > progress.limit) {
+  } else if (std::max(block.bytes, block.rest) > progress.limit) {
     refusal = OFFPATH_ERR_TRUNCATED;
-  } else if (block.bytes == 0) {
+  } else if (bytes == 0) {
     answer_empty(team, block.peer, progress.pull_id);
     return resolve_export(operation, index, 0);
   } else if (const Status status = operation.resolve(block.place, source); !status.ok()) {
@@ -182,12 +187,11 @@ void Engine::State::hand_out(Operation& operation, uint32_t index) {
   }
   progress.state = ExportState::sending;
   const Member& member = team.spec.members[block.peer];
-  if (member.local) return offer_near(member.worker, progress.pull_id, std::move(source), block.bytes);
+  if (member.local) return offer_near(member.worker, progress.pull_id, std::move(source), bytes);
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return;
   progress.stream = next_id++;
-  streams.emplace(progress.stream,
-                  Stream{&operation, index, peer, progress.pull_id, std::move(source), block.bytes, 0, 0});
+  streams.emplace(progress.stream, Stream{&operation, index, peer, progress.pull_id, std::move(source), bytes, 0, 0});
 }
 
 void Engine::State::handle_done(const Message& message) {
@@ -212,8 +216,9 @@ void Engine::State::handle_fail(const Message& message) {
   if (it == pulls.end()) return;
   const auto code = static_cast<offpath_status_t>(message.status < 0 ? message.status : OFFPATH_ERR_INTERNAL);
   Operation& operation = *it->second.operation;
-  const uint32_t peer = operation.graph.steps[it->second.step].peer;
-  operation.begun.insert(peer);
+  const Step& step = operation.graph.steps[it->second.step];
+  const uint32_t peer = step.peer;
+  if (step.tag != kEndingTag || operation.part != Part::collective) operation.begun.insert(peer);  // else: not yet
   finish_pull(message.pull_id,
               Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)),
               Cause::refused);

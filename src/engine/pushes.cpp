@@ -31,8 +31,10 @@ void Engine::State::note_present(Team& team, uint32_t rank) {
 
 bool Engine::State::may_push(const Operation& operation, const Export& block) const {
   const bool elsewhere = !operation.team->spec.members[block.peer].local;
+  // With more to follow the receiver must say first what it takes in all.
+  const bool is_last = block.rest <= block.bytes;
   const bool is_short = config.pushed_bytes > 0 && block.bytes <= config.pushed_bytes;
-  return operation.part == Part::collective && elsewhere && is_short;
+  return operation.part == Part::collective && elsewhere && is_short && is_last;
 }
 
 void Engine::State::push_short_blocks(Operation& operation) {
@@ -50,15 +52,16 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   const bool open = progress.state == ExportState::open || progress.state == ExportState::requested;
   const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
   if (!open || failed || !progress.pushable || !may_push_now(operation, index)) return false;
+  const uint64_t bytes = operation.bytes_of(index);
   Location source;
-  if (block.bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
-  const uint8_t* there = block.bytes > 0 ? source.memory->view(source.address, block.bytes) : nullptr;
-  if (block.bytes == 0 || there != nullptr) return emit_push(operation, index, there);
+  if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
+  const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
+  if (bytes == 0 || there != nullptr) return emit_push(operation, index, there);
   Chunk* chunk = take_chunk_to_send();
   if (chunk == nullptr) return false;
   progress.state = ExportState::reading;
   const memory::Ticket ticket = next_ticket();
-  when_done(operation, source.memory->read(chunk->memory.get(), source.address, block.bytes, ticket), ticket,
+  when_done(operation, source.memory->read(chunk->memory.get(), source.address, bytes, ticket), ticket,
             [this, index, chunk](Operation* op, const Status& status) {
               if (op != nullptr && op->exports[index].state == ExportState::reading) {
                 ExportProgress& read = op->exports[index];
@@ -86,20 +89,21 @@ bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_
   const Export& block = operation.graph.exports[index];
   Team& team = *operation.team;
   if (!may_push_now(operation, index)) return false;
+  const uint64_t bytes = operation.bytes_of(index);
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
   const Message message =
       about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
-  uint8_t* copy = add_entry(peer, message, block.bytes);
+  uint8_t* copy = add_entry(peer, message, bytes);
   if (copy == nullptr) return false;
-  std::copy_n(data, block.bytes, copy);
-  note_moved(operation, block.bytes);
-  traffic.sent_bytes += block.bytes;
+  std::copy_n(data, bytes, copy);
+  note_moved(operation, bytes);
+  traffic.sent_bytes += bytes;
   const bool asked = operation.exports[index].state == ExportState::requested;
   if (!asked && team.pushed.insert({message.number, block.peer, block.tag}).second) {
     ++count_of(team.pushed_count, team, block.peer);
   }
-  resolve_export(operation, index, block.bytes);
+  resolve_export(operation, index, bytes);
   return true;
 }
 

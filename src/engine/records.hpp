@@ -19,6 +19,7 @@ namespace offpath::engine {
 using graph::Compute;
 using graph::Export;
 using graph::kClient;
+using graph::kEndingTag;
 using graph::kNoStep;
 using graph::kScratch;
 using graph::Layout;
@@ -38,6 +39,7 @@ struct StepProgress {
   bool done = false;
   bool failed = false;               // or after one that did: what it would produce is garbage
   uint32_t first_waiting = kNoStep;  // of the exports that were asked for and wait for this step
+  uint64_t moved = 0;
 };
 
 enum class ExportState : uint8_t {
@@ -92,6 +94,7 @@ struct Operation {
   uint32_t accesses = 0;                                    // under way at ports: while there are any it does not end
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
+  uint32_t endings_left = 0;  // of the steps: questions of endings.cpp
   bool awaits_reply = false;
   bool moved = false;  // at least a byte
   bool over = false;   // only waits for settle()
@@ -106,6 +109,15 @@ struct Operation {
   wire::Channel incoming() const {
     if (part == Part::collective) return wire::Channel::collectives;
     return part == Part::requester ? wire::Channel::answers : wire::Channel::calls;
+  }
+  // Whether pulls that are to bring all they ask for did; when none has failed. What came may end early, but with a gap
+  // in it, or without a beginning, the members do not even agree on who gets what from whom.
+  base::Status shortfall() const;
+  // What there is of an export: no more than its pull brought, where that may have brought less.
+  uint64_t bytes_of(uint32_t export_index) const {
+    const Export& block = graph.exports[export_index];
+    const bool is_whole = graph.shortfall == OFFPATH_OK || block.after == kNoStep;
+    return is_whole ? block.bytes : std::min(block.bytes, steps[block.after].moved);
   }
 };
 

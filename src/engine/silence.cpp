@@ -40,6 +40,7 @@ std::set<fabric::Peer> Engine::State::awaited_peers() const {
 void Engine::watch(uint64_t now_ns) {
   using Verdict = base::Silence::Verdict;
   State& s = *state_;
+  s.ask_for_endings();
   const std::set<fabric::Peer> awaited = s.awaited_peers();
   std::erase_if(s.watched, [&](const auto& entry) { return !awaited.contains(entry.first); });
   std::vector<fabric::Peer> silent;

@@ -21,7 +21,7 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
   std::vector<Waits> waits(team->second->spec.members.size(), Waits::service);
   const auto note = [&](uint32_t rank, Waits what) { waits[rank] = std::min(waits[rank], what); };
   for (const auto& [id, pull] : s.pulls) {
-    if (pull.operation != &operation) continue;
+    if (pull.operation != &operation || operation.graph.steps[pull.step].tag == kEndingTag) continue;
     const uint32_t peer = operation.graph.steps[pull.step].peer;
     note(peer, s.look_for(operation, peer));
   }

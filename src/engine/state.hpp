@@ -2,7 +2,8 @@
 // What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
 // graphs, messages.cpp answers messages, near.cpp those of members that this service serves, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
 // here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
-// node, accesses.cpp goes on with what ports do later, standing.cpp says what operations wait for, silence.cpp listens for signs of life, loss.cpp deals with the
+// node, accesses.cpp goes on with what ports do later, standing.cpp says what operations wait for, endings.cpp finds
+// out who takes no more, silence.cpp listens for signs of life, loss.cpp deals with the
 // dead.
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
@@ -189,6 +190,15 @@ struct Engine::State {
   // standing.cpp
   // What is known of a member that neither sends nor takes.
   Waits look_for(const Operation& operation, uint32_t rank) const;
+
+  // endings.cpp
+  // Asks those who have not asked for their blocks whether they will. Now and then.
+  void ask_for_endings();
+  // False: there is nobody to ask.
+  bool ask_for_endings(Operation& operation);
+  // `operation`: null if it is not under way.
+  void answer_ending(Team& team, const Operation* operation, const wire::Message& message);
+  void finish_ending(Operation& operation, uint32_t step, bool takes_no_more);
 
   // silence.cpp
   bool requests_open() const;

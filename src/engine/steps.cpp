@@ -25,6 +25,19 @@ Status Operation::resolve(const Place& place, Location& out) const {
   return {};
 }
 
+Status Operation::shortfall() const {
+  bool ended = false, torn = false;
+  for (uint32_t i = 0; graph.shortfall != OFFPATH_OK && i < steps.size(); ++i) {
+    const Step& step = graph.steps[i];
+    if (step.kind != StepKind::pull || step.bytes == 0) continue;
+    const uint64_t came = steps[i].moved;
+    torn |= came > step.bytes || (came > 0 ? ended : i == 0);
+    ended |= came < step.bytes;
+  }
+  if (!ended && !torn) return {};
+  return Status::error(torn ? OFFPATH_ERR_TRUNCATED : graph.shortfall, "the members state different lengths");
+}
+
 void Engine::State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
   if (step.kind == StepKind::pull) return start_pull(operation, index);
@@ -55,7 +68,7 @@ void Engine::State::start_step(Operation& operation, uint32_t index) {
 void Engine::State::start_pull(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
   StepProgress& progress = operation.steps[index];
-  Pull pull{.operation = &operation, .step = index, .limit = step.bytes};
+  Pull pull{.operation = &operation, .step = index, .limit = std::max(step.bytes, step.room)};
   if (!progress.failed && step.bytes > 0) {
     const Status status = operation.resolve(step.target, pull.target);
     progress.failed = !status.ok();
@@ -81,8 +94,12 @@ void Engine::State::note_moved(Operation& operation, uint64_t bytes) {
 
 void Engine::State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
   const Step& step = operation.graph.steps[index];
+  if (operation.part == Part::collective && step.tag == kEndingTag) {
+    return finish_ending(operation, index, status.ok());
+  }
   StepProgress& progress = operation.steps[index];
   progress.done = true;
+  progress.moved = bytes;
   --operation.steps_left;
   if (!status.ok()) {
     operation.note_failure(status);
@@ -126,9 +143,8 @@ void Engine::State::release_step(Operation& operation, uint32_t step) {
 }
 
 void Engine::State::end_if_done(Operation& operation) {
-  if (operation.steps_left == 0 && operation.exports_left == 0 && !operation.awaits_reply) {
-    end(operation, operation.status);
-  }
+  if (operation.steps_left > 0 || operation.exports_left > 0 || operation.awaits_reply) return;
+  end(operation, operation.status.ok() ? operation.shortfall() : operation.status);
 }
 
 void Engine::State::end(Operation& operation, const Status& status) {

@@ -11,7 +11,8 @@
 //
 // A step starts when all steps ordered before it are done and all exports it waits for were taken; an export is handed
 // out when the step it waits for is done. Everything a member pulls must be exported to it by the peer's graph of the
-// same operation, under the same tag and in at most as many bytes; a pull that finds no export gets an empty block.
+// same operation, under the same tag and in at most as many bytes; a pull that finds no export gets an empty block, and
+// an export that nobody will pull counts as taken when that member is known to have made all its pulls (endings.cpp).
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -58,6 +59,7 @@ struct Compute {
   std::vector<Array> arrays;  // what the kernel works on, in its order
 };
 inline constexpr uint32_t kNoStep = UINT32_MAX;
+inline constexpr uint32_t kEndingTag = UINT32_MAX;  // of the engine's own pulls: no export has it
 
 struct Step {
   StepKind kind = StepKind::copy;
@@ -68,6 +70,7 @@ struct Step {
   Place operand{};     // reduce
   Place target{};
   uint64_t bytes = 0;
+  uint64_t room = 0;  // pull: what the place takes of this block and of all that follow; 0: of this one only
   std::shared_ptr<const Compute> compute{};
   std::vector<uint32_t> next{};  // steps that wait for this one
 };
@@ -78,6 +81,7 @@ struct Export {
   Place place;
   uint64_t bytes = 0;
   uint32_t after = kNoStep;
+  uint64_t rest = 0;           // this block and all that follow; what has no room for it gets nothing. 0: only this one
   std::vector<uint32_t> next;  // steps that wait until it was taken: they reuse its memory
 };
 
@@ -86,8 +90,8 @@ class Graph {
   uint32_t copy(Place source, Place target, uint64_t bytes) {
     return add({.kind = StepKind::copy, .source = source, .target = target, .bytes = bytes});
   }
-  uint32_t pull(uint32_t peer, uint32_t tag, Place target, uint64_t bytes) {
-    return add({.kind = StepKind::pull, .peer = peer, .tag = tag, .target = target, .bytes = bytes});
+  uint32_t pull(uint32_t peer, uint32_t tag, Place target, uint64_t bytes, uint64_t room = 0) {
+    return add({.kind = StepKind::pull, .peer = peer, .tag = tag, .target = target, .bytes = bytes, .room = room});
   }
   uint32_t reduce(Place source, Place operand, Place target, uint64_t bytes) {
     return add({.kind = StepKind::reduce, .source = source, .operand = operand, .target = target, .bytes = bytes});
@@ -96,8 +100,10 @@ class Graph {
     return add({.kind = StepKind::compute, .compute = std::make_shared<const Compute>(std::move(work))});
   }
   // Returns the export's index, valid until seal().
-  uint32_t offer(uint32_t peer, uint32_t tag, Place place, uint64_t bytes, uint32_t after = kNoStep) {
-    exports.push_back({peer, tag, place, bytes, after, {}});
+  uint32_t offer(uint32_t peer, uint32_t tag, Place place, uint64_t bytes, uint32_t after = kNoStep,
+                 uint64_t rest = 0) {
+    exports.push_back(
+        {.peer = peer, .tag = tag, .place = place, .bytes = bytes, .after = after, .rest = rest, .next = {}});
     return static_cast<uint32_t>(exports.size() - 1);
   }
   // `second` starts after `first`; kNoStep as first: nothing to wait for.
@@ -143,6 +149,9 @@ class Graph {
   std::vector<Layout> layouts;
   kernels::Reduction reduction;
   uint64_t scratch_bytes = 0;
+  // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
+  // same. OFFPATH_OK: blocks may be shorter.
+  offpath_status_t shortfall = OFFPATH_OK;
   bool in_order = false;  // its steps begin when those of its member and team that are so and were
                           // posted before have ended; its exports wait for steps
 

@@ -9,6 +9,8 @@
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
 //                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
+//          Tag UINT32_MAX asks the other way round: "have you made all your pulls of this operation?" An empty block
+//          says yes, fail says not yet (engine/endings.cpp)
 //   push   sender -> receiver   a short block, whole, that need not have been asked for; payload follows. Nothing is
 //                               said of one that was; of another the receiver says pull or done, once, so that the
 //                               sender knows how many lie unused. Only to members that hello or pull has come from

@@ -37,7 +37,7 @@ def large(s):
         check(other.status == 0 and "request: ok" in other.out and not other.warnings(), f"{changes}: {other}")
     for line in statistics(stats):
         offloaded = {name for name, counts in line["collectives"].items() if counts["offloaded_count"] > 0}
-        check(offloaded == LARGE and line["windows"]["offloaded_count"] > 0, str(line))
+        check(offloaded == LARGE and line["windows"]["offloaded_count"] == 2, str(line))
 
 
 def standard_abi(s):

@@ -59,6 +59,9 @@ OFFPATH_FORMS_REMOTE(Get, get, OFFPATH_TO, OFFPATH_AT)
 OFFPATH_FORMS_REMOTE(Accumulate, accumulate, OFFPATH_FROM, OFFPATH_AT, MPI_Op)
 OFFPATH_FORMS_REMOTE(Get_accumulate, get_accumulate, OFFPATH_FROM, OFFPATH_TO, OFFPATH_AT, MPI_Op)
 
+int MPI_Win_create_c(void*, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win*);
+int MPI_Win_allocate_c(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void*, MPI_Win*);
+
 #undef OFFPATH_FROM
 #undef OFFPATH_TO
 #undef OFFPATH_FROM_MANY

@@ -6,6 +6,7 @@
 #include "large/narrowed.hpp"
 #include "native.hpp"
 
+#include <climits>
 #include <exception>
 
 namespace offpath::mpi {
@@ -77,6 +78,17 @@ struct Remote {
   }
 };
 
+// Windows, whose unit of displacements is what is larger.
+int create_window(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  if (unit > INT_MAX) return refuse(comm, MPI_ERR_DISP);
+  return native.Win_create(base, size, static_cast<int>(unit), info, comm, win);
+}
+
+int allocate_window(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  if (unit > INT_MAX) return refuse(comm, MPI_ERR_DISP);
+  return native.Win_allocate(size, static_cast<int>(unit), info, comm, base, win);
+}
+
 template <auto member, auto small>
 void add(Native* functions, auto* substitute) {
   if (functions->*member == nullptr && functions->*small != nullptr) functions->*member = substitute;
@@ -123,6 +135,8 @@ void add_substitutes(Native* functions) {
   OFFPATH_ADD(Neighbor_alltoallw_init, TypedBytes, neighbors, for_ever, MPI_Info, MPI_Request*)
 
 #define OFFPATH_ADD_REMOTE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Remote::__VA_ARGS__);
+  add<&Native::Win_create_c, &Native::Win_create>(functions, &create_window);
+  add<&Native::Win_allocate_c, &Native::Win_allocate>(functions, &allocate_window);
   OFFPATH_ADD_REMOTE(Put, move<&Native::Put, const void*>)
   OFFPATH_ADD_REMOTE(Get, move<&Native::Get, void*>)
   OFFPATH_ADD_REMOTE(Accumulate, accumulate<&Native::Accumulate>)

@@ -54,14 +54,16 @@ struct Flush<function, kind, to_one> {
   }
 };
 
-int Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
-  const int code = next.Win_create(base, size, unit, info, comm, window);
+template <auto function, typename Unit>
+int create(void* base, MPI_Aint size, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  const int code = (next.*function)(base, size, unit, info, comm, window);
   if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
   return code;
 }
 
-int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
-  const int code = next.Win_allocate(size, unit, info, comm, base, window);
+template <auto function, typename Unit>
+int allocate(MPI_Aint size, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
+  const int code = (next.*function)(size, unit, info, comm, base, window);
   if (!passes() && code == MPI_SUCCESS) guarded([&] { log.remember_window(*window, comm); });
   return code;
 }
@@ -88,8 +90,10 @@ constexpr Kind k_flush{"Win_flush", Shape::nothing}, k_flush_all{"Win_flush_all"
 void set_remote(void** handlers) {
   const auto set = [handlers](int function, auto* handler) { handlers[function] = reinterpret_cast<void*>(handler); };
 #define OFFPATH_SET(name) set(OFFPATH_FUNCTION_##name, &name)
-  OFFPATH_SET(Win_create);
-  OFFPATH_SET(Win_allocate);
+  set(OFFPATH_FUNCTION_Win_create, &create<&Native::Win_create, int>);
+  set(OFFPATH_FUNCTION_Win_create_c, &create<&Native::Win_create_c, MPI_Aint>);
+  set(OFFPATH_FUNCTION_Win_allocate, &allocate<&Native::Win_allocate, int>);
+  set(OFFPATH_FUNCTION_Win_allocate_c, &allocate<&Native::Win_allocate_c, MPI_Aint>);
   OFFPATH_SET(Win_create_dynamic);
   OFFPATH_SET(Win_free);
 #define OFFPATH_SET_REMOTE(name, kind, count, type, target) \

@@ -142,6 +142,16 @@ int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* ba
   return adopt(code, comm, info, {code == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit, false}, win);
 }
 
+int Win_create_c(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const int code = native.Win_create_c(base, size, unit, info, comm, win);
+  return adopt(code, comm, info, {base, size, unit, false}, win);
+}
+
+int Win_allocate_c(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  const int code = native.Win_allocate_c(size, unit, info, comm, base, win);
+  return adopt(code, comm, info, {code == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, size, unit, false}, win);
+}
+
 int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return adopt(native.Win_create_dynamic(info, comm, win), comm, info, {nullptr, 0, 1, true}, win);
 }

@@ -64,6 +64,10 @@ std::vector<const Block*> by_peer_and_tag(const std::vector<Block>& blocks) {
 }
 
 Status check_tags(const std::vector<const Block*>& sorted) {
+  if (std::any_of(sorted.begin(), sorted.end(), [](const Block* block) { return block->tag == graph::kEndingTag; })) {
+    return Status::error(kRefused, "a block has the tag %u (which the services need). Number the blocks from 0 on",
+                         graph::kEndingTag);
+  }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), [](const Block* a, const Block* b) {
     return a->peer == b->peer && a->tag == b->tag;
   });

@@ -29,7 +29,8 @@ Tree binomial_tree(uint32_t root, uint32_t node, uint32_t nodes) {
   return tree;
 }
 
-void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place place, uint64_t bytes, uint32_t ready) {
+void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place place, uint64_t bytes, uint32_t ready,
+                     uint64_t rest) {
   const Topology& topology = expansion_.topology;
   graph::Graph& graph = expansion_.graph;
   const uint32_t home = topology.node_of[holder];
@@ -38,13 +39,14 @@ void Spread::segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place p
   if (topology.rank != holder) {
     const bool over_wire = topology.rank == giver;
     const uint32_t upstream = tree_.parent == home ? holder : expansion_.handler(tree_.parent, key);
-    ready = graph.pull(over_wire ? upstream : giver, tag, place, bytes);
+    ready = graph.pull(over_wire ? upstream : giver, tag, place, bytes, rest);
     (over_wire ? wire_ : local_).add(graph, ready);
   }
   if (topology.rank != giver) return;
-  for (const uint32_t child : tree_.children) graph.offer(expansion_.handler(child, key), tag, place, bytes, ready);
+  for (const uint32_t child : tree_.children)
+    graph.offer(expansion_.handler(child, key), tag, place, bytes, ready, rest);
   for (const uint32_t member : topology.neighbours()) {
-    if (member != topology.rank) graph.offer(member, tag, place, bytes, ready);
+    if (member != topology.rank) graph.offer(member, tag, place, bytes, ready, rest);
   }
 }
 
@@ -56,10 +58,11 @@ Segments cut_to_spread(const Expansion& expansion, uint64_t bytes, uint64_t tota
 }
 
 void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, graph::Place place,
-                  uint32_t first) {
+                  uint32_t first, uint32_t phase, uint64_t rest) {
   Spread spread(expansion, std::move(tree));
   for (uint32_t i = 0; i < segments.count(); ++i) {
-    spread.segment(holder, first + i, tag_of(first + i, 0), place.plus(segments.offset(i)), segments.length(i));
+    spread.segment(holder, first + i, tag_of(first + i, phase), place.plus(segments.offset(i)), segments.length(i),
+                   graph::kNoStep, rest == 0 ? 0 : rest - segments.offset(i));
   }
 }
 

@@ -28,9 +28,9 @@ class Spread {
         local_(expansion.tuning.window) {}
 
   // `holder`: the member that has the segment, on the tree's root node. `place`: at the holder where it lies once
-  // `ready` is done; at the others where it shall go. `key` picks the members that fetch it.
+  // `ready` is done; at the others where it shall go. `key` picks the members that fetch it. `rest`: as of Export.
   void segment(uint32_t holder, uint64_t key, uint32_t tag, graph::Place place, uint64_t bytes,
-               uint32_t ready = graph::kNoStep);
+               uint32_t ready = graph::kNoStep, uint64_t rest = 0);
 
  private:
   const Expansion& expansion_;
@@ -43,8 +43,9 @@ class Spread {
 Segments cut_to_spread(const Expansion& expansion, uint64_t bytes, uint64_t total, bool deep);
 
 // A whole block that lies with `holder` from the beginning. Its segments are numbered from `first` on,
-// and fetched by a node's members in turn.
+// and fetched by a node's members in turn. Tags are of `phase`. `rest`: what the members state as the length from the
+// block's beginning on, where they must be found out if they do not agree.
 void spread_block(const Expansion& expansion, Tree tree, const Segments& segments, uint32_t holder, graph::Place place,
-                  uint32_t first);
+                  uint32_t first, uint32_t phase = 0, uint64_t rest = 0);
 
 }  // namespace offpath::ops

@@ -174,7 +174,11 @@ static void check_remote(void) {
   FIND(Rget_accumulate_c);
   if (Put_c == NULL) return;
   prepare();
-  MPI_Win_create(b, sizeof(b), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  FIND(Win_create_c);
+  if (Win_create_c != NULL)
+    Win_create_c(b, sizeof(b), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  else
+    MPI_Win_create(b, sizeof(b), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_fence(0, win);
   Put_c(a, COUNT, MPI_INT, next, 0, COUNT, MPI_INT, win);
   MPI_Win_fence(0, win);
@@ -193,6 +197,16 @@ static void check_remote(void) {
   Rget_accumulate_c(a, COUNT, MPI_INT, old, COUNT, MPI_INT, next, COUNT, COUNT, MPI_INT, MPI_SUM, win, &request), end();
   MPI_Win_unlock_all(win);
   report("request", equals(old, rank, 0));
+  MPI_Win_free(&win);
+  FIND(Win_allocate_c);
+  if (Win_allocate_c == NULL) return;
+  int* base = NULL;
+  int ok = Win_allocate_c(sizeof(got), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win) == MPI_SUCCESS;
+  MPI_Win_fence(0, win);
+  Put_c(a, COUNT - 1, MPI_INT, next, sizeof(int), COUNT - 1, MPI_INT, win);
+  MPI_Win_fence(0, win);
+  report("allocated",
+         ok && base[1] == value_of(before, 0, 0, 0) && base[COUNT - 1] == value_of(before, 0, COUNT - 2, 0));
   MPI_Win_free(&win);
 }
 

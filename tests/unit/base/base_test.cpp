@@ -36,7 +36,7 @@ TEST(Status, IsOkByDefault) {
 TEST(Status, NumbersFromOutsideBecomeResultsOnly) {
   EXPECT_EQ(known_code(0), OFFPATH_OK);
   for (int number = -1; number >= OFFPATH_ERR_RANGE; --number) EXPECT_EQ(known_code(number), number);
-  for (const int number : {1, 2, OFFPATH_ERR_RANGE - 1, -100, INT32_MIN, INT32_MAX}) {
+  for (const int number : {1, 2, OFFPATH_ERR_SHORT - 1, -100, INT32_MIN, INT32_MAX}) {
     EXPECT_EQ(known_code(number), OFFPATH_ERR_INTERNAL) << number;
   }
 }

@@ -56,7 +56,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     config.pool_chunks = 6;
     config.parked_limit = 100;
     honest = std::make_unique<engine::Engine>(config, *fabric, *this, *this);
-    if (ports_are_late()) client_port = late = std::make_shared<LatePort>(client_memory, seed);
+    if (ports_are_late()) client_port = late_port = std::make_shared<LatePort>(client_memory, seed);
     honest->add_client(kClient, client_port);
     honest->add_client(kVictim, victim_memory);
     client_memory->allow(source), client_memory->allow(target);
@@ -80,7 +80,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   }
   void settle() {
     for (int idle = 0; idle < 60;) {
-      const bool busy = honest->progress() | raw->progress() | (late != nullptr && late->step());
+      const bool busy = honest->progress() | raw->progress() | (late_port != nullptr && late_port->step());
       idle = busy ? 0 : idle + 1;
     }
   }
@@ -192,7 +192,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<memory::Port> client_port = client_memory;
-  std::shared_ptr<LatePort> late;
+  std::shared_ptr<LatePort> late_port;
   fabric::LoopbackNetwork network;
   std::unique_ptr<fabric::Fabric> fabric, raw;
   std::vector<Message> heard;

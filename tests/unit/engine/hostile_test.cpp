@@ -161,7 +161,7 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
 
 TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
   for (const int32_t status :
-       {1, 0, -13, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+       {1, 0, OFFPATH_ERR_SHORT - 1, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
     const uint64_t sequence = static_cast<uint64_t>(outcome.size());
     post(sequence);
     Message fail = about(Kind::fail, sequence, 0, 1);
@@ -310,7 +310,7 @@ TEST_F(Hostile, AnOfferTakenBackIsNotCopiedOn) {
   honest->on_neighbour_offer(fail.pull_id, client_memory, address_of(source.data()), kBlock);
   honest->progress();
   if (ports_are_late()) {  // the first chunk is on its way, and comes to its end
-    while (client_memory->writes == 0) late->step(), honest->progress();
+    while (client_memory->writes == 0) late_port->step(), honest->progress();
   }
   EXPECT_GE(client_memory->writes, 1);
   honest->on_neighbour_message(fail, {});

@@ -217,7 +217,7 @@ TEST(Message, UnknownStatusIsRefused) {
       m.status = status;
       EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
     }
-    for (const int32_t status : {1, 2, -13, -1000, INT32_MIN, INT32_MAX}) {
+    for (const int32_t status : {1, 2, OFFPATH_ERR_SHORT - 1, -1000, INT32_MIN, INT32_MAX}) {
       m.status = status;
       EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
     }

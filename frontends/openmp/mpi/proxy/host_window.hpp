@@ -19,7 +19,7 @@ struct HostWindow {
   size_t number = 0;  // of the communicator's windows
   std::byte* base = nullptr;
   uint64_t bytes = 0;
-  int unit = 1;
+  MPI_Aint unit = 1;
   MPI_Comm agreement = MPI_COMM_NULL;  // for what its ranks settle at a fence
   bool named = false;                  // this rank has said something of REMOTE_DEST_HETERO
   bool crosses = false;                // puts and gets go to the other side

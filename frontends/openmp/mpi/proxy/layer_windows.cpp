@@ -58,7 +58,7 @@ MPI_Comm make_agreement(MPI_Comm comm) {
 }
 
 // After the window was made. Collective.
-int adopt(int code, void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win win) {
+int adopt(int code, void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win win) {
   if (code != MPI_SUCCESS || !proxy.active() || Inside::here()) return code;
   try {
     const auto contexts = proxy.contexts().find(comm);
@@ -89,6 +89,16 @@ int win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm com
 
 int win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
   const int code = handlers::Win_allocate(bytes, unit, info, comm, base, win);
+  return adopt(code, code == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit, info, comm, *win);
+}
+
+int win_create_c(void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  const int code = handlers::Win_create_c(base, bytes, unit, info, comm, win);
+  return adopt(code, base, bytes, unit, info, comm, *win);
+}
+
+int win_allocate_c(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  const int code = handlers::Win_allocate_c(bytes, unit, info, comm, base, win);
   return adopt(code, code == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit, info, comm, *win);
 }
 
@@ -208,6 +218,8 @@ void install_windows(void** table) {
   const auto set = [table](int function, auto* handler) { table[function] = reinterpret_cast<void*>(handler); };
   set(OFFPATH_FUNCTION_Win_create, &win_create);
   set(OFFPATH_FUNCTION_Win_allocate, &win_allocate);
+  set(OFFPATH_FUNCTION_Win_create_c, &win_create_c);
+  set(OFFPATH_FUNCTION_Win_allocate_c, &win_allocate_c);
   set(OFFPATH_FUNCTION_Win_set_info, &win_set_info);
   set(OFFPATH_FUNCTION_Win_fence, &win_fence);
   set(OFFPATH_FUNCTION_Win_free, &win_free);

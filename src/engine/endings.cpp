@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks that nobody will take: members that were told lengths that do not match have graphs that do not, and who
+// exports a block would wait for ever for a pull that is never made. So who waits asks now and then, by a pull of
+// nothing under a tag of its own. It gets an empty block when the other member has made all its pulls, and is refused as
+// long as that may still make some. What was not asked for by then counts as taken.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using wire::Message;
+
+namespace {
+constexpr size_t kAskedAtATime = 16;  // operations of a team: many may wait for one late member
+}
+
+void Engine::State::ask_for_endings() {
+  for (const auto& [team_key, team] : teams) {
+    size_t count = 0;
+    for (const auto& [key, operation] : team->operations) {
+      if (key.is_request() || operation->over) continue;
+      if (ask_for_endings(*operation) && ++count == kAskedAtATime) break;
+    }
+  }
+  settle();
+}
+
+bool Engine::State::ask_for_endings(Operation& operation) {
+  Graph& graph = operation.graph;
+  std::set<uint32_t> silent;
+  for (size_t i = 0; i < operation.exports.size(); ++i) {
+    const Export& block = graph.exports[i];
+    const bool is_there = block.after == kNoStep || operation.steps[block.after].done;
+    if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
+  }
+  for (size_t i = graph.steps.size(); i > 0 && graph.steps[i - 1].tag == kEndingTag; --i) {
+    if (!operation.steps[i - 1].done) silent.erase(graph.steps[i - 1].peer);
+  }
+  for (const uint32_t peer : silent) {
+    ready.emplace_back(&operation, static_cast<uint32_t>(graph.steps.size()));
+    graph.steps.push_back({.kind = StepKind::pull, .peer = peer, .tag = kEndingTag});
+    operation.steps.emplace_back();
+    ++operation.steps_left;
+    ++operation.endings_left;
+  }
+  return !silent.empty();
+}
+
+void Engine::State::answer_ending(Team& team, const Operation* operation, const Message& message) {
+  const bool has_ended = operation == nullptr && message.number < team.next_sequence;
+  const bool takes_no_more = operation != nullptr && operation->steps_left == operation->endings_left;
+  if (has_ended || takes_no_more) return answer_empty(team, message.to, message.pull_id);
+  refuse_pull(team, message.to, message.pull_id, OFFPATH_ERR_STATE);
+}
+
+void Engine::State::finish_ending(Operation& operation, uint32_t index, bool takes_no_more) {
+  const uint32_t peer = operation.graph.steps[index].peer;
+  operation.steps[index].done = true;
+  --operation.steps_left;
+  --operation.endings_left;
+  for (uint32_t i = 0; takes_no_more && i < operation.exports.size(); ++i) {
+    const bool open = operation.exports[i].state == ExportState::open;
+    if (open && operation.graph.exports[i].peer == peer) resolve_export(operation, i, 0);
+  }
+  end_if_done(operation);
+}
+
+}  // namespace offpath::engine
