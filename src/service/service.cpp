@@ -214,9 +214,8 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   Fd alive;
   if (status.ok()) {
     alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
-    memory =
-        memory::make_mapped({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
-                                   memory::make_cma(credentials->pid));
+    memory = memory::make_mapped({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
+                                 memory::make_cma(credentials->pid));
     const session::SegmentHeader& header = view->header();
     uint64_t value = 0;
     status = memory->read(&value, header.probe_address, sizeof(value)).status();

@@ -193,7 +193,9 @@ TEST_P(FabricTest, WhoIsGivenUpIsLost) {
   a->give_up(to_b);
   settle();
   EXPECT_EQ(at_a->lost, std::vector<Peer>{to_b});
-  if (a->event_fd() >= 0) EXPECT_TRUE(until([&] { return !at_b->lost.empty(); })) << "a connection has two ends";
+  if (a->event_fd() >= 0) {
+    EXPECT_TRUE(until([&] { return !at_b->lost.empty(); })) << "a connection has two ends";
+  }
 }
 
 TEST_P(FabricTest, SendsUnderWayWhenThePeerDiesAllComplete) {

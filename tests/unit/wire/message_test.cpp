@@ -153,7 +153,8 @@ TEST(Message, WrongHeadIsRefused) {
   }
   auto newer = bytes_of(full(Kind::hello));
   newer[2] = kVersion + 1;
-  EXPECT_NE(std::string(decode(newer).status().text()).find("version " + std::to_string(kVersion + 1)), std::string::npos);
+  EXPECT_NE(std::string(decode(newer).status().text()).find("version " + std::to_string(kVersion + 1)),
+            std::string::npos);
 }
 
 TEST(Message, UnknownChannelIsRefused) {
