@@ -89,6 +89,8 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
           {});
   } else if (message.channel != Channel::collectives) {
     refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
+  } else if (team.broken) {
+    refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_NOT_STARTED);  // the operation may have been given up
   } else {
     answer_empty(team, asker, message.pull_id);  // what it exported was taken
   }
