@@ -66,7 +66,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
               if (op != nullptr && op->exports[index].state == ExportState::reading) {
                 ExportProgress& read = op->exports[index];
                 read.state = read.pull_id == 0 ? ExportState::open : ExportState::requested;
-                read.pushable = status.ok() && emit_push(*op, index, chunk->memory.get());
+                read.pushable = status.ok() && may_push_now(*op, index) && emit_push(*op, index, chunk->memory.get());
               }
               give_back(chunk);
               if (op != nullptr && op->exports[index].state == ExportState::requested) hand_out(*op, index);
@@ -88,7 +88,6 @@ bool Engine::State::may_push_now(const Operation& operation, uint32_t index) {
 bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_t* data) {
   const Export& block = operation.graph.exports[index];
   Team& team = *operation.team;
-  if (!may_push_now(operation, index)) return false;
   const uint64_t bytes = operation.bytes_of(index);
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;

@@ -51,7 +51,7 @@ void Engine::post_request(TeamHandle handle, Request request, uint64_t context) 
 }
 
 // What a request sends of the member's memory is read first; others to that target wait for it, as they keep their order.
-void Engine::State::read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+void Engine::State::read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   std::deque<std::shared_ptr<Outgoing>>& outgoing = requests_with(*team, target).outgoing;
   if (request.data_bytes == 0 && outgoing.empty()) return number_request(team, std::move(request), context);
@@ -92,7 +92,7 @@ void Engine::State::post_ready(const std::shared_ptr<Team>& team, uint32_t targe
   forget_if_unused(*team);
 }
 
-void Engine::State::number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+void Engine::State::number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   RequestPeer& peer = requests_with(*team, target);
   const uint64_t number = peer.next_posted++;

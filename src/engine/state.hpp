@@ -104,10 +104,10 @@ struct Engine::State {
   void send_requests(Team& team, uint32_t target);
   void handle_request(const wire::Message& message, fabric::Bytes body);
   void handle_reply(const wire::Message& message, fabric::Bytes payload);
-  void read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  void read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context);
   // Those whose data is there and that come first.
   void post_ready(const std::shared_ptr<Team>& team, uint32_t target);
-  void number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  void number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context);
   void place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request, fabric::Bytes payload);
   void end_request(Team& team, const PostedRequest& request, const base::Status& status);
   void begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update);

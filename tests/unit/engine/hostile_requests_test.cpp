@@ -301,9 +301,9 @@ TEST_F(Obituary, WhoAsksForABlockThatWasGivenUpIsNotToldThatThereIsNone) {
     honest->post(team, 0, std::move(graph), has_left ? 1 : 0);
     if (has_left) honest->remove_team(team);
     settle();
-    Message lost = lost_member(wire::kNoOperation), pull = about(Kind::pull, 0, 0, 1);
-    lost.team = pull.team = spec.id;
-    say(lost);
+    Message obituary = lost_member(wire::kNoOperation), pull = about(Kind::pull, 0, 0, 1);
+    obituary.team = pull.team = spec.id;
+    say(obituary);
     settle();
     EXPECT_EQ(outcome[has_left ? 1 : 0], OFFPATH_ERR_PEER_LOST);
     heard.clear();
