@@ -164,12 +164,12 @@ bool Engine::progress() {
   bool busy = s.fabric.progress() || !s.answers.empty();
   busy |= s.report_unreachable();
   busy |= s.reap();
-  busy |= s.send_waiting();
+  busy |= s.sender.send_waiting();
   busy |= s.place_announced();
   busy |= s.move_streams();
-  busy |= s.flush_all();
+  busy |= s.sender.flush_all();
   busy |= s.move_local();
-  busy |= s.flush_all();
+  busy |= s.sender.flush_all();
   return busy;
 }
 

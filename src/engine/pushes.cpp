@@ -57,7 +57,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
   if (bytes == 0 || there != nullptr) return emit_push(operation, index, there);
-  Chunk* chunk = take_chunk_to_send();
+  Chunk* chunk = chunks.take_to_send();
   if (chunk == nullptr) return false;
   progress.state = ExportState::reading;
   const memory::Ticket ticket = next_ticket();
@@ -68,7 +68,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
                 read.state = read.pull_id == 0 ? ExportState::open : ExportState::requested;
                 read.pushable = status.ok() && may_push_now(*op, index) && emit_push(*op, index, chunk->memory.get());
               }
-              give_back(chunk);
+              chunks.give_back(chunk);
               if (op != nullptr && op->exports[index].state == ExportState::requested) hand_out(*op, index);
             });
   return true;
@@ -93,7 +93,7 @@ bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_
   if (peer == UINT32_MAX) return false;
   const Message message =
       about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
-  uint8_t* copy = add_entry(peer, message, bytes);
+  uint8_t* copy = sender.add_entry(peer, message, bytes);
   if (copy == nullptr) return false;
   std::copy_n(data, bytes, copy);
   note_moved(operation, bytes);
@@ -125,7 +125,7 @@ size_t Engine::unconfirmed() const {
   const auto add = [&](const Team& team) {
     for (const BlockKey& block : team.pushed) {
       const int64_t peer = team.peers[block.member];
-      count += team.lost[block.member] == 0 && !state_->lost_peers.contains(static_cast<fabric::Peer>(peer)) ? 1 : 0;
+      count += team.lost[block.member] == 0 && !state_->sender.is_lost(static_cast<fabric::Peer>(peer)) ? 1 : 0;
     }
   };
   for (const auto& [key, team] : state_->teams) add(*team);
@@ -205,23 +205,13 @@ void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
 void Engine::State::acknowledge(Team& team, const BlockKey& block) {
   const fabric::Peer peer = peer_of(team, block.member);
   if (peer == UINT32_MAX) return;
-  auto& messages = owed[peer];
-  messages.push_back(
-      about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag));
-  const bool open = peer < outboxes.size() && outboxes[peer].chunk != nullptr;
-  if (open || messages.size() >= kMaxUnanswered / 2) say_owed(peer);
+  const Message done =
+      about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag);
+  sender.say_later(peer, done, kMaxUnanswered / 2);
 }
 
-void Engine::State::say_owed(fabric::Peer peer) {
-  const auto messages = owed.extract(peer);
-  if (messages.empty()) return;
-  for (const Message& message : messages.mapped()) say(peer, message);
-}
+bool Engine::senders_wait() const { return state_->sender.owes(); }
 
-bool Engine::senders_wait() const { return !state_->owed.empty(); }
-
-void Engine::tell_senders() {
-  while (!state_->owed.empty()) state_->say_owed(state_->owed.begin()->first);
-}
+void Engine::tell_senders() { state_->sender.say_owed(); }
 
 }  // namespace offpath::engine

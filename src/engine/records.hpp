@@ -3,13 +3,13 @@
 #pragma once
 
 #include "base/silence.hpp"
+#include "engine/chunks.hpp"
 #include "engine/engine.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <new>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -128,6 +128,8 @@ struct BlockKey {
   uint32_t tag = 0;
   auto operator<=>(const BlockKey&) const = default;
 };
+
+inline constexpr size_t kMaxUnansweredRequests = 4096;  // of one member at another
 
 // A request of this member that was not answered yet.
 struct PostedRequest {
@@ -248,36 +250,6 @@ struct LocalWork {
   bool stalled = false;    // not queued, because so many are in flight
   base::Status status = {};
   Cause cause = Cause::complete;
-};
-
-// Page aligned: a copy whose target lies a few bytes after its source, modulo 4 KiB, stumbles over its own stores (4K
-// aliasing) and takes up to five times as long (1.4 against 7 GB/s for process_vm_readv on Zen 3). User buffers start
-// at a page or 16 bytes after one, so a page-aligned target is safe and a malloc'ed one is not.
-struct PageAlignedDelete {
-  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(4096)); }
-};
-
-// A chunk buffer of the pool and what is going on in it.
-struct Chunk {
-  std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  uint64_t stream = 0;                   // outgoing; 0: a batch
-  std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies
-  wire::Message message;                 // incoming: what it is the payload of
-  uint64_t bytes = 0;
-};
-
-// Messages that leave for one fabric peer with the next flush.
-struct Outbox {
-  Chunk* chunk = nullptr;
-  size_t used = 0;
-  size_t entries = 0;
-};
-
-// A message with a payload for which no chunk was free.
-struct WaitingMessage {
-  fabric::Peer peer;
-  wire::Message message;
-  std::vector<uint8_t> payload;
 };
 
 // What one member of this worker says to another.

@@ -74,7 +74,7 @@ void Engine::State::say_address(fabric::Peer peer, Kind kind) {
 // `address`: of who asks, or answers.
 void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
   const auto peer = fabric.find(address);
-  if (!peer || lost_peers.contains(*peer)) return;
+  if (!peer || sender.is_lost(*peer)) return;
   if (message.kind == Kind::ping) return say_address(*peer, Kind::pong);
   if (const auto found = watched.find(*peer); found != watched.end()) found->second.answered = true;
 }
