@@ -105,9 +105,7 @@ void Engine::State::answer_deferred(RequestId id, Answer answer) {
 // Pulls of the request that came before its answer, and find nothing now, are refused.
 void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
   const OperationKey key{Channel::answers, number, to};
-  const auto [first, last] = team.parked.equal_range(key);
-  for (auto it = first; it != last; ++it) refuse_pull(team, to, it->second.pull_id, OFFPATH_ERR_STATE);
-  team.parked.erase(first, last);
+  for (const Message& pull : team.exchange.take_pulls(key)) refuse_pull(team, to, pull.pull_id, OFFPATH_ERR_STATE);
   Message message = about(Kind::reply, team, Channel::calls, number, to, team.spec.rank);
   message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
   if (message.status != OFFPATH_OK) payload = {};

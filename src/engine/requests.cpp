@@ -188,7 +188,7 @@ void Engine::State::finish_request(Team& team, uint64_t context, const Status& s
 // Ends what was asked of that member, and what it has asked; the operations of requests have ended already.
 void Engine::State::lose_requests(Team& team, uint32_t rank) {
   if (team.requests.empty() || team.requests[rank] == nullptr) return;
-  std::erase_if(team.parked, [&](const auto& entry) { return entry.first.is_request() && entry.first.peer == rank; });
+  team.exchange.forget_calls_of(rank);
   RequestPeer peer = std::exchange(*team.requests[rank], {});
   const Status status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the end of a request", rank);
   std::map<RequestId, DeferredRequest> put_off;  // in the order in which they came

@@ -30,7 +30,7 @@ std::set<fabric::Peer> Engine::State::awaited_peers() const {
     }
     for (size_t rank = 0; rank < needed.size(); ++rank) {
       const bool reached = team->peers[rank] >= 0 && team->lost[rank] == 0;
-      const bool heard = !team->present.empty() && team->present[rank] != 0;
+      const bool heard = team->exchange.is_present(rank);
       if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peers[rank]));
     }
   }

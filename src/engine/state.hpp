@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers) and sender.hpp
-// (what is said to other services). The rest, by file:
+// What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers), sender.hpp
+// (what is said to other services) and exchange.hpp (blocks of which one end is there). The rest, by file:
 //   engine     clients and teams            transfers  blocks over the fabric
 //   members    how members are reached      pushes     short blocks, unasked
 //   absent     those that are not here      near       messages inside the service
@@ -72,8 +72,6 @@ struct Engine::State {
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
   // pushes.cpp
-  // Something has come from that member, so its end of the team is there.
-  void note_present(Team& team, uint32_t rank);
   bool may_push(const Operation& operation, const Export& block) const;
   void push_short_blocks(Operation& operation);
   // False: it cannot be pushed (now), so it waits until it is asked for.
@@ -81,8 +79,6 @@ struct Engine::State {
   bool may_push_now(const Operation& operation, uint32_t export_index);
   bool emit_push(Operation& operation, uint32_t export_index, const uint8_t* data);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
-  // Something has come for it before it was posted.
-  void note_arrived(Operation& operation);
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
   void place_pushed(uint64_t pull_id, fabric::Bytes data);
