@@ -23,7 +23,7 @@ STANDS_ON = {
     "fabric/loopback": ["fabric"],
     "graph": ["memory", "kernels"],
     "engine": ["fabric", "graph"],
-    "ops": ["graph"],
+    "ops": ["graph", "policy"],
     "model": ["ops", "policy", "wire"],
     "device": ["session"],
     "executor": ["device"],

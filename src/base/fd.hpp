@@ -26,7 +26,7 @@ class Fd {
   bool valid() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }
   void reset() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) ::close(fd_);  // NOLINT(clang-analyzer-core.*): takes an empty std::optional for one
     fd_ = -1;
   }
 

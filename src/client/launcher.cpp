@@ -42,12 +42,12 @@ std::string own_folder() {
 }
 
 std::string find_service() {
-  const std::string chosen = Environment::text("OFFPATH_SERVICE_PATH");
+  std::string chosen = Environment::text("OFFPATH_SERVICE_PATH");
   if (!chosen.empty()) return chosen;
   const std::string folder = own_folder();
   // Build tree or plain prefix (lib/), Debian's lib/<triplet>/, a private folder below those.
   for (const char* relative : {"/../bin/offpathd", "/../../bin/offpathd", "/offpathd", "/../../../bin/offpathd"}) {
-    const std::string path = folder + relative;
+    std::string path = folder + relative;
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return "offpathd";

@@ -154,7 +154,8 @@ void offpath_op_free(offpath_op_t* op) {
   std::unique_ptr<offpath_op> owned(op);
   offpath_session& session = *op->session;
   if (!session.mine()) {
-    owned.release();  // the child has a copy of the parent's object; leave it alone
+    [[maybe_unused]] const auto* parents =
+        owned.release();  // the child has a copy of the parent's object; leave it alone
     return;
   }
   std::lock_guard lock(session.mutex);

@@ -77,7 +77,7 @@ class Libdw {
     std::vector<char> bytes(image.begin(), image.end());
     Elf* elf = elf_memory_(bytes.data(), bytes.size());
     if (elf == nullptr) return "";
-    const std::string text = use(elf);
+    std::string text = use(elf);
     elf_end_(elf);
     return text;
   }

@@ -22,7 +22,6 @@
 namespace offpath::executor {
 
 using base::Environment;
-using base::Result;
 using base::Status;
 using device::Answer;
 using device::Command;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "policy/policy.hpp"
 
-#include <initializer_list>
 #include <iterator>
 
 namespace offpath::policy {
@@ -13,53 +12,47 @@ constexpr const char* kAlgorithmNames[] = {
     "scatter_allgather", "doubling", "rabenseifner", "pairwise", "dissemination"};
 static_assert(std::size(kAlgorithmNames) == kAlgorithmsCount);
 
-constexpr uint32_t set_of(std::initializer_list<offpath_algorithm_t> algorithms) {
+constexpr int kNoKind = -1;
+
+constexpr uint32_t algorithms_of(int kind) {
   uint32_t set = 1u << OFFPATH_ALGORITHM_DEFAULT;
-  for (const offpath_algorithm_t algorithm : algorithms) set |= 1u << algorithm;
+#define OFFPATH_ALGORITHM_ROW(row_kind, name, from, function) \
+  if (kind == OFFPATH_##row_kind) set |= 1u << OFFPATH_ALGORITHM_##name;
+#include "policy/algorithms.def"
   return set;
 }
 
-constexpr uint32_t kExchange = set_of({OFFPATH_ALGORITHM_DIRECT});
-constexpr uint32_t kAllgather = set_of({OFFPATH_ALGORITHM_DIRECT, OFFPATH_ALGORITHM_RING});
-constexpr uint32_t kScan = set_of({OFFPATH_ALGORITHM_CHAIN, OFFPATH_ALGORITHM_DOUBLING});
-constexpr uint32_t kBcast =
-    set_of({OFFPATH_ALGORITHM_CHAIN, OFFPATH_ALGORITHM_BINOMIAL, OFFPATH_ALGORITHM_SCATTER_ALLGATHER});
-constexpr uint32_t kReduce = set_of({OFFPATH_ALGORITHM_BINOMIAL, OFFPATH_ALGORITHM_RABENSEIFNER});
-constexpr uint32_t kAllreduce =
-    set_of({OFFPATH_ALGORITHM_RING, OFFPATH_ALGORITHM_DOUBLING, OFFPATH_ALGORITHM_RABENSEIFNER});
-constexpr uint32_t kReduceScatter = set_of({OFFPATH_ALGORITHM_PAIRWISE});
-constexpr uint32_t kBarrier = set_of({OFFPATH_ALGORITHM_DISSEMINATION});
-
 struct CollectiveInfo {
   const char* name;
-  uint32_t algorithms;
+  int kind;  // offpath_collective_kind_t
   bool irregular = false;
+  uint32_t algorithms = algorithms_of(kind);
 };
 // In the order of Collective.
 constexpr CollectiveInfo kCollectives[] = {
-    {"ibarrier", kBarrier},
-    {"ibcast", kBcast},
-    {"igather", kExchange},
-    {"igatherv", kExchange, true},
-    {"iscatter", kExchange},
-    {"iscatterv", kExchange, true},
-    {"iallgather", kAllgather},
-    {"iallgatherv", kAllgather},
-    {"ialltoall", kExchange},
-    {"ialltoallv", kExchange, true},
-    {"ialltoallw", kExchange, true},
-    {"ireduce", kReduce},
-    {"iallreduce", kAllreduce},
-    {"ireduce_scatter", kReduceScatter},
-    {"ireduce_scatter_block", kReduceScatter},
-    {"iscan", kScan},
-    {"iexscan", kScan},
-    {"ineighbor_allgather", kExchange, true},
-    {"ineighbor_allgatherv", kExchange, true},
-    {"ineighbor_alltoall", kExchange, true},
-    {"ineighbor_alltoallv", kExchange, true},
-    {"ineighbor_alltoallw", kExchange, true},
-    {"window", set_of({}), true},
+    {"ibarrier", OFFPATH_BARRIER},
+    {"ibcast", OFFPATH_BCAST},
+    {"igather", OFFPATH_EXCHANGE},
+    {"igatherv", OFFPATH_EXCHANGE, true},
+    {"iscatter", OFFPATH_EXCHANGE},
+    {"iscatterv", OFFPATH_EXCHANGE, true},
+    {"iallgather", OFFPATH_ALLGATHER},
+    {"iallgatherv", OFFPATH_ALLGATHER},
+    {"ialltoall", OFFPATH_EXCHANGE},
+    {"ialltoallv", OFFPATH_EXCHANGE, true},
+    {"ialltoallw", OFFPATH_EXCHANGE, true},
+    {"ireduce", OFFPATH_REDUCE},
+    {"iallreduce", OFFPATH_ALLREDUCE},
+    {"ireduce_scatter", OFFPATH_REDUCE_SCATTER},
+    {"ireduce_scatter_block", OFFPATH_REDUCE_SCATTER},
+    {"iscan", OFFPATH_SCAN},
+    {"iexscan", OFFPATH_EXSCAN},
+    {"ineighbor_allgather", OFFPATH_EXCHANGE, true},
+    {"ineighbor_allgatherv", OFFPATH_EXCHANGE, true},
+    {"ineighbor_alltoall", OFFPATH_EXCHANGE, true},
+    {"ineighbor_alltoallv", OFFPATH_EXCHANGE, true},
+    {"ineighbor_alltoallw", OFFPATH_EXCHANGE, true},
+    {"window", kNoKind, true},
 };
 static_assert(std::size(kCollectives) == kCollectivesCount);
 

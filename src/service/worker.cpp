@@ -117,7 +117,7 @@ void Worker::offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint6
   });
 }
 
-void Worker::add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Port> memory) {
+void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_ptr<memory::Port>& memory) {
   auto shared = std::make_shared<std::unique_ptr<ServedClient>>(std::move(client));  // std::function must be copyable
   run([this, shared, memory] {
     ServedClient& added = **shared;

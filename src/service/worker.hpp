@@ -42,7 +42,7 @@ class Worker : public engine::Observer {
   void run(std::function<void()> task);
   void send(const wire::Message& message, fabric::Bytes payload);
   void offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address, uint64_t bytes);
-  void add_client(std::unique_ptr<ServedClient> client, std::shared_ptr<memory::Port> memory);
+  void add_client(std::unique_ptr<ServedClient> client, const std::shared_ptr<memory::Port>& memory);
   // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
   base::Result<std::vector<uint8_t>> open_fabric();
 

@@ -103,7 +103,7 @@ Result<Fd> connect_to(const std::string& path, int timeout_ms) {
   if (!address.ok()) return address.status();
   Fd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return Status::system_error(OFFPATH_ERR_STATE, errno, "cannot make a socket");
-  const timeval patience{timeout_ms / 1000, timeout_ms % 1000 * 1000};
+  const timeval patience{timeout_ms / 1000, timeout_ms % 1000 * 1000L};
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   int connected;
   do {

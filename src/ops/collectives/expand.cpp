@@ -6,13 +6,8 @@
 namespace offpath::ops {
 namespace {
 
-// Below this length of the vector the number of hops counts, from it on the bytes on the wire.
-constexpr uint64_t kLongBcastBytes = 64 << 10;
-constexpr uint64_t kLongReduceBytes = 64 << 10;
-constexpr uint64_t kLongAllreduceBytes = 32 << 10;
-constexpr uint64_t kLongScanBytes = 64 << 10;
-constexpr uint64_t kAlways = 0;
-constexpr uint64_t kNever = UINT64_MAX;  // only when named
+constexpr uint64_t always = 0;
+constexpr uint64_t never = UINT64_MAX;
 
 struct Algorithm {
   offpath_collective_kind_t kind;
@@ -21,25 +16,10 @@ struct Algorithm {
   void (*expand)(const Expansion&);
 };
 
-// Of a kind's rows the last one whose default_from_bytes is reached is its default.
 constexpr Algorithm kAlgorithms[] = {
-    {OFFPATH_EXCHANGE, OFFPATH_ALGORITHM_DIRECT, kAlways, expand_exchange},
-    {OFFPATH_BARRIER, OFFPATH_ALGORITHM_DISSEMINATION, kAlways, expand_barrier},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_BINOMIAL, kAlways, expand_bcast_binomial},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_CHAIN, kLongBcastBytes, expand_bcast_chain},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_SCATTER_ALLGATHER, kNever, expand_bcast_scatter_allgather},
-    {OFFPATH_ALLGATHER, OFFPATH_ALGORITHM_DIRECT, kAlways, expand_allgather_direct},
-    {OFFPATH_ALLGATHER, OFFPATH_ALGORITHM_RING, kNever, expand_allgather_ring},
-    {OFFPATH_REDUCE, OFFPATH_ALGORITHM_BINOMIAL, kAlways, expand_reduce_binomial},
-    {OFFPATH_REDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, kLongReduceBytes, expand_reduce_rabenseifner},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_DOUBLING, kAlways, expand_allreduce_doubling},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, kLongAllreduceBytes, expand_allreduce_rabenseifner},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RING, kNever, expand_allreduce_ring},
-    {OFFPATH_REDUCE_SCATTER, OFFPATH_ALGORITHM_PAIRWISE, kAlways, expand_reduce_scatter_pairwise},
-    {OFFPATH_SCAN, OFFPATH_ALGORITHM_DOUBLING, kAlways, expand_scan_doubling},
-    {OFFPATH_SCAN, OFFPATH_ALGORITHM_CHAIN, kLongScanBytes, expand_scan_chain},
-    {OFFPATH_EXSCAN, OFFPATH_ALGORITHM_DOUBLING, kAlways, expand_scan_doubling},
-    {OFFPATH_EXSCAN, OFFPATH_ALGORITHM_CHAIN, kLongScanBytes, expand_scan_chain},
+#define OFFPATH_ALGORITHM_ROW(kind, name, from, function) \
+  {OFFPATH_##kind, OFFPATH_ALGORITHM_##name, from, expand_##function},
+#include "policy/algorithms.def"
 };
 
 uint64_t side_bytes(const std::vector<Block>& blocks) {

@@ -16,7 +16,7 @@ constexpr size_t kHeadBytes = 32;
 constexpr size_t kLayoutBytes = 16;
 constexpr size_t kRangeBytes = 16;
 static_assert(kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes <= graph::kMaxRequestBytes);
-static_assert(2 * 32 <= kInlineBytes, "what a compare and swap sends is inline whatever the element");
+static_assert(uint64_t{2} * 32 <= kInlineBytes, "what a compare and swap sends is inline whatever the element");
 
 class Writer {
  public:

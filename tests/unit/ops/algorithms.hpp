@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -18,26 +20,15 @@ struct Algorithm {
 };
 
 inline constexpr Algorithm kAlgorithms[] = {
-    {OFFPATH_EXCHANGE, OFFPATH_ALGORITHM_DIRECT, "exchange_direct"},
-    {OFFPATH_BARRIER, OFFPATH_ALGORITHM_DISSEMINATION, "barrier_dissemination"},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_BINOMIAL, "bcast_binomial"},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_CHAIN, "bcast_chain"},
-    {OFFPATH_BCAST, OFFPATH_ALGORITHM_SCATTER_ALLGATHER, "bcast_scatter_allgather"},
-    {OFFPATH_ALLGATHER, OFFPATH_ALGORITHM_DIRECT, "allgather_direct"},
-    {OFFPATH_ALLGATHER, OFFPATH_ALGORITHM_RING, "allgather_ring"},
-    {OFFPATH_REDUCE, OFFPATH_ALGORITHM_BINOMIAL, "reduce_binomial"},
-    {OFFPATH_REDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, "reduce_rabenseifner"},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_DOUBLING, "allreduce_doubling"},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RABENSEIFNER, "allreduce_rabenseifner"},
-    {OFFPATH_ALLREDUCE, OFFPATH_ALGORITHM_RING, "allreduce_ring"},
-    {OFFPATH_REDUCE_SCATTER, OFFPATH_ALGORITHM_PAIRWISE, "reduce_scatter_pairwise"},
-    {OFFPATH_SCAN, OFFPATH_ALGORITHM_CHAIN, "scan_chain"},
-    {OFFPATH_SCAN, OFFPATH_ALGORITHM_DOUBLING, "scan_doubling"},
-    {OFFPATH_EXSCAN, OFFPATH_ALGORITHM_CHAIN, "exscan_chain"},
-    {OFFPATH_EXSCAN, OFFPATH_ALGORITHM_DOUBLING, "exscan_doubling"},
+#define OFFPATH_ALGORITHM_ROW(kind, name, from, function) {OFFPATH_##kind, OFFPATH_ALGORITHM_##name, #kind "_" #name},
+#include "policy/algorithms.def"
 };
 
-inline std::string name_of(const ::testing::TestParamInfo<Algorithm>& info) { return info.param.name; }
+inline std::string name_of(const ::testing::TestParamInfo<Algorithm>& info) {
+  std::string name = info.param.name;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
 
 inline std::vector<Algorithm> reductions() {
   std::vector<Algorithm> found;

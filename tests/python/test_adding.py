@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What it takes to add something (CONTRIBUTING.md, "How to add"): each is added to a scratch copy, built and tried, and
+the files and lines that had to change are counted."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+pytestmark = [pytest.mark.nightly, pytest.mark.machine]
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory):
+    """A copy of the sources with a configured build folder beside it."""
+    folder = tmp_path_factory.mktemp("adding")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    for name in listed:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+    subprocess.run(["cmake", "--preset", "release"], cwd=folder, check=True, capture_output=True, timeout=300)
+    return folder
+
+
+@pytest.fixture
+def scratch(configured):
+    yield configured
+    subprocess.run(["git", "checkout", "-q", "."], cwd=configured, check=True)
+    subprocess.run(["git", "clean", "-qfd", "src", "tests"], cwd=configured, check=True)
+
+
+def append_after(path, line, text):
+    lines = path.read_text().splitlines(keepends=True)
+    at = next(i for i, found in enumerate(lines) if found.startswith(line))
+    lines.insert(at + 1, text)
+    path.write_text("".join(lines))
+
+
+def changed(folder):
+    """(new files, lines changed in those that were there)"""
+    git = {"cwd": folder, "capture_output": True, "text": True, "check": True}
+    new = subprocess.run(["git", "ls-files", "--others", "--exclude-standard", "src"], **git).stdout.split()
+    lines = subprocess.run(["git", "diff", "--numstat"], **git).stdout.split("\n")
+    return len(new), sum(int(line.split()[0]) for line in lines if line)
+
+
+def run_tests(folder, target, pattern):
+    subprocess.run(["cmake", "--build", "build/release", "--target", target], cwd=folder, check=True, timeout=900,
+                   env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"})
+    out = subprocess.run([f"build/release/bin/{target}", f"--gtest_filter={pattern}"], cwd=folder, capture_output=True,
+                         text=True, check=True, timeout=300).stdout
+    assert "[  PASSED  ] 0 tests" not in out
+
+
+def test_an_allgather_algorithm_is_a_file_and_a_row(scratch):
+    collectives = scratch / "src/ops/collectives"
+    text = (collectives / "allgather_ring.cpp").read_text().replace("allgather_ring", "allgather_doubling")
+    (collectives / "allgather_doubling.cpp").write_text(text)
+    append_after(scratch / "src/policy/algorithms.def", "OFFPATH_ALGORITHM_ROW(ALLGATHER, RING",
+                 "OFFPATH_ALGORITHM_ROW(ALLGATHER, DOUBLING, never, allgather_doubling)\n")
+    assert changed(scratch) == (1, 1)
+    run_tests(scratch, "ops_test", "*allgather_doubling*")
+
+
+PORT = """#include "memory/port.hpp"
+
+namespace offpath::memory {
+namespace {
+
+class Nothing : public Port {
+ public:
+  Outcome read(void*, uint64_t, size_t, Ticket) const override { return refusal(); }
+  Outcome write(uint64_t, const void*, size_t, Ticket) const override { return refusal(); }
+
+ private:
+  static base::Status refusal() { return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "there is nothing"); }
+};
+
+}  // namespace
+
+std::unique_ptr<Port> make_nothing() { return std::make_unique<Nothing>(); }
+
+}  // namespace offpath::memory
+"""
+
+PORT_TEST = """#include "memory/port.hpp"
+
+#include <gtest/gtest.h>
+
+TEST(Nothing, IsRefused) {
+  uint8_t byte = 0;
+  EXPECT_FALSE(offpath::memory::make_nothing()->read(&byte, 0, 1).ok());
+}
+"""
+
+
+def test_a_port_is_a_file_and_a_line(scratch):
+    (scratch / "src/memory/nothing.cpp").write_text(PORT)
+    append_after(scratch / "src/memory/port.hpp", "std::unique_ptr<Port> make_direct",
+                 "std::unique_ptr<Port> make_nothing();\n")
+    assert changed(scratch) == (1, 1)
+    (scratch / "tests/unit/memory/memory_test.cpp").write_text(PORT_TEST)
+    run_tests(scratch, "memory_test", "Nothing.*")
