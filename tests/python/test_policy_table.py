@@ -105,12 +105,11 @@ def test_bad_policies_are_one_line(file):
 
 def test_default_algorithms_are_those_of_the_code():
     """The list for people against the table that decides."""
-    code = (ROOT / "src" / "ops" / "collectives" / "expand.cpp").read_text()
-    sizes = {name: eval(value) for name, value in re.findall(r"constexpr uint64_t (k\w+) = (\d+ << \d+|\d+);", code)}
+    rows = (ROOT / "src" / "policy" / "algorithms.def").read_text()
     found: dict[str, list[tuple[int, str]]] = {}
-    for kind, algorithm, name in re.findall(r"\{OFFPATH_(\w+), OFFPATH_ALGORITHM_(\w+), (k\w+),", code):
-        if name in sizes:
-            found.setdefault(kind.lower(), []).append((sizes[name], algorithm.lower()))
+    for kind, algorithm, size in re.findall(r"^OFFPATH_ALGORITHM_ROW\((\w+), (\w+), ([^,]+), \w+\)", rows, re.MULTILINE):
+        if size != "never":
+            found.setdefault(kind.lower(), []).append((eval(size, {"always": 0}), algorithm.lower()))
     assert len(found) == 9
     for collective in policy_table.parse().collectives:
         if collective.name == "window":

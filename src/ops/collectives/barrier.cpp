@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kArrive = 0;
 constexpr uint32_t kRelease = 1;
-constexpr uint32_t kFirstRound = 2;
+constexpr uint32_t kFirstBarrierRound = 2;
 constexpr graph::Place kNowhere;
 
 // A step that is done when both are. An export waits for one step only.
@@ -36,7 +36,7 @@ void expand_barrier(const Expansion& expansion) {
   for (const uint32_t member : topology.neighbours()) {
     if (member != topology.rank) arrived = join(graph, arrived, graph.pull(member, kArrive, kNowhere, 0));
   }
-  uint32_t round = kFirstRound;
+  uint32_t round = kFirstBarrierRound;
   for (uint64_t distance = 1; distance < nodes; distance *= 2, ++round) {
     graph.offer(topology.leader((topology.node() + distance) % nodes), round, kNowhere, 0, arrived);
     const uint32_t before = topology.leader((topology.node() + nodes - distance) % nodes);
