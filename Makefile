@@ -68,7 +68,7 @@ lint: setup  ## Check format, dependency arrows, Python style
 
 tidy: programs  ## Check with clang-tidy
 	@tools/setup nightly
-	@run-clang-tidy-14 -quiet -p $(BUILD) '/(src|frontends)/.*\.(c|cpp)$$' 2>/dev/null
+	@run-clang-tidy-14 -quiet -p $(BUILD) '/(src|frontends)/.*\.(c|cpp|cxx)$$' 2>/dev/null
 
 asan: setup  ## Build with address and undefined-behaviour sanitizers, run the C++ tests and fuzz targets
 	@cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan -L 'unit|api|fuzz' -j2 --no-tests=error

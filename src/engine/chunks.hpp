@@ -2,6 +2,7 @@
 // Chunks: the buffers through which blocks of a worker pass, a bounded number for both directions. Internal to engine/.
 #pragma once
 
+#include "engine/carriers/carrier.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
 
@@ -21,7 +22,8 @@ struct PageAlignedDelete {
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  uint64_t stream = 0;                   // outgoing; 0: a batch
+  Carrier* carrier = nullptr;            // outgoing, of a block
+  uint64_t transfer = 0;                 // what the carrier knows it by
   std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies
   wire::Message message;                 // incoming: what it is the payload of
   uint64_t bytes = 0;

@@ -17,6 +17,13 @@ Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbo
 
 Engine::~Engine() = default;
 
+std::vector<std::unique_ptr<Carrier>> Engine::State::make_carriers() {
+  std::vector<std::unique_ptr<Carrier>> out;
+#define OFFPATH_CARRIER(name) out.push_back(make_##name());
+#include "engine/carriers/carriers.def"
+  return out;
+}
+
 uint64_t Engine::refused_count() const { return state_->refused; }
 
 void Engine::add_client(ClientId client, std::shared_ptr<memory::Port> memory) {
@@ -161,7 +168,8 @@ bool Engine::progress() {
   busy |= s.reap();
   busy |= s.sender.send_waiting();
   busy |= s.place_announced();
-  busy |= s.move_streams();
+  for (const auto& carrier : s.carriers) busy |= carrier->move();
+  s.settle();
   busy |= s.sender.flush_all();
   busy |= s.move_local();
   busy |= s.sender.flush_all();

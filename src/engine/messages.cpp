@@ -160,35 +160,26 @@ void Engine::State::hand_out_after_step(Operation& operation, uint32_t index) {
 // has written.
 void Engine::State::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
-  ExportProgress& progress = operation.exports[index];
-  if (progress.state == ExportState::resolved) return;
-  if (push(operation, index) || progress.state != ExportState::requested) return;
-  Team& team = *operation.team;
-  const uint64_t bytes = operation.bytes_of(index);
-  Location source;
-  offpath_status_t refusal = OFFPATH_OK;
-  if (block.after != kNoStep && operation.steps[block.after].failed) {
-    refusal = operation.status.code();
-  } else if (std::max(block.bytes, block.rest) > progress.limit) {
-    refusal = OFFPATH_ERR_TRUNCATED;
-  } else if (bytes == 0) {
-    answer_empty(team, block.peer, progress.pull_id);
-    return resolve_export(operation, index, 0);
-  } else if (const Status status = operation.resolve(block.place, source); !status.ok()) {
-    operation.note_failure(status);
-    refusal = status.code();
-  }
-  if (refusal != OFFPATH_OK) {
-    refuse_pull(team, block.peer, progress.pull_id, refusal);
+  const ExportProgress& progress = operation.exports[index];
+  const bool asked = progress.state == ExportState::requested;
+  if (!asked && progress.state != ExportState::open) return;
+  const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
+  if (failed && asked) return refuse_block(operation, index, operation.status);
+  if (failed) return;  // who asks is told
+  if (asked && std::max(block.bytes, block.rest) > progress.limit) {
+    refuse_pull(*operation.team, block.peer, progress.pull_id, OFFPATH_ERR_TRUNCATED);
     return resolve_export(operation, index, 0);
   }
-  progress.state = ExportState::sending;
-  const Member& member = team.spec.members[block.peer];
-  if (member.local) return offer_near(member.worker, progress.pull_id, std::move(source), bytes);
-  const fabric::Peer peer = peer_of(team, block.peer);
-  if (peer == UINT32_MAX) return;
-  progress.stream = next_id++;
-  streams.emplace(progress.stream, Stream{&operation, index, peer, progress.pull_id, std::move(source), bytes, 0, 0});
+  for (const auto& carrier : carriers) {
+    if (carrier->take(operation, index, asked)) return;
+  }
+}
+
+// The operation fails, and who has asked for the block is told.
+void Engine::State::refuse_block(Operation& operation, uint32_t index, const Status& status) {
+  operation.note_failure(status);
+  refuse_pull(*operation.team, operation.graph.exports[index].peer, operation.exports[index].pull_id, status.code());
+  resolve_export(operation, index, 0);
 }
 
 void Engine::State::handle_done(const Message& message) {

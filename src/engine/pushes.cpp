@@ -28,64 +28,6 @@ void Engine::State::push_short_blocks(Operation& operation) {
   }
 }
 
-// It is copied, so its memory is free at once, and to the operation it is as if it were taken. Failures are for those
-// who ask: they learn of them by their pull's id.
-bool Engine::State::push(Operation& operation, uint32_t index) {
-  const Export& block = operation.graph.exports[index];
-  ExportProgress& progress = operation.exports[index];
-  const bool open = progress.state == ExportState::open || progress.state == ExportState::requested;
-  const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
-  if (!open || failed || !progress.pushable || !may_push_now(operation, index)) return false;
-  const uint64_t bytes = operation.bytes_of(index);
-  Location source;
-  if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
-  const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
-  if (bytes == 0 || there != nullptr) return emit_push(operation, index, there);
-  Chunk* chunk = chunks.take_to_send();
-  if (chunk == nullptr) return false;
-  progress.state = ExportState::reading;
-  const memory::Ticket ticket = next_ticket();
-  when_done(operation, source.memory->read(chunk->memory.get(), source.address, bytes, ticket), ticket,
-            [this, index, chunk](Operation* op, const Status& status) {
-              if (op != nullptr && op->exports[index].state == ExportState::reading) {
-                ExportProgress& read = op->exports[index];
-                read.state = read.pull_id == 0 ? ExportState::open : ExportState::requested;
-                read.pushable = status.ok() && may_push_now(*op, index) && emit_push(*op, index, chunk->memory.get());
-              }
-              chunks.give_back(chunk);
-              if (op != nullptr && op->exports[index].state == ExportState::requested) hand_out(*op, index);
-            });
-  return true;
-}
-
-// Unless it was asked for, there are limits to what may lie there.
-bool Engine::State::may_push_now(const Operation& operation, uint32_t index) {
-  const Export& block = operation.graph.exports[index];
-  const ExportProgress& progress = operation.exports[index];
-  if (!may_push(operation, block)) return false;
-  if (progress.state == ExportState::requested) return block.bytes <= progress.limit;
-  return operation.team->exchange.may_push(block.peer);
-}
-
-bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_t* data) {
-  const Export& block = operation.graph.exports[index];
-  Team& team = *operation.team;
-  const uint64_t bytes = operation.bytes_of(index);
-  const fabric::Peer peer = peer_of(team, block.peer);
-  if (peer == UINT32_MAX) return false;
-  const Message message =
-      about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
-  uint8_t* copy = sender.add_entry(peer, message, bytes);
-  if (copy == nullptr) return false;
-  std::copy_n(data, bytes, copy);
-  note_moved(operation, bytes);
-  traffic.sent_bytes += bytes;
-  const bool asked = operation.exports[index].state == ExportState::requested;
-  if (!asked) team.exchange.note_pushed({message.number, block.peer, block.tag});
-  resolve_export(operation, index, bytes);
-  return true;
-}
-
 bool Engine::State::settle_push(Team& team, const Message& message) {
   if (message.channel != Channel::collectives) return false;
   if (!team.exchange.answer({message.number, message.to, message.tag})) return false;

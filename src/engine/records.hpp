@@ -57,7 +57,7 @@ struct ExportProgress {
   bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
   uint64_t limit = 0;               // bytes the peer takes
-  uint64_t stream = 0;              // while it is being sent
+  uint64_t transfer = 0;            // for its carrier
   uint32_t next_waiting = kNoStep;  // another export that waits for the same step
 };
 
@@ -183,19 +183,6 @@ inline wire::Message about(wire::Kind kind, const Team& team, wire::Channel chan
   message.tag = tag;
   return message;
 }
-
-// One block under way to a remote receiver, until its last chunk is handed to the fabric.
-struct Stream {
-  Operation* operation = nullptr;
-  uint32_t export_index = 0;
-  fabric::Peer peer = 0;
-  uint64_t pull_id = 0;
-  Location source;
-  uint64_t bytes = 0;
-  uint64_t offset = 0;     // of what is to be read next
-  uint32_t in_flight = 0;  // chunks: being read or sent
-  uint32_t reading = 0;
-};
 
 // One block awaited, from a remote sender or from a neighbour.
 struct Pull {

@@ -30,7 +30,7 @@ bool Sender::send_payload(fabric::Peer peer, const Message& message, fabric::Byt
   Chunk* chunk = chunks_.take_to_send();
   if (chunk == nullptr) return false;
   std::copy(payload.begin(), payload.end(), chunk->memory.get());
-  chunk->stream = 0;
+  chunk->carrier = nullptr;
   say_from(peer, message, fabric::Bytes(chunk->memory.get(), payload.size()), chunk);
   return true;
 }
@@ -94,7 +94,7 @@ void Sender::flush(fabric::Peer peer) {
   const Outbox box = std::exchange(outboxes_[peer], {});
   if (box.chunk == nullptr) return;
   fabric::Bytes entries(box.chunk->memory.get(), box.used);
-  box.chunk->stream = 0;
+  box.chunk->carrier = nullptr;
   if (box.entries > 1) {
     Message batch;
     batch.kind = Kind::batch;

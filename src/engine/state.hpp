@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers), sender.hpp
 // (what is said to other services) and exchange.hpp (blocks of which one end is there). The rest, by file:
-//   engine     clients and teams            transfers  blocks over the fabric
-//   members    how members are reached      pushes     short blocks, unasked
+//   engine     clients and teams            carriers/  how blocks leave
+//   transfers  blocks that come
+//   members    how members are reached      pushes     short blocks that nobody has asked for
 //   absent     those that are not here      near       messages inside the service
 //   steps      runs graphs                  local      copies, reductions, computations
 //   messages   pulls and their answers      accesses   goes on with what ports do later
@@ -24,6 +25,14 @@ namespace offpath::engine {
 struct Engine::State {
   State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o)
       : config(c), fabric(f), neighbours(n), observer(o) {}
+
+  // carriers/
+#define OFFPATH_CARRIER(name) std::unique_ptr<Carrier> make_##name();
+#include "engine/carriers/carriers.def"
+  std::vector<std::unique_ptr<Carrier>> make_carriers();
+  class Push;
+  class Near;
+  class Stream;
 
   // engine.cpp
   Operation& add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
@@ -59,8 +68,9 @@ struct Engine::State {
   void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
   void serve(Operation& operation, const wire::Message& message);
-  // Sends the block if it was asked for, or may be pushed.
+  // Finds a carrier for a block that is there.
   void hand_out(Operation& operation, uint32_t export_index);
+  void refuse_block(Operation& operation, uint32_t export_index, const base::Status& status);
   void hand_out_after_step(Operation& operation, uint32_t export_index);
   void handle_done(const wire::Message& message);
   void handle_fail(const wire::Message& message);
@@ -74,10 +84,6 @@ struct Engine::State {
   // pushes.cpp
   bool may_push(const Operation& operation, const Export& block) const;
   void push_short_blocks(Operation& operation);
-  // False: it cannot be pushed (now), so it waits until it is asked for.
-  bool push(Operation& operation, uint32_t export_index);
-  bool may_push_now(const Operation& operation, uint32_t export_index);
-  bool emit_push(Operation& operation, uint32_t export_index, const uint8_t* data);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
@@ -146,11 +152,6 @@ struct Engine::State {
   fabric::Peer peer_of(Team& team, uint32_t rank);
 
   // transfers.cpp
-  bool move_streams();
-  bool send_chunk(uint64_t id);
-  // What was read into the chunk, or lies at `payload`, leaves.
-  void emit_chunk(Stream& stream, uint64_t id, Chunk* chunk, const uint8_t* payload, const wire::Message& data);
-  void fail_stream(uint64_t id, const base::Status& status);
   bool place_announced();
   Pull* check_data(const wire::Message& message, size_t bytes);
   // `holder`: whose memory the data is, given back when it is placed; null: the data is the caller's again on return.
@@ -209,6 +210,7 @@ struct Engine::State {
   Observer& observer;
   ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
   Sender sender{fabric, chunks};
+  std::vector<std::unique_ptr<Carrier>> carriers = make_carriers();
   Responder* responder = nullptr;
   std::shared_ptr<memory::ScratchPool> scratch = std::make_shared<memory::ScratchPool>(config.scratch_cache_bytes);
   std::unordered_map<ClientId, std::shared_ptr<memory::Port>> clients;
@@ -221,7 +223,6 @@ struct Engine::State {
   std::deque<std::pair<RequestId, Answer>> answers;
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
-  std::map<uint64_t, Stream> streams;
   std::deque<std::shared_ptr<LocalWork>> local;
   Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket
@@ -236,7 +237,6 @@ struct Engine::State {
   std::vector<uint8_t> own_address;                                     // on the fabric
   std::map<fabric::Peer, Watched> watched;                              // something is awaited from them
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()
-  uint64_t last_stream_served = 0;
   uint64_t next_id = 1;
   uint64_t refused = 0;
   Traffic traffic;

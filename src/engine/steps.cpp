@@ -128,7 +128,7 @@ void Engine::State::resolve_export(Operation& operation, uint32_t index, uint64_
   if (progress.state == ExportState::resolved) return;
   progress.state = ExportState::resolved;
   --operation.exports_left;
-  streams.erase(progress.stream);
+  for (const auto& carrier : carriers) carrier->forget(operation, index);
   const Export& block = operation.graph.exports[index];
   const TeamSpec& team = operation.team->spec;
   if (operation.part == Part::collective) {
@@ -208,8 +208,8 @@ void Engine::State::release(const Operation& operation) {
     std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
     std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });
   }
-  if (operation.exports_left > 0) {
-    std::erase_if(streams, [&](const auto& entry) { return entry.second.operation == &operation; });
+  for (uint32_t i = 0; operation.exports_left > 0 && i < operation.exports.size(); ++i) {
+    for (const auto& carrier : carriers) carrier->forget(operation, i);
   }
 }
 

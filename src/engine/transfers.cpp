@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Blocks that come over the fabric.
 #include "engine/state.hpp"
 
 namespace offpath::engine {
@@ -11,7 +12,7 @@ const Traffic& Engine::traffic() const { return state_->traffic; }
 
 bool Engine::expects(uint64_t bytes) const {
   uint64_t out = 0;
-  for (const auto& [id, stream] : state_->streams) out += stream.bytes - stream.offset;
+  for (const auto& carrier : state_->carriers) out += carrier->bytes_left();
   if (out >= bytes) return true;
   uint64_t in = 0;
   for (const auto& [id, pull] : state_->pulls) {
@@ -20,93 +21,13 @@ bool Engine::expects(uint64_t bytes) const {
   return in >= bytes;
 }
 
-// ---- sending --------------------------------------------------------------------------------------------------
-
-bool Engine::State::move_streams() {
-  bool busy = false;
-  // Starts after the stream served last, so that a short pool is shared fairly.
-  auto it = streams.upper_bound(last_stream_served);
-  for (size_t left = streams.size(); left > 0 && !streams.empty(); --left) {
-    if (it == streams.end()) it = streams.begin();
-    const uint64_t id = it->first;
-    if (it->second.offset < it->second.bytes && it->second.in_flight < config.chunks_in_flight) {
-      if (!send_chunk(id)) break;
-      busy = true;
-      last_stream_served = id;
-    }
-    it = streams.upper_bound(id);  // sending may have ended streams
-  }
-  settle();
-  return busy;
-}
-
-bool Engine::State::send_chunk(uint64_t id) {
-  Stream& stream = streams.at(id);
-  Chunk* chunk = chunks.take_to_send();
-  if (chunk == nullptr) return false;
-  const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, stream.bytes - stream.offset);
-  const uint64_t from = stream.source.address + stream.offset;
-  Message data;
-  data.kind = Kind::data;
-  data.pull_id = stream.pull_id;
-  data.bytes = stream.bytes;
-  data.offset = stream.offset;
-  chunk->stream = id;
-  chunk->bytes = bytes;
-  stream.offset += bytes;
-  ++stream.in_flight;
-  ++stream.reading;
-  if (const uint8_t* payload = stream.source.memory->view(from, bytes); payload != nullptr) {
-    chunk->source = stream.source.memory;
-    emit_chunk(stream, id, chunk, payload, data);
-    return true;
-  }
-  const memory::Ticket ticket = next_ticket();
-  when_done(*stream.operation, stream.source.memory->read(chunk->memory.get(), from, bytes, ticket), ticket,
-            [this, id, chunk, data](Operation* operation, const Status& status) {
-              const auto found = streams.find(id);  // it may have been given up
-              const bool wanted = operation != nullptr && found != streams.end();
-              if (wanted && status.ok()) return emit_chunk(found->second, id, chunk, chunk->memory.get(), data);
-              chunks.give_back(chunk);
-              if (wanted) fail_stream(id, status);
-            });
-  return true;
-}
-
-void Engine::State::emit_chunk(Stream& stream, uint64_t id, Chunk* chunk, const uint8_t* payload, const Message& data) {
-  const uint64_t bytes = chunk->bytes;
-  uint8_t* shared = bytes <= config.batched_bytes ? sender.add_entry(stream.peer, data, bytes) : nullptr;
-  if (shared != nullptr) {
-    std::copy_n(payload, bytes, shared);
-    --stream.in_flight;
-    chunks.give_back(chunk);
-  } else {
-    sender.say_from(stream.peer, data, fabric::Bytes(payload, bytes), chunk);
-  }
-  note_moved(*stream.operation, bytes);
-  traffic.sent_bytes += bytes;
-  --stream.reading;
-  if (stream.offset == stream.bytes && stream.reading == 0) streams.erase(id);
-}
-
-void Engine::State::fail_stream(uint64_t id, const Status& status) {
-  const Stream& stream = streams.at(id);
-  Operation& operation = *stream.operation;
-  const uint32_t index = stream.export_index;
-  refuse_pull(*operation.team, operation.graph.exports[index].peer, stream.pull_id, status.code());
-  operation.note_failure(status);
-  resolve_export(operation, index, 0);  // ends the stream
-}
-
 void Engine::on_sent(uint64_t context, bool) {
   State& s = *state_;
   auto* chunk = reinterpret_cast<Chunk*>(context);
   if (chunk == nullptr) return;  // an address
-  if (const auto it = s.streams.find(chunk->stream); it != s.streams.end()) --it->second.in_flight;
+  if (chunk->carrier != nullptr) chunk->carrier->on_sent(chunk->transfer);
   s.chunks.give_back(chunk);
 }
-
-// ---- receiving ------------------------------------------------------------------------------------------------
 
 namespace {
 bool carries_payload(Kind kind) { return kind == Kind::data || kind == Kind::batch || carries_body(kind); }

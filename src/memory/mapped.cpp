@@ -6,8 +6,6 @@
 namespace offpath::memory {
 namespace {
 
-using base::Status;
-
 class MappedPort : public Port {
  public:
   MappedPort(const Region& region, std::unique_ptr<Port> rest) : region_(region), rest_(std::move(rest)) {}

@@ -105,3 +105,28 @@ def test_a_port_is_a_file_and_a_line(scratch):
     assert changed(scratch) == (1, 1)
     (scratch / "tests/unit/memory/memory_test.cpp").write_text(PORT_TEST)
     run_tests(scratch, "memory_test", "Nothing.*")
+
+
+CARRIER = """#include "engine/state.hpp"
+
+namespace offpath::engine {
+namespace {
+
+class Absent : public Carrier {
+ public:
+  bool take(Operation&, uint32_t, bool) override { return false; }
+};
+
+}  // namespace
+
+std::unique_ptr<Carrier> Engine::State::make_absent() { return std::make_unique<Absent>(); }
+
+}  // namespace offpath::engine
+"""
+
+
+def test_a_carrier_is_a_file_and_a_row(scratch):
+    (scratch / "src/engine/carriers/absent.cpp").write_text(CARRIER)
+    append_after(scratch / "src/engine/carriers/carriers.def", "OFFPATH_CARRIER(push)", "OFFPATH_CARRIER(absent)\n")
+    assert changed(scratch) == (1, 1)
+    run_tests(scratch, "engine_test", "RandomCollectives*:*Push*:Batching.*")

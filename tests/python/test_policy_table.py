@@ -107,7 +107,8 @@ def test_default_algorithms_are_those_of_the_code():
     """The list for people against the table that decides."""
     rows = (ROOT / "src" / "policy" / "algorithms.def").read_text()
     found: dict[str, list[tuple[int, str]]] = {}
-    for kind, algorithm, size in re.findall(r"^OFFPATH_ALGORITHM_ROW\((\w+), (\w+), ([^,]+), \w+\)", rows, re.MULTILINE):
+    row = re.compile(r"^OFFPATH_ALGORITHM_ROW\((\w+), (\w+), ([^,]+), \w+\)", re.MULTILINE)
+    for kind, algorithm, size in row.findall(rows):
         if size != "never":
             found.setdefault(kind.lower(), []).append((eval(size, {"always": 0}), algorithm.lower()))
     assert len(found) == 9

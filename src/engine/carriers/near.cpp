@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A block for a member that this service serves: its worker is told where the block lies, and copies it.
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+
+class Engine::State::Near : public Carrier {
+ public:
+  explicit Near(State& state) : s_(state) {}
+
+  bool take(Operation& operation, uint32_t index, bool asked) override {
+    const Export& block = operation.graph.exports[index];
+    const Member& member = operation.team->spec.members[block.peer];
+    if (!asked || !member.local) return false;
+    ExportProgress& progress = operation.exports[index];
+    const uint64_t bytes = operation.bytes_of(index);
+    Location source;
+    if (bytes > 0) {
+      if (const Status status = operation.resolve(block.place, source); !status.ok()) {
+        s_.refuse_block(operation, index, status);
+        return true;
+      }
+      progress.state = ExportState::sending;
+    }
+    s_.offer_near(member.worker, progress.pull_id, std::move(source), bytes);
+    if (bytes == 0) s_.resolve_export(operation, index, 0);
+    return true;
+  }
+
+ private:
+  State& s_;
+};
+
+std::unique_ptr<Carrier> Engine::State::make_near() { return std::make_unique<Near>(*this); }
+
+}  // namespace offpath::engine
