@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "session.hpp"
+#include "attach/session.hpp"
 
 #include "base/random.hpp"
 

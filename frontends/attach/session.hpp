@@ -3,7 +3,7 @@
 // others about its own. Plain bytes between equal processes of one job.
 #pragma once
 
-#include "settings.hpp"
+#include "attach/settings.hpp"
 
 #include <offpath/offpath.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "statistics.hpp"
+#include "attach/statistics.hpp"
 
-#include "node.hpp"
+#include "attach/node.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

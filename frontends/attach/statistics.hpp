@@ -2,8 +2,8 @@
 // The line of a process in OFFPATH_STATS_FILE, one JSON object, and how it gets there.
 #pragma once
 
-#include "loss.hpp"
-#include "settings.hpp"
+#include "attach/loss.hpp"
+#include "attach/settings.hpp"
 
 #include <offpath/offpath.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job.hpp"
+#include "petsc/job.hpp"
 
 #include "attach/loss.hpp"
 #include "attach/nodes.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exchange.hpp"
+#include "shmem/exchange.hpp"
 
-#include "natives.hpp"
+#include "shmem/natives.hpp"
 
 #include <cstring>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job.hpp"
+#include "shmem/job.hpp"
 
 #include "base/environment.hpp"
 #include "base/random.hpp"
-#include "exchange.hpp"
-#include "job_records.hpp"
 #include "policy/policy.hpp"
+#include "shmem/exchange.hpp"
+#include "shmem/job_records.hpp"
 
 #include <unistd.h>
 

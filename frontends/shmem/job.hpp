@@ -9,8 +9,8 @@
 #include "attach/nodes.hpp"
 #include "attach/session.hpp"
 #include "attach/settings.hpp"
-#include "natives.hpp"
-#include "symmetric.hpp"
+#include "shmem/natives.hpp"
+#include "shmem/symmetric.hpp"
 
 #include <offpath/offpath.h>
 

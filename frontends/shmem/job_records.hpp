@@ -2,7 +2,7 @@
 // What the PEs tell each other when they start. Plain bytes between equal processes of one job.
 #pragma once
 
-#include "job.hpp"
+#include "shmem/job.hpp"
 
 namespace offpath::shmem {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The line of OFFPATH_STATS_FILE, in the form the MPI front end writes too.
 #include "attach/statistics.hpp"
-#include "exchange.hpp"
-#include "job.hpp"
+#include "shmem/exchange.hpp"
+#include "shmem/job.hpp"
 
 #include <vector>
 

@@ -5,9 +5,9 @@
 // Threads: any. Errors went to the communicator's handler when these return.
 #pragma once
 
-#include "collectives/call.hpp"
-#include "collectives/signatures.hpp"
-#include "native.hpp"
+#include "mpi/calls/call.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/native/signatures.hpp"
 
 namespace offpath::mpi {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives, a row each, and the handlers that follow from it.
-#include "collectives/forms.hpp"
-#include "handlers.hpp"
+#include "mpi/collectives/forms.hpp"
+#include "mpi/native/handlers.hpp"
 
 namespace offpath::mpi {
 namespace {

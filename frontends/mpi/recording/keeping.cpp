@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The beginning and the end of a log: its file, and where that goes.
 #include "base/clock.hpp"
-#include "handing_in.hpp"
-#include "recording/log.hpp"
+#include "mpi/recording/handing_in.hpp"
+#include "mpi/recording/log.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/submission.hpp"
+#include "mpi/rma/submission.hpp"
 
-#include "tracing.hpp"
+#include "mpi/recording/service_times.hpp"
 
 namespace offpath::mpi {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/transfer.hpp"
+#include "mpi/rma/transfer.hpp"
 
-#include "engine.hpp"
+#include "mpi/lanes/offloader.hpp"
 
 #include <array>
 #include <cstring>
@@ -151,7 +151,7 @@ offpath_block_t Memory::block(uint64_t done, uint64_t bytes, offpath_layout_t* l
 // What a call asks for, checked step by step.
 class Start {
  public:
-  Start(Window& window, const Transfer& transfer, TransferRequest* request)
+  Start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request)
       : window_(window), transfer_(transfer), request_(request) {
     if (request == nullptr && Submission::is_recorded()) recorded_.emplace();
     if (recorded_) submission_ = &*recorded_;
@@ -167,7 +167,7 @@ class Start {
   int post(const Piece& piece);
   void finish();
 
-  Window& window_;
+  OffloadedWindow& window_;
   const Transfer& transfer_;
   TransferRequest* const request_;
   std::optional<Submission> recorded_;  // if it is, and has no request
@@ -326,7 +326,7 @@ bool TransferRequest::advance() {
   return true;
 }
 
-int start(Window& window, const Transfer& transfer, TransferRequest* request) {
+int start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request) {
   return Start(window, transfer, request).run();
 }
 
