@@ -24,7 +24,8 @@
 
 namespace offpath::mpi {
 
-class Lane;
+// The application's communicator, MPI_COMM_NULL once it was freed. Shared by the lanes that serve it.
+using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 
 struct Answer {
   policy::Choice choice;
@@ -36,14 +37,16 @@ struct Ask {
   policy::Collective collective;
   uint64_t bytes;
   uint64_t posted_ns;
-  uint64_t waits;                    // of Offloader::waits()
+  uint64_t waits;                    // of Counters
   std::optional<Preference> stated;  // by an info key, which wins over the name
 };
 
 class Adapter {
  public:
   // `council`: the communicator of the agreements, owned; MPI_COMM_NULL: nothing is adapted.
-  Adapter(const Lane& lane, MPI_Comm council, Preference preference);
+  // `broken`: the lane has lost a service; it must stay.
+  Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, MPI_Comm council,
+          Preference preference);
   ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
@@ -89,7 +92,10 @@ class Adapter {
   void begin_agreement(Key& key);
   uint64_t wish() const;
 
-  const Lane& lane_;
+  int rank_;
+  uint32_t nodes_;
+  CommCell comm_;
+  const std::atomic<bool>& broken_;
   MPI_Comm council_;
   std::atomic<Preference> stated_;  // asked for every call and block: without the lock
   std::atomic<bool> is_stated_;
@@ -97,8 +103,5 @@ class Adapter {
   Preference wished_ = Preference::automatic;  // by the communicator's name; of calls that adapt
   std::map<Name, std::unique_ptr<Key>> keys_;
 };
-
-// Of the process; begins with MPI_Init.
-extern policy::Ledger ledger;
 
 }  // namespace offpath::mpi

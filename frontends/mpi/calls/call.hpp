@@ -61,41 +61,16 @@ struct Call {
   Side send;
   Side recv;
 
-  uint64_t asked_bytes = 0;  // what choose() was asked with
+  uint64_t asked_bytes = 0;  // what the policy was asked with
   std::optional<Ask> open;   // its path is still to be decided
   bool on_council = false;   // native, but not on the caller's communicator (adapt/adapter.hpp)
   bool by_policy = false;    // it is native because the policy says so
 
-  // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
-  // pairwise: whether any block could go to the service, whatever its size. True: the service, or not decided yet.
-  bool choose(const Lane& lane, uint64_t bytes) { return !(by_policy = !ask(lane, bytes)); }
-  // Pairwise: whether any block may go to the service.
-  bool offloads_blocks(const Lane& lane) const;
-  // Pairwise, with all blocks added: asks the policy for each.
-  void divide(const Lane& lane);
   // Makes `side` independent of what the caller states where that is still needed when the caller has it back.
   // `stated`: what a native call would be given of it, if any. False: it failed.
   bool keep(Side& side, Stated* stated, int entries);
   // Whether this rank has a part in it at the service.
   bool uses_service() const { return !pairwise || send.uses_service() || recv.uses_service(); }
-
- private:
-  bool ask(const Lane& lane, uint64_t bytes);
 };
-
-// How the collectives that move data are described. describe_gather and the next two serve the v and w forms as well.
-bool describe_barrier(Call& call, const Lane& lane);
-bool describe_bcast(Call& call, const Lane& lane);
-bool describe_gather(Call& call, const Lane& lane);
-bool describe_scatter(Call& call, const Lane& lane);
-bool describe_allgather(Call& call, const Lane& lane);
-bool describe_alltoall(Call& call, const Lane& lane);
-bool describe_neighbor_allgather(Call& call, const Lane& lane);
-bool describe_neighbor_alltoall(Call& call, const Lane& lane);
-// And those that combine it.
-bool describe_reduction(Call& call, const Lane& lane);
-bool describe_reduce(Call& call, const Lane& lane);
-bool describe_reduce_scatter(Call& call, const Lane& lane);
-bool describe_reduce_scatter_block(Call& call, const Lane& lane);
 
 }  // namespace offpath::mpi

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/collectives/forms.hpp"
 
+#include "base/clock.hpp"
+#include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/communicators.hpp"
@@ -19,12 +21,12 @@ Lane* lane_of(MPI_Comm comm) {
   if (Inside::here()) return nullptr;
   recording::decision.why = "off";
   if (!job.active()) {
-    offloader.count_passed(Passed::off);
+    counters.count_passed(Passed::off);
     return nullptr;
   }
   recording::decision.why = "communicator";
   Lane* const lane = offloader.find_lane(comm);
-  if (lane == nullptr) offloader.count_passed(Passed::communicator);
+  if (lane == nullptr) counters.count_passed(Passed::communicator);
   return lane;
 }
 
@@ -32,10 +34,10 @@ Lane* lane_of(MPI_Comm comm) {
 bool describe(Call& call, const Lane& lane) {
   const Inside inside;
   if (call.collective->describe(call, lane)) return true;
-  offloader.count_native(call.collective->id);
+  counters.count_native(call.collective->id);
   if (call.by_policy) return false;
   recording::decision.why = "form";
-  offloader.counters().form_count.fetch_add(1, std::memory_order_relaxed);
+  counters.form_count.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
 
@@ -46,7 +48,7 @@ std::shared_ptr<const Call> kept(Call&& call) { return std::make_shared<const Ca
 bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code) {
   Lane* const lane = lane_of(comm);
   if (lane == nullptr || request == nullptr) return false;
-  const uint64_t begin = now_ns();
+  const uint64_t begin = base::clock_ns();
   try {
     Call call(collective, arguments, Use::once);
     // Natively with the caller's own arrays, as they must stay until the operation is done.
@@ -62,7 +64,7 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
     *code = MPI_ERR_NO_MEM;
   }
   if (*code != MPI_SUCCESS) raise_error(comm, *code);
-  offloader.counters().post_ns.fetch_add(now_ns() - begin, std::memory_order_relaxed);
+  counters.post_ns.fetch_add(base::clock_ns() - begin, std::memory_order_relaxed);
   return true;
 }
 
@@ -70,7 +72,7 @@ bool offload_blocking(const Collective& collective, const Arguments& arguments, 
   MPI_Request request = MPI_REQUEST_NULL;
   recording::decision.why = "blocking";
   if (!job.offloads_blocking(collective.id)) {
-    if (!Inside::here()) offloader.count_passed(job.active() ? Passed::blocking : Passed::off);
+    if (!Inside::here()) counters.count_passed(job.active() ? Passed::blocking : Passed::off);
     return false;
   }
   if (!offload(collective, arguments, comm, &request, code)) return false;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives that move data: everything but barrier, broadcast and allgather is an exchange of blocks.
-#include "mpi/calls/call.hpp"
-#include "mpi/job/job.hpp"
-#include "mpi/lanes/lane.hpp"
+#include "mpi/collectives/describing.hpp"
 #include "mpi/types/predefined.hpp"
 
 #include <optional>
@@ -80,13 +78,13 @@ bool describe_rooted(Call& call, const Lane& lane, Half many, Half one) {
     if (!all) return false;
     bytes = *all;
   }
-  if (!call.choose(lane, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   const bool in_place = at_root && lies_in_place(one.stated, many.stated, root);
   if (in_place) one.stated.buffer = MPI_IN_PLACE;
   if (at_root && !add_all(&many.side, many.stated, Empty::leave_out, lane, in_place ? root : -1)) return false;
   const auto peer = static_cast<uint32_t>(root);
   if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, lane.shadow())) return false;
-  call.divide(lane);
+  divide(call, lane);
   if (at_root && !call.keep(many.side, &many.stated, lane.size())) return false;
   return in_place || call.keep(one.side, &one.stated, 1);
 }
@@ -95,7 +93,7 @@ bool describe_neighbors(Call& call, const Lane& lane, bool same_to_all) {
   const Neighborhood* neighborhood = lane.neighborhood();
   Arguments& a = call.arguments;
   if (neighborhood == nullptr || a.send.buffer == MPI_IN_PLACE || a.recv.buffer == MPI_IN_PLACE) return false;
-  if (!call.choose(lane, 0)) return false;
+  if (!choose(call, lane, 0)) return false;
   const auto& sources = neighborhood->sources();
   const auto& destinations = neighborhood->destinations();
   const bool v_or_w = call.collective->id != policy::Collective::ineighbor_allgather &&
@@ -116,74 +114,21 @@ bool describe_neighbors(Call& call, const Lane& lane, bool same_to_all) {
       return false;
     }
   }
-  call.divide(lane);
+  divide(call, lane);
   return call.keep(call.send, &a.send, static_cast<int>(destinations.size())) &&
          call.keep(call.recv, &a.recv, static_cast<int>(sources.size()));
 }
 
 }  // namespace
 
-bool Call::offloads_blocks(const Lane& lane) const {
-  switch (lane.adapter().preference()) {
-    case Preference::host:
-      return false;
-    case Preference::dpu:
-      return true;
-    default:
-      return job.policy().offloads(collective->id, lane.nodes());
-  }
-}
-
-bool Call::ask(const Lane& lane, uint64_t bytes) {
-  recording::decision.why = "policy";
-  if (pairwise) return offloads_blocks(lane);
-  asked_bytes = bytes;
-  if (use == Use::many) {
-    algorithm = job.policy().choose(collective->id, bytes, lane.nodes()).algorithm;
-    return lane.adapter().may_offload(collective->id, bytes);
-  }
-  const Ask ask = lane.adapter().ask(collective->id, bytes);
-  const std::optional<Answer> answer = lane.decide(ask);
-  recording::decision.why = answer ? why_name(answer->why) : "agreement";
-  if (!answer) {
-    open = ask;
-    return true;
-  }
-  algorithm = answer->choice.algorithm;
-  on_council = answer->choice.path == policy::Path::host && lane.adapter().adapts(collective->id, bytes);
-  return answer->choice.path == policy::Path::dpu;
-}
-
-void Call::divide(const Lane& lane) {
-  if (!pairwise) return;
-  const bool never_host = lane.adapter().preference() == Preference::dpu;
-  const auto share_of = [&](uint64_t bytes) {
-    const policy::Choice choice = job.policy().choose(collective->id, bytes, lane.nodes());
-    if (choice.path == policy::Path::host && !never_host) return Share::host;
-    algorithm = choice.algorithm;
-    return Share::service;
-  };
-  send.divide(share_of);
-  recv.divide(share_of);
-}
-
-bool Call::keep(Side& side, Stated* stated, int entries) {
-  // Messages are started before the caller has anything back.
-  if (use == Use::once && !uses_service()) return true;
-  if (side.hold() != MPI_SUCCESS) return false;
-  // What goes pairwise is never given to a native collective.
-  if (!pairwise && stated != nullptr) side.keep(stated, entries);
-  return true;
-}
-
-bool describe_barrier(Call& call, const Lane& lane) { return call.choose(lane, 0); }
+bool describe_barrier(Call& call, const Lane& lane) { return choose(call, lane, 0); }
 
 bool describe_bcast(Call& call, const Lane& lane) {
   Stated& stated = call.arguments.recv;
   const int root = call.arguments.root;
   const auto bytes = bytes_of(stated, stated.count, lane);
   if (!bytes || !is_member(root, lane) || stated.buffer == MPI_IN_PLACE) return false;
-  if (!call.choose(lane, *bytes)) return false;
+  if (!choose(call, lane, *bytes)) return false;
   Side& side = root == lane.rank() ? call.send : call.recv;
   return side.add(stated, 0, 0, 0, Empty::keep, lane.shadow()) && call.keep(side, &stated, 1);
 }
@@ -202,7 +147,7 @@ bool describe_allgather(Call& call, const Lane& lane) {
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
   const int64_t elements = irregular ? sum_of(a.recv.counts, lane.size()) : of_all(a.recv.count, lane);
   const auto bytes = bytes_of(a.recv, elements, lane);
-  if (!bytes || !call.choose(lane, *bytes)) return false;
+  if (!bytes || !choose(call, lane, *bytes)) return false;
   const bool in_place = lies_in_place(a.send, a.recv, lane.rank());
   if (in_place) a.send.buffer = MPI_IN_PLACE;
   const bool added = in_place ? call.send.add(a.recv, lane.rank(), 0, 0, Empty::keep, lane.shadow())
@@ -224,12 +169,12 @@ bool describe_alltoall(Call& call, const Lane& lane) {
     if (!all) return false;
     bytes = *all;
   }
-  if (!call.choose(lane, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   // In place the own block lies where it belongs.
   const int except = call.in_place ? lane.rank() : -1;
   if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, lane, except)) return false;
   if (!add_all(&call.recv, a.recv, Empty::leave_out, lane, except)) return false;
-  call.divide(lane);
+  divide(call, lane);
   if (call.in_place) call.send.stage_all();
   return call.keep(call.send, call.in_place ? nullptr : &a.send, lane.size()) &&
          call.keep(call.recv, &a.recv, lane.size());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives that combine data. MPI wants operator, datatype and count to be the same on all ranks, so what the
 // service cannot reduce is native on all of them.
-#include "mpi/calls/call.hpp"
-#include "mpi/lanes/lane.hpp"
+#include "mpi/collectives/describing.hpp"
 
 namespace offpath::mpi {
 namespace {
@@ -42,7 +41,7 @@ bool describe_reduction(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, bytes = 0;
   if (!name_reduction(call, lane, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &bytes))
     return false;
-  return call.choose(lane, bytes) && add_sides(call, bytes, bytes, true);
+  return choose(call, lane, bytes) && add_sides(call, bytes, bytes, true);
 }
 
 bool describe_reduce(Call& call, const Lane& lane) {
@@ -50,7 +49,7 @@ bool describe_reduce(Call& call, const Lane& lane) {
   const int root = call.arguments.root;
   if (root < 0 || root >= lane.size() || !name_reduction(call, lane, &element_bytes)) return false;
   if (!multiply(call.arguments.recv.count, element_bytes, &bytes)) return false;
-  return call.choose(lane, bytes) && add_sides(call, bytes, bytes, root == lane.rank());
+  return choose(call, lane, bytes) && add_sides(call, bytes, bytes, root == lane.rank());
 }
 
 bool describe_reduce_scatter(Call& call, const Lane& lane) {
@@ -62,7 +61,7 @@ bool describe_reduce_scatter(Call& call, const Lane& lane) {
     if (!multiply(counts[rank], element_bytes, &part) || __builtin_add_overflow(bytes, part, &bytes)) return false;
     call.counts_bytes.push_back(part);
   }
-  if (!call.choose(lane, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(lane.rank())], true)) return false;
   return call.keep(call.recv, &call.arguments.recv, lane.size());
 }
@@ -73,7 +72,7 @@ bool describe_reduce_scatter_block(Call& call, const Lane& lane) {
       !multiply(lane.size(), block, &bytes)) {
     return false;
   }
-  if (!call.choose(lane, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   call.counts_bytes.assign(static_cast<size_t>(lane.size()), block);
   return add_sides(call, bytes, block, true);
 }

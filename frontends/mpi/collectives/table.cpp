@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives, a row each, and the handlers that follow from it.
+#include "mpi/collectives/describing.hpp"
 #include "mpi/collectives/forms.hpp"
 #include "mpi/native/handlers.hpp"
 

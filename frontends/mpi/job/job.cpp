@@ -2,18 +2,10 @@
 #include "mpi/job/job.hpp"
 
 #include "attach/statistics.hpp"
-#include "mpi/adapt/adapter.hpp"
+#include "base/clock.hpp"
 #include "mpi/job/blocking.hpp"
 #include "mpi/job/opening.hpp"
-#include "mpi/job/waiting.hpp"
-#include "mpi/lanes/communicators.hpp"
-#include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/proxy/layer.hpp"
-#include "mpi/recording/service_times.hpp"
-#include "mpi/requests/persistent.hpp"
-#include "mpi/rma/windows.hpp"
-#include "mpi/types/datatype.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -22,12 +14,6 @@
 namespace offpath::mpi {
 
 Job job;
-
-namespace {
-
-constexpr uint64_t kLastWordsNs = 1'000'000'000;
-
-}  // namespace
 
 void Job::fill_opening(Opening* opening) const {
   opening->terms.propose(settings_);
@@ -61,15 +47,15 @@ void Job::fill_opening(Opening* opening) const {
 
 bool Job::read_opening(const Opening& opening) {
   if (opening.terms.problem[0] != '\0') {
-    turn_off(LogLevel::warn, opening.terms.problem);
+    stay_native(LogLevel::warn, opening.terms.problem);
     return false;
   }
   blocking_ = opening.blocking;
   adapts_ = opening.adapts != 0;
   base::Result<NamedPreferences> named = NamedPreferences::parse(opening.comm_policy);
   if (named.ok()) named_preferences_ = std::move(named.value());
-  ledger.percent = opening.adapt_percent;
-  ledger.begin_ns = now_ns();
+  ledger_.percent = opening.adapt_percent;
+  ledger_.begin_ns = base::clock_ns();
   policy_ = policy::Table::measured();
   return policy_.apply(opening.memory, policy::Origin::remembered).ok() && policy_.apply(opening.policy).ok();
 }
@@ -77,7 +63,7 @@ bool Job::read_opening(const Opening& opening) {
 bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records) {
   const auto cores = attach::choose_cores(opening.terms, settings_, records, nodes_, rank_, "ranks");
   if (!cores.ok()) {
-    turn_off(LogLevel::warn, cores.status().text());
+    stay_native(LogLevel::warn, cores.status().text());
     return false;
   }
   service_cores_ = cores.value().list;
@@ -96,8 +82,8 @@ bool Job::open_sessions(const Opening& opening) {
   for (int rank = 0; rank < size_; ++rank) {
     const attach::Attachment& other = all[static_cast<size_t>(rank)];
     if (other.error.status != OFFPATH_OK) {
-      turn_off(LogLevel::warn,
-               "rank " + std::to_string(rank) + " could not attach to its service: " + other.error.text);
+      stay_native(LogLevel::warn,
+                  "rank " + std::to_string(rank) + " could not attach to its service: " + other.error.text);
       return false;
     }
     addresses_.push_back(other.address);
@@ -113,115 +99,56 @@ bool Job::copy_token(uint8_t* token) const {
 
 const void* Job::address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)].data(); }
 
-void Job::turn_off(LogLevel level, const std::string& reason) {
+void Job::stay_native(LogLevel level, const std::string& reason) {
   reason_ = reason;
   if (rank_ == 0) say(settings_, level, "all MPI calls stay native: %s", reason.c_str());
 }
 
-void Job::open_communication() {
+bool Job::start(Equipment own) {
+  const Inside inside;
+  settings_ = Settings::from_environment();
+  native.Comm_rank(MPI_COMM_WORLD, &rank_);
+  native.Comm_size(MPI_COMM_WORLD, &size_);
+  all_ = own;
+  if (size_ == 1) {
+    stay_native(LogLevel::info, "the job has one process");
+    return false;
+  }
   native.Comm_dup(MPI_COMM_WORLD, &control_);
   native.Comm_set_errhandler(control_, MPI_ERRORS_RETURN);
   native.Comm_group(MPI_COMM_WORLD, &world_group_);
+  Opening opening{};
+  if (rank_ == 0) fill_opening(&opening);
+  native.Bcast(&opening, sizeof(opening), MPI_BYTE, 0, control_);
+  const attach::NodeRecord own_node = attach::own_node();
+  std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
+  native.Allgather(&own_node, sizeof(own_node), MPI_BYTE, records.data(), sizeof(own_node), MPI_BYTE, control_);
+  nodes_ = attach::Nodes(records);
+  native.Allreduce(MPI_IN_PLACE, &all_, sizeof(all_), MPI_C_BOOL, MPI_LAND, control_);
+  if (!read_opening(opening)) return false;
+  if (!policy_.offloads(nodes_.count())) {
+    stay_native(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");
+    return false;
+  }
+  return choose_cores(opening, records) && open_sessions(opening);
 }
 
-void Job::close_session() {
+void Job::turn_on() {
+  reason_.clear();
+  active_.store(true, std::memory_order_release);
+  if (rank_ != 0) return;
+  say(settings_, LogLevel::info, "attached on %u node(s), %d ranks, service cores of %s: %s", nodes_.count(), size_,
+      attach::host_name().data(), service_cores_.empty() ? "chosen by the service" : service_cores_.c_str());
+}
+
+void Job::detach() {
   if (session_ != nullptr) offpath_session_detach(session_);
   session_ = nullptr;
-  close_types();
-  if (keyval_ != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval_);
-  keyval_ = MPI_KEYVAL_INVALID;
-}
-
-void Job::close_communication() {
-  if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
-  if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);
-}
-
-void Job::start() {
-  {
-    const Inside inside;
-    settings_ = Settings::from_environment();
-    native.Comm_rank(MPI_COMM_WORLD, &rank_);
-    native.Comm_size(MPI_COMM_WORLD, &size_);
-    all_ = {regions::have_targets(), tracing::wanted()};
-    if (size_ == 1) {
-      turn_off(LogLevel::info, "the job has one process");
-      return;
-    }
-    open_communication();
-    Opening opening{};
-    if (rank_ == 0) fill_opening(&opening);
-    native.Bcast(&opening, sizeof(opening), MPI_BYTE, 0, control_);
-    const attach::NodeRecord own = attach::own_node();
-    std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
-    native.Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, control_);
-    nodes_ = attach::Nodes(records);
-    native.Allreduce(MPI_IN_PLACE, &all_, 2, MPI_C_BOOL, MPI_LAND, control_);
-    bool on = read_opening(opening);
-    if (on && !policy_.offloads(nodes_.count())) {
-      turn_off(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");
-      on = false;
-    }
-    on = on && choose_cores(opening, records) && open_sessions(opening);
-    if (on)
-      on = offloader.errors().create() && open_types() == MPI_SUCCESS &&
-           native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval_, nullptr) == MPI_SUCCESS;
-    if (!on) return close_session();
-    reason_.clear();
-    active_.store(true, std::memory_order_release);
-    if (rank_ == 0) {
-      say(settings_, LogLevel::info, "attached on %u node(s), %d ranks, service cores of %s: %s", nodes_.count(), size_,
-          own.host.data(), service_cores_.empty() ? "chosen by the service" : service_cores_.c_str());
-    }
-  }
-  adopt_communicator(MPI_COMM_WORLD);
-}
-
-void Job::pass_barrier(Offloader::AtEnd task) {
-  MPI_Request barrier = MPI_REQUEST_NULL;
-  const Inside inside;
-  if (native.Ibarrier(control_, &barrier) != MPI_SUCCESS) return;
-  Waiter waiter;
-  for (int done = 0; done == 0; waiter.pause()) {
-    offloader.progress_all(task);
-    if (native.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
-  }
-}
-
-void Job::drain() {
-  Waiter waiter;
-  while (!offloader.drained()) {
-    offloader.progress_all(Offloader::AtEnd::look);
-    waiter.pause();
-  }
-  // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
-  // then still answers, so that no word is left in the native library when it ends.
-  pass_barrier(Offloader::AtEnd::look);
-  pass_barrier(Offloader::AtEnd::answer);
-  const uint64_t deadline = now_ns() + kLastWordsNs;
-  while (!offloader.settled() && now_ns() < deadline) {
-    offloader.progress_all(Offloader::AtEnd::answer);
-    waiter.pause();
-  }
 }
 
 void Job::stop() {
-  if (active()) {
-    drain();
-    const Inside inside;
-    for (const MPI_Comm comm : offloader.communicators()) native.Comm_delete_attr(comm, keyval_);
-    windows.clear();
-    persistents.clear();
-    offloader.clear();
-    active_.store(false, std::memory_order_release);
-    write_statistics();
-    close_session();
-    close_communication();
-  } else {
-    const Inside inside;
-    write_statistics();
-    close_communication();
-  }
+  if (world_group_ != MPI_GROUP_NULL) native.Group_free(&world_group_);
+  if (control_ != MPI_COMM_NULL) native.Comm_free(&control_);
   reason_ = "MPI_Finalize was called";
 }
 
@@ -231,7 +158,7 @@ void Job::report_lost_service() {
   if (nodes_.leads(rank_)) warn_of_loss();
 }
 
-void Job::report_parting(const Parting& parting, bool says) {
+void Job::report_parting(const attach::Parting& parting, bool says) {
   if (loss_reported_.exchange(true)) return;
   const auto host = [this](uint32_t rank) { return nodes_.host_of(static_cast<int>(rank)); };
   loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);

@@ -11,8 +11,7 @@
 #include "attach/session.hpp"
 #include "attach/settings.hpp"
 #include "mpi/job/preference.hpp"
-#include "mpi/lanes/cut.hpp"
-#include "mpi/lanes/offloader.hpp"
+#include "policy/adaptation.hpp"
 #include "policy/policy.hpp"
 
 #include <mpi.h>
@@ -32,19 +31,30 @@ using attach::Settings;
 
 class Job {
  public:
-  // Right after native MPI_Init: agrees on everything and attaches. Collective. On any failure everything stays native.
-  void start();
-  // Right before native MPI_Finalize: waits for what is under way, detaches, writes the statistics. Collective.
+  // What each process says of itself, and then what is true of all.
+  struct Equipment {
+    bool has_targets;  // a plugin for target regions
+    bool traced;       // the recorder of a trace
+  };
+
+  // Right after native MPI_Init: agrees on everything and attaches. Collective. False: everything stays native.
+  bool start(Equipment own);
+  // What is built on it is there, too: calls are offloaded from here on, until the other one.
+  void turn_on();
+  void turn_off() { active_.store(false, std::memory_order_release); }
+  void detach();
+  // After the statistics. Inside.
   void stop();
 
   bool active() const { return active_.load(std::memory_order_acquire); }
   int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Of the ranks, for what they still say at the end. Native.
+  MPI_Comm control() const { return control_ == MPI_COMM_NULL ? MPI_COMM_SELF : control_; }
   // Why it is not active.
   const std::string& reason() const { return reason_; }
-  // Every process of the job has a plugin for target regions; known after start().
-  bool all_have_targets() const { return all_.have_targets; }
-  // Every process of the job has the recorder of a trace; known after start().
-  bool all_traced() const { return all_.traced; }
+  // Of every process of the job; known after start().
+  const Equipment& all() const { return all_; }
   const Settings& settings() const { return settings_; }
   const policy::Table& policy() const { return policy_; }
   // Paths are decided anew while the program runs.
@@ -59,7 +69,6 @@ class Job {
   bool copy_token(uint8_t* token) const;
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return spare_cores_; }
-  int keyval() const { return keyval_; }
   // Of a rank in MPI_COMM_WORLD.
   uint32_t node_of(int world_rank) const { return nodes_.of(world_rank); }
   const void* address_of(int world_rank) const;
@@ -68,8 +77,9 @@ class Job {
   // One warning per lost service, by the first rank of its node.
   void report_lost_service();
   // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
-  void report_parting(const Parting& parting, bool says);
-  uint64_t service_cpu_ns() const;
+  void report_parting(const attach::Parting& parting, bool says);
+  const attach::Loss& loss() const { return loss_; }
+  policy::Ledger& ledger() { return ledger_; }
 
  private:
   struct Opening;  // what rank 0 tells everybody
@@ -78,15 +88,8 @@ class Job {
   bool read_opening(const Opening& opening);
   bool choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records);
   bool open_sessions(const Opening& opening);
-  void open_communication();
-  void close_session();
-  void close_communication();
-  void drain();
-  void pass_barrier(Offloader::AtEnd task);
-  void turn_off(LogLevel level, const std::string& reason);
+  void stay_native(LogLevel level, const std::string& reason);
   void warn_of_loss() const;
-  std::string statistics() const;
-  void write_statistics() const;
 
   std::atomic<bool> active_{false};
   Settings settings_;
@@ -98,18 +101,16 @@ class Job {
   int size_ = 1;
   MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
   MPI_Group world_group_ = MPI_GROUP_NULL;
-  int keyval_ = MPI_KEYVAL_INVALID;
   offpath_session_t* session_ = nullptr;
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   bool spare_cores_ = false;
   std::string service_cores_;
-  struct {
-    bool have_targets, traced;
-  } all_{};
+  Equipment all_{};
   std::atomic<bool> loss_reported_{false};
   attach::Loss loss_;  // by who set loss_reported_
   std::string reason_ = "MPI_Init was not called";
   attach::Nodes nodes_;
+  policy::Ledger ledger_;  // begins with start()
   std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses_;
 };
 

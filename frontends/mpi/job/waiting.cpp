@@ -3,8 +3,8 @@
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
-#include "mpi/lanes/offloader.hpp"
 
 #include <sched.h>
 
@@ -29,8 +29,6 @@ void cpu_relax() {
 }
 
 }  // namespace
-
-uint64_t now_ns() { return base::clock_ns(); }
 
 Waiter::Waiter(Beside beside)
     : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
@@ -67,11 +65,11 @@ void Waiter::poll() {
   cpu_relax();
 }
 
-WaitTimer::WaitTimer() : begin_ns_(now_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }
+WaitTimer::WaitTimer() : begin_ns_(base::clock_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }
 
 WaitTimer::~WaitTimer() {
-  const uint64_t end_ns = now_ns();
-  offloader.counters().wait_ns.fetch_add(end_ns - begin_ns_, std::memory_order_relaxed);
+  const uint64_t end_ns = base::clock_ns();
+  counters.wait_ns.fetch_add(end_ns - begin_ns_, std::memory_order_relaxed);
   offpath_session_note_wait(job.session(), begin_ns_, end_ns);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a thread waits for offloaded operations: rounds of Offloader::progress with pauses in between. A pause is a short
+// How a thread waits for offloaded operations: rounds of progress with pauses in between. A pause is a short
 // spin where the service has cores of its own, then a sleep that an ending operation interrupts. The sleep is bounded,
 // because native communication of this rank (a peer's rendezvous) moves only in the rounds. While nothing waited for is
 // at the service there is no sleep: rounds follow each other as they do in a native wait.
@@ -38,7 +38,5 @@ class WaitTimer {
  private:
   uint64_t begin_ns_;
 };
-
-uint64_t now_ns();
 
 }  // namespace offpath::mpi

@@ -6,7 +6,6 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/rma/windows.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -79,7 +78,7 @@ std::optional<ServiceTeam::Id> agree(MPI_Comm comm, int rank, bool able) {
 // One more team would leave the application too few context ids. Said once.
 bool has_room(int rank) {
   static std::atomic<bool> said{false};
-  if (offloader.lane_count() + windows.count() < kMaxTeams) return true;
+  if (ServiceTeam::count() < kMaxTeams) return true;
   if (rank == 0 && !said.exchange(true)) {
     say(job.settings(), LogLevel::warn,
         "%zu communicators, windows and persistent collectives are offloaded at a time (each takes one more context id "
@@ -122,8 +121,7 @@ MPI_Comm make_council(MPI_Comm comm) {
   return MPI_COMM_NULL;
 }
 
-}  // namespace
-
+// Attribute callbacks: a duplicate does not inherit the lane; a freed communicator forgets it.
 int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -132,6 +130,24 @@ int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
 int forget_communicator(MPI_Comm comm, int, void* value, void*) {
   if (value != nullptr) offloader.forget_comm(comm, *static_cast<Lane*>(value));
   return MPI_SUCCESS;
+}
+
+int keyval = MPI_KEYVAL_INVALID;
+
+}  // namespace
+
+int open_communicators() {
+  return native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval, nullptr);
+}
+
+void forget_communicators() {
+  for (const MPI_Comm comm : offloader.communicators()) native.Comm_delete_attr(comm, keyval);
+  offloader.clear();
+}
+
+void close_communicators() {
+  if (keyval != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval);
+  keyval = MPI_KEYVAL_INVALID;
 }
 
 std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
@@ -177,12 +193,12 @@ void adopt_communicator(MPI_Comm comm, Preference preference) {
   try {
     const uint32_t nodes = count_nodes(comm);
     if (nodes == 0 || !job.policy().offloads(nodes)) return;
-    const bool able = native.Comm_set_attr(comm, job.keyval(), nullptr) == MPI_SUCCESS;
+    const bool able = native.Comm_set_attr(comm, keyval, nullptr) == MPI_SUCCESS;
     std::unique_ptr<Lane> lane = make_lane(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able, preference);
     if (lane == nullptr) return;
     Lane* const value = lane.get();
     offloader.adopt(std::move(lane));
-    native.Comm_set_attr(comm, job.keyval(), value);
+    native.Comm_set_attr(comm, keyval, value);
   } catch (const std::exception&) {
     // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a communicator was made");

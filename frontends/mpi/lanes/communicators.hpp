@@ -12,6 +12,13 @@
 
 namespace offpath::mpi {
 
+// Makes the attribute by which lanes hear of their communicators' end. MPI error code. Inside.
+int open_communicators();
+// Lets go of all lanes; everything is drained. Inside.
+void forget_communicators();
+// After that: no attribute any more. Inside.
+void close_communicators();
+
 // Makes a lane for a new communicator, if anything could ever be offloaded on it and all its ranks are able to.
 // Collective over `comm`; the answer is the same on all its ranks. Not Inside.
 // `preference`: as all ranks have agreed.
@@ -27,9 +34,5 @@ uint32_t count_nodes(MPI_Comm comm);
 // A lane for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
 // all get none. Collective over `comm`. May throw bad_alloc.
 std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference);
-
-// Attribute callbacks: a duplicate does not inherit the lane; a freed communicator forgets it.
-int keep_attribute_back(MPI_Comm comm, int keyval, void* extra, void* value, void* copy, int* flag);
-int forget_communicator(MPI_Comm comm, int keyval, void* value, void* extra);
 
 }  // namespace offpath::mpi

@@ -12,6 +12,8 @@
 // Threads: under the offloader's lock.
 #pragma once
 
+#include "attach/loss.hpp"
+
 #include <mpi.h>
 
 #include <chrono>
@@ -20,12 +22,7 @@
 
 namespace offpath::mpi {
 
-// Two services that have lost each other, by ranks in MPI_COMM_WORLD that they serve: who says so, and another.
-struct Parting {
-  uint32_t here = 0, there = 0;  // the same: none
-  uint64_t silence_ms = 0;       // without a sign of life; 0: lost otherwise
-  explicit operator bool() const { return here != there; }
-};
+using attach::Parting;
 
 struct Word {
   uint64_t begun = 0;

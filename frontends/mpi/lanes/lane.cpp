@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/lane.hpp"
 
+#include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
@@ -29,12 +30,17 @@ Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Pref
       size_(parts.size),
       nodes_(nodes),
       neighborhood_(std::move(parts.neighborhood)),
-      adapter_(std::make_unique<Adapter>(*this, council, preference)),
+      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)),
       cut_(shadow_, rank_, size_) {}
 
 Lane::~Lane() {
   service_.reset();
   if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
+}
+
+int Lane::raise(int code) const {
+  const MPI_Comm comm = this->comm();
+  return raise_error(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
 }
 
 Lane::Route Lane::route(const Call& call) {
@@ -119,7 +125,7 @@ bool Lane::take(PostedCall& operation) {
 void Lane::issue_natively(PostedCall& operation, MPI_Comm comm) {
   operation.never_served = true;
   operation.issue(comm);
-  offloader.count_native(operation.call->collective->id);
+  counters.count_native(operation.call->collective->id);
   offloader.end(operation, MPI_SUCCESS);
 }
 

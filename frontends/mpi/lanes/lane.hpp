@@ -37,9 +37,6 @@ struct Assembly {
   std::unique_ptr<Neighborhood> neighborhood;
 };
 
-// The application's communicator, MPI_COMM_NULL once it was freed. Shared by the lanes that serve it.
-using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
-
 class Lane {
  public:
   enum class Phase : uint8_t { offloading, cutting, settled, dead };
@@ -63,6 +60,8 @@ class Lane {
   // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
   MPI_Comm comm() const { return comm_->load(std::memory_order_acquire); }
   const CommCell& comm_cell() const { return comm_; }
+  // Calls the error handler of that communicator and returns `code`. Not Inside.
+  int raise(int code) const;
   // From the communicator's attribute callback; any thread.
   void forget_comm() { comm_->store(MPI_COMM_NULL, std::memory_order_release); }
   // No new operations will come; any thread.

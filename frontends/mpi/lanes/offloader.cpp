@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/offloader.hpp"
 
+#include "mpi/job/counters.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
@@ -83,12 +84,8 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
 void Offloader::count_posted(const PostedCall& operation) {
   ++posted_count_;
   const auto which = static_cast<size_t>(operation.call->collective->id);
-  counters_.collectives[which].offloaded_count.fetch_add(1, std::memory_order_relaxed);
-  counters_.offloaded_bytes.fetch_add(operation.call->recv.bytes(), std::memory_order_relaxed);
-}
-
-void Offloader::count_native(policy::Collective collective) {
-  counters_.collectives[static_cast<size_t>(collective)].native_count.fetch_add(1, std::memory_order_relaxed);
+  counters.collectives[which].offloaded_count.fetch_add(1, std::memory_order_relaxed);
+  counters.offloaded_bytes.fetch_add(operation.call->recv.bytes(), std::memory_order_relaxed);
 }
 
 void Offloader::end(PostedCall& operation, int error) {
@@ -96,7 +93,7 @@ void Offloader::end(PostedCall& operation, int error) {
     // The ranks may have given up on it while a service still writes: staging memory must outlive us.
     if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) operation.abandon_staging();
     if (operation.recorded != recording::kUnrecorded)
-      tracing::record_service(operation.recorded, {&operation.op, 1}, error);
+      recording::record_service(operation.recorded, {&operation.op, 1}, error);
     offpath_op_free(operation.op);
     operation.op = nullptr;
     --posted_count_;
@@ -109,7 +106,7 @@ void Offloader::end(PostedCall& operation, int error) {
 void Offloader::complete(PostedCall& operation) {
   if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
   if (operation.call->uses_service() && !operation.never_served) {
-    auto& counter = operation.error == MPI_SUCCESS ? counters_.completed_count : counters_.failed_count;
+    auto& counter = operation.error == MPI_SUCCESS ? counters.completed_count : counters.failed_count;
     counter.fetch_add(1, std::memory_order_relaxed);
   }
   operation.state = PostedState::finished;
@@ -176,11 +173,6 @@ void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
   lanes_by_comm_.erase(comm);
   lane.forget_comm();
   lane.close();
-}
-
-size_t Offloader::lane_count() {
-  std::lock_guard lock(mutex_);
-  return lanes_.size();
 }
 
 void Offloader::retire() {

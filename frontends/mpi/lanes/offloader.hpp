@@ -21,36 +21,10 @@
 
 namespace offpath::mpi {
 
-inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::ineighbor_alltoallw) + 1;
-
-// Why a call never came as far as a decision.
-enum class Passed : uint8_t { off, communicator, blocking };
-inline constexpr size_t kPassed = 3;
-
-struct Counters {
-  struct PerCollective {
-    std::atomic<uint64_t> offloaded_count{0};
-    std::atomic<uint64_t> native_count{0};  // calls on a communicator with a lane that stayed native
-  };
-  std::array<PerCollective, kCollectives> collectives;         // all forms count as the nonblocking one
-  std::array<std::atomic<uint64_t>, policy::kWhyCount> why{};  // calls whose size all ranks know, by what decided
-  std::array<std::atomic<uint64_t>, kPassed> passed{};         // by Passed; about: threads may count at once
-  std::atomic<uint64_t> form_count{0};  // calls that stayed native because the service does not do such
-  std::atomic<uint64_t> offloaded_bytes{0};
-  std::atomic<uint64_t> completed_count{0};
-  std::atomic<uint64_t> failed_count{0};
-  std::atomic<uint64_t> wait_ns{0};
-  std::atomic<uint64_t> post_ns{0};
-};
-
 class Offloader {
  public:
   // Non-zero: some operation is under way, or failed and not yet reported. Zero is the waiting functions' fast path.
   bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
-
-  // Calls of the Wait and Test families, about: threads may count at once.
-  void count_wait() { waits_.store(waits() + 1, std::memory_order_relaxed); }
-  uint64_t waits() const { return waits_.load(std::memory_order_relaxed); }
 
   // Hands an operation to its lane and gives the application its request. Where the lane says otherwise nothing is
   // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
@@ -81,7 +55,6 @@ class Offloader {
   void add_lane(std::unique_ptr<Lane> lane);
   Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Lane& lane);
-  size_t lane_count();
   // Frees lanes that were closed and whose operations are done.
   void retire();
   // Lets go of all lanes; everything is drained. For each the communicator's attribute was already removed.
@@ -93,15 +66,9 @@ class Offloader {
   void end(PostedCall& operation, int error);
   void complete(PostedCall& operation);
   void count_posted(const PostedCall& operation);
-  void count_native(policy::Collective collective);
-  void count_passed(Passed why) {
-    auto& count = counters_.passed[static_cast<size_t>(why)];
-    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
   // At the service.
   uint64_t posted_count() const { return posted_count_; }
   Errors& errors() { return errors_; }
-  Counters& counters() { return counters_; }
 
  private:
   void finish(Requested& operation);
@@ -112,7 +79,6 @@ class Offloader {
 
   std::mutex mutex_;
   std::atomic<uint64_t> attention_{0};
-  std::atomic<uint64_t> waits_{0};
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations
@@ -120,7 +86,6 @@ class Offloader {
   HandleTable<MPI_Request, Requested> requests_;
   HandleTable<MPI_Comm, Lane> lanes_by_comm_;
   Errors errors_;
-  Counters counters_;
 };
 
 extern Offloader offloader;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/posted_call.hpp"
 
+#include "mpi/lanes/lane.hpp"
 #include "mpi/lanes/tags.hpp"
-#include "mpi/requests/own_requests.hpp"
 
 namespace offpath::mpi {
 
-int PostedCall::raise(int code) const { return raise_on(*lane, code); }
+int PostedCall::raise(int code) const { return lane->raise(code); }
 
 int PostedCall::prepare(MPI_Comm comm) {
   natives.reserve(call->pairwise ? call->send.blocks() + call->recv.blocks() : 1);

@@ -11,9 +11,14 @@
 namespace offpath::mpi {
 
 ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members)
-    : id_(id), rank_(rank), members_(std::move(members)) {}
+    : id_(id), rank_(rank), members_(std::move(members)) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
 
-ServiceTeam::~ServiceTeam() { offpath_team_destroy(get()); }
+ServiceTeam::~ServiceTeam() {
+  offpath_team_destroy(get());
+  count_.fetch_sub(1, std::memory_order_relaxed);
+}
 
 offpath_team_t* ServiceTeam::open() {
   if (offpath_team_t* const made = get()) return made;

@@ -26,6 +26,9 @@ class ServiceTeam {
   ServiceTeam(const ServiceTeam&) = delete;
   ServiceTeam& operator=(const ServiceTeam&) = delete;
 
+  // How many there are. Any thread.
+  static size_t count() { return count_.load(std::memory_order_relaxed); }
+
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
   // One of its services is known to be lost.
@@ -41,6 +44,8 @@ class ServiceTeam {
   // How each member is known to be lost, as an offpath_loss_t.
   std::vector<uint8_t> losses() const;
   offpath_team_t* get() const { return lane_.load(std::memory_order_acquire); }
+
+  inline static std::atomic<size_t> count_{0};
 
   Id id_;
   int rank_;

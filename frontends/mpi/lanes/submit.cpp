@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/submit.hpp"
 
+#include "mpi/job/counters.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
@@ -24,7 +25,7 @@ int submit(Lane& lane, const std::shared_ptr<const Call>& call, const std::optio
   decision.offloaded = route == Lane::Route::lane && call->uses_service() && !open;
   if (route != Lane::Route::lane) decision.why = "lost";
   if (decision.offloaded) decision.algorithm = policy::algorithm_name(call->algorithm);
-  if (route != Lane::Route::lane || !call->uses_service()) offloader.count_native(call->collective->id);
+  if (route != Lane::Route::lane || !call->uses_service()) counters.count_native(call->collective->id);
   if (route == Lane::Route::lane) return MPI_SUCCESS;
   if (route == Lane::Route::shadow) return call->collective->issue(native_arguments, lane.shadow(), request);
   return code == MPI_SUCCESS ? offloader.errors().code_for(OFFPATH_ERR_SERVICE_LOST) : code;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The back end's only exported function: hands the table of handlers to the doorway.
+#include "attach/statistics.hpp"
 #include "mpi/functions/backend.h"
+#include "mpi/lifetime/tracing.hpp"
 
 #include "mpi/job/job.hpp"
 #include "mpi/native/handlers.hpp"
@@ -8,7 +10,6 @@
 #include "mpi/native/native.hpp"
 #include "mpi/proxy/layer.hpp"
 #include "mpi/proxy/proxy.hpp"
-#include "mpi/recording/service_times.hpp"
 
 namespace {
 
@@ -19,7 +20,10 @@ void* handler_of(auto* handler, auto* native_function) {
 
 int job_token(uint8_t* token) { return offpath::mpi::job.copy_token(token) ? 1 : 0; }
 
-uint64_t service_cpu_ns() { return offpath::mpi::job.service_cpu_ns(); }
+uint64_t service_cpu_ns() {
+  using offpath::mpi::job;
+  return job.active() ? offpath::attach::counters_of(job.session()).service_cpu_ns : 0;
+}
 
 void serve_upcall(offpath_upcall_request_t* request) { offpath::mpi::regions::proxy.serve(request); }
 void upcall_channel_lost(uint64_t channel) { offpath::mpi::regions::proxy.lose(channel); }

@@ -14,7 +14,7 @@ namespace offpath::mpi::regions {
 Proxy proxy;
 
 void Proxy::start(int provided) {
-  if (!job.all_have_targets()) {
+  if (!job.all().has_targets) {
     reason_ = "not all ranks have an OpenMP target plugin";
     return;
   }

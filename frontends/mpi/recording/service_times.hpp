@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Telemetry of single operations: with OFFPATH_TRACE the recorder (recording/) lies over the handlers, and is told what
-// only they know (docs/design/0011-telemetry.md). Without it nothing here is called.
+// What only the handlers below the recorder know of an operation that is recorded: its times at the service.
 #pragma once
 
 #include <offpath/offpath.h>
@@ -8,16 +7,10 @@
 #include <cstdint>
 #include <span>
 
-namespace offpath::mpi::tracing {
-
-// The environment asks for a trace.
-bool wanted();
-
-// Puts the recorder over the table's handlers if it is wanted.
-void install(void** handlers);
+namespace offpath::mpi::recording {
 
 // What is recorded under that number has ended at the service as these operations, at least one, with that MPI error
 // code; before they are freed.
 void record_service(uint64_t recorded, std::span<offpath_op_t* const> ops, int error);
 
-}  // namespace offpath::mpi::tracing
+}  // namespace offpath::mpi::recording

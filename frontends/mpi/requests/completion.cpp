@@ -3,6 +3,7 @@
 // meanwhile), and leaves the rest to the native function: our requests are generalized requests, known to it, and those
 // that stand for persistent ones are exchanged around the call. A failed operation is reported after it, in the way MPI
 // prescribes for that function.
+#include "mpi/job/counters.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/native.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 // Nothing of ours anywhere: a few loads, then the native function.
 bool nothing_to_do() {
-  offloader.count_wait();
+  counters.count_wait();
   return (!offloader.needs_attention() && persistents.empty()) || Inside::here();
 }
 

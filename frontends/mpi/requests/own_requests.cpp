@@ -65,9 +65,4 @@ const Requested* OwnRequests::any_failed() const {
   return nullptr;
 }
 
-int raise_on(const Lane& lane, int code) {
-  const MPI_Comm comm = lane.comm();
-  return raise_error(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
-}
-
 }  // namespace offpath::mpi

@@ -51,7 +51,4 @@ class OwnRequests {
   std::vector<MPI_Request> exchanged_;  // all requests, if any had to be exchanged
 };
 
-// Calls the error handler of the lane's communicator and returns `code`.
-int raise_on(const Lane& lane, int code);
-
 }  // namespace offpath::mpi

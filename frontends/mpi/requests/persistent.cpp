@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/requests/persistent.hpp"
 
+#include "mpi/job/counters.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lanes/submit.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/handlers.hpp"
-#include "mpi/requests/own_requests.hpp"
 
 #include <exception>
 #include <vector>
@@ -23,7 +23,7 @@ int Persistent::start() {
       code = MPI_ERR_NO_MEM;
     }
   }
-  return code == MPI_SUCCESS ? code : raise_on(*lane, code);
+  return code == MPI_SUCCESS ? code : lane->raise(code);
 }
 
 int Persistent::issue() {
@@ -37,7 +37,7 @@ int Persistent::issue() {
     if (!answer) open = ask;
     if (answer && answer->choice.path == policy::Path::host) {
       const Inside inside;
-      offloader.count_native(call->collective->id);
+      counters.count_native(call->collective->id);
       const bool on_council = adapter.adapts(call->collective->id, call->asked_bytes);
       return call->collective->issue(call->arguments, on_council ? adapter.council() : lane->shadow(), &current);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/rma/offloaded_window.hpp"
 
+#include "base/clock.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/offloader.hpp"
@@ -96,14 +97,14 @@ void OffloadedWindow::nudge() {
 void OffloadedWindow::wait_until(const char* call, auto&& ready) {
   const WaitTimer timer;
   Waiter waiter;
-  const uint64_t begin = now_ns();
+  const uint64_t begin = base::clock_ns();
   bool told = false;
   for (;;) {
     offloader.progress();
     nudge();
     if (ready()) return;
     waiter.pause();
-    if (told || now_ns() - begin < kPatienceNs) continue;
+    if (told || base::clock_ns() - begin < kPatienceNs) continue;
     told = true;
     say(job.settings(), LogLevel::info, "rank %d of a window has waited 10 s to %s: %llu of %llu operations are done",
         rank(), call, static_cast<unsigned long long>(offpath_window_completed(data_)),
