@@ -15,6 +15,38 @@ namespace offpath::mpi {
 
 Job job;
 
+namespace {
+
+// A duplicate of MPI_COMM_WORLD, made here unless there is nobody else.
+class WorldExchange final : public attach::Exchange {
+ public:
+  explicit WorldExchange(MPI_Comm* made)
+      : Exchange(ask(native.Comm_rank), ask(native.Comm_size), "a native collective on MPI_COMM_WORLD failed") {
+    if (size() == 1) return;
+    native.Comm_dup(MPI_COMM_WORLD, made);
+    native.Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+    comm_ = *made;
+  }
+
+ private:
+  static int ask(int (*function)(MPI_Comm, int*)) {
+    int answer = 0;
+    function(MPI_COMM_WORLD, &answer);
+    return answer;
+  }
+  bool broadcast_bytes(void* record, size_t bytes) const override {
+    return native.Bcast(record, static_cast<int>(bytes), MPI_BYTE, 0, comm_) == MPI_SUCCESS;
+  }
+  bool gather_bytes(const void* record, size_t bytes, void* all) const override {
+    const int count = static_cast<int>(bytes);
+    return native.Allgather(record, count, MPI_BYTE, all, count, MPI_BYTE, comm_) == MPI_SUCCESS;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace
+
 void Job::fill_opening(Opening* opening) const {
   opening->terms.propose(settings_);
   policy::Table table = policy::Table::measured();
@@ -47,8 +79,7 @@ void Job::fill_opening(Opening* opening) const {
 
 bool Job::read_opening(const Opening& opening) {
   if (opening.terms.problem[0] != '\0') {
-    stay_native(LogLevel::warn, opening.terms.problem);
-    return false;
+    return stay_native(LogLevel::warn, opening.terms.problem);
   }
   blocking_ = opening.blocking;
   adapts_ = opening.adapts != 0;
@@ -60,90 +91,46 @@ bool Job::read_opening(const Opening& opening) {
   return policy_.apply(opening.memory, policy::Origin::remembered).ok() && policy_.apply(opening.policy).ok();
 }
 
-bool Job::choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records) {
-  const auto cores = attach::choose_cores(opening.terms, settings_, records, nodes_, rank_, "ranks");
-  if (!cores.ok()) {
-    stay_native(LogLevel::warn, cores.status().text());
-    return false;
-  }
-  service_cores_ = cores.value().list;
-  spare_cores_ = cores.value().spare;
-  return true;
-}
-
-bool Job::open_sessions(const Opening& opening) {
-  std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
-  const attach::Attachment own = attach::open_session(opening.terms, service_cores_, nodes_.around(rank_), &session_);
-  std::vector<attach::Attachment> all(static_cast<size_t>(size_));
-  if (native.Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, control_) != MPI_SUCCESS) {
-    return false;
-  }
-  addresses_.clear();
-  for (int rank = 0; rank < size_; ++rank) {
-    const attach::Attachment& other = all[static_cast<size_t>(rank)];
-    if (other.error.status != OFFPATH_OK) {
-      stay_native(LogLevel::warn,
-                  "rank " + std::to_string(rank) + " could not attach to its service: " + other.error.text);
-      return false;
-    }
-    addresses_.push_back(other.address);
-  }
-  return true;
-}
-
 bool Job::copy_token(uint8_t* token) const {
-  if (!active() || offpath_session_alive(session_) == 0) return false;
+  if (!active() || !member_.alive()) return false;
   std::copy(token_.begin(), token_.end(), token);
   return true;
 }
 
-const void* Job::address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)].data(); }
-
-void Job::stay_native(LogLevel level, const std::string& reason) {
+bool Job::stay_native(LogLevel level, const std::string& reason) {
   reason_ = reason;
-  if (rank_ == 0) say(settings_, level, "all MPI calls stay native: %s", reason.c_str());
+  if (rank() == 0) say(settings_, level, "all MPI calls stay native: %s", reason.c_str());
+  return false;
 }
 
 bool Job::start(Equipment own) {
   const Inside inside;
   settings_ = Settings::from_environment();
-  native.Comm_rank(MPI_COMM_WORLD, &rank_);
-  native.Comm_size(MPI_COMM_WORLD, &size_);
   all_ = own;
-  if (size_ == 1) {
-    stay_native(LogLevel::info, "the job has one process");
-    return false;
-  }
-  native.Comm_dup(MPI_COMM_WORLD, &control_);
-  native.Comm_set_errhandler(control_, MPI_ERRORS_RETURN);
-  native.Comm_group(MPI_COMM_WORLD, &world_group_);
+  const WorldExchange world(&control_);
+  if (world.size() == 1) return stay_native(LogLevel::info, "the job has one process");
+  std::vector<attach::NodeRecord> records;
   Opening opening{};
-  if (rank_ == 0) fill_opening(&opening);
-  native.Bcast(&opening, sizeof(opening), MPI_BYTE, 0, control_);
-  const attach::NodeRecord own_node = attach::own_node();
-  std::vector<attach::NodeRecord> records(static_cast<size_t>(size_));
-  native.Allgather(&own_node, sizeof(own_node), MPI_BYTE, records.data(), sizeof(own_node), MPI_BYTE, control_);
-  nodes_ = attach::Nodes(records);
+  if (world.rank() == 0) fill_opening(&opening);
+  const bool met = world.broadcast(&opening) && member_.meet(world, &records);
+  native.Comm_group(MPI_COMM_WORLD, &world_group_);
   native.Allreduce(MPI_IN_PLACE, &all_, sizeof(all_), MPI_C_BOOL, MPI_LAND, control_);
+  if (!met) return stay_native(LogLevel::warn, world.failure());
   if (!read_opening(opening)) return false;
-  if (!policy_.offloads(nodes_.count())) {
-    stay_native(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes_.count()) + " node(s)");
-    return false;
+  const attach::Nodes& nodes = member_.nodes();
+  if (!policy_.offloads(nodes.count())) {
+    return stay_native(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes.count()) + " node(s)");
   }
-  return choose_cores(opening, records) && open_sessions(opening);
+  std::copy(std::begin(opening.terms.token), std::end(opening.terms.token), token_.begin());
+  std::string problem = member_.choose_cores(opening.terms, settings_, records);
+  if (problem.empty()) problem = member_.attach(opening.terms, world, &addresses_);
+  return problem.empty() || stay_native(LogLevel::warn, problem);
 }
 
 void Job::turn_on() {
   reason_.clear();
   active_.store(true, std::memory_order_release);
-  if (rank_ != 0) return;
-  say(settings_, LogLevel::info, "attached on %u node(s), %d ranks, service cores of %s: %s", nodes_.count(), size_,
-      attach::host_name().data(), service_cores_.empty() ? "chosen by the service" : service_cores_.c_str());
-}
-
-void Job::detach() {
-  if (session_ != nullptr) offpath_session_detach(session_);
-  session_ = nullptr;
+  member_.announce(settings_);
 }
 
 void Job::stop() {
@@ -154,13 +141,13 @@ void Job::stop() {
 
 void Job::report_lost_service() {
   if (loss_reported_.exchange(true)) return;
-  loss_ = attach::loss_of(attach::host_name().data(), attach::counters_of(session_));
-  if (nodes_.leads(rank_)) warn_of_loss();
+  loss_ = member_.loss();
+  if (member_.nodes().leads(rank())) warn_of_loss();
 }
 
 void Job::report_parting(const attach::Parting& parting, bool says) {
   if (loss_reported_.exchange(true)) return;
-  const auto host = [this](uint32_t rank) { return nodes_.host_of(static_cast<int>(rank)); };
+  const auto host = [this](uint32_t rank) { return member_.nodes().host_of(static_cast<int>(rank)); };
   loss_ = attach::parting_of(host(parting.here), host(parting.there), parting.silence_ms);
   if (says) warn_of_loss();
 }

@@ -6,10 +6,7 @@
 // Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
 #pragma once
 
-#include "attach/loss.hpp"
-#include "attach/nodes.hpp"
-#include "attach/session.hpp"
-#include "attach/settings.hpp"
+#include "attach/joining.hpp"
 #include "mpi/job/preference.hpp"
 #include "policy/adaptation.hpp"
 #include "policy/policy.hpp"
@@ -20,7 +17,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -42,13 +38,13 @@ class Job {
   // What is built on it is there, too: calls are offloaded from here on, until the other one.
   void turn_on();
   void turn_off() { active_.store(false, std::memory_order_release); }
-  void detach();
+  void detach() { member_.detach(); }
   // After the statistics. Inside.
   void stop();
 
   bool active() const { return active_.load(std::memory_order_acquire); }
-  int rank() const { return rank_; }
-  int size() const { return size_; }
+  int rank() const { return member_.rank(); }
+  int size() const { return member_.size(); }
   // Of the ranks, for what they still say at the end. Native.
   MPI_Comm control() const { return control_ == MPI_COMM_NULL ? MPI_COMM_SELF : control_; }
   // Why it is not active.
@@ -64,14 +60,14 @@ class Job {
   bool offloads_blocking(policy::Collective collective) const {
     return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
   }
-  offpath_session_t* session() const { return session_; }
+  offpath_session_t* session() const { return member_.session(); }
   // The token of the job's services, OFFPATH_TOKEN_BYTES. False: this process has none that lives.
   bool copy_token(uint8_t* token) const;
   // The service has cores of its own: short spinning disturbs nobody.
-  bool spare_cores() const { return spare_cores_; }
+  bool spare_cores() const { return member_.spare_cores(); }
   // Of a rank in MPI_COMM_WORLD.
-  uint32_t node_of(int world_rank) const { return nodes_.of(world_rank); }
-  const void* address_of(int world_rank) const;
+  uint32_t node_of(int world_rank) const { return member_.nodes().of(world_rank); }
+  const attach::Address& address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)]; }
   MPI_Group world_group() const { return world_group_; }
 
   // One warning per lost service, by the first rank of its node.
@@ -86,32 +82,25 @@ class Job {
 
   void fill_opening(Opening* opening) const;
   bool read_opening(const Opening& opening);
-  bool choose_cores(const Opening& opening, std::span<const attach::NodeRecord> records);
-  bool open_sessions(const Opening& opening);
-  void stay_native(LogLevel level, const std::string& reason);
+  bool stay_native(LogLevel level, const std::string& reason);
   void warn_of_loss() const;
 
   std::atomic<bool> active_{false};
+  attach::Membership member_{"rank"};
   Settings settings_;
   policy::Table policy_;
   bool adapts_ = false;
   NamedPreferences named_preferences_;
-  uint32_t blocking_ = 0;  // bit 1 << policy::Collective
-  int rank_ = 0;
-  int size_ = 1;
+  uint32_t blocking_ = 0;             // bit 1 << policy::Collective
   MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
   MPI_Group world_group_ = MPI_GROUP_NULL;
-  offpath_session_t* session_ = nullptr;
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
-  bool spare_cores_ = false;
-  std::string service_cores_;
   Equipment all_{};
   std::atomic<bool> loss_reported_{false};
   attach::Loss loss_;  // by who set loss_reported_
   std::string reason_ = "MPI_Init was not called";
-  attach::Nodes nodes_;
-  policy::Ledger ledger_;  // begins with start()
-  std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses_;
+  policy::Ledger ledger_;                   // begins with start()
+  std::vector<attach::Address> addresses_;  // by rank in MPI_COMM_WORLD
 };
 
 extern Job job;

@@ -5,8 +5,6 @@
 #include "mpi/job/job.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
 
 namespace offpath::mpi {
 
@@ -22,20 +20,11 @@ ServiceTeam::~ServiceTeam() {
 
 offpath_team_t* ServiceTeam::open() {
   if (offpath_team_t* const made = get()) return made;
-  std::vector<std::byte> addresses(members_.size() * OFFPATH_ADDRESS_MAX_BYTES);
-  for (size_t i = 0; i < members_.size(); ++i) {
-    memcpy(&addresses[i * OFFPATH_ADDRESS_MAX_BYTES], job.address_of(members_[i]), OFFPATH_ADDRESS_MAX_BYTES);
-  }
-  offpath_team_params_t params{};
-  params.struct_bytes = sizeof(params);
-  params.rank = static_cast<uint32_t>(rank_);
-  params.size = static_cast<uint32_t>(members_.size());
-  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
-  params.addresses = addresses.data();
-  std::copy(id_.begin(), id_.end(), params.id);
+  std::vector<attach::Address> addresses;
+  for (const int member : members_) addresses.push_back(job.address_of(member));
   offpath_team_t* made = nullptr;
   offpath_error_t error{};
-  if (offpath_team_create(job.session(), &params, &made, &error) != OFFPATH_OK) {
+  if (attach::create_team(job.session(), id_, rank_, addresses, &made, &error) != OFFPATH_OK) {
     say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
     return nullptr;
   }
