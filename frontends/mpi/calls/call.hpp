@@ -2,8 +2,8 @@
 // A collective call that the service can do: what it needs to know for that, and for doing it natively after all. A
 // persistent collective has one for all its starts.
 //
-// A collective is a row of collectives/table.cpp: its name in the policy, its kind at the service, a describe function, and its
-// native functions. Its handlers (collectives/forms.hpp) follow from that.
+// A collective is a row of collectives/table.cpp: its name in the policy, its kind at the service, its native
+// functions, and how it is described. Its handlers (collectives/forms.hpp) follow from that.
 #pragma once
 
 #include "mpi/adapt/adapter.hpp"
@@ -20,16 +20,9 @@
 
 namespace offpath::mpi {
 
-class Lane;
-struct Call;
-
 struct Collective {
   policy::Collective id;
   offpath_collective_kind_t kind;
-  // Fills the call from its arguments and asks the policy once it knows the size. False: the call is native, because of
-  // what all ranks know alike, or because the arguments are wrong, which the native library then says. Inside. May
-  // throw bad_alloc.
-  bool (*describe)(Call& call, const Lane& lane);
   // The native nonblocking function.
   int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) const {
     return (arguments.large ? issue_large : issue_small)(arguments, comm, request);

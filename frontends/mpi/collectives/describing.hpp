@@ -9,6 +9,14 @@
 
 namespace offpath::mpi {
 
+// A row of table.cpp.
+struct Offloadable : Collective {
+  // Fills the call from its arguments and asks the policy once it knows the size. False: the call is native, because of
+  // what all ranks know alike, or because the arguments are wrong, which the native library then says. Inside. May
+  // throw bad_alloc.
+  bool (*describe)(Call& call, const Lane& lane);
+};
+
 // Asks the policy; of one that is used many times whether the service may ever do it. `bytes`: as it wants them;
 // pairwise: whether any block could go to the service, whatever its size. True: the service, or not decided yet.
 bool choose(Call& call, const Lane& lane, uint64_t bytes);

@@ -31,10 +31,10 @@ Lane* lane_of(MPI_Comm comm) {
 }
 
 // False: the call is native.
-bool describe(Call& call, const Lane& lane) {
+bool describe(const Offloadable& collective, Call& call, const Lane& lane) {
   const Inside inside;
-  if (call.collective->describe(call, lane)) return true;
-  counters.count_native(call.collective->id);
+  if (collective.describe(call, lane)) return true;
+  counters.count_native(collective.id);
   if (call.by_policy) return false;
   recording::decision.why = "form";
   counters.form_count.fetch_add(1, std::memory_order_relaxed);
@@ -45,14 +45,15 @@ std::shared_ptr<const Call> kept(Call&& call) { return std::make_shared<const Ca
 
 }  // namespace
 
-bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code) {
+bool offload(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request,
+             int* code) {
   Lane* const lane = lane_of(comm);
   if (lane == nullptr || request == nullptr) return false;
   const uint64_t begin = base::clock_ns();
   try {
     Call call(collective, arguments, Use::once);
     // Natively with the caller's own arrays, as they must stay until the operation is done.
-    if (describe(call, *lane)) {
+    if (describe(collective, call, *lane)) {
       const std::optional<Ask> open = call.open;
       *code = submit(*lane, kept(std::move(call)), open, arguments, request);
     } else if (call.on_council) {
@@ -68,7 +69,7 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
   return true;
 }
 
-bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
+bool offload_blocking(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
   MPI_Request request = MPI_REQUEST_NULL;
   recording::decision.why = "blocking";
   if (!job.offloads_blocking(collective.id)) {
@@ -80,12 +81,12 @@ bool offload_blocking(const Collective& collective, const Arguments& arguments, 
   return true;
 }
 
-void adopt_persistent(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+void adopt_persistent(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
   const Lane* const parent = lane_of(comm);
   if (parent == nullptr) return;
   try {
     Call call(collective, arguments, Use::many);
-    if (!describe(call, *parent)) return;
+    if (!describe(collective, call, *parent)) return;
     std::unique_ptr<Lane> lane =
         make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference());
     if (lane != nullptr) persistents.add(*request, kept(std::move(call)), std::move(lane));

@@ -159,38 +159,6 @@ void Lane::end(PostedCall& operation, int error) {
   offloader.end(operation, error);
 }
 
-void Lane::begin_cut() {
-  if (phase_ != Phase::offloading) return;
-  phase_ = Phase::cutting;
-  broken_.store(true, std::memory_order_release);
-  own_lost_ = offpath_session_alive(job.session()) == 0;
-  if (own_lost_) job.report_lost_service();
-  cut_.say(own_word(), Cut::Clock::now());
-}
-
-Word Lane::own_word() const {
-  Word word;
-  word.begun = own_lost_ ? std::max(ended_through_, service_->started()) : ended_through_;
-  word.own_lost = own_lost_ ? 1 : 0;
-  if (!own_lost_) word.parting = service_->parting();
-  return word;
-}
-
-// Where no rank has lost its own service, nobody else says why.
-void Lane::report_loss() const {
-  const Word& heard = cut_.heard();
-  if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
-}
-
-void Lane::check() {
-  if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
-  respond();
-}
-
-void Lane::respond() {
-  if (cut_.listen()) begin_cut();
-}
-
 void Lane::advance() {
   // Listening also keeps native progress going for everybody else's sake.
   const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
@@ -274,35 +242,6 @@ void Lane::finish_done(PostedCall& operation) {
   const int code = operation.deliver(shadow_);
   ended_through_ = std::max(ended_through_, operation.sequence + 1);
   end(operation, code);
-}
-
-void Lane::step_unfinished(PostedCall& operation) {
-  operation.state = PostedState::unfinished;
-  const bool done = operation.status == OFFPATH_OK;
-  // Of services that have lost each other one may have begun what another has not: the cut is the same for all.
-  if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
-    fail_lost(operation, Failure::peer_lost);
-  } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
-    if (done)
-      finish_done(operation);
-    else
-      fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
-  } else if (phase_ == Phase::settled) {
-    operation.state = PostedState::reissue;
-  } else if (phase_ == Phase::dead) {
-    if (done)
-      finish_done(operation);
-    else
-      fail_lost(operation, Failure::no_agreement);
-  }
-}
-
-void Lane::fail_lost(PostedCall& operation, Failure failure) {
-  char name[MPI_MAX_OBJECT_NAME] = "";
-  int length = 0;
-  if (const MPI_Comm named = comm(); named != MPI_COMM_NULL) native.Comm_get_name(named, name, &length);
-  const char* collective = policy::collective_name(operation.call->collective->id);
-  end(operation, offloader.errors().lost(failure, collective, operation.sequence, name));
 }
 
 }  // namespace offpath::mpi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens around native MPI_Init and MPI_Finalize: the parts of the front end are built on the job, and taken down.
+// What happens around native MPI_Init and MPI_Finalize: the rooms are built on the job, and taken down.
 #include "base/clock.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"

@@ -7,6 +7,7 @@
 
 #include "mpi/lanes/requested.hpp"
 #include "mpi/rma/offloaded_window.hpp"
+#include "mpi/rma/origin.hpp"
 #include "mpi/rma/submission.hpp"
 
 #include <mpi.h>
@@ -16,13 +17,6 @@
 #include <memory>
 
 namespace offpath::mpi {
-
-// Elements at the origin.
-struct Local {
-  const void* address = nullptr;
-  int64_t count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-};
 
 struct Transfer {
   offpath_remote_kind_t kind;
