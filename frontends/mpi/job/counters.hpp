@@ -48,6 +48,6 @@ struct Counters {
   }
 };
 
-extern Counters counters;
+inline Counters counters;
 
 }  // namespace offpath::mpi

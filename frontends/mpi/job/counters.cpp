@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/job/counters.hpp"
-
-namespace offpath::mpi {
-
-Counters counters;
-
-}  // namespace offpath::mpi
