@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Keeps the dependency arrows between components, and the promises that our code never ends its host process and never
-lets who started a program with more rights than his say what it does.
+"""Keeps the dependency arrows between components, every include at a place that is known, and the promises that our
+code never ends its host process and never lets who started a program with more rights than his say what it does.
 
 Run from anywhere: tools/check_includes.py [ROOT]. Prints one line per violation; exit status 1 when there is any.
 """
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 # Component -> the components it stands on. Arrows are transitive: what a component stands on may use more below it.
+# A component is a folder below src/, or one below the root; the longest name that fits a file is its component.
 STANDS_ON = {
     "base": [],
     "wire": ["base"],
@@ -30,11 +31,33 @@ STANDS_ON = {
     "service": ["engine", "ops", "session", "policy", "device", "fabric/ucx"],
     "client": ["session", "wire", "policy"],
     "frontends/attach": ["base"],
-    "frontends": ["frontends/attach", "client", "device", "kernels"],
+    "frontends/shmem": ["frontends/attach", "client"],
+    "frontends/petsc": ["frontends/attach", "client", "kernels"],
+    "frontends/openmp": ["client", "device"],
+    "frontends/openmp/compiler": [],
+    "frontends/mpi/functions": ["device"],
+    "frontends/mpi/doorway": ["frontends/mpi/functions"],
+    "frontends/mpi/native": ["frontends/mpi/functions", "frontends/attach"],
+    "frontends/mpi/types": ["frontends/mpi/native"],
+    "frontends/mpi/recording": ["frontends/mpi/native"],
+    "frontends/mpi/job": ["frontends/mpi/native", "client"],
+    "frontends/mpi/adapt": ["frontends/mpi/job"],
+    "frontends/mpi/calls": ["frontends/mpi/adapt", "frontends/mpi/types"],
+    "frontends/mpi/lanes": ["frontends/mpi/calls", "frontends/mpi/recording"],
+    "frontends/mpi/requests": ["frontends/mpi/lanes"],
+    "frontends/mpi/collectives": ["frontends/mpi/requests"],
+    "frontends/mpi/rma": ["frontends/mpi/lanes"],
+    "frontends/mpi/regions": ["device"],
+    "frontends/mpi/device": ["frontends/mpi/regions"],
+    "frontends/mpi/proxy": ["frontends/mpi/lanes", "frontends/mpi/regions"],
+    "frontends/mpi/lifetime": ["frontends/mpi/collectives", "frontends/mpi/rma", "frontends/mpi/proxy"],
     "include": [],
     "apps": [],
 }
-SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".inc", ".def"}
+CHECKED = ("src", "frontends", "include", "apps")
+FOUND_ONLY = ("bench", "tests", "fuzz")  # may use anything, but only what is there
+INCLUDE_FOLDERS = ("src", "include", "frontends", ".")
+SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".inc", ".def", ".S"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 REFUSED = re.compile(r"\b(throw|abort\s*\(|exit\s*\(|quick_exit\s*\(|terminate\s*\(\s*\)|getenv\s*\()")
@@ -43,12 +66,11 @@ COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.
 
 def component_of(path: Path) -> str | None:
     """The component of a file given by its path below the root; None for what is no part of the arrows."""
-    top, *rest = path.parts
-    inside = rest if top == "src" else [top, *rest]
-    folder = "/".join(inside[:2])
-    if folder in STANDS_ON:
-        return folder
-    return inside[0] if top == "src" or top in STANDS_ON else None
+    folders = path.parts[1:-1] if path.parts[0] == "src" else path.parts[:-1]
+    names = ["/".join(folders[:length]) for length in range(len(folders), 0, -1)]
+    if path.parts[0] not in CHECKED or not names:
+        return None
+    return next((name for name in names if name in STANDS_ON), names[0])
 
 
 def reachable(component: str) -> set[str]:
@@ -62,37 +84,47 @@ def reachable(component: str) -> set[str]:
     return seen
 
 
+def circles() -> list[str]:
+    """Components that stand on themselves, by way of others or not."""
+    return [name for name, below in STANDS_ON.items() if any(name in reachable(each) for each in below)]
+
+
 def target_of(root: Path, file: Path, kind: str, name: str) -> Path | None:
-    """The included file below the root; None when it belongs to a library of others."""
-    places = [root / "src", root / "include", root / "frontends", root]
-    if kind == '"':
-        places.insert(0, file.parent)
-    for place in places:
+    """The included file below the root; None: it is nowhere there."""
+    beside = kind == '"' and file.relative_to(root).parts[0] in ("apps", *FOUND_ONLY)
+    for place in (*([file.parent] if beside else []), *(root / folder for folder in INCLUDE_FOLDERS)):
         candidate = (place / name).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
             return candidate.relative_to(root)
-    first = Path(name).parts[0]
-    return Path("src") / name if first in STANDS_ON and "/" in name else None  # one that does not exist (yet)
+    return None
 
 
 def check_includes(root: Path, file: Path, text: str) -> list[str]:
-    here = component_of(file.relative_to(root))
-    if here is None:
-        return []
-    if here not in STANDS_ON:
-        return [f"{file.relative_to(root)}:1: component {here} has no line in {Path(__file__).name} (who may use it?)"]
+    path = file.relative_to(root)
+    here = component_of(path)
+    if here is not None and here not in STANDS_ON:
+        return [f"{path}:1: component {here} has no line in {Path(__file__).name} (who may use it?)"]
     problems = []
     for match in INCLUDE.finditer(text):
-        target = target_of(root, file, match[1], match[2])
-        there = component_of(target) if target else None
-        where = f"{file.relative_to(root)}:{line_of(text, match.start(1))}:"
-        if there is None or (there == "include" and here != "apps"):
+        kind, name = match.groups()
+        where = f"{path}:{line_of(text, match.start(1))}:"
+        target = target_of(root, file, kind, name)
+        if target is None:
+            if kind == '"':
+                problems.append(f"{where} {name} is in none of our folders ({hint(path)})")
+            continue
+        there = component_of(target)
+        if here is None or there is None or (there == "include" and here != "apps"):
             continue
         if there not in reachable(here):
-            problems.append(f"{where} {here} may not include {match[2]} ({there} is not below {here})")
-        elif here == there == "frontends" and target.parts[1] != file.relative_to(root).parts[1]:
-            problems.append(f"{where} front ends may not include each other ({match[2]})")
+            problems.append(f"{where} {here} may not include {name} ({there} is not below {here})")
     return problems
+
+
+def hint(path: Path) -> str:
+    if path.parts[0] in ("src", "frontends", "include"):
+        return f"name it by its path from {path.parts[0]}/; a header of others goes in <>"
+    return "a header of others goes in <>"
 
 
 def check_host_process(root: Path, file: Path, text: str) -> list[str]:
@@ -113,8 +145,8 @@ def line_of(text: str, position: int) -> int:
 
 def check(root: Path) -> list[str]:
     root = root.resolve()
-    problems = []
-    for top in ("src", "frontends", "include", "apps"):
+    problems = [f"{Path(__file__).name}: component {name} stands on itself" for name in circles()]
+    for top in (*CHECKED, *FOUND_ONLY):
         for file in sorted((root / top).rglob("*")):
             if file.suffix in SUFFIXES and file.is_file():
                 text = file.read_text(errors="replace")

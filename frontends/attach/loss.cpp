@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "loss.hpp"
+#include "attach/loss.hpp"
 
 namespace offpath::attach {
 

@@ -9,6 +9,13 @@
 
 namespace offpath::attach {
 
+// Two services that have lost each other, by ranks of the job that they serve: who says so, and another.
+struct Parting {
+  uint32_t here = 0, there = 0;  // the same: none
+  uint64_t silence_ms = 0;       // without a sign of life; 0: lost otherwise
+  explicit operator bool() const { return here != there; }
+};
+
 struct Loss {
   std::string problem;  // empty: nothing was lost
   std::string cure;

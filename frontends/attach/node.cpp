@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node.hpp"
+#include "attach/node.hpp"
 
 #include "base/node.hpp"
 

@@ -2,7 +2,7 @@
 // What the operating system says about the node of this process.
 #pragma once
 
-#include "placement.hpp"
+#include "attach/placement.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nodes.hpp"
+#include "attach/nodes.hpp"
 
 #include <algorithm>
 #include <unordered_map>

@@ -3,9 +3,9 @@
 // in every process. Processes are named by their rank: the position of their record.
 #pragma once
 
+#include "attach/node.hpp"
+#include "attach/session.hpp"
 #include "base/result.hpp"
-#include "node.hpp"
-#include "session.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "placement.hpp"
+#include "attach/placement.hpp"
 
 namespace offpath::attach {
 

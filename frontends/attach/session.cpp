@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "session.hpp"
+#include "attach/session.hpp"
 
 #include "base/random.hpp"
 
@@ -31,9 +31,25 @@ Attachment open_session(const Terms& terms, const std::string& service_cores, co
     *session = nullptr;
     return own;
   }
-  size_t bytes = 0;
-  own.error.status = offpath_session_address(*session, own.address.data(), own.address.size(), &bytes);
+  own.error.status = address_of(*session, &own.address);
   return own;
+}
+
+offpath_status_t address_of(offpath_session_t* session, Address* address) {
+  size_t bytes = 0;
+  return offpath_session_address(session, address->data(), address->size(), &bytes);
+}
+
+offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
+                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error) {
+  offpath_team_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.rank = static_cast<uint32_t>(rank);
+  params.size = static_cast<uint32_t>(addresses.size());
+  params.address_stride_bytes = sizeof(Address);
+  params.addresses = addresses.data();
+  memcpy(params.id, id.data(), id.size());
+  return offpath_team_create(session, &params, team, error);
 }
 
 }  // namespace offpath::attach

@@ -3,13 +3,14 @@
 // others about its own. Plain bytes between equal processes of one job.
 #pragma once
 
-#include "settings.hpp"
+#include "attach/settings.hpp"
 
 #include <offpath/offpath.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace offpath::attach {
@@ -31,14 +32,22 @@ struct Surroundings {
   uint32_t neighbours = 0;  // processes on this one's node, itself included
 };
 
+using Address = std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>;
+
 struct Attachment {
   offpath_error_t error;  // status OFFPATH_OK: it is attached
-  std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES> address;
+  Address address;
 };
 
 // Attaches this process, which then owns *session; null if it failed. Blocks until its service is up or known not to
 // be.
 Attachment open_session(const Terms& terms, const std::string& service_cores, const Surroundings& around,
                         offpath_session_t** session);
+
+offpath_status_t address_of(offpath_session_t* session, Address* address);
+
+// This process's end of a team: the one with that address, among all members'. The id is the same at all.
+offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
+                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error);
 
 }  // namespace offpath::attach

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "settings.hpp"
+#include "attach/settings.hpp"
 
 #include "base/environment.hpp"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "statistics.hpp"
+#include "attach/statistics.hpp"
 
-#include "node.hpp"
+#include "attach/node.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace offpath::attach {
 
@@ -75,21 +76,21 @@ void StatisticsFile::append(const void* text, size_t bytes) const {
   [[maybe_unused]] const ssize_t written = write(file_, text, bytes);
 }
 
-int keeper_of(std::span<const uint64_t> claims) {
-  const auto best = std::max_element(claims.begin(), claims.end());  // the first of them
-  return best == claims.end() || *best == 0 ? -1 : static_cast<int>(best - claims.begin());
-}
-
-StatisticsRecord record_of(const JsonObject& line) {
-  StatisticsRecord record{};
+void write_statistics(const Exchange& job, const Settings& settings, const JsonObject& line) {
+  struct Record {
+    char line[2048];
+  };
+  std::vector<uint64_t> claims;
+  if (!job.gather(uint64_t{claim_on_statistics(settings)}, &claims)) return;
+  const auto keeper = std::max_element(claims.begin(), claims.end());  // the first of them
+  if (*keeper == 0) return;
+  Record own{};
   const std::string text = line.json() + "\n";
-  if (text.size() < sizeof(record.line)) text.copy(record.line, text.size());
-  return record;
-}
-
-void append_records(const Settings& settings, std::span<const StatisticsRecord> records) {
+  if (text.size() < sizeof(own.line)) text.copy(own.line, text.size());
+  std::vector<Record> records;
+  if (!job.gather(own, &records) || keeper - claims.begin() != job.rank()) return;
   const StatisticsFile file(settings);
-  for (const StatisticsRecord& record : records) file.append(record.line, strlen(record.line));
+  for (const Record& record : records) file.append(record.line, strlen(record.line));
 }
 
 }  // namespace offpath::attach

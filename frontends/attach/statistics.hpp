@@ -2,13 +2,13 @@
 // The line of a process in OFFPATH_STATS_FILE, one JSON object, and how it gets there.
 #pragma once
 
-#include "loss.hpp"
-#include "settings.hpp"
+#include "attach/exchange.hpp"
+#include "attach/loss.hpp"
+#include "attach/settings.hpp"
 
 #include <offpath/offpath.h>
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace offpath::attach {
@@ -58,13 +58,8 @@ class StatisticsFile {
   int file_ = -1;
 };
 
-// For front ends that tell each other records of one size: the keeper by everybody's claims, -1 for nobody; a line to
-// tell, which is left out where it is too long; and what the keeper does with all of them.
-int keeper_of(std::span<const uint64_t> claims);
-struct StatisticsRecord {
-  char line[2048];
-};
-StatisticsRecord record_of(const JsonObject& line);
-void append_records(const Settings& settings, std::span<const StatisticsRecord> records);
+// For front ends whose lines are short: all tell theirs, and the one that can appends them. One that is too long is
+// left out. Collective.
+void write_statistics(const Exchange& job, const Settings& settings, const JsonObject& line);
 
 }  // namespace offpath::attach

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "frontends/openmp/devices.hpp"
+#include "openmp/devices.hpp"
 
 #include "base/environment.hpp"
 #include "client/launcher.hpp"

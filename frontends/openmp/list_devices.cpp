@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // offpath-devices: the devices that a program started here would have, as JSON, found by the plugin's own code. Opens
 // each of them once, all at a time.
-#include "frontends/openmp/devices.hpp"
+#include "openmp/devices.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The libomptarget plugin (LLVM 13 to 16): translates its entries into calls of a Device. Built once per architecture.
 // A failure is one line to the user and a failed call; libomptarget then decides what becomes of the program.
-#include "frontends/openmp/devices.hpp"
-#include "frontends/openmp/omptarget.hpp"
+#include "openmp/devices.hpp"
+#include "openmp/omptarget.hpp"
 
 #include <elf.h>
 

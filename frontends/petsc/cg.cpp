@@ -2,7 +2,7 @@
 // Conjugate gradients (Hestenes, Stiefel 1952), split as `offpath split pcg` says: all but the iterate lies on the way
 // from one product to the next and stays on the host. The service updates x while the host updates r, preconditions and
 // takes dot products: it is done long before p changes.
-#include "solver.hpp"
+#include "petsc/solver.hpp"
 
 #include <cmath>
 

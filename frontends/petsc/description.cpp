@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "description.hpp"
+#include "petsc/description.hpp"
 
 namespace offpath::petsc {
 namespace {

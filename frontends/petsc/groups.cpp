@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "groups.hpp"
+#include "petsc/groups.hpp"
 
-#include "job.hpp"
+#include "petsc/job.hpp"
 
 #include <algorithm>
 

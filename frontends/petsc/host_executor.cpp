@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Vector programs on the host: the kernels of the service, and MPI's nonblocking allreduce.
-#include "executor.hpp"
 #include "kernels/vector_program.hpp"
+#include "petsc/executor.hpp"
 
 #include <algorithm>
 #include <cstdlib>

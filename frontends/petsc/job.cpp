@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job.hpp"
+#include "petsc/job.hpp"
 
-#include "attach/loss.hpp"
-#include "attach/nodes.hpp"
+#include "attach/joining.hpp"
 #include "attach/statistics.hpp"
 #include "base/random.hpp"
 
-#include <cstdio>
+#include <array>
 #include <vector>
 
 namespace offpath::petsc {
@@ -15,66 +14,55 @@ namespace {
 struct Job {
   bool open = false;
   attach::Terms terms{};
-  std::string cores;  // of the service
-  PetscMPIInt node = 0;
-  attach::Surroundings around{};
-  std::string no_service;  // why there can be none; empty: not known yet
-  offpath_session_t* session = nullptr;
+  attach::Membership member{"rank"};
   attach::Settings settings;
   uint64_t offloaded_count = 0, native_count = 0;  // programs of solvers
   std::string why_host;
 };
 Job job;
 
-attach::Loss own_loss() { return attach::loss_of(attach::host_name().data(), attach::counters_of(job.session)); }
+class CommExchange final : public attach::Exchange {
+ public:
+  explicit CommExchange(MPI_Comm comm)
+      : Exchange(ask(MPI_Comm_rank, comm), ask(MPI_Comm_size, comm), "an MPI collective failed"), comm_(comm) {}
 
-PetscErrorCode write_statistics() {
-  PetscFunctionBegin;
-  PetscMPIInt rank, size;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  const uint64_t claim = attach::claim_on_statistics(job.settings);
-  std::vector<uint64_t> claims(static_cast<size_t>(size));
-  PetscCallMPI(MPI_Allgather(&claim, 1, MPI_UINT64_T, claims.data(), 1, MPI_UINT64_T, PETSC_COMM_WORLD));
-  const int keeper = attach::keeper_of(claims);
-  if (keeper < 0) PetscFunctionReturn(0);
-  attach::JsonObject line = attach::statistics_of(rank, size, "petsc", job.why_host);
+ private:
+  static int ask(int (*function)(MPI_Comm, int*), MPI_Comm comm) {
+    int answer = 0;
+    function(comm, &answer);
+    return answer;
+  }
+  bool broadcast_bytes(void* record, size_t bytes) const override {
+    return MPI_Bcast(record, static_cast<int>(bytes), MPI_BYTE, 0, comm_) == MPI_SUCCESS;
+  }
+  bool gather_bytes(const void* record, size_t bytes, void* all) const override {
+    const int count = static_cast<int>(bytes);
+    return MPI_Allgather(record, count, MPI_BYTE, all, count, MPI_BYTE, comm_) == MPI_SUCCESS;
+  }
+
+  MPI_Comm comm_;
+};
+
+void write_statistics() {
+  const CommExchange world(PETSC_COMM_WORLD);
+  attach::JsonObject line = attach::statistics_of(world.rank(), world.size(), "petsc", job.why_host);
   line.number("offloaded_count", job.offloaded_count).number("native_count", job.native_count);
-  const offpath_session_counters_t service = attach::counters_of(job.session);
+  const offpath_session_counters_t service = attach::counters_of(job.member.session());
   line.number("completed_count", service.completed_count).number("failed_count", service.failed_count);
   attach::add_service(service, &line);
-  if (job.session != nullptr && offpath_session_alive(job.session) == 0) attach::add_loss(own_loss(), &line);
+  if (job.member.session() != nullptr && !job.member.alive()) attach::add_loss(job.member.loss(), &line);
   line.object("collectives", attach::JsonObject().object(
                                  "program", attach::offloaded_and_native(job.offloaded_count, job.native_count)));
-  const attach::StatisticsRecord own = attach::record_of(line);
-  std::vector<attach::StatisticsRecord> all(rank == keeper ? static_cast<size_t>(size) : 0);
-  PetscCallMPI(MPI_Gather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, keeper, PETSC_COMM_WORLD));
-  if (rank == keeper) attach::append_records(job.settings, all);
-  PetscFunctionReturn(0);
+  attach::write_statistics(world, job.settings, line);
 }
 
 PetscErrorCode close_job() {
   PetscFunctionBegin;
-  PetscCall(write_statistics());
+  write_statistics();
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));  // a service that ends fails the programs of ranks that are not done
-  offpath_session_detach(job.session);
+  job.member.detach();
   job = {};
   PetscFunctionReturn(0);
-}
-
-attach::Attachment own_attachment() {
-  attach::Attachment own{};
-  own.error.status = OFFPATH_ERR_NO_SERVICE;
-  if (job.session != nullptr && offpath_session_alive(job.session) == 0) job.no_service = own_loss().problem;
-  if (job.no_service.empty() && job.session == nullptr) {
-    own = attach::open_session(job.terms, job.cores, job.around, &job.session);
-    if (own.error.status != OFFPATH_OK) job.no_service = own.error.text;
-  } else if (job.no_service.empty()) {
-    size_t bytes = 0;
-    own.error.status = offpath_session_address(job.session, own.address.data(), own.address.size(), &bytes);
-  }
-  snprintf(own.error.text, sizeof(own.error.text), "%s", job.no_service.c_str());
-  return own;
 }
 
 }  // namespace
@@ -82,24 +70,13 @@ attach::Attachment own_attachment() {
 PetscErrorCode open_job() {
   PetscFunctionBegin;
   if (job.open) PetscFunctionReturn(0);
-  PetscMPIInt rank, size;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  const auto settings = job.settings = attach::Settings::from_environment();
-  if (rank == 0) job.terms.propose(settings);
-  PetscCallMPI(MPI_Bcast(&job.terms, sizeof(job.terms), MPI_BYTE, 0, PETSC_COMM_WORLD));
-  const attach::NodeRecord own = attach::own_node();
-  std::vector<attach::NodeRecord> records(static_cast<size_t>(size));
-  PetscCallMPI(MPI_Allgather(&own, sizeof(own), MPI_BYTE, records.data(), sizeof(own), MPI_BYTE, PETSC_COMM_WORLD));
-  const attach::Nodes nodes(records);
-  job.node = static_cast<PetscMPIInt>(nodes.of(rank));
-  job.around = nodes.around(rank);
-  const auto cores = attach::choose_cores(job.terms, settings, records, nodes, rank, "ranks");
-  if (cores.ok()) {
-    job.cores = cores.value().list;
-  } else {
-    job.no_service = cores.status().text();
-  }
+  const CommExchange world(PETSC_COMM_WORLD);
+  job.settings = attach::Settings::from_environment();
+  if (world.rank() == 0) job.terms.propose(job.settings);
+  std::vector<attach::NodeRecord> records;
+  PetscCheck(world.broadcast(&job.terms) && job.member.meet(world, &records), PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "The ranks could not tell each other where they are");
+  job.member.choose_cores(job.terms, job.settings, records);  // why there are none is told with the first team
   job.open = true;
   PetscCall(PetscRegisterFinalize(close_job));
   PetscFunctionReturn(0);
@@ -111,37 +88,23 @@ void count_program(bool offloaded) { ++(offloaded ? job.offloaded_count : job.na
 
 void note_host(const std::string& reason) { job.why_host = reason; }
 
-PetscMPIInt job_node() { return job.node; }
+PetscMPIInt job_node() { return job.open ? static_cast<PetscMPIInt>(job.member.nodes().of(job.member.rank())) : 0; }
 
-offpath_session_t* job_session() { return job.session; }
+offpath_session_t* job_session() { return job.member.session(); }
 
 PetscErrorCode make_team(MPI_Comm comm, offpath_team_t** team, std::string* reason) {
   PetscFunctionBegin;
   *team = nullptr;
-  PetscMPIInt rank, size;
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  const attach::Attachment own = own_attachment();
-  std::vector<attach::Attachment> all(static_cast<size_t>(size));
-  PetscCallMPI(MPI_Allgather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, comm));
-  offpath_team_params_t params{};
-  base::fill_random(params.id, sizeof(params.id));
-  PetscCallMPI(MPI_Bcast(params.id, sizeof(params.id), MPI_BYTE, 0, comm));
-  std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].error.status != OFFPATH_OK) {
-      *reason = "rank " + std::to_string(i) + ": " + all[i].error.text;
-      PetscFunctionReturn(0);
-    }
-    addresses.push_back(all[i].address);
-  }
-  params.struct_bytes = sizeof(params);
-  params.rank = static_cast<uint32_t>(rank);
-  params.size = static_cast<uint32_t>(size);
-  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
-  params.addresses = addresses.data();
+  const CommExchange ranks(comm);
+  std::vector<attach::Address> addresses;
+  *reason = job.member.attach(job.terms, ranks, &addresses);
+  if (!reason->empty()) PetscFunctionReturn(0);
+  std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> id;
+  base::fill_random(id.data(), id.size());
+  PetscCheck(ranks.broadcast(&id), comm, PETSC_ERR_LIB, "The ranks could not agree on a team");
   offpath_error_t error{};
-  const int made = offpath_team_create(job.session, &params, team, &error) == OFFPATH_OK ? 1 : 0;
+  const offpath_status_t status = attach::create_team(job.member.session(), id, ranks.rank(), addresses, team, &error);
+  const int made = status == OFFPATH_OK ? 1 : 0;
   int everywhere = 0;
   PetscCallMPI(MPI_Allreduce(&made, &everywhere, 1, MPI_INT, MPI_MIN, comm));
   if (everywhere == 0) {

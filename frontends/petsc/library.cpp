@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What PETSc calls when it loads the library (-dll_append liboffpath_petsc.so): registers the solvers.
-#include "job.hpp"
-#include "solver.hpp"
+#include "petsc/job.hpp"
+#include "petsc/solver.hpp"
 
 extern "C" [[gnu::visibility("default")]] PetscErrorCode PetscDLLibraryRegister_offpath_petsc() {
   using namespace offpath::petsc;

@@ -7,10 +7,10 @@
 //   leader      waits for all, posts one program       ...   waits for the service, shows the scalars, sets `finished`
 //
 // A rank's scalars are its own: the program works on the leader's, and what becomes of them goes to all.
-#include "executor.hpp"
-#include "groups.hpp"
-#include "job.hpp"
-#include "shared_array.hpp"
+#include "petsc/executor.hpp"
+#include "petsc/groups.hpp"
+#include "petsc/job.hpp"
+#include "petsc/shared_array.hpp"
 
 #include <sched.h>
 

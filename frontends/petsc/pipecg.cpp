@@ -7,7 +7,7 @@
 //
 // The service works on an iteration while the host is at the next one's B and A, so m and w lie in two buffers that
 // take turns. One program per iteration; the host waits for the one before.
-#include "solver.hpp"
+#include "petsc/solver.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "product.hpp"
+#include "petsc/product.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 // in other ranks' columns stay with PETSc, and adds the service's part in the end.
 #pragma once
 
-#include "storage.hpp"
+#include "petsc/storage.hpp"
 
 namespace offpath::petsc {
 

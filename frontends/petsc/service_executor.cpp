@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Vector programs handed to the node's service.
-#include "executor.hpp"
-#include "job.hpp"
+#include "petsc/executor.hpp"
+#include "petsc/job.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shared_array.hpp"
+#include "petsc/shared_array.hpp"
 
 #include "base/fd.hpp"
-#include "job.hpp"
+#include "petsc/job.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

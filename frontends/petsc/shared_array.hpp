@@ -3,8 +3,8 @@
 // owns a stretch of it.
 #pragma once
 
-#include "executor.hpp"
-#include "groups.hpp"
+#include "petsc/executor.hpp"
+#include "petsc/groups.hpp"
 
 namespace offpath::petsc {
 

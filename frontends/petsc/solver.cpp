@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "solver.hpp"
+#include "petsc/solver.hpp"
 
-#include "job.hpp"
+#include "petsc/job.hpp"
 
 namespace offpath::petsc {
 namespace {

@@ -2,9 +2,9 @@
 // What the solvers share: storage made at set-up, and what PETSc asks of a KSP besides solving.
 #pragma once
 
-#include "description.hpp"
-#include "product.hpp"
-#include "storage.hpp"
+#include "petsc/description.hpp"
+#include "petsc/product.hpp"
+#include "petsc/storage.hpp"
 
 namespace offpath::petsc {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "storage.hpp"
+#include "petsc/storage.hpp"
 
-#include "job.hpp"
+#include "petsc/job.hpp"
 
 namespace offpath::petsc {
 

@@ -2,7 +2,7 @@
 // Storage: a solver's scalars and vectors, in memory that its executor works on. The vectors are PETSc's too (Vec).
 #pragma once
 
-#include "executor.hpp"
+#include "petsc/executor.hpp"
 
 #include <petsc/private/kspimpl.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomic memory operations of all types, with and without context, under their names of 1.4 and of before.
 // Natively each goes through that of int or long, whichever is as wide: the bits are the same.
-#include "natives.hpp"
-#include "transfer.hpp"
+#include "shmem/natives.hpp"
+#include "shmem/transfer.hpp"
 
 #include <bit>
 #include <cstring>

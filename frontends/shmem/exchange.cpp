@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exchange.hpp"
+#include "shmem/exchange.hpp"
 
-#include "natives.hpp"
+#include "shmem/natives.hpp"
 
 #include <cstring>
 
 namespace offpath::shmem {
 
-bool broadcast_bytes(void* record, size_t bytes) {
+bool HeapExchange::broadcast_bytes(void* record, size_t bytes) const {
   const Natives& call = native();
   void* const shared = call.shmem_malloc(bytes);
   if (shared == nullptr) return false;
@@ -18,20 +18,21 @@ bool broadcast_bytes(void* record, size_t bytes) {
   return true;
 }
 
-bool gather_bytes(const void* record, size_t bytes, void* all) {
+bool HeapExchange::gather_bytes(const void* record, size_t bytes, void* all) const {
   const Natives& call = native();
-  const auto pes = static_cast<size_t>(call.shmem_n_pes());
+  const auto pes = static_cast<size_t>(size());
+  const size_t stride = (bytes + 7) / 8 * 8;
   // The native collective's own words, then the record, then everybody's.
   const size_t words_bytes = SHMEM_COLLECT_SYNC_SIZE * sizeof(long);
-  auto* const shared = static_cast<std::byte*>(call.shmem_malloc(words_bytes + bytes * (pes + 1)));
+  auto* const shared = static_cast<std::byte*>(call.shmem_malloc(words_bytes + stride * (pes + 1)));
   if (shared == nullptr) return false;
   auto* const words = reinterpret_cast<long*>(shared);
   for (size_t i = 0; i < SHMEM_COLLECT_SYNC_SIZE; ++i) words[i] = SHMEM_SYNC_VALUE;
   std::byte* const own = shared + words_bytes;
   memcpy(own, record, bytes);
   call.shmem_barrier_all();
-  call.shmem_fcollect64(own + bytes, own, bytes / 8, 0, 0, static_cast<int>(pes), words);
-  memcpy(all, own + bytes, bytes * pes);
+  call.shmem_fcollect64(own + stride, own, stride / 8, 0, 0, static_cast<int>(pes), words);
+  for (size_t pe = 0; pe < pes; ++pe) memcpy(static_cast<std::byte*>(all) + bytes * pe, own + stride * (pe + 1), bytes);
   call.shmem_free(shared);  // passes a barrier first: nobody's words are taken away too early
   return true;
 }

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the PEs tell each other plain records, by their own OpenSHMEM, in memory borrowed from the symmetric heap.
-// Collective over all PEs. False: the heap has no room, at all PEs alike.
 #pragma once
 
-#include <cstddef>
-#include <vector>
+#include "attach/exchange.hpp"
 
 namespace offpath::shmem {
 
-// PE 0's record goes to everybody.
-bool broadcast_bytes(void* record, size_t bytes);
-// Everybody's record goes to everybody: all, in the order of the PEs.
-bool gather_bytes(const void* record, size_t bytes, void* all);
+inline constexpr const char* kNoHeap =
+    "the symmetric heap has no room for the start-up (a few KiB per PE). Raise SHMEM_SYMMETRIC_HEAP_SIZE";
 
-template <class Record>
-bool broadcast(Record* record) {
-  return broadcast_bytes(record, sizeof(Record));
-}
+class HeapExchange final : public attach::Exchange {
+ public:
+  HeapExchange(int pe, int pe_count) : Exchange(pe, pe_count, kNoHeap) {}
 
-template <class Record>
-bool gather(const Record& record, std::vector<Record>* all) {
-  static_assert(sizeof(Record) % 8 == 0);
-  return gather_bytes(&record, sizeof(Record), all->data());
-}
+ private:
+  bool broadcast_bytes(void* record, size_t bytes) const override;
+  bool gather_bytes(const void* record, size_t bytes, void* all) const override;
+};
 
 }  // namespace offpath::shmem

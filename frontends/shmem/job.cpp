@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job.hpp"
+#include "shmem/job.hpp"
 
 #include "base/environment.hpp"
 #include "base/random.hpp"
-#include "exchange.hpp"
-#include "job_records.hpp"
 #include "policy/policy.hpp"
+#include "shmem/job_records.hpp"
 
 #include <unistd.h>
 
@@ -40,57 +39,31 @@ void Job::fill_opening(Opening* opening) const {
   }
 }
 
-bool Job::open_session(const Opening& opening, const std::string& cores) {
-  Attachment own{};
-  own.session = attach::open_session(opening.terms, cores, nodes_.around(pe_), &session_);
-  void* const probe = native().shmem_malloc(1);
-  own.ranges[kHeap] = heap_range(probe);
-  own.ranges[kData] = data_range();
-  native().shmem_free(probe);
-
-  std::vector<Attachment> all(static_cast<size_t>(pe_count_));
-  if (!gather(own, &all)) {
-    turn_off(LogLevel::warn, kNoHeap);
-    return false;
-  }
-  for (int pe = 0; pe < pe_count_; ++pe) {
-    const offpath_error_t& error = all[static_cast<size_t>(pe)].session.error;
-    if (error.status == OFFPATH_OK) continue;
-    turn_off(LogLevel::warn, "PE " + std::to_string(pe) + " could not attach to its service: " + error.text);
-    return false;
-  }
-  return open_windows(opening, all);
-}
-
 std::vector<std::byte*> Job::mapped_parts(size_t which, const Range& own) const {
+  const attach::Nodes& nodes = member_.nodes();
   std::vector<std::byte*> mapped(static_cast<size_t>(pe_count_));
   for (int pe = 0; pe < pe_count_; ++pe) {
     const auto index = static_cast<size_t>(pe);
-    if (which == kHeap && nodes_.of(pe) == nodes_.of(pe_))
+    if (which == kHeap && nodes.of(pe) == nodes.of(pe_))
       mapped[index] = static_cast<std::byte*>(native().shmem_ptr(own.begin, pe));
   }
   mapped[static_cast<size_t>(pe_)] = own.begin;
   return mapped;
 }
 
-bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) {
-  std::vector<std::array<std::byte, OFFPATH_ADDRESS_MAX_BYTES>> addresses;
-  for (const Attachment& other : all) addresses.push_back(other.session.address);
-  offpath_team_params_t params{};
-  params.struct_bytes = sizeof(params);
-  params.rank = static_cast<uint32_t>(pe_);
-  params.size = static_cast<uint32_t>(pe_count_);
-  params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
-  memcpy(params.id, opening.team, sizeof(params.id));
-  params.addresses = addresses.data();
+bool Job::open_windows(const Opening& opening, std::span<const attach::Address> addresses) {
+  void* const probe = native().shmem_malloc(1);
+  const Ranges own_ranges{heap_range(probe), data_range()};
+  native().shmem_free(probe);
+  std::vector<Ranges> all;
+  if (!exchange().gather(own_ranges, &all)) return turn_off(LogLevel::warn, kNoHeap);
   offpath_error_t own{};
-  own.status = offpath_team_create(session_, &params, &team_, &own);
+  own.status = attach::create_team(member_.session(), opening.team, pe_, addresses, &team_, &own);
 
-  const auto own_index = static_cast<size_t>(pe_);
   for (size_t which = 0; own.status == OFFPATH_OK && which < kSegments; ++which) {
-    const Range& range = all[own_index].ranges[which];
-    const bool alike = range.bytes > 0 && std::all_of(all.begin(), all.end(), [&](const Attachment& other) {
-                         return other.ranges[which].bytes == range.bytes;
+    const Range& range = own_ranges[which];
+    const bool alike = range.bytes > 0 && std::all_of(all.begin(), all.end(), [&](const Ranges& other) {
+                         return other[which].bytes == range.bytes;
                        });
     if (!alike) {  // known to all PEs, so all leave it to the native library
       if (pe_ == 0) {
@@ -104,49 +77,41 @@ bool Job::open_windows(const Opening& opening, std::span<const Attachment> all) 
     if (own.status == OFFPATH_OK) segments_.push_back(std::move(segment));
   }
 
-  std::vector<offpath_error_t> reports(static_cast<size_t>(pe_count_));
-  if (!gather(own, &reports)) {
-    turn_off(LogLevel::warn, kNoHeap);
-    return false;
-  }
+  std::vector<offpath_error_t> reports;
+  if (!exchange().gather(own, &reports)) return turn_off(LogLevel::warn, kNoHeap);
   for (int pe = 0; pe < pe_count_; ++pe) {
     const offpath_error_t& error = reports[static_cast<size_t>(pe)];
     if (error.status == OFFPATH_OK) continue;
-    turn_off(LogLevel::warn, "PE " + std::to_string(pe) + " could not open its memory to the others: " + error.text);
-    return false;
+    return turn_off(LogLevel::warn,
+                    "PE " + std::to_string(pe) + " could not open its memory to the others: " + error.text);
   }
   return true;
 }
 
-void Job::turn_off(LogLevel level, const std::string& reason) {
+bool Job::turn_off(LogLevel level, const std::string& reason) {
   reason_ = reason;
   if (pe_ == 0) attach::say(settings_, level, "all OpenSHMEM calls stay native: %s", reason.c_str());
+  return false;
 }
 
-void Job::agree() {
+bool Job::agree() {
   auto opening = std::make_unique<Opening>();
   if (pe_ == 0) fill_opening(opening.get());
-  const attach::NodeRecord own = attach::own_node();
-  std::vector<attach::NodeRecord> records(static_cast<size_t>(pe_count_));
-  if (!broadcast(opening.get()) || !gather(own, &records)) return turn_off(LogLevel::warn, kNoHeap);
+  std::vector<attach::NodeRecord> records;
+  if (!exchange().broadcast(opening.get()) || !member_.meet(exchange(), &records)) {
+    return turn_off(LogLevel::warn, kNoHeap);
+  }
   if (opening->enabled == 0) return turn_off(LogLevel::info, "OFFPATH_ENABLE is 0");
   if (opening->terms.problem[0] != '\0') return turn_off(LogLevel::warn, opening->terms.problem);
-  nodes_ = attach::Nodes(records);
-  const uint32_t node_count = nodes_.count();
+  const uint32_t node_count = member_.nodes().count();
   if (opening->min_nodes == 0 || node_count < opening->min_nodes) {
     return turn_off(LogLevel::info, "the policy offloads no windows on " + std::to_string(node_count) + " node(s)");
   }
-  const auto cores = attach::choose_cores(opening->terms, settings_, records, nodes_, pe_, "PEs");
-  if (!cores.ok()) return turn_off(LogLevel::warn, cores.status().text());
-  spare_cores_ = cores.value().spare;
-  const std::string& list = cores.value().list;
-  if (!open_session(*opening, list)) return close();
-  reason_.clear();
-  active_.store(true, std::memory_order_release);
-  if (pe_ == 0) {
-    attach::say(settings_, LogLevel::info, "attached on %u node(s), %d PEs, service cores of %s: %s", node_count,
-                pe_count_, own.host.data(), list.empty() ? "chosen by the service" : list.c_str());
-  }
+  std::vector<attach::Address> addresses;
+  std::string problem = member_.choose_cores(opening->terms, settings_, records);
+  if (problem.empty()) problem = member_.attach(opening->terms, exchange(), &addresses);
+  if (!problem.empty()) return turn_off(LogLevel::warn, problem);
+  return open_windows(*opening, addresses);
 }
 
 void Job::start() {
@@ -154,20 +119,28 @@ void Job::start() {
   const base::ErrnoGuard errno_guard;
   settings_ = attach::Settings::from_environment();
   process_id_ = getpid();
-  if (!native().complete) return turn_off(LogLevel::warn, "this is not the OpenSHMEM of Open MPI 4");
+  if (!native().complete) {
+    turn_off(LogLevel::warn, "this is not the OpenSHMEM of Open MPI 4");
+    return;
+  }
   pe_ = native().shmem_my_pe();
   pe_count_ = native().shmem_n_pes();
-  if (pe_count_ < 2) return turn_off(LogLevel::info, "the job has one process");
-  agree();
+  if (pe_count_ < 2) {
+    turn_off(LogLevel::info, "the job has one process");
+    return;
+  }
+  if (!agree()) return close();
+  reason_.clear();
+  active_.store(true, std::memory_order_release);
+  member_.announce(settings_);
 }
 
 void Job::close() {
   for (Segment& segment : segments_) segment.close();
   segments_.clear();
   offpath_team_destroy(team_);
-  offpath_session_detach(session_);
   team_ = nullptr;
-  session_ = nullptr;
+  member_.detach();
 }
 
 void Job::stop() {

@@ -6,11 +6,10 @@
 // Threads: start and stop by the thread that initializes and finalizes OpenSHMEM; everything else from any thread.
 #pragma once
 
-#include "attach/nodes.hpp"
-#include "attach/session.hpp"
-#include "attach/settings.hpp"
-#include "natives.hpp"
-#include "symmetric.hpp"
+#include "attach/joining.hpp"
+#include "shmem/exchange.hpp"
+#include "shmem/natives.hpp"
+#include "shmem/symmetric.hpp"
 
 #include <offpath/offpath.h>
 
@@ -58,7 +57,7 @@ class Job {
     return nullptr;
   }
   int pe_count() const { return pe_count_; }
-  bool spare_cores() const { return spare_cores_; }
+  bool spare_cores() const { return member_.spare_cores(); }
   Counters& counters() { return counters_; }
 
   // Waits until all that was posted is in the targets' memory.
@@ -67,17 +66,17 @@ class Job {
   void fail(offpath_status_t status, const char* operation, int pe);
 
  private:
-  struct Opening;     // what PE 0 tells everybody
-  struct Attachment;  // whether and where it is attached, and its symmetric memory
+  struct Opening;  // what PE 0 tells everybody
 
-  void agree();
+  // False: everything stays native.
+  bool agree();
   void fill_opening(Opening* opening) const;
-  bool open_session(const Opening& opening, const std::string& cores);
   // Where this process sees the others' parts: heaps on its own node, if the native library shares them.
   std::vector<std::byte*> mapped_parts(size_t which, const Range& own) const;
-  bool open_windows(const Opening& opening, std::span<const Attachment> all);
+  bool open_windows(const Opening& opening, std::span<const attach::Address> addresses);
+  HeapExchange exchange() const { return {pe_, pe_count_}; }
   void close();
-  void turn_off(LogLevel level, const std::string& reason);
+  bool turn_off(LogLevel level, const std::string& reason);
   void write_statistics() const;
 
   std::atomic<bool> active_{false};
@@ -85,10 +84,8 @@ class Job {
   int pe_ = 0;
   int pe_count_ = 0;
   int process_id_ = 0;
-  bool spare_cores_ = false;
   std::string reason_ = "OpenSHMEM was not initialized";
-  attach::Nodes nodes_;
-  offpath_session_t* session_ = nullptr;
+  attach::Membership member_{"PE"};
   offpath_team_t* team_ = nullptr;
   std::vector<Segment> segments_;
   Counters counters_;

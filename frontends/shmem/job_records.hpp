@@ -2,13 +2,11 @@
 // What the PEs tell each other when they start. Plain bytes between equal processes of one job.
 #pragma once
 
-#include "job.hpp"
+#include "shmem/job.hpp"
 
 namespace offpath::shmem {
 
 inline constexpr size_t kHeap = 0, kData = 1, kSegments = 2;
-inline constexpr const char* kNoHeap =
-    "the symmetric heap has no room for the start-up (a few KiB per PE). Raise SHMEM_SYMMETRIC_HEAP_SIZE";
 
 struct Job::Opening {
   attach::Terms terms;
@@ -17,9 +15,6 @@ struct Job::Opening {
   uint8_t enabled;
 };
 
-struct Job::Attachment {
-  attach::Attachment session;
-  std::array<Range, kSegments> ranges;
-};
+using Ranges = std::array<Range, kSegments>;  // of symmetric memory, as one PE has it
 
 }  // namespace offpath::shmem

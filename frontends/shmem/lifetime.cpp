@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The beginning and the end of OpenSHMEM in the program.
-#include "job.hpp"
-#include "natives.hpp"
+#include "shmem/job.hpp"
+#include "shmem/natives.hpp"
 
 #include <cstdlib>
 

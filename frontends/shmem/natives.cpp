@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "natives.hpp"
+#include "shmem/natives.hpp"
 
 #include <dlfcn.h>
 
@@ -20,7 +20,7 @@ Natives load() {
 #define OFFPATH_SHMEM_NATIVE(name)                                                 \
   natives.name = reinterpret_cast<decltype(natives.name)>(find(RTLD_NEXT, #name)); \
   natives.complete = natives.complete && natives.name != nullptr;
-#include "natives.def"
+#include "shmem/natives.def"
 #undef OFFPATH_SHMEM_NATIVE
   // Data, so the one in use is the first of all: a program that names it has a copy of its own.
   natives.default_context = static_cast<const shmem_ctx_t*>(find(RTLD_DEFAULT, "oshmem_ctx_default"));

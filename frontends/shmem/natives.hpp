@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attach/inside.hpp"
-#include "types.hpp"
+#include "shmem/types.hpp"
 
 // What these declare we export; everything else of ours is hidden.
 #pragma GCC visibility push(default)
@@ -18,7 +18,7 @@ namespace offpath::shmem {
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"
 struct Natives {
 #define OFFPATH_SHMEM_NATIVE(name) decltype(&::name) name = nullptr;
-#include "natives.def"
+#include "shmem/natives.def"
 #undef OFFPATH_SHMEM_NATIVE
   const shmem_ctx_t* default_context = nullptr;
   // Lets the library answer other PEs, which may need it: for an atomic or a lock here. Null: there is none to be had.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls that order or complete one-sided operations. Ours are completed first, then the native library does its part,
 // for its own operations and for what stays native: barriers, locks, the heap.
-#include "job.hpp"
-#include "natives.hpp"
+#include "shmem/job.hpp"
+#include "shmem/natives.hpp"
 
 namespace offpath::shmem {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // put, get, p, g, iput, iget and the nonblocking forms, of all types and sizes, with and without context.
-#include "natives.hpp"
-#include "transfer.hpp"
+#include "shmem/natives.hpp"
+#include "shmem/transfer.hpp"
 
 namespace offpath::shmem {
 namespace {

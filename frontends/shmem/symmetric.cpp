@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "symmetric.hpp"
+#include "shmem/symmetric.hpp"
 
 #include <link.h>
 

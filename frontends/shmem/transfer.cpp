@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transfer.hpp"
+#include "shmem/transfer.hpp"
 
 #include <array>
 #include <cstring>

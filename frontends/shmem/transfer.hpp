@@ -7,7 +7,7 @@
 // needed meanwhile.
 #pragma once
 
-#include "job.hpp"
+#include "shmem/job.hpp"
 
 #include <cstddef>
 #include <cstdint>

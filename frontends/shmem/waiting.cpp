@@ -3,8 +3,8 @@
 // native test, with short sleeps that leave a shared core to the service. Between looks the native library is kept
 // going, which its test does not do: the PE that is to write may need it first, for a lock or an atomic here.
 #include "base/result.hpp"
-#include "job.hpp"
-#include "natives.hpp"
+#include "shmem/job.hpp"
+#include "shmem/natives.hpp"
 
 #include <ctime>
 

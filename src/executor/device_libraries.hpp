@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The libraries that regions see in place of the host's (frontends/openmp/mpi has the MPIs): in LIBDIR/offpath-device
+// The libraries that regions see in place of the host's (frontends/mpi/device has the MPIs): in LIBDIR/offpath-device
 // beside the folder of the executor.
 #pragma once
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapt/adapter.hpp"
+#include "mpi/adapt/adapter.hpp"
 
-#include "adapt/learned.hpp"
-#include "engine.hpp"
-#include "job.hpp"
-#include "native.hpp"
-#include "waiting.hpp"
+#include "base/clock.hpp"
+#include "mpi/adapt/learned.hpp"
+#include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/native/native.hpp"
 
 #include <bit>
 
 namespace offpath::mpi {
-
-policy::Ledger ledger;
 
 namespace {
 
@@ -24,14 +22,21 @@ policy::Why why_of(const policy::Choice& tabled) {
 
 }  // namespace
 
-Adapter::Key::Key(policy::Path home, policy::Why why) : adaptation(home, why, ledger) {}
+Adapter::Key::Key(policy::Path home, policy::Why why) : adaptation(home, why, job.ledger()) {}
 
-Adapter::Adapter(const Team& team, MPI_Comm council, Preference preference)
-    : team_(team), council_(council), stated_(preference), is_stated_(preference != Preference::automatic) {}
+Adapter::Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, MPI_Comm council,
+                 Preference preference)
+    : rank_(rank),
+      nodes_(nodes),
+      comm_(std::move(comm)),
+      broken_(broken),
+      council_(council),
+      stated_(preference),
+      is_stated_(preference != Preference::automatic) {}
 
 Adapter::~Adapter() {
   for (const auto& [name, key] : keys_) {
-    if (team_.rank() == 0) learned.add(policy::Collective(name[0]), name[1], team_.nodes(), key->adaptation);
+    if (rank_ == 0) learned.add(policy::Collective(name[0]), name[1], nodes_, key->adaptation);
   }
   if (council_ != MPI_COMM_NULL) native.Comm_free(&council_);
 }
@@ -43,7 +48,7 @@ bool Adapter::adapts(policy::Collective collective, uint64_t bytes, const policy
 }
 
 bool Adapter::adapts(policy::Collective collective, uint64_t bytes) const {
-  return adapts(collective, bytes, job.policy().choose(collective, bytes, team_.nodes()));
+  return adapts(collective, bytes, job.policy().choose(collective, bytes, nodes_));
 }
 
 std::optional<Preference> Adapter::stated() const {
@@ -52,7 +57,7 @@ std::optional<Preference> Adapter::stated() const {
 }
 
 Ask Adapter::ask(policy::Collective collective, uint64_t bytes) const {
-  return {collective, bytes, now_ns(), engine.waits(), stated()};
+  return {collective, bytes, base::clock_ns(), counters.waits.load(std::memory_order_relaxed), stated()};
 }
 
 Answer Adapter::prefer_over(const policy::Choice& tabled, Preference preferred) {
@@ -65,12 +70,12 @@ Answer Adapter::prefer_over(const policy::Choice& tabled, Preference preferred) 
 
 std::optional<Answer> Adapter::decide(const Ask& call) {
   const std::optional<Answer> answer = look_up(call);
-  if (answer) engine.counters().why[static_cast<size_t>(answer->why)].fetch_add(1, std::memory_order_relaxed);
+  if (answer) counters.why[static_cast<size_t>(answer->why)].fetch_add(1, std::memory_order_relaxed);
   return answer;
 }
 
 std::optional<Answer> Adapter::look_up(const Ask& call) {
-  const policy::Choice tabled = job.policy().choose(call.collective, call.bytes, team_.nodes());
+  const policy::Choice tabled = job.policy().choose(call.collective, call.bytes, nodes_);
   if (!adapts(call.collective, call.bytes, tabled)) {
     return prefer_over(tabled, call.stated.value_or(Preference::automatic));
   }
@@ -100,7 +105,7 @@ std::optional<Answer> Adapter::look_up(const Ask& call) {
 }
 
 bool Adapter::may_offload(policy::Collective collective, uint64_t bytes) const {
-  const policy::Choice tabled = job.policy().choose(collective, bytes, team_.nodes());
+  const policy::Choice tabled = job.policy().choose(collective, bytes, nodes_);
   const Answer answer = prefer_over(tabled, preference());
   if (answer.why == policy::Why::forced) return answer.choice.path == policy::Path::dpu;
   return tabled.path == policy::Path::dpu || adapts(collective, bytes, tabled);
@@ -129,9 +134,9 @@ void Adapter::conclude(Key& key) {
 }
 
 void Adapter::begin_agreement(Key& key) {
-  key.own = key.adaptation.testify(now_ns());
+  key.own = key.adaptation.testify(base::clock_ns());
   key.own.wish = wish();
-  key.own.broken = team_.broken() ? 1 : 0;
+  key.own.broken = broken_.load(std::memory_order_acquire) ? 1 : 0;
   key.all = key.own;
   key.asked = true;
   native.Iallreduce(MPI_IN_PLACE, &key.all, policy::Testimony::kFields, MPI_UINT64_T, MPI_MAX, council_,
@@ -139,8 +144,8 @@ void Adapter::begin_agreement(Key& key) {
 }
 
 uint64_t Adapter::wish() const {
-  const MPI_Comm comm = team_.comm();
-  if (team_.rank() != 0 || comm == MPI_COMM_NULL || job.named_preferences().empty()) return 0;
+  const MPI_Comm comm = comm_->load(std::memory_order_acquire);
+  if (rank_ != 0 || comm == MPI_COMM_NULL || job.named_preferences().empty()) return 0;
   char name[MPI_MAX_OBJECT_NAME] = "";
   int length = 0;
   if (native.Comm_get_name(comm, name, &length) != MPI_SUCCESS) return 0;
@@ -153,7 +158,7 @@ void Adapter::prefer(Preference preference) {
 }
 
 bool Adapter::idle() {
-  // Only who posts holds it for long, and nobody asks about a team in use.
+  // Only who posts holds it for long, and nobody asks about a lane in use.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   for (const auto& [name, key] : keys_) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides the path of each call of a team: what the user wants of this communicator, else the policy, else, where that
+// Decides the path of each call of a lane: what the user wants of this communicator, else the policy, else, where that
 // is only advice, what is measured while the program runs (policy/adaptation.hpp; docs/design/0012-running-policy.md).
 //
 // Agreements are native nonblocking reductions on the council, a communicator that carries nothing else but the adapted
 // calls that go natively: all of them, on all ranks, in the order of the calls. A call for which an agreement is
-// missing is not decided yet: its team keeps it, and whatever is posted behind it, until the agreement is there.
+// missing is not decided yet: its lane keeps it, and whatever is posted behind it, until the agreement is there.
 //
 // Threads: any; those that post on one communicator take turns, as MPI wants it of the program.
 #pragma once
 
-#include "adapt/preference.hpp"
+#include "mpi/job/preference.hpp"
 #include "policy/adaptation.hpp"
 
 #include <mpi.h>
@@ -24,7 +24,8 @@
 
 namespace offpath::mpi {
 
-class Team;
+// The application's communicator, MPI_COMM_NULL once it was freed. Shared by the lanes that serve it.
+using CommCell = std::shared_ptr<std::atomic<MPI_Comm>>;
 
 struct Answer {
   policy::Choice choice;
@@ -36,14 +37,16 @@ struct Ask {
   policy::Collective collective;
   uint64_t bytes;
   uint64_t posted_ns;
-  uint64_t waits;                    // of Engine::waits()
+  uint64_t waits;                    // of Counters
   std::optional<Preference> stated;  // by an info key, which wins over the name
 };
 
 class Adapter {
  public:
   // `council`: the communicator of the agreements, owned; MPI_COMM_NULL: nothing is adapted.
-  Adapter(const Team& team, MPI_Comm council, Preference preference);
+  // `broken`: the lane has lost a service; it must stay.
+  Adapter(int rank, uint32_t nodes, CommCell comm, const std::atomic<bool>& broken, MPI_Comm council,
+          Preference preference);
   ~Adapter();
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
@@ -52,8 +55,8 @@ class Adapter {
   Ask ask(policy::Collective collective, uint64_t bytes) const;
   // Its path may change: it goes to decide() in its turn, and natively on the council. The same on all ranks.
   bool adapts(policy::Collective collective, uint64_t bytes) const;
-  // For the calls in their order: the same on all ranks for the n-th of the team. Nothing: an agreement is missing, ask
-  // again; only of calls that adapt. Never waits; also under the engine's lock. May throw bad_alloc.
+  // For the calls in their order: the same on all ranks for the n-th of the lane. Nothing: an agreement is missing, ask
+  // again; only of calls that adapt. Never waits; also under the offloader's lock. May throw bad_alloc.
   std::optional<Answer> decide(const Ask& call);
   MPI_Comm council() const { return council_; }
   // For one that will be posted often: whether the service may ever do it. Counts for nothing.
@@ -63,7 +66,7 @@ class Adapter {
   void prefer(Preference preference);
   Preference preference() const { return stated().value_or(Preference::automatic); }
 
-  // Moves open agreements on. True: there is none. Also under the engine's lock.
+  // Moves open agreements on. True: there is none. Also under the offloader's lock.
   bool idle();
 
  private:
@@ -89,7 +92,10 @@ class Adapter {
   void begin_agreement(Key& key);
   uint64_t wish() const;
 
-  const Team& team_;
+  int rank_;
+  uint32_t nodes_;
+  CommCell comm_;
+  const std::atomic<bool>& broken_;
   MPI_Comm council_;
   std::atomic<Preference> stated_;  // asked for every call and block: without the lock
   std::atomic<bool> is_stated_;
@@ -97,8 +103,5 @@ class Adapter {
   Preference wished_ = Preference::automatic;  // by the communicator's name; of calls that adapt
   std::map<Name, std::unique_ptr<Key>> keys_;
 };
-
-// Of the process; begins with MPI_Init.
-extern policy::Ledger ledger;
 
 }  // namespace offpath::mpi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "adapt/learned.hpp"
+#include "mpi/adapt/learned.hpp"
 
 namespace offpath::mpi {
 

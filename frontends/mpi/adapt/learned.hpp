@@ -16,7 +16,7 @@ namespace offpath::mpi {
 
 class Learned {
  public:
-  // `bits`: sizes of that many binary digits. Of several teams the one with most turns counts.
+  // `bits`: sizes of that many binary digits. Of several lanes the one with most turns counts.
   void add(policy::Collective collective, uint32_t bits, uint32_t nodes, const policy::Adaptation& adaptation);
   // {"ialltoall:512K-1M:nodes=2": {"path", "why", "host_ns", "dpu_ns" (0: unknown), "turns_count", "switches_count",
   //  "explored_count"}}

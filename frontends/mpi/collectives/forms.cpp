@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "collectives/forms.hpp"
+#include "mpi/collectives/forms.hpp"
 
-#include "communicators.hpp"
-#include "engine.hpp"
-#include "handlers.hpp"
-#include "job.hpp"
-#include "persistent.hpp"
-#include "submit.hpp"
-#include "waiting.hpp"
+#include "base/clock.hpp"
+#include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
+#include "mpi/lanes/communicators.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/lanes/submit.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/requests/persistent.hpp"
 
 #include <exception>
 
 namespace offpath::mpi {
 namespace {
 
-// The team of `comm`, or nullptr: the call is native.
-Team* team_of(MPI_Comm comm) {
+// The lane of `comm`, or nullptr: the call is native.
+Lane* lane_of(MPI_Comm comm) {
   if (Inside::here()) return nullptr;
   recording::decision.why = "off";
   if (!job.active()) {
-    engine.count_passed(Passed::off);
+    counters.count_passed(Passed::off);
     return nullptr;
   }
   recording::decision.why = "communicator";
-  Team* const team = engine.find_team(comm);
-  if (team == nullptr) engine.count_passed(Passed::communicator);
-  return team;
+  Lane* const lane = offloader.find_lane(comm);
+  if (lane == nullptr) counters.count_passed(Passed::communicator);
+  return lane;
 }
 
 // False: the call is native.
-bool describe(Call& call, const Team& team) {
+bool describe(const Offloadable& collective, Call& call, const Lane& lane) {
   const Inside inside;
-  if (call.collective->describe(call, team)) return true;
-  engine.count_native(call.collective->id);
+  if (collective.describe(call, lane)) return true;
+  counters.count_native(collective.id);
   if (call.by_policy) return false;
   recording::decision.why = "form";
-  engine.counters().form_count.fetch_add(1, std::memory_order_relaxed);
+  counters.form_count.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
 
@@ -43,18 +45,19 @@ std::shared_ptr<const Call> kept(Call&& call) { return std::make_shared<const Ca
 
 }  // namespace
 
-bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code) {
-  Team* const team = team_of(comm);
-  if (team == nullptr || request == nullptr) return false;
-  const uint64_t begin = now_ns();
+bool offload(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request,
+             int* code) {
+  Lane* const lane = lane_of(comm);
+  if (lane == nullptr || request == nullptr) return false;
+  const uint64_t begin = base::clock_ns();
   try {
     Call call(collective, arguments, Use::once);
     // Natively with the caller's own arrays, as they must stay until the operation is done.
-    if (describe(call, *team)) {
+    if (describe(collective, call, *lane)) {
       const std::optional<Ask> open = call.open;
-      *code = submit(*team, kept(std::move(call)), open, arguments, request);
+      *code = submit(*lane, kept(std::move(call)), open, arguments, request);
     } else if (call.on_council) {
-      *code = collective.issue(arguments, team->adapter().council(), request);
+      *code = collective.issue(arguments, lane->adapter().council(), request);
     } else {
       return false;
     }
@@ -62,15 +65,15 @@ bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm 
     *code = MPI_ERR_NO_MEM;
   }
   if (*code != MPI_SUCCESS) raise_error(comm, *code);
-  engine.counters().post_ns.fetch_add(now_ns() - begin, std::memory_order_relaxed);
+  counters.post_ns.fetch_add(base::clock_ns() - begin, std::memory_order_relaxed);
   return true;
 }
 
-bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
+bool offload_blocking(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, int* code) {
   MPI_Request request = MPI_REQUEST_NULL;
   recording::decision.why = "blocking";
   if (!job.offloads_blocking(collective.id)) {
-    if (!Inside::here()) engine.count_passed(job.active() ? Passed::blocking : Passed::off);
+    if (!Inside::here()) counters.count_passed(job.active() ? Passed::blocking : Passed::off);
     return false;
   }
   if (!offload(collective, arguments, comm, &request, code)) return false;
@@ -78,15 +81,15 @@ bool offload_blocking(const Collective& collective, const Arguments& arguments, 
   return true;
 }
 
-void adopt_persistent(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
-  const Team* const parent = team_of(comm);
+void adopt_persistent(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request) {
+  const Lane* const parent = lane_of(comm);
   if (parent == nullptr) return;
   try {
     Call call(collective, arguments, Use::many);
-    if (!describe(call, *parent)) return;
-    std::unique_ptr<Team> team =
-        make_team(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference());
-    if (team != nullptr) persistents.add(*request, kept(std::move(call)), std::move(team));
+    if (!describe(collective, call, *parent)) return;
+    std::unique_ptr<Lane> lane =
+        make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference());
+    if (lane != nullptr) persistents.add(*request, kept(std::move(call)), std::move(lane));
   } catch (const std::exception&) {
     // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a persistent collective was made");

@@ -5,26 +5,26 @@
 // Threads: any. Errors went to the communicator's handler when these return.
 #pragma once
 
-#include "collectives/call.hpp"
-#include "collectives/signatures.hpp"
-#include "native.hpp"
+#include "mpi/collectives/describing.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/native/signatures.hpp"
 
 namespace offpath::mpi {
 
 // Offloads the call and returns true, with what the MPI function returns in *code. False: nothing was done, the native
 // function is to be called.
-bool offload(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code);
+bool offload(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request, int* code);
 // The same for the blocking form, if it is to be offloaded at all. Waits.
-bool offload_blocking(const Collective& collective, const Arguments& arguments, MPI_Comm comm, int* code);
+bool offload_blocking(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, int* code);
 // After the native init function has made *request: makes it start offloaded, if the policy says so and all ranks can.
 // Collective.
-void adopt_persistent(const Collective& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
+void adopt_persistent(const Offloadable& collective, const Arguments& arguments, MPI_Comm comm, MPI_Request* request);
 
 template <typename Width, typename... Fields>
 struct Forms : Signature<Width, Fields...> {
   using Base = Signature<Width, Fields...>;
 
-  template <const Collective& collective>
+  template <const Offloadable& collective>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
     const Arguments arguments = Base::collect(values...);
     int code = MPI_SUCCESS;
@@ -32,7 +32,7 @@ struct Forms : Signature<Width, Fields...> {
     return collective.issue(arguments, comm, request);
   }
 
-  template <const Collective& collective, auto init>
+  template <const Offloadable& collective, auto init>
   static int persistent(typename Fields::Value... values, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
     const Arguments arguments = Base::collect(values...);
     const int code = Base::call(native.*init, arguments, comm, info, request);
@@ -40,7 +40,7 @@ struct Forms : Signature<Width, Fields...> {
     return code;
   }
 
-  template <const Collective& collective, auto function>
+  template <const Offloadable& collective, auto function>
   static int blocking(typename Fields::Value... values, MPI_Comm comm) {
     const Arguments arguments = Base::collect(values...);
     int code = MPI_SUCCESS;

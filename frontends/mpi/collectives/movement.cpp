@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives that move data: everything but barrier, broadcast and allgather is an exchange of blocks.
-#include "collectives/call.hpp"
-#include "job.hpp"
-#include "team.hpp"
-#include "types/predefined.hpp"
+#include "mpi/collectives/describing.hpp"
+#include "mpi/types/predefined.hpp"
 
 #include <optional>
 
@@ -12,11 +10,11 @@ namespace {
 
 using Empty = Side::Empty;
 
-bool is_member(int rank, const Team& team) { return rank >= 0 && rank < team.size(); }
+bool is_member(int rank, const Lane& lane) { return rank >= 0 && rank < lane.size(); }
 
 // Data bytes of `elements` of the stated type. Nothing: wrong arguments.
-std::optional<uint64_t> bytes_of(const Stated& stated, int64_t elements, const Team& team) {
-  const TypeRef type = elements < 0 ? nullptr : find_type(stated.type, team.shadow());
+std::optional<uint64_t> bytes_of(const Stated& stated, int64_t elements, const Lane& lane) {
+  const TypeRef type = elements < 0 ? nullptr : find_type(stated.type, lane.shadow());
   if (type == nullptr) return std::nullopt;
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(elements, type->size_bytes, &bytes)) return std::nullopt;
@@ -38,9 +36,9 @@ int64_t sum_of(const Numbers& counts, int entries) {
 }
 
 // `count` for each member; negative as above.
-int64_t of_all(int64_t count, const Team& team) {
+int64_t of_all(int64_t count, const Lane& lane) {
   int64_t all = 0;
-  return __builtin_mul_overflow(count, int64_t{team.size()}, &all) ? -1 : all;
+  return __builtin_mul_overflow(count, int64_t{lane.size()}, &all) ? -1 : all;
 }
 
 // MPI forbids the same memory on both sides, but a program may forget MPI_IN_PLACE, and that on one rank only: what it
@@ -54,10 +52,10 @@ bool lies_in_place(const Stated& one, const Stated& many, int index) {
 }
 
 // Adds a block for every member but `except`.
-bool add_all(Side* side, const Stated& stated, Empty empty, const Team& team, int except = -1) {
-  for (int rank = 0; rank < team.size(); ++rank) {
+bool add_all(Side* side, const Stated& stated, Empty empty, const Lane& lane, int except = -1) {
+  for (int rank = 0; rank < lane.size(); ++rank) {
     const uint32_t peer = empty == Empty::leave_out ? static_cast<uint32_t>(rank) : 0;
-    if (rank != except && !side->add(stated, rank, peer, 0, empty, team.shadow())) return false;
+    if (rank != except && !side->add(stated, rank, peer, 0, empty, lane.shadow())) return false;
   }
   return true;
 }
@@ -68,34 +66,34 @@ struct Half {
 };
 
 // gather and scatter: `many` blocks at the root, `one` at every member, the root's in place perhaps.
-bool describe_rooted(Call& call, const Team& team, Half many, Half one) {
+bool describe_rooted(Call& call, const Lane& lane, Half many, Half one) {
   const int root = call.arguments.root;
-  const bool at_root = root == team.rank();
-  if (!is_member(root, team) || (one.stated.buffer == MPI_IN_PLACE && !at_root)) return false;
+  const bool at_root = root == lane.rank();
+  if (!is_member(root, lane) || (one.stated.buffer == MPI_IN_PLACE && !at_root)) return false;
   if (at_root && (many.stated.buffer == MPI_IN_PLACE || !has_arrays(many.stated, call.pairwise))) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
     const Stated& known = at_root ? many.stated : one.stated;
-    const auto all = bytes_of(known, of_all(known.count, team), team);
+    const auto all = bytes_of(known, of_all(known.count, lane), lane);
     if (!all) return false;
     bytes = *all;
   }
-  if (!call.choose(team, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   const bool in_place = at_root && lies_in_place(one.stated, many.stated, root);
   if (in_place) one.stated.buffer = MPI_IN_PLACE;
-  if (at_root && !add_all(&many.side, many.stated, Empty::leave_out, team, in_place ? root : -1)) return false;
+  if (at_root && !add_all(&many.side, many.stated, Empty::leave_out, lane, in_place ? root : -1)) return false;
   const auto peer = static_cast<uint32_t>(root);
-  if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, team.shadow())) return false;
-  call.divide(team);
-  if (at_root && !call.keep(many.side, &many.stated, team.size())) return false;
+  if (!in_place && !one.side.add(one.stated, 0, peer, 0, Empty::leave_out, lane.shadow())) return false;
+  divide(call, lane);
+  if (at_root && !call.keep(many.side, &many.stated, lane.size())) return false;
   return in_place || call.keep(one.side, &one.stated, 1);
 }
 
-bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
-  const Neighborhood* neighborhood = team.neighborhood();
+bool describe_neighbors(Call& call, const Lane& lane, bool same_to_all) {
+  const Neighborhood* neighborhood = lane.neighborhood();
   Arguments& a = call.arguments;
   if (neighborhood == nullptr || a.send.buffer == MPI_IN_PLACE || a.recv.buffer == MPI_IN_PLACE) return false;
-  if (!call.choose(team, 0)) return false;
+  if (!choose(call, lane, 0)) return false;
   const auto& sources = neighborhood->sources();
   const auto& destinations = neighborhood->destinations();
   const bool v_or_w = call.collective->id != policy::Collective::ineighbor_allgather &&
@@ -105,113 +103,60 @@ bool describe_neighbors(Call& call, const Team& team, bool same_to_all) {
   for (size_t i = 0; i < destinations.size(); ++i) {
     if (destinations[i].rank == MPI_PROC_NULL) continue;
     if (!call.send.add(a.send, same_to_all ? 0 : static_cast<int>(i), static_cast<uint32_t>(destinations[i].rank),
-                       destinations[i].nth, Empty::leave_out, team.shadow())) {
+                       destinations[i].nth, Empty::leave_out, lane.shadow())) {
       return false;
     }
   }
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].rank == MPI_PROC_NULL) continue;
     if (!call.recv.add(a.recv, static_cast<int>(i), static_cast<uint32_t>(sources[i].rank),
-                       neighborhood->arriving(call.collective->id, sources[i]), Empty::leave_out, team.shadow())) {
+                       neighborhood->arriving(call.collective->id, sources[i]), Empty::leave_out, lane.shadow())) {
       return false;
     }
   }
-  call.divide(team);
+  divide(call, lane);
   return call.keep(call.send, &a.send, static_cast<int>(destinations.size())) &&
          call.keep(call.recv, &a.recv, static_cast<int>(sources.size()));
 }
 
 }  // namespace
 
-bool Call::offloads_blocks(const Team& team) const {
-  switch (team.adapter().preference()) {
-    case Preference::host:
-      return false;
-    case Preference::dpu:
-      return true;
-    default:
-      return job.policy().offloads(collective->id, team.nodes());
-  }
-}
+bool describe_barrier(Call& call, const Lane& lane) { return choose(call, lane, 0); }
 
-bool Call::ask(const Team& team, uint64_t bytes) {
-  recording::decision.why = "policy";
-  if (pairwise) return offloads_blocks(team);
-  asked_bytes = bytes;
-  if (use == Use::many) {
-    algorithm = job.policy().choose(collective->id, bytes, team.nodes()).algorithm;
-    return team.adapter().may_offload(collective->id, bytes);
-  }
-  const Ask ask = team.adapter().ask(collective->id, bytes);
-  const std::optional<Answer> answer = team.decide(ask);
-  recording::decision.why = answer ? why_name(answer->why) : "agreement";
-  if (!answer) {
-    open = ask;
-    return true;
-  }
-  algorithm = answer->choice.algorithm;
-  on_council = answer->choice.path == policy::Path::host && team.adapter().adapts(collective->id, bytes);
-  return answer->choice.path == policy::Path::dpu;
-}
-
-void Call::divide(const Team& team) {
-  if (!pairwise) return;
-  const bool never_host = team.adapter().preference() == Preference::dpu;
-  const auto share_of = [&](uint64_t bytes) {
-    const policy::Choice choice = job.policy().choose(collective->id, bytes, team.nodes());
-    if (choice.path == policy::Path::host && !never_host) return Share::host;
-    algorithm = choice.algorithm;
-    return Share::service;
-  };
-  send.divide(share_of);
-  recv.divide(share_of);
-}
-
-bool Call::keep(Side& side, Stated* stated, int entries) {
-  // Messages are started before the caller has anything back.
-  if (use == Use::once && !uses_service()) return true;
-  if (side.hold() != MPI_SUCCESS) return false;
-  // What goes pairwise is never given to a native collective.
-  if (!pairwise && stated != nullptr) side.keep(stated, entries);
-  return true;
-}
-
-bool describe_barrier(Call& call, const Team& team) { return call.choose(team, 0); }
-
-bool describe_bcast(Call& call, const Team& team) {
+bool describe_bcast(Call& call, const Lane& lane) {
   Stated& stated = call.arguments.recv;
   const int root = call.arguments.root;
-  const auto bytes = bytes_of(stated, stated.count, team);
-  if (!bytes || !is_member(root, team) || stated.buffer == MPI_IN_PLACE) return false;
-  if (!call.choose(team, *bytes)) return false;
-  Side& side = root == team.rank() ? call.send : call.recv;
-  return side.add(stated, 0, 0, 0, Empty::keep, team.shadow()) && call.keep(side, &stated, 1);
+  const auto bytes = bytes_of(stated, stated.count, lane);
+  if (!bytes || !is_member(root, lane) || stated.buffer == MPI_IN_PLACE) return false;
+  if (!choose(call, lane, *bytes)) return false;
+  Side& side = root == lane.rank() ? call.send : call.recv;
+  return side.add(stated, 0, 0, 0, Empty::keep, lane.shadow()) && call.keep(side, &stated, 1);
 }
 
-bool describe_gather(Call& call, const Team& team) {
-  return describe_rooted(call, team, {call.arguments.recv, call.recv}, {call.arguments.send, call.send});
+bool describe_gather(Call& call, const Lane& lane) {
+  return describe_rooted(call, lane, {call.arguments.recv, call.recv}, {call.arguments.send, call.send});
 }
 
-bool describe_scatter(Call& call, const Team& team) {
-  return describe_rooted(call, team, {call.arguments.send, call.send}, {call.arguments.recv, call.recv});
+bool describe_scatter(Call& call, const Lane& lane) {
+  return describe_rooted(call, lane, {call.arguments.send, call.send}, {call.arguments.recv, call.recv});
 }
 
-bool describe_allgather(Call& call, const Team& team) {
+bool describe_allgather(Call& call, const Lane& lane) {
   Arguments& a = call.arguments;
   const bool irregular = call.collective->id == policy::Collective::iallgatherv;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, irregular)) return false;
-  const int64_t elements = irregular ? sum_of(a.recv.counts, team.size()) : of_all(a.recv.count, team);
-  const auto bytes = bytes_of(a.recv, elements, team);
-  if (!bytes || !call.choose(team, *bytes)) return false;
-  const bool in_place = lies_in_place(a.send, a.recv, team.rank());
+  const int64_t elements = irregular ? sum_of(a.recv.counts, lane.size()) : of_all(a.recv.count, lane);
+  const auto bytes = bytes_of(a.recv, elements, lane);
+  if (!bytes || !choose(call, lane, *bytes)) return false;
+  const bool in_place = lies_in_place(a.send, a.recv, lane.rank());
   if (in_place) a.send.buffer = MPI_IN_PLACE;
-  const bool added = in_place ? call.send.add(a.recv, team.rank(), 0, 0, Empty::keep, team.shadow())
-                              : call.send.add(a.send, 0, 0, 0, Empty::keep, team.shadow());
-  if (!added || !add_all(&call.recv, a.recv, Empty::keep, team)) return false;
-  return call.keep(call.send, in_place ? nullptr : &a.send, 1) && call.keep(call.recv, &a.recv, team.size());
+  const bool added = in_place ? call.send.add(a.recv, lane.rank(), 0, 0, Empty::keep, lane.shadow())
+                              : call.send.add(a.send, 0, 0, 0, Empty::keep, lane.shadow());
+  if (!added || !add_all(&call.recv, a.recv, Empty::keep, lane)) return false;
+  return call.keep(call.send, in_place ? nullptr : &a.send, 1) && call.keep(call.recv, &a.recv, lane.size());
 }
 
-bool describe_alltoall(Call& call, const Team& team) {
+bool describe_alltoall(Call& call, const Lane& lane) {
   Arguments& a = call.arguments;
   if (a.recv.buffer == MPI_IN_PLACE || !has_arrays(a.recv, call.pairwise)) return false;
   // Blocks with displacements may begin elsewhere.
@@ -220,23 +165,23 @@ bool describe_alltoall(Call& call, const Team& team) {
   if (!call.in_place && !has_arrays(a.send, call.pairwise)) return false;
   uint64_t bytes = 0;
   if (!call.pairwise) {
-    const auto all = bytes_of(a.recv, of_all(a.recv.count, team), team);
+    const auto all = bytes_of(a.recv, of_all(a.recv.count, lane), lane);
     if (!all) return false;
     bytes = *all;
   }
-  if (!call.choose(team, bytes)) return false;
+  if (!choose(call, lane, bytes)) return false;
   // In place the own block lies where it belongs.
-  const int except = call.in_place ? team.rank() : -1;
-  if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, team, except)) return false;
-  if (!add_all(&call.recv, a.recv, Empty::leave_out, team, except)) return false;
-  call.divide(team);
+  const int except = call.in_place ? lane.rank() : -1;
+  if (!add_all(&call.send, call.in_place ? a.recv : a.send, Empty::leave_out, lane, except)) return false;
+  if (!add_all(&call.recv, a.recv, Empty::leave_out, lane, except)) return false;
+  divide(call, lane);
   if (call.in_place) call.send.stage_all();
-  return call.keep(call.send, call.in_place ? nullptr : &a.send, team.size()) &&
-         call.keep(call.recv, &a.recv, team.size());
+  return call.keep(call.send, call.in_place ? nullptr : &a.send, lane.size()) &&
+         call.keep(call.recv, &a.recv, lane.size());
 }
 
-bool describe_neighbor_allgather(Call& call, const Team& team) { return describe_neighbors(call, team, true); }
+bool describe_neighbor_allgather(Call& call, const Lane& lane) { return describe_neighbors(call, lane, true); }
 
-bool describe_neighbor_alltoall(Call& call, const Team& team) { return describe_neighbors(call, team, false); }
+bool describe_neighbor_alltoall(Call& call, const Lane& lane) { return describe_neighbors(call, lane, false); }
 
 }  // namespace offpath::mpi

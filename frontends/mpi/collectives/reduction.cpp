@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives that combine data. MPI wants operator, datatype and count to be the same on all ranks, so what the
 // service cannot reduce is native on all of them.
-#include "collectives/call.hpp"
-#include "team.hpp"
+#include "mpi/collectives/describing.hpp"
 
 namespace offpath::mpi {
 namespace {
 
 // Names operator and element type; `element_bytes` is the distance between two elements. False: native.
-bool name_reduction(Call& call, const Team& team, uint64_t* element_bytes) {
+bool name_reduction(Call& call, const Lane& lane, uint64_t* element_bytes) {
   call.op = find_operator(call.arguments.op);
-  const TypeRef type = call.op == OFFPATH_OP_NONE ? nullptr : find_type(call.arguments.recv.type, team.shadow());
+  const TypeRef type = call.op == OFFPATH_OP_NONE ? nullptr : find_type(call.arguments.recv.type, lane.shadow());
   if (type == nullptr || !type->reduces(call.op)) return false;
   call.element = type->element;
   *element_bytes = static_cast<uint64_t>(type->extent_bytes);
@@ -38,43 +37,43 @@ bool add_sides(Call& call, uint64_t send_bytes, uint64_t recv_bytes, bool receiv
 
 }  // namespace
 
-bool describe_reduction(Call& call, const Team& team) {
+bool describe_reduction(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, bytes = 0;
-  if (!name_reduction(call, team, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &bytes))
+  if (!name_reduction(call, lane, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &bytes))
     return false;
-  return call.choose(team, bytes) && add_sides(call, bytes, bytes, true);
+  return choose(call, lane, bytes) && add_sides(call, bytes, bytes, true);
 }
 
-bool describe_reduce(Call& call, const Team& team) {
+bool describe_reduce(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, bytes = 0;
   const int root = call.arguments.root;
-  if (root < 0 || root >= team.size() || !name_reduction(call, team, &element_bytes)) return false;
+  if (root < 0 || root >= lane.size() || !name_reduction(call, lane, &element_bytes)) return false;
   if (!multiply(call.arguments.recv.count, element_bytes, &bytes)) return false;
-  return call.choose(team, bytes) && add_sides(call, bytes, bytes, root == team.rank());
+  return choose(call, lane, bytes) && add_sides(call, bytes, bytes, root == lane.rank());
 }
 
-bool describe_reduce_scatter(Call& call, const Team& team) {
+bool describe_reduce_scatter(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, bytes = 0;
   const Numbers& counts = call.arguments.recv.counts;
-  if (!counts || !name_reduction(call, team, &element_bytes)) return false;
-  for (int rank = 0; rank < team.size(); ++rank) {
+  if (!counts || !name_reduction(call, lane, &element_bytes)) return false;
+  for (int rank = 0; rank < lane.size(); ++rank) {
     uint64_t part = 0;
     if (!multiply(counts[rank], element_bytes, &part) || __builtin_add_overflow(bytes, part, &bytes)) return false;
     call.counts_bytes.push_back(part);
   }
-  if (!call.choose(team, bytes)) return false;
-  if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(team.rank())], true)) return false;
-  return call.keep(call.recv, &call.arguments.recv, team.size());
+  if (!choose(call, lane, bytes)) return false;
+  if (!add_sides(call, bytes, call.counts_bytes[static_cast<size_t>(lane.rank())], true)) return false;
+  return call.keep(call.recv, &call.arguments.recv, lane.size());
 }
 
-bool describe_reduce_scatter_block(Call& call, const Team& team) {
+bool describe_reduce_scatter_block(Call& call, const Lane& lane) {
   uint64_t element_bytes = 0, block = 0, bytes = 0;
-  if (!name_reduction(call, team, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &block) ||
-      !multiply(team.size(), block, &bytes)) {
+  if (!name_reduction(call, lane, &element_bytes) || !multiply(call.arguments.recv.count, element_bytes, &block) ||
+      !multiply(lane.size(), block, &bytes)) {
     return false;
   }
-  if (!call.choose(team, bytes)) return false;
-  call.counts_bytes.assign(static_cast<size_t>(team.size()), block);
+  if (!choose(call, lane, bytes)) return false;
+  call.counts_bytes.assign(static_cast<size_t>(lane.size()), block);
   return add_sides(call, bytes, block, true);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives, a row each, and the handlers that follow from it.
-#include "collectives/forms.hpp"
-#include "handlers.hpp"
+#include "mpi/collectives/describing.hpp"
+#include "mpi/collectives/forms.hpp"
+#include "mpi/native/handlers.hpp"
 
 namespace offpath::mpi {
 namespace {
@@ -17,15 +18,16 @@ using Large = Signatures<Forms, LargeCounts>;
   const decltype(Native::nonblocking_name) handlers::nonblocking_name = &signature::nonblocking<k_##id>; \
   const decltype(Native::init_name) handlers::init_name = &signature::persistent<k_##id, &Native::init_name>;
 
-static constexpr Collective k_ibarrier{ibarrier, OFFPATH_BARRIER, &describe_barrier,
-                                       &Small::Nothing::issue<&Native::Ibarrier>, nullptr};
+static constexpr Offloadable k_ibarrier{{ibarrier, OFFPATH_BARRIER, &Small::Nothing::issue<&Native::Ibarrier>, nullptr},
+                                        &describe_barrier};
 OFFPATH_HANDLERS(ibarrier, Ibarrier, Barrier_init, Small::Nothing)
 
 // id in the policy, MPI's nonblocking and persistent functions, kind at the service, description, signature
-#define OFFPATH_ROW(id, nonblocking_name, init_name, kind, describe, signature)                                \
-  static constexpr Collective k_##id{id, kind, &describe, &Small::signature::issue<&Native::nonblocking_name>, \
-                                     &Large::signature::issue<&Native::nonblocking_name##_c>};                 \
-  OFFPATH_HANDLERS(id, nonblocking_name, init_name, Small::signature)                                          \
+#define OFFPATH_ROW(id, nonblocking_name, init_name, kind, describe, signature)                       \
+  static constexpr Offloadable k_##id{{id, kind, &Small::signature::issue<&Native::nonblocking_name>, \
+                                       &Large::signature::issue<&Native::nonblocking_name##_c>},      \
+                                      &describe};                                                     \
+  OFFPATH_HANDLERS(id, nonblocking_name, init_name, Small::signature)                                 \
   OFFPATH_HANDLERS(id, nonblocking_name##_c, init_name##_c, Large::signature)
 
 OFFPATH_ROW(ibcast, Ibcast, Bcast_init, OFFPATH_BCAST, describe_bcast, Broadcast)

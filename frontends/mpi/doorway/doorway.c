@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "doorway.h"
+#include "mpi/doorway/doorway.h"
 
-#include "../backend.h"
+#include "mpi/functions/backend.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static const struct {
 } symbols[] = {
 #define OFFPATH_MPI_FUNCTION(name) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
 #define OFFPATH_MPI_PERSISTENT(name) OFFPATH_MPI_FUNCTION(name){"PMPIX_" #name, OFFPATH_FUNCTION_##name},
-#include "../functions.def"
+#include "mpi/functions/functions.def"
 };
 
 enum { SLOT_COUNT = 2 * sizeof(symbols) / sizeof(symbols[0]) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "doorway.h"
+#include "mpi/doorway/doorway.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
-#include "../backend.h"
-#include "doorway.h"
+#include "mpi/doorway/doorway.h"
+#include "mpi/functions/backend.h"
 #include "offpath/offpath.h"
 
 #include <dlfcn.h>

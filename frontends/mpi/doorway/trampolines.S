@@ -4,7 +4,7 @@
  * what the slot holds until the first call. Arguments pass through untouched; MPI functions have no floating-point
  * arguments, so the lazy path saves the integer argument registers only.
  */
-#include "doorway.h"
+#include "mpi/doorway/doorway.h"
 
         .set    slot_number, 0
 
@@ -120,6 +120,6 @@ offpath_doorway_slots:
 #define OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPI_##name ; OFFPATH_ENTRY PMPI_##name ;
 #define OFFPATH_MPI_PERSISTENT(name) \
   OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPIX_##name ; OFFPATH_ENTRY PMPIX_##name ;
-#include "../functions.def"
+#include "mpi/functions/functions.def"
 
         .section .note.GNU-stack, "", %progbits

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The back end that the doorway opens instead of the offloading one when a profile is asked for: the recorder over the
 // native functions.
-#include "backend.h"
+#include "mpi/functions/backend.h"
 
-#include "missing.hpp"
-#include "recording/layer.hpp"
+#include "mpi/native/missing.hpp"
+#include "mpi/recording/layer.hpp"
 
 extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
   using namespace offpath::mpi;

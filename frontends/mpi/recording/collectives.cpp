@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives: nonblocking, persistent and blocking.
-#include "collectives/signatures.hpp"
-#include "recording/described.hpp"
-#include "recording/handlers.hpp"
+#include "mpi/native/signatures.hpp"
+#include "mpi/recording/described.hpp"
+#include "mpi/recording/handlers.hpp"
 
 namespace offpath::mpi::recording {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "recording/described.hpp"
+#include "mpi/recording/described.hpp"
 
 #include <algorithm>
 #include <numeric>

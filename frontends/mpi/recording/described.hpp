@@ -2,8 +2,8 @@
 // From a collective's arguments to what a profile says of it.
 #pragma once
 
-#include "collectives/arguments.hpp"
-#include "recording/log.hpp"
+#include "mpi/native/arguments.hpp"
+#include "mpi/recording/log.hpp"
 
 namespace offpath::mpi::recording {
 

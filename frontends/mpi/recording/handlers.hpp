@@ -2,9 +2,9 @@
 // What every recording handler does around the call below it, and who sets the handlers.
 #pragma once
 
-#include "backend.h"
-#include "recording/decision.hpp"
-#include "recording/log.hpp"
+#include "mpi/functions/backend.h"
+#include "mpi/recording/decision.hpp"
+#include "mpi/recording/log.hpp"
 
 #include <exception>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The beginning and the end of a log: its file, and where that goes.
 #include "base/clock.hpp"
-#include "handing_in.hpp"
-#include "recording/log.hpp"
+#include "mpi/recording/handing_in.hpp"
+#include "mpi/recording/log.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ void Log::start(const char* prefix, const Purpose& purpose) {
   native.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   // All leave the barrier at about the same time: that is the common zero of their clocks.
   native.Barrier(comm_);
-  start_ns_ = now_ns();
+  start_ns_ = base::clock_ns();
   try {
     prefix_ = prefix;
     open(prefix, purpose);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "recording/layer.hpp"
+#include "mpi/recording/layer.hpp"
 
-#include "backend.h"
-#include "recording/handlers.hpp"
+#include "mpi/functions/backend.h"
+#include "mpi/recording/handlers.hpp"
 
 #include <cstdlib>
 
@@ -73,7 +73,7 @@ void install(void** handlers, const Purpose& what_for) {
   native.Finalize = &finalize_last;
   next = native;
 #define OFFPATH_MPI_FUNCTION(name) set_next(next.name, handlers[OFFPATH_FUNCTION_##name]);
-#include "functions.def"
+#include "mpi/functions/functions.def"
   set_collectives(handlers);
   set_waiting(handlers);
   set_remote(handlers);

@@ -2,7 +2,7 @@
 // The recorder: a layer of handlers that record what was asked and how long it took, around what lies below them.
 #pragma once
 
-#include "native.hpp"
+#include "mpi/native/native.hpp"
 
 #include <string>
 

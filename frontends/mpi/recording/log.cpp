@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "recording/log.hpp"
+#include "mpi/recording/log.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -7,10 +7,10 @@
 // Threads: any; calls take a lock. Fails by falling silent: then there is no end.
 #pragma once
 
-#include "native.hpp"
-#include "recording/decision.hpp"
-#include "recording/layer.hpp"
-#include "recording/part.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/recording/decision.hpp"
+#include "mpi/recording/layer.hpp"
+#include "mpi/recording/part.hpp"
 
 #include <offpath/offpath.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "recording/part.hpp"
+#include "mpi/recording/part.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows, one-sided operations and what waits for them.
-#include "recording/described.hpp"
-#include "recording/handlers.hpp"
+#include "mpi/recording/described.hpp"
+#include "mpi/recording/handlers.hpp"
 
 #include <tuple>
 #include <type_traits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Waiting, testing, and starting persistent operations.
-#include "recording/handlers.hpp"
+#include "mpi/recording/handlers.hpp"
 
 #include <span>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/epochs.hpp"
+#include "mpi/rma/epochs.hpp"
 
 namespace offpath::mpi {
 

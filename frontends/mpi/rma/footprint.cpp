@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/footprint.hpp"
+#include "mpi/rma/footprint.hpp"
 
 #include <cstring>
 

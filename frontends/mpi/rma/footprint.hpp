@@ -5,8 +5,8 @@
 // Threads: values.
 #pragma once
 
-#include "types/datatype.hpp"
-#include "types/flatten.hpp"
+#include "mpi/types/datatype.hpp"
+#include "mpi/types/flatten.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>

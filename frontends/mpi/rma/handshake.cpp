@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/handshake.hpp"
+#include "mpi/rma/handshake.hpp"
 
-#include "engine.hpp"
-#include "native.hpp"
-#include "waiting.hpp"
+#include "mpi/job/waiting.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/native.hpp"
 
 #include <sched.h>
 
@@ -30,7 +30,7 @@ void wait_all(std::vector<MPI_Request>* requests) {
   }
   Waiter waiter;
   for (;;) {
-    engine.progress();
+    offloader.progress();
     if (all_done(requests)) return;
     waiter.pause();
   }
@@ -83,7 +83,7 @@ void Handshake::wait() {
 }
 
 bool Handshake::test() {
-  engine.progress();
+  offloader.progress();
   if (!all_done(&completions_)) return false;
   completions_.clear();
   return true;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The handlers of MPI's one-sided communication, with int counts and with large ones.
-#include "engine.hpp"
-#include "handlers.hpp"
-#include "recording/decision.hpp"
-#include "rma/transfer.hpp"
-#include "rma/windows.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/recording/decision.hpp"
+#include "mpi/rma/transfer.hpp"
+#include "mpi/rma/windows.hpp"
 
 #include <exception>
 
 namespace offpath::mpi {
 namespace {
 
-int perform(const char* call, Window& window, const Transfer& transfer, MPI_Request* request) {
+int perform(const char* call, OffloadedWindow& window, const Transfer& transfer, MPI_Request* request) {
   recording::decision.offloaded = true;
   recording::decision.why = "policy";
   int code = MPI_SUCCESS;
@@ -22,7 +22,7 @@ int perform(const char* call, Window& window, const Transfer& transfer, MPI_Requ
     } else {
       auto made = std::make_unique<TransferRequest>(call, window.shared_from_this());
       code = start(window, transfer, made.get());
-      if (code == MPI_SUCCESS) code = engine.submit(std::move(made), request);
+      if (code == MPI_SUCCESS) code = offloader.submit(std::move(made), request);
     }
   } catch (const std::exception&) {
     code = MPI_ERR_NO_MEM;
@@ -39,7 +39,7 @@ struct Calls {
   template <auto function, typename... Request>
   static int put(const void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
                  Count count, MPI_Datatype type, MPI_Win win, Request... request) {
-    Window* const window = windows.find(win);
+    OffloadedWindow* const window = windows.find(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, win, request...);
     }
@@ -51,7 +51,7 @@ struct Calls {
   template <auto function, typename... Request>
   static int get(void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
                  Count count, MPI_Datatype type, MPI_Win win, Request... request) {
-    Window* const window = windows.find(win);
+    OffloadedWindow* const window = windows.find(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, win, request...);
     }
@@ -64,7 +64,7 @@ struct Calls {
   static int accumulate(const void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                         MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Op op, MPI_Win win,
                         Request... request) {
-    Window* const window = windows.find(win);
+    OffloadedWindow* const window = windows.find(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, op, win,
                                 request...);
@@ -79,7 +79,7 @@ struct Calls {
   static int get_accumulate(const void* origin, Count origin_count, MPI_Datatype origin_type, void* result,
                             Count result_count, MPI_Datatype result_type, int target, MPI_Aint displacement,
                             Count count, MPI_Datatype type, MPI_Op op, MPI_Win win, Request... request) {
-    Window* const window = windows.find(win);
+    OffloadedWindow* const window = windows.find(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, result, result_count, result_type, target,
                                 displacement, count, type, op, win, request...);
@@ -94,7 +94,7 @@ struct Calls {
 
 int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint displacement, MPI_Op op,
                  MPI_Win win) {
-  Window* const window = windows.find(win);
+  OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) return native.Fetch_and_op(origin, result, type, target, displacement, op, win);
   Transfer transfer{OFFPATH_GET_ACCUMULATE, target, displacement, 1, type};
   transfer.send = {origin, 1, type};
@@ -106,7 +106,7 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target
 
 int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int target,
                      MPI_Aint displacement, MPI_Win win) {
-  Window* const window = windows.find(win);
+  OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) return native.Compare_and_swap(origin, compare, result, type, target, displacement, win);
   Transfer transfer{OFFPATH_COMPARE_AND_SWAP, target, displacement, 1, type};
   transfer.send = {origin, 1, type};

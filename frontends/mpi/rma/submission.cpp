@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/submission.hpp"
+#include "mpi/rma/submission.hpp"
 
-#include "tracing.hpp"
+#include "mpi/recording/service_times.hpp"
 
 namespace offpath::mpi {
 
@@ -20,7 +20,7 @@ offpath_status_t Submission::test() {
 }
 
 void Submission::end(int error) {
-  if (recorded_ != recording::kUnrecorded && !ops_.empty()) tracing::record_service(recorded_, ops_, error);
+  if (recorded_ != recording::kUnrecorded && !ops_.empty()) recording::record_service(recorded_, ops_, error);
   for (offpath_op_t* op : ops_) offpath_op_free(op);
   ops_.clear();
 }

@@ -5,7 +5,7 @@
 // Threads: one at a time.
 #pragma once
 
-#include "recording/decision.hpp"
+#include "mpi/recording/decision.hpp"
 
 #include <offpath/offpath.h>
 

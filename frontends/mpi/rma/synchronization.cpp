@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The handlers of MPI's one-sided synchronisation. Each looks at the epochs, then makes sure that what was posted is
 // done, then tells the others. An error does not keep it from telling them: nobody waits for a process that failed.
-#include "handlers.hpp"
-#include "rma/windows.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/rma/windows.hpp"
 
 #include <atomic>
 #include <exception>
@@ -27,7 +27,7 @@ constexpr int kLockedTwice = MPI_ERR_RMA_SYNC;
 constexpr int kPostAsserts = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
 
 // The members of `group` among the window's. False: it is none, or has others.
-bool members_of(MPI_Group group, const Window& window, std::vector<int>* members) {
+bool members_of(MPI_Group group, const OffloadedWindow& window, std::vector<int>* members) {
   const Inside inside;
   int size = 0;
   if (group == MPI_GROUP_NULL || native.Group_size(group, &size) != MPI_SUCCESS) return false;
@@ -44,13 +44,13 @@ bool members_of(MPI_Group group, const Window& window, std::vector<int>* members
   return code == MPI_SUCCESS;
 }
 
-std::vector<int> everybody(const Window& window) {
+std::vector<int> everybody(const OffloadedWindow& window) {
   std::vector<int> all(static_cast<size_t>(window.size()));
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
-int fence(Window& window, int assertion) {
+int fence(OffloadedWindow& window, int assertion) {
   if ((assertion & ~kFenceAsserts) != 0) return kNoAssert;
   if (!window.epochs().fence((assertion & MPI_MODE_NOSUCCEED) == 0)) return MPI_ERR_RMA_SYNC;
   const int code = window.flush();
@@ -58,7 +58,7 @@ int fence(Window& window, int assertion) {
   return code;
 }
 
-int post(Window& window, MPI_Group group, int assertion) {
+int post(OffloadedWindow& window, MPI_Group group, int assertion) {
   std::vector<int> origins;
   if ((assertion & ~kPostAsserts) != 0) return kNoAssert;
   if (!members_of(group, window, &origins)) return MPI_ERR_GROUP;
@@ -67,7 +67,7 @@ int post(Window& window, MPI_Group group, int assertion) {
   return MPI_SUCCESS;
 }
 
-int begin_access(Window& window, MPI_Group group, int assertion) {
+int begin_access(OffloadedWindow& window, MPI_Group group, int assertion) {
   std::vector<int> targets;
   if ((assertion & ~MPI_MODE_NOCHECK) != 0) return kNoAssert;
   if (!members_of(group, window, &targets)) return MPI_ERR_GROUP;
@@ -76,7 +76,7 @@ int begin_access(Window& window, MPI_Group group, int assertion) {
   return MPI_SUCCESS;
 }
 
-int complete(Window& window) {
+int complete(OffloadedWindow& window) {
   std::vector<int> targets;
   if (!window.epochs().complete(&targets)) return MPI_ERR_RMA_SYNC;
   const int code = window.flush();
@@ -84,23 +84,23 @@ int complete(Window& window) {
   return code;
 }
 
-int end_exposure(Window& window) {
+int end_exposure(OffloadedWindow& window) {
   if (!window.epochs().exposed()) return MPI_ERR_RMA_SYNC;
   window.handshake().wait();
   window.epochs().end_exposure();
   return MPI_SUCCESS;
 }
 
-int test(Window& window, int* flag) {
+int test(OffloadedWindow& window, int* flag) {
   if (!window.epochs().exposed()) return MPI_ERR_RMA_SYNC;
   *flag = window.handshake().test() ? 1 : 0;
   if (*flag != 0) window.epochs().end_exposure();
   return MPI_SUCCESS;
 }
 
-bool is_member(int rank, const Window& window) { return rank >= 0 && rank < window.size(); }
+bool is_member(int rank, const OffloadedWindow& window) { return rank >= 0 && rank < window.size(); }
 
-int lock(Window& window, int type, int rank, int assertion) {
+int lock(OffloadedWindow& window, int type, int rank, int assertion) {
   if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE) return kNoLockType;
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(rank, window)) return MPI_ERR_RANK;
@@ -114,7 +114,7 @@ int lock(Window& window, int type, int rank, int assertion) {
   return code;
 }
 
-int unlock(Window& window, int rank) {
+int unlock(OffloadedWindow& window, int rank) {
   bool asked = false;
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(rank, window)) return MPI_ERR_RANK;
@@ -124,7 +124,7 @@ int unlock(Window& window, int rank) {
   return code == MPI_SUCCESS ? given : code;
 }
 
-int lock_all(Window& window, int assertion) {
+int lock_all(OffloadedWindow& window, int assertion) {
   if ((assertion & ~MPI_MODE_NOCHECK) != 0) return kNoAssert;
   const bool asks = (assertion & MPI_MODE_NOCHECK) == 0;
   if (!window.epochs().lock_all(asks)) return MPI_ERR_RMA_SYNC;
@@ -135,7 +135,7 @@ int lock_all(Window& window, int assertion) {
   return code;
 }
 
-int unlock_all(Window& window) {
+int unlock_all(OffloadedWindow& window) {
   bool asked = false;
   if (!window.epochs().unlock_all(&asked)) return MPI_ERR_RMA_SYNC;
   const int code = window.flush();
@@ -144,29 +144,29 @@ int unlock_all(Window& window) {
 }
 
 // MPI_ERR_RANK, or MPI_ERR_RMA_SYNC: no passive epoch there.
-int may_flush(const Window& window, const Epochs& epochs, int rank) {
+int may_flush(const OffloadedWindow& window, const Epochs& epochs, int rank) {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(rank, window)) return MPI_ERR_RANK;
   return epochs.may_flush(rank) ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
-int flush(Window& window, int rank) {
+int flush(OffloadedWindow& window, int rank) {
   const int code = may_flush(window, window.epochs(), rank);
   return code == MPI_SUCCESS ? window.flush() : code;
 }
 
-int flush_local(Window& window, int rank) {
+int flush_local(OffloadedWindow& window, int rank) {
   const int code = may_flush(window, window.epochs(), rank);
   return code == MPI_SUCCESS ? window.flush_local() : code;
 }
 
-int flush_all(Window& window) { return window.epochs().may_flush_all() ? window.flush() : MPI_ERR_RMA_SYNC; }
+int flush_all(OffloadedWindow& window) { return window.epochs().may_flush_all() ? window.flush() : MPI_ERR_RMA_SYNC; }
 
-int flush_local_all(Window& window) {
+int flush_local_all(OffloadedWindow& window) {
   return window.epochs().may_flush_all() ? window.flush_local() : MPI_ERR_RMA_SYNC;
 }
 
-int sync(Window& window) {
+int sync(OffloadedWindow& window) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   window.nudge();
   return MPI_SUCCESS;
@@ -174,8 +174,8 @@ int sync(Window& window) {
 
 // Runs the call on an offloaded window, and the native function on any other.
 template <auto function, typename... Arguments>
-int dispatch(MPI_Win win, int (*own)(Window&, Arguments...), Arguments... arguments) {
-  Window* const window = windows.find(win);
+int dispatch(MPI_Win win, int (*own)(OffloadedWindow&, Arguments...), Arguments... arguments) {
+  OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) {
     if constexpr (std::is_invocable_v<decltype(native.*function), Arguments..., MPI_Win>) {
       return (native.*function)(arguments..., win);

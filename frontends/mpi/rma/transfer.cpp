@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/transfer.hpp"
+#include "mpi/rma/transfer.hpp"
 
-#include "engine.hpp"
+#include "mpi/lanes/offloader.hpp"
 
 #include <array>
 #include <cstring>
@@ -9,10 +9,6 @@
 
 namespace offpath::mpi {
 namespace {
-
-// Shorter ranges on average, and more of them, cost the service more than a copy through staging memory.
-constexpr int64_t kMinRangeBytes = 512;
-constexpr size_t kMaxLayoutRanges = 4096;
 
 offpath_operator_t find_accumulate_operator(MPI_Op op) {
   if (op == MPI_REPLACE) return OFFPATH_OP_REPLACE;
@@ -54,104 +50,10 @@ bool are_alike(const DataType& one, const DataType& other) {
 
 bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
 
-// The elements of one side, once their type is known.
-struct Elements {
-  TypeRef type;
-  std::optional<Footprint> footprint;
-  int64_t count = 0;
-  uint64_t bytes = 0;
-
-  const DataType* basic() const { return type->predefined ? type.get() : type->basic.get(); }
-  bool empty() const { return type == nullptr || count == 0 || type->size_bytes == 0; }
-  // MPI error classes.
-  int find(MPI_Datatype handle, int64_t elements, MPI_Comm comm);
-  int measure(MPI_Datatype handle, bool whole);
-};
-
-int Elements::find(MPI_Datatype handle, int64_t elements, MPI_Comm comm) {
-  if (elements < 0) return MPI_ERR_COUNT;
-  count = elements;
-  type = find_type(handle, comm);
-  return type == nullptr ? MPI_ERR_TYPE : MPI_SUCCESS;
-}
-
-int Elements::measure(MPI_Datatype handle, bool whole) {
-  footprint = footprint_of(handle, type, whole ? basic() : nullptr);
-  if (!footprint) return MPI_ERR_TYPE;
-  int64_t data = 0;
-  if (__builtin_mul_overflow(count, footprint->size_bytes, &data)) return MPI_ERR_COUNT;
-  bytes = static_cast<uint64_t>(data);
-  return MPI_SUCCESS;
-}
-
-// The origin's memory on one side, as the service gets it: in place, by its layout, or through staging memory.
-class Memory {
- public:
-  enum class Way { sent, fetched };
-  // `one_piece`: the operation is not cut. MPI error class.
-  int prepare(const Local& local, const Elements& elements, Way way, bool one_piece);
-  // The part that begins at data byte `done`. Appends to `layouts` what it refers to.
-  offpath_block_t block(uint64_t done, uint64_t bytes, offpath_layout_t* layouts, uint32_t* layouts_count) const;
-  // nullptr: no staging memory that has to outlive the call.
-  const std::shared_ptr<Staged>& staged() const { return staged_; }
-  bool stays_in_use(uint64_t bytes) const { return layout_ != nullptr || bytes > OFFPATH_REMOTE_INLINE_BYTES; }
-
- private:
-  const std::byte* address_ = nullptr;
-  const Footprint* layout_ = nullptr;
-  std::shared_ptr<Staged> staged_;
-  std::array<std::byte, OFFPATH_REMOTE_INLINE_BYTES> short_;
-};
-
-int Memory::prepare(const Local& local, const Elements& elements, Way way, bool one_piece) {
-  const Footprint& footprint = *elements.footprint;
-  const auto user = reinterpret_cast<uintptr_t>(local.address);
-  if (footprint.contiguous(elements.count)) {
-    address_ =
-        reinterpret_cast<const std::byte*>(user + static_cast<uintptr_t>(footprint.ranges->front().offset_bytes));
-    return address_ == nullptr ? MPI_ERR_BUFFER : MPI_SUCCESS;
-  }
-  const size_t ranges = footprint.ranges->size();
-  const bool is_short = way == Way::sent && elements.bytes <= short_.size();
-  const bool pays = footprint.size_bytes >= kMinRangeBytes * static_cast<int64_t>(ranges) && ranges <= kMaxLayoutRanges;
-  if (one_piece && pays && !is_short) {
-    address_ = reinterpret_cast<const std::byte*>(user);
-    layout_ = &footprint;
-    return MPI_SUCCESS;
-  }
-  std::byte* memory = short_.data();
-  if (!is_short) {
-    staged_ = std::make_shared<Staged>();
-    if (!staged_->memory.take(elements.bytes)) return MPI_ERR_NO_MEM;
-    memory = staged_->memory.get();
-  }
-  address_ = memory;
-  if (way == Way::sent) {
-    gather(footprint, user, elements.count, memory);
-  } else {
-    staged_->footprint = footprint;
-    staged_->address = user;
-    staged_->elements = elements.count;
-  }
-  return MPI_SUCCESS;
-}
-
-offpath_block_t Memory::block(uint64_t done, uint64_t bytes, offpath_layout_t* layouts, uint32_t* layouts_count) const {
-  offpath_block_t block{};
-  block.address = address_ + done;
-  block.bytes = bytes;
-  if (layout_ != nullptr) {
-    layouts[*layouts_count] = {static_cast<uint64_t>(layout_->size_bytes), layout_->extent_bytes,
-                               layout_->ranges->data(), static_cast<uint32_t>(layout_->ranges->size())};
-    block.layout = ++*layouts_count;
-  }
-  return block;
-}
-
 // What a call asks for, checked step by step.
 class Start {
  public:
-  Start(Window& window, const Transfer& transfer, TransferRequest* request)
+  Start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request)
       : window_(window), transfer_(transfer), request_(request) {
     if (request == nullptr && Submission::is_recorded()) recorded_.emplace();
     if (recorded_) submission_ = &*recorded_;
@@ -167,7 +69,7 @@ class Start {
   int post(const Piece& piece);
   void finish();
 
-  Window& window_;
+  OffloadedWindow& window_;
   const Transfer& transfer_;
   TransferRequest* const request_;
   std::optional<Submission> recorded_;  // if it is, and has no request
@@ -177,7 +79,7 @@ class Start {
   offpath_operator_t op_ = OFFPATH_OP_NONE;
   offpath_element_t element_ = OFFPATH_ELEMENT_NONE;
   uint64_t offset_ = 0;
-  Memory send_, result_;
+  OriginMemory send_, result_;
   std::array<std::byte, 64> swap_;  // the new value and behind it the one compared with
   uint64_t done_ = 0;
 };
@@ -245,10 +147,11 @@ int Start::prepare() {
     return code;
   }
   if (sends_) {
-    if (int code = send_.prepare(transfer_.send, sent_, Memory::Way::sent, one_piece); code != MPI_SUCCESS) return code;
+    if (int code = send_.prepare(transfer_.send, sent_, OriginMemory::Way::sent, one_piece); code != MPI_SUCCESS)
+      return code;
   }
   if (!fetches_) return MPI_SUCCESS;
-  return result_.prepare(transfer_.result, fetched_, Memory::Way::fetched, one_piece);
+  return result_.prepare(transfer_.result, fetched_, OriginMemory::Way::fetched, one_piece);
 }
 
 int Start::post(const Piece& piece) {
@@ -326,7 +229,7 @@ bool TransferRequest::advance() {
   return true;
 }
 
-int start(Window& window, const Transfer& transfer, TransferRequest* request) {
+int start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request) {
   return Start(window, transfer, request).run();
 }
 

@@ -5,9 +5,10 @@
 // Threads: any.
 #pragma once
 
-#include "requested.hpp"
-#include "rma/submission.hpp"
-#include "rma/window.hpp"
+#include "mpi/lanes/requested.hpp"
+#include "mpi/rma/offloaded_window.hpp"
+#include "mpi/rma/origin.hpp"
+#include "mpi/rma/submission.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>
@@ -16,13 +17,6 @@
 #include <memory>
 
 namespace offpath::mpi {
-
-// Elements at the origin.
-struct Local {
-  const void* address = nullptr;
-  int64_t count = 0;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-};
 
 struct Transfer {
   offpath_remote_kind_t kind;
@@ -41,7 +35,7 @@ struct Transfer {
 class TransferRequest : public Loose {
  public:
   // `call`: that posts it.
-  TransferRequest(const char* call, std::shared_ptr<Window> window) : call_(call), window_(std::move(window)) {
+  TransferRequest(const char* call, std::shared_ptr<OffloadedWindow> window) : call_(call), window_(std::move(window)) {
     window_->count_request(1);
   }
   ~TransferRequest() override;
@@ -54,13 +48,13 @@ class TransferRequest : public Loose {
 
  private:
   const char* const call_;
-  std::shared_ptr<Window> window_;
+  std::shared_ptr<OffloadedWindow> window_;
   Submission submission_;
   std::shared_ptr<Staged> result_;
 };
 
 // Checks the call and posts what it asks for. `request`: nullptr without one. MPI error class; no handler was called.
 // Inside. May throw bad_alloc.
-int start(Window& window, const Transfer& transfer, TransferRequest* request);
+int start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request);
 
 }  // namespace offpath::mpi

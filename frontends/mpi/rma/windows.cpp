@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "rma/windows.hpp"
+#include "mpi/rma/windows.hpp"
 
-#include "engine.hpp"
-#include "handlers.hpp"
-#include "job.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/handlers.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,20 +13,20 @@ namespace offpath::mpi {
 
 Windows windows;
 
-void Windows::add(std::shared_ptr<Window> window) {
+void Windows::add(std::shared_ptr<OffloadedWindow> window) {
   std::lock_guard lock(mutex_);
   table_.insert(window->handle(), window.get());
   owned_.push_back(std::move(window));
   count_.store(owned_.size(), std::memory_order_release);
 }
 
-void Windows::count_ended(const Window& window) {
+void Windows::count_ended(const OffloadedWindow& window) {
   totals_.operations_count.fetch_add(window.operations(), std::memory_order_relaxed);
   totals_.operations_bytes.fetch_add(window.bytes(), std::memory_order_relaxed);
 }
 
-void Windows::remove(Window& window) {
-  const std::shared_ptr<Window> held = window.shared_from_this();
+void Windows::remove(OffloadedWindow& window) {
+  const std::shared_ptr<OffloadedWindow> held = window.shared_from_this();
   {
     std::lock_guard lock(mutex_);
     table_.erase(window.handle());
@@ -38,7 +38,7 @@ void Windows::remove(Window& window) {
 }
 
 void Windows::clear() {
-  std::vector<std::shared_ptr<Window>> left;
+  std::vector<std::shared_ptr<OffloadedWindow>> left;
   {
     std::lock_guard lock(mutex_);
     left.swap(owned_);
@@ -82,7 +82,7 @@ struct Part {
 };
 
 // nullptr: on all ranks. Collective.
-std::shared_ptr<Window> make_window(MPI_Win win, Assembly team, const Part& part) {
+std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const Part& part) {
   const MPI_Comm shadow = team.shadow;
   std::vector<Exposed> exposed(part.dynamic ? 0 : static_cast<size_t>(team.size));
   const Exposed own{part.bytes, part.unit_bytes};
@@ -90,7 +90,7 @@ std::shared_ptr<Window> make_window(MPI_Win win, Assembly team, const Part& part
   if (!part.dynamic) {
     made = native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS;
   }
-  auto window = std::make_shared<Window>(win, std::move(team), std::move(exposed));
+  auto window = std::make_shared<OffloadedWindow>(win, std::move(team), std::move(exposed));
   offpath_error_t error{};
   made = window->open(part.base, static_cast<uint64_t>(part.bytes), &error) == OFFPATH_OK && made;
   if (!made) say(job.settings(), LogLevel::info, "a window of %d ranks stays native: %s", window->size(), error.text);
@@ -112,7 +112,7 @@ int adopt(int code, MPI_Comm comm, MPI_Info info, const Part& part, const MPI_Wi
     if (nodes == 0) return code;
     std::optional<Assembly> team;
     if (to_be_offloaded(comm, info, nodes)) team = assemble(comm, true);
-    std::shared_ptr<Window> window = team ? make_window(*win, std::move(*team), part) : nullptr;
+    std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
     auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
     total.fetch_add(1, std::memory_order_relaxed);
     if (window != nullptr) windows.add(std::move(window));
@@ -158,7 +158,7 @@ int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 
 int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   constexpr const char* kCall = name_of(&Native::Win_attach);
-  Window* const window = windows.find(win);
+  OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) return native.Win_attach(win, base, size);
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
   if (size < 0) return window->raise(kCall, MPI_ERR_SIZE);
@@ -168,7 +168,7 @@ int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
 
 int Win_detach(MPI_Win win, const void* base) {
   constexpr const char* kCall = name_of(&Native::Win_detach);
-  Window* const window = windows.find(win);
+  OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) return native.Win_detach(win, base);
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);
   return window->raise(kCall, attach_error(window->detach(const_cast<void*>(base))));
@@ -176,7 +176,7 @@ int Win_detach(MPI_Win win, const void* base) {
 
 int Win_free(MPI_Win* win) {
   constexpr const char* kCall = name_of(&Native::Win_free);
-  Window* const window = win == nullptr ? nullptr : windows.find(*win);
+  OffloadedWindow* const window = win == nullptr ? nullptr : windows.find(*win);
   if (window == nullptr) return native.Win_free(win);
   if (!window->epochs().may_free()) return window->raise(kCall, MPI_ERR_RMA_SYNC);
   int code = window->flush();

@@ -5,9 +5,9 @@
 // Threads: any.
 #pragma once
 
-#include "native.hpp"
-#include "rma/window.hpp"
-#include "tables.hpp"
+#include "mpi/native/handle_table.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/rma/offloaded_window.hpp"
 
 #include <mpi.h>
 
@@ -29,24 +29,24 @@ struct WindowTotals {
 class Windows {
  public:
   // nullptr: the call is native.
-  Window* find(MPI_Win win) const { return count() == 0 || Inside::here() ? nullptr : table_.find(win); }
+  OffloadedWindow* find(MPI_Win win) const { return count() == 0 || Inside::here() ? nullptr : table_.find(win); }
   size_t count() const { return count_.load(std::memory_order_acquire); }
   // May throw bad_alloc.
-  void add(std::shared_ptr<Window> window);
+  void add(std::shared_ptr<OffloadedWindow> window);
   // Closes the window and forgets it. Inside.
-  void remove(Window& window);
+  void remove(OffloadedWindow& window);
   // At MPI_Finalize, when nothing is under way. Inside.
   void clear();
   WindowTotals& totals() { return totals_; }
   const WindowTotals& totals() const { return totals_; }
 
  private:
-  void count_ended(const Window& window);
+  void count_ended(const OffloadedWindow& window);
 
   std::atomic<size_t> count_{0};
-  HandleTable<MPI_Win, Window> table_;
+  HandleTable<MPI_Win, OffloadedWindow> table_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Window>> owned_;
+  std::vector<std::shared_ptr<OffloadedWindow>> owned_;
   WindowTotals totals_;
 };
 

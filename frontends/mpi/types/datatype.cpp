@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "types/datatype.hpp"
+#include "mpi/types/datatype.hpp"
 
-#include "native.hpp"
-#include "types/flatten.hpp"
-#include "types/predefined.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/types/flatten.hpp"
+#include "mpi/types/predefined.hpp"
 
 namespace offpath::mpi {
 namespace {

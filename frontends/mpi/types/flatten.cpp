@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "types/flatten.hpp"
+#include "mpi/types/flatten.hpp"
 
-#include "native.hpp"
-#include "types/predefined.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/types/predefined.hpp"
 
 #include <algorithm>
 

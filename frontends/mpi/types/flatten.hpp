@@ -3,7 +3,7 @@
 // functions allow (MPI_Type_get_envelope and MPI_Type_get_contents).
 #pragma once
 
-#include "types/datatype.hpp"
+#include "mpi/types/datatype.hpp"
 
 #include <mpi.h>
 #include <offpath/offpath.h>

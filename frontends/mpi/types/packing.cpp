@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "native.hpp"
-#include "types/datatype.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/types/datatype.hpp"
 
 #include <algorithm>
 #include <climits>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "types/predefined.hpp"
+#include "mpi/types/predefined.hpp"
 
-#include "native.hpp"
-#include "tables.hpp"
+#include "mpi/native/handle_table.hpp"
+#include "mpi/native/native.hpp"
 
 #include <algorithm>
 #include <unordered_map>

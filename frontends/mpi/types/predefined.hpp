@@ -2,7 +2,7 @@
 // MPI's predefined datatypes: their memory, and as what the service reduces them.
 #pragma once
 
-#include "types/datatype.hpp"
+#include "mpi/types/datatype.hpp"
 
 namespace offpath::mpi {
 

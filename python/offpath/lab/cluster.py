@@ -71,7 +71,7 @@ class Lab:
             quota.apply(self.plan)
             if self.plan.dpu_arch:
                 progress("device services")
-                dpus.start(self)
+                dpus.start(self.plan, self.inside)
             state.save(self.plan, os.getpid() if owned else None)
         except BaseException:
             self.down()

@@ -2,23 +2,20 @@
 """Device services on a lab's DPUs: target regions of a node's programs run on its own DPU, behind its own port."""
 
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from offpath.devices import service
-from offpath.lab.plan import dpu_address
-
-if TYPE_CHECKING:
-    from offpath.lab.cluster import Lab
+from offpath.lab.plan import Plan, dpu_address
 
 PORT = 7001
 
 
-def start(lab: "Lab") -> None:
+def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None:
     """One service in each DPU's place, on its node's cores; they end with the lab. Raises UserError.
 
-    The agent gives programs on nodeI what `devices` in the node's folder says.
+    `inside`: the command line that runs another at a place of the lab. The agent gives programs on nodeI what `devices`
+    in the node's folder says.
     """
-    plan = lab.plan
     key = plan.state_dir / "device.key"
     service.make_key(key)
     started = []
@@ -28,7 +25,7 @@ def start(lab: "Lab") -> None:
         log = plan.state_dir / node / "device.log"
         with open(log, "wb") as output:
             process = subprocess.Popen(
-                lab.inside(f"{node}-dpu", service.command(options)),
+                inside(f"{node}-dpu", service.command(options)),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         (plan.state_dir / node / "devices").write_text(f"{options.name}={address}/{plan.dpu_arch}\n")

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "attach/joining.hpp"
+
+#include "attach/statistics.hpp"
+
+#include <cstdio>
+#include <utility>
+
+namespace offpath::attach {
+
+bool Membership::meet(const Exchange& job, std::vector<NodeRecord>* records) {
+  rank_ = job.rank();
+  size_ = job.size();
+  if (!job.gather(own_node(), records)) return false;
+  nodes_ = Nodes(*records);
+  return true;
+}
+
+std::string Membership::choose_cores(const Terms& terms, const Settings& settings,
+                                     const std::vector<NodeRecord>& records) {
+  const std::string processes = std::string(process_) + "s";
+  auto cores = attach::choose_cores(terms, settings, records, nodes_, rank_, processes.c_str());
+  if (!cores.ok()) return no_service_ = cores.status().text();
+  cores_ = std::move(cores.value());
+  return "";
+}
+
+Attachment Membership::own_attachment(const Terms& terms) {
+  Attachment own{};
+  own.error.status = OFFPATH_ERR_NO_SERVICE;
+  if (session_ != nullptr && !alive()) no_service_ = loss().problem;
+  if (no_service_.empty() && session_ == nullptr) {
+    own = open_session(terms, cores_.list, nodes_.around(rank_), &session_);
+    if (own.error.status != OFFPATH_OK) no_service_ = own.error.text;
+  } else if (no_service_.empty()) {
+    own.error.status = address_of(session_, &own.address);
+  }
+  snprintf(own.error.text, sizeof(own.error.text), "%s", no_service_.c_str());
+  return own;
+}
+
+std::string Membership::attach(const Terms& terms, const Exchange& team, std::vector<Address>* addresses) {
+  const Attachment own = own_attachment(terms);
+  std::vector<Attachment> all;
+  if (!team.gather(own, &all)) return team.failure();
+  addresses->clear();
+  for (const Attachment& other : all) {
+    if (other.error.status != OFFPATH_OK) {
+      return std::string(process_) + " " + std::to_string(addresses->size()) +
+             " could not attach to its service: " + other.error.text;
+    }
+    addresses->push_back(other.address);
+  }
+  return "";
+}
+
+void Membership::detach() {
+  if (session_ != nullptr) offpath_session_detach(session_);
+  session_ = nullptr;
+}
+
+void Membership::announce(const Settings& settings) const {
+  if (rank_ != 0) return;
+  say(settings, LogLevel::info, "attached on %u node(s), %d %ss, service cores of %s: %s", nodes_.count(), size_,
+      process_, host_name().data(), cores_.list.empty() ? "chosen by the service" : cores_.list.c_str());
+}
+
+Loss Membership::loss() const { return loss_of(host_name().data(), counters_of(session_)); }
+
+}  // namespace offpath::attach

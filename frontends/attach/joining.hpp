@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Joining a job, for every front end: its processes learn who shares a node, find the same cores for each node's
+// service, attach, and tell each other the addresses of their sessions.
+//
+// Threads: one at a time.
+#pragma once
+
+#include "attach/exchange.hpp"
+#include "attach/loss.hpp"
+#include "attach/nodes.hpp"
+#include "attach/session.hpp"
+#include "attach/settings.hpp"
+
+#include <offpath/offpath.h>
+
+#include <string>
+#include <vector>
+
+namespace offpath::attach {
+
+class Membership {
+ public:
+  // `process`: the front end's word for one.
+  explicit Membership(const char* process) : process_(process) {}
+
+  // Who is where. False: the exchange failed.
+  bool meet(const Exchange& job, std::vector<NodeRecord>* records);
+  // The cores of the services; the same at all. Nothing: they are found; else why there can be no service.
+  std::string choose_cores(const Terms& terms, const Settings& settings, const std::vector<NodeRecord>& records);
+  // This process attaches, unless it has, and all of `team` tell their addresses. Nothing: all are attached; else why
+  // not, the same at all. Blocks until the services are up or known not to be.
+  std::string attach(const Terms& terms, const Exchange& team, std::vector<Address>* addresses);
+  void detach();
+  // One line for the user. By the first process.
+  void announce(const Settings& settings) const;
+
+  const Nodes& nodes() const { return nodes_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Null where there is none.
+  offpath_session_t* session() const { return session_; }
+  bool alive() const { return session_ != nullptr && offpath_session_alive(session_) != 0; }
+  // The service has cores of its own: short spinning disturbs nobody.
+  bool spare_cores() const { return cores_.spare; }
+  // Of this process's service, which is lost.
+  Loss loss() const;
+
+ private:
+  Attachment own_attachment(const Terms& terms);
+
+  const char* process_;
+  int rank_ = 0;
+  int size_ = 1;
+  Nodes nodes_;
+  ServiceCores cores_;
+  offpath_session_t* session_ = nullptr;
+  std::string no_service_;  // why there can be none; empty: not known yet
+};
+
+}  // namespace offpath::attach

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the doorway (liboffpath_mpi.so) and a back end (liboffpath_mpi_<mpi>.so) say to each other: one call, made by
+ * the doorway when the first intercepted function is called. Both come from one build; the sizes are checked anyway.
+ */
+#ifndef OFFPATH_FRONTENDS_MPI_BACKEND_H
+#define OFFPATH_FRONTENDS_MPI_BACKEND_H
+
+#include "device/upcall.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+#define OFFPATH_MPI_FUNCTION(name) OFFPATH_FUNCTION_##name,
+#include "mpi/functions/functions.def"
+  OFFPATH_FUNCTION_COUNT
+};
+
+typedef struct offpath_backend {
+  uint32_t struct_bytes;
+  uint32_t function_count;
+  uint32_t only_missing;            /* in: what the library lacks, by calls of what it has, and nothing else */
+  void* mpi;                        /* in: dlopen handle of the loaded MPI library */
+  void** handlers;                  /* out: function_count entries; NULL: the native function */
+  uint64_t (*service_cpu_ns)(void); /* out */
+  int (*job_token)(uint8_t* token); /* out */
+  /* out: MPI calls of target regions; NULL where there are none */
+  void (*serve_upcall)(offpath_upcall_request_t* request);
+  void (*upcall_channel_lost)(uint64_t channel);
+} offpath_backend_t;
+
+/* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */
+typedef int offpath_backend_open_function(offpath_backend_t* backend);
+#define OFFPATH_BACKEND_OPEN "offpath_mpi_backend_open"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

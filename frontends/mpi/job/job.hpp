@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This process's part in the job: the session with its node's service, what is known of the other ranks, and whether
+// anything is offloaded at all. That is agreed at MPI_Init and the same on all ranks.
+//
+// States: before MPI_Init and after MPI_Finalize: closed; in between: active, or off with a reason.
+// Threads: start and stop by the thread that calls MPI_Init and MPI_Finalize; everything else from any thread.
+#pragma once
+
+#include "attach/joining.hpp"
+#include "mpi/job/preference.hpp"
+#include "policy/adaptation.hpp"
+#include "policy/policy.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace offpath::mpi {
+
+using attach::LogLevel;
+using attach::Settings;
+
+class Job {
+ public:
+  // What each process says of itself, and then what is true of all.
+  struct Equipment {
+    bool has_targets;  // a plugin for target regions
+    bool traced;       // the recorder of a trace
+  };
+
+  // Right after native MPI_Init: agrees on everything and attaches. Collective. False: everything stays native.
+  bool start(Equipment own);
+  // What is built on it is there, too: calls are offloaded from here on, until the other one.
+  void turn_on();
+  void turn_off() { active_.store(false, std::memory_order_release); }
+  void detach() { member_.detach(); }
+  // After the statistics. Inside.
+  void stop();
+
+  bool active() const { return active_.load(std::memory_order_acquire); }
+  int rank() const { return member_.rank(); }
+  int size() const { return member_.size(); }
+  // Of the ranks, for what they still say at the end. Native.
+  MPI_Comm control() const { return control_ == MPI_COMM_NULL ? MPI_COMM_SELF : control_; }
+  // Why it is not active.
+  const std::string& reason() const { return reason_; }
+  // Of every process of the job; known after start().
+  const Equipment& all() const { return all_; }
+  const Settings& settings() const { return settings_; }
+  const policy::Table& policy() const { return policy_; }
+  // Paths are decided anew while the program runs.
+  bool adapts() const { return adapts_; }
+  const NamedPreferences& named_preferences() const { return named_preferences_; }
+  // The blocking form is offloaded where the policy offloads the nonblocking one.
+  bool offloads_blocking(policy::Collective collective) const {
+    return (blocking_ >> static_cast<uint32_t>(collective) & 1) != 0;
+  }
+  offpath_session_t* session() const { return member_.session(); }
+  // The token of the job's services, OFFPATH_TOKEN_BYTES. False: this process has none that lives.
+  bool copy_token(uint8_t* token) const;
+  // The service has cores of its own: short spinning disturbs nobody.
+  bool spare_cores() const { return member_.spare_cores(); }
+  // Of a rank in MPI_COMM_WORLD.
+  uint32_t node_of(int world_rank) const { return member_.nodes().of(world_rank); }
+  const attach::Address& address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)]; }
+  MPI_Group world_group() const { return world_group_; }
+
+  // One warning per lost service, by the first rank of its node.
+  void report_lost_service();
+  // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
+  void report_parting(const attach::Parting& parting, bool says);
+  const attach::Loss& loss() const { return loss_; }
+  policy::Ledger& ledger() { return ledger_; }
+
+ private:
+  struct Opening;  // what rank 0 tells everybody
+
+  void fill_opening(Opening* opening) const;
+  bool read_opening(const Opening& opening);
+  bool stay_native(LogLevel level, const std::string& reason);
+  void warn_of_loss() const;
+
+  std::atomic<bool> active_{false};
+  attach::Membership member_{"rank"};
+  Settings settings_;
+  policy::Table policy_;
+  bool adapts_ = false;
+  NamedPreferences named_preferences_;
+  uint32_t blocking_ = 0;             // bit 1 << policy::Collective
+  MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
+  MPI_Group world_group_ = MPI_GROUP_NULL;
+  std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
+  Equipment all_{};
+  std::atomic<bool> loss_reported_{false};
+  attach::Loss loss_;  // by who set loss_reported_
+  std::string reason_ = "MPI_Init was not called";
+  policy::Ledger ledger_;                   // begins with start()
+  std::vector<attach::Address> addresses_;  // by rank in MPI_COMM_WORLD
+};
+
+extern Job job;
+
+}  // namespace offpath::mpi

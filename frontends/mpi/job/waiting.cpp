@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/job/waiting.hpp"
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace offpath::mpi {
+namespace {
+
+constexpr uint64_t kFirstSleepNs = 100'000;
+constexpr uint64_t kMaxSleepNs = 1'000'000;
+constexpr uint64_t kMaxSleepBesideNativeNs = 500'000;
+constexpr uint32_t kSpins = 200;  // of about 50 ns: longer than a wake-up saves nothing
+constexpr uint32_t kPolls = 100;  // then others of this core are let in between
+
+void cpu_relax() {
+#if defined(__x86_64__)
+  for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  for (int i = 0; i < 8; ++i) __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace
+
+Waiter::Waiter(Beside beside)
+    : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
+      sleep_ns_(kFirstSleepNs),
+      spins_left_(job.spare_cores() ? kSpins : 0),
+      polls_left_(kPolls),
+      seen_events_(offpath_session_events(job.session())) {}
+
+void Waiter::pause() {
+  const base::ErrnoGuard errno_guard;
+  if (spins_left_ > 0) {
+    --spins_left_;
+    cpu_relax();
+    seen_events_ = offpath_session_events(job.session());
+    return;
+  }
+  const offpath_status_t status = offpath_session_sleep(job.session(), seen_events_, sleep_ns_);
+  if (status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS) {
+    // No service to wait for: what is left goes on natively and needs rounds.
+    const timespec nap{0, static_cast<long>(kFirstSleepNs)};
+    nanosleep(&nap, nullptr);
+  }
+  sleep_ns_ = status == OFFPATH_OK ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
+  // Read before the next round, so that what ends during it cuts the next sleep short.
+  seen_events_ = offpath_session_events(job.session());
+}
+
+void Waiter::poll() {
+  if (polls_left_ == 0) {
+    sched_yield();
+    return;
+  }
+  --polls_left_;
+  cpu_relax();
+}
+
+WaitTimer::WaitTimer() : begin_ns_(base::clock_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }
+
+WaitTimer::~WaitTimer() {
+  const uint64_t end_ns = base::clock_ns();
+  counters.wait_ns.fetch_add(end_ns - begin_ns_, std::memory_order_relaxed);
+  offpath_session_note_wait(job.session(), begin_ns_, end_ns);
+}
+
+}  // namespace offpath::mpi

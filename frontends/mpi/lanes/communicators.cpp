@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/communicators.hpp"
+
+#include "base/random.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/errors_return.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <unordered_set>
+
+namespace offpath::mpi {
+namespace {
+
+// A shadow communicator takes a context id of the native library. MPICH has 2048.
+#ifdef OPEN_MPI
+constexpr size_t kMaxTeams = 16384;
+#else
+constexpr size_t kMaxTeams = 512;
+#endif
+
+bool all_agree(MPI_Comm comm, bool own) {
+  int mine = own ? 1 : 0;
+  int all = 0;
+  return native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all == 1;
+}
+
+// The members' ranks in MPI_COMM_WORLD; empty if any is from another world.
+std::vector<int> world_ranks(MPI_Group group, int size) {
+  std::vector<int> own(static_cast<size_t>(size));
+  std::vector<int> world(static_cast<size_t>(size));
+  std::iota(own.begin(), own.end(), 0);
+  if (native.Group_translate_ranks(group, size, own.data(), job.world_group(), world.data()) != MPI_SUCCESS) return {};
+  for (const int rank : world) {
+    if (rank == MPI_UNDEFINED || rank < 0) return {};
+  }
+  return world;
+}
+
+// Whether all ranks are able, and the team's random id. Nothing: one is not. Collective, and all there is to agree on.
+std::optional<ServiceTeam::Id> agree(MPI_Comm comm, int rank, bool able) {
+  struct {
+    uint64_t unable;
+    uint64_t id[OFFPATH_TEAM_ID_BYTES / sizeof(uint64_t)];
+  } own{able ? uint64_t{0} : 1, {}}, all{};
+  constexpr int kWords = sizeof(own) / sizeof(uint64_t);
+  if (rank == 0) base::fill_random(own.id, sizeof(own.id));
+  const int code = native.Allreduce(&own, &all, kWords, MPI_UINT64_T, MPI_BOR, comm);
+  if (code != MPI_SUCCESS || all.unable != 0) return std::nullopt;
+  ServiceTeam::Id id;
+  memcpy(id.data(), all.id, id.size());
+  return id;
+}
+
+// One more team would leave the application too few context ids. Said once.
+bool has_room(int rank) {
+  static std::atomic<bool> said{false};
+  if (ServiceTeam::count() < kMaxTeams) return true;
+  if (rank == 0 && !said.exchange(true)) {
+    say(job.settings(), LogLevel::warn,
+        "%zu communicators, windows and persistent collectives are offloaded at a time (each takes one more context id "
+        "of the MPI library), those made beyond stay native. Free what is not used any more",
+        kMaxTeams);
+  }
+  return false;
+}
+
+// The communicator for what goes natively behind the application's back. Not MPI_Comm_dup: that would run its
+// attribute callbacks. MPI_COMM_NULL: it failed. Collective.
+MPI_Comm make_shadow(MPI_Comm comm, MPI_Group group, const Neighborhood* neighborhood) {
+  MPI_Comm shadow = MPI_COMM_NULL;
+  if (native.Comm_create(comm, group, &shadow) != MPI_SUCCESS) return MPI_COMM_NULL;
+  if (neighborhood != nullptr) shadow = neighborhood->move_to(shadow);
+  if (shadow != MPI_COMM_NULL) native.Comm_set_errhandler(shadow, MPI_ERRORS_RETURN);
+  return shadow;
+}
+
+class Group {
+ public:
+  explicit Group(MPI_Comm comm) { native.Comm_group(comm, &group_); }
+  ~Group() { native.Group_free(&group_); }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  MPI_Group get() const { return group_; }
+
+ private:
+  MPI_Group group_ = MPI_GROUP_NULL;
+};
+
+// The communicator of agreements (adapt/adapter.hpp); MPI_COMM_NULL, on all ranks: it failed on one. Collective.
+MPI_Comm make_council(MPI_Comm comm) {
+  const Inside inside;
+  const ErrorsReturn errors_return(comm);
+  const Group group(comm);
+  MPI_Comm council = make_shadow(comm, group.get(), nullptr);
+  if (all_agree(comm, council != MPI_COMM_NULL)) return council;
+  if (council != MPI_COMM_NULL) native.Comm_free(&council);
+  return MPI_COMM_NULL;
+}
+
+// Attribute callbacks: a duplicate does not inherit the lane; a freed communicator forgets it.
+int keep_attribute_back(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int forget_communicator(MPI_Comm comm, int, void* value, void*) {
+  if (value != nullptr) offloader.forget_comm(comm, *static_cast<Lane*>(value));
+  return MPI_SUCCESS;
+}
+
+int keyval = MPI_KEYVAL_INVALID;
+
+}  // namespace
+
+int open_communicators() {
+  return native.Comm_create_keyval(&keep_attribute_back, &forget_communicator, &keyval, nullptr);
+}
+
+void forget_communicators() {
+  for (const MPI_Comm comm : offloader.communicators()) native.Comm_delete_attr(comm, keyval);
+  offloader.clear();
+}
+
+void close_communicators() {
+  if (keyval != MPI_KEYVAL_INVALID) native.Comm_free_keyval(&keyval);
+  keyval = MPI_KEYVAL_INVALID;
+}
+
+std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
+  const Inside inside;
+  const ErrorsReturn errors_return(comm);
+  Assembly made;
+  native.Comm_rank(comm, &made.rank);
+  native.Comm_size(comm, &made.size);
+  const auto id = agree(comm, made.rank, able && offpath_session_alive(job.session()) != 0 && has_room(made.rank));
+  if (!id) return std::nullopt;
+  const Group group(comm);
+  made.neighborhood = Neighborhood::read(comm);
+  // A context id is found by all ranks together, so all have it or none.
+  made.shadow = make_shadow(comm, group.get(), made.neighborhood.get());
+  if (made.shadow == MPI_COMM_NULL) return std::nullopt;
+  made.service = std::make_unique<ServiceTeam>(*id, made.rank, world_ranks(group.get(), made.size));
+  return made;
+}
+
+std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference) {
+  std::optional<Assembly> made = assemble(comm, able);
+  if (!made) return nullptr;
+  const MPI_Comm council = job.adapts() ? make_council(comm) : MPI_COMM_NULL;
+  const uint32_t nodes = count_nodes(comm);
+  return std::make_unique<Lane>(std::move(cell), std::move(*made), nodes, council, preference);
+}
+
+uint32_t count_nodes(MPI_Comm comm) {
+  const Inside inside;
+  int inter = 0;
+  int size = 0;
+  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return 0;
+  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return 0;
+  const Group group(comm);
+  std::unordered_set<uint32_t> nodes;
+  for (const int rank : world_ranks(group.get(), size)) nodes.insert(job.node_of(rank));
+  return static_cast<uint32_t>(nodes.size());
+}
+
+void adopt_communicator(MPI_Comm comm, Preference preference) {
+  if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
+  const Inside inside;
+  try {
+    const uint32_t nodes = count_nodes(comm);
+    if (nodes == 0 || !job.policy().offloads(nodes)) return;
+    const bool able = native.Comm_set_attr(comm, keyval, nullptr) == MPI_SUCCESS;
+    std::unique_ptr<Lane> lane = make_lane(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able, preference);
+    if (lane == nullptr) return;
+    Lane* const value = lane.get();
+    offloader.adopt(std::move(lane));
+    native.Comm_set_attr(comm, keyval, value);
+  } catch (const std::exception&) {
+    // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
+    say(job.settings(), LogLevel::error, "out of memory while a communicator was made");
+  }
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/lane.hpp"
+
+#include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/native.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+namespace {
+
+// How often the service may refuse an operation for want of memory while nothing is under way that could free some.
+constexpr uint32_t kMaxRefusedPosts = 10000;
+// Of how many rounds one looks for words where nothing is at the service, and messages of operations need all speed.
+constexpr uint32_t kRoundsPerLook = 16;
+
+bool lost_status(offpath_status_t status) {
+  return status == OFFPATH_ERR_NOT_STARTED || status == OFFPATH_ERR_SERVICE_LOST || status == OFFPATH_ERR_PEER_LOST;
+}
+
+}  // namespace
+
+Lane::Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference)
+    : comm_(std::move(comm)),
+      shadow_(parts.shadow),
+      service_(std::move(parts.service)),
+      rank_(parts.rank),
+      size_(parts.size),
+      nodes_(nodes),
+      neighborhood_(std::move(parts.neighborhood)),
+      adapter_(std::make_unique<Adapter>(rank_, nodes_, comm_, broken_, council, preference)),
+      cut_(shadow_, rank_, size_) {}
+
+Lane::~Lane() {
+  service_.reset();
+  if (shadow_ != MPI_COMM_NULL) native.Comm_free(&shadow_);
+}
+
+int Lane::raise(int code) const {
+  const MPI_Comm comm = this->comm();
+  return raise_error(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
+}
+
+Lane::Route Lane::route(const Call& call) {
+  // The messages of what goes pairwise are started whatever becomes of the service: the other ends wait for them.
+  if (call.pairwise || phase_ == Phase::offloading || phase_ == Phase::cutting) return Route::lane;
+  // What is below the cut other ranks have given up.
+  const bool below_cut = phase_ == Phase::settled && next_sequence_ < cut_.cut();
+  if (below_cut || (phase_ == Phase::settled && !nothing_holds_up())) return Route::lane;
+  ++next_sequence_;
+  return phase_ == Phase::dead ? Route::error : Route::shadow;
+}
+
+bool Lane::holds_up(const PostedCall& operation) const {
+  if (operation.state >= PostedState::ended || operation.state == PostedState::deferred) return false;
+  if (phase_ == Phase::offloading) return operation.state != PostedState::posted;
+  // Operations below the cut are never issued natively.
+  return phase_ != Phase::settled || operation.sequence >= cut_.cut();
+}
+
+bool Lane::nothing_holds_up() const {
+  return std::none_of(operations_.begin(), operations_.end(), [this](const auto* each) { return holds_up(*each); });
+}
+
+void Lane::add(PostedCall* operation) {
+  may_issue_ = nothing_holds_up();
+  operations_.push_back(operation);  // may throw; nothing has happened yet
+  operation->lane = this;
+  start(*operation);
+}
+
+void Lane::start(PostedCall& operation) {
+  operation.sequence = next_sequence_++;
+  operation.state = PostedState::queued;
+  operation.start_messages(shadow_);
+  if (!operation.call->uses_service()) return offloader.end(operation, MPI_SUCCESS);
+  ++shares_;
+  step(operation);
+}
+
+void Lane::defer(PostedCall* operation) {
+  operations_.push_back(operation);  // may throw; nothing has happened yet
+  operation->lane = this;
+  operation->state = PostedState::deferred;
+  deferred_.fetch_add(1, std::memory_order_release);
+  take_deferred();
+}
+
+void Lane::take_deferred() {
+  while (defers()) {
+    PostedCall& first = *operations_[operations_.size() - deferred_.load(std::memory_order_relaxed)];
+    if (!take(first)) return;
+    deferred_.fetch_sub(1, std::memory_order_release);  // only now: who posts next comes behind it
+  }
+}
+
+bool Lane::take(PostedCall& operation) {
+  if (operation.open) {
+    const std::optional<Answer> answer = adapter_->decide(*operation.open);
+    if (!answer) return false;
+    operation.open.reset();
+    operation.algorithm = answer->choice.algorithm;
+    if (answer->choice.path == policy::Path::host) {
+      issue_natively(operation, adapter_->council());
+      return true;
+    }
+  }
+  may_issue_ = nothing_holds_up();
+  switch (route(*operation.call)) {
+    case Route::lane:
+      start(operation);
+      break;
+    case Route::shadow:
+      issue_natively(operation, shadow_);
+      break;
+    case Route::error:
+      offloader.end(operation, offloader.errors().code_for(OFFPATH_ERR_SERVICE_LOST));
+      break;
+  }
+  return true;
+}
+
+void Lane::issue_natively(PostedCall& operation, MPI_Comm comm) {
+  operation.never_served = true;
+  operation.issue(comm);
+  counters.count_native(operation.call->collective->id);
+  offloader.end(operation, MPI_SUCCESS);
+}
+
+void Lane::try_post(PostedCall& operation) {
+  offpath_team_t* const handle = service_->open();
+  offpath_status_t status = OFFPATH_ERR_NOT_STARTED;
+  if (handle != nullptr) {
+    offpath_team_skip(handle, operation.sequence - service_sequence_);
+    service_sequence_ = operation.sequence;
+    status = operation.post(handle);
+  }
+  if (status == OFFPATH_OK) {
+    ++service_sequence_;
+    operation.state = PostedState::posted;
+    refused_posts_ = 0;
+    offloader.count_posted(operation);
+    return;
+  }
+  if (status == OFFPATH_ERR_NO_MEMORY && (offloader.posted_count() > 0 || ++refused_posts_ < kMaxRefusedPosts)) return;
+  if (lost_status(status) || offpath_session_alive(job.session()) == 0) {
+    operation.status = OFFPATH_ERR_NOT_STARTED;
+    operation.state = PostedState::unfinished;
+    begin_cut();
+    return;
+  }
+  end(operation, offloader.errors().code_for(status));
+}
+
+void Lane::end(PostedCall& operation, int error) {
+  --shares_;
+  offloader.end(operation, error);
+}
+
+void Lane::advance() {
+  // Listening also keeps native progress going for everybody else's sake.
+  const bool looks = shares_ > 0 || phase_ != Phase::offloading || ++rounds_ % kRoundsPerLook == 0;
+  const bool heard = looks && cut_.listen();
+  if (phase_ == Phase::offloading && (heard || service_->broken())) begin_cut();
+  if (phase_ == Phase::cutting) {
+    if (shares_ > 0 && cut_.late(Cut::Clock::now(), job.settings().loss_timeout)) cut_.give_up();
+    if (cut_.decided()) phase_ = Phase::settled;
+    if (cut_.given_up()) phase_ = Phase::dead;
+    if (phase_ != Phase::cutting) report_loss();
+  }
+  if (cut_.given_up()) phase_ = Phase::dead;
+  take_deferred();
+  may_issue_ = true;
+  for (PostedCall* operation : operations_) step(*operation);
+  for (auto next = operations_.begin(); next != operations_.end();) {
+    if ((*next)->state != PostedState::ended || !(*next)->natives.done()) {
+      ++next;
+      continue;
+    }
+    offloader.complete(**next);
+    next = operations_.erase(next);
+  }
+}
+
+void Lane::step(PostedCall& operation) {
+  switch (operation.state) {
+    case PostedState::queued:
+      if (phase_ == Phase::offloading && may_issue_) try_post(operation);
+      if (phase_ == Phase::settled || phase_ == Phase::dead) {
+        operation.status = OFFPATH_ERR_NOT_STARTED;
+        step_unfinished(operation);
+      }
+      break;
+    case PostedState::posted:
+      step_posted(operation);
+      break;
+    case PostedState::unfinished:
+      step_unfinished(operation);
+      break;
+    case PostedState::deferred:
+    case PostedState::reissue:
+    case PostedState::ended:
+    case PostedState::finished:
+      break;
+  }
+  if (operation.state == PostedState::reissue) {
+    if (phase_ == Phase::dead) {
+      fail_lost(operation, Failure::no_agreement);
+    } else if (may_issue_) {
+      end(operation, operation.reissue(shadow_));
+    }
+  }
+  if (holds_up(operation)) may_issue_ = false;
+}
+
+void Lane::step_posted(PostedCall& operation) {
+  // Helping (copying the own block) is due whenever the application tests or waits: nobody else may do it.
+  const offpath_status_t status = offpath_op_help(operation.op);
+  if (status == OFFPATH_OK && phase_ == Phase::offloading) {
+    finish_done(operation);
+  } else if (status == OFFPATH_OK) {
+    // Too late to count for the cut: whether it stands is up to the others.
+    operation.status = OFFPATH_OK;
+    step_unfinished(operation);
+  } else if (lost_status(status)) {
+    operation.status = status;
+    operation.state = PostedState::unfinished;
+    begin_cut();
+    step_unfinished(operation);
+  } else if (status != OFFPATH_IN_PROGRESS) {
+    ended_through_ = std::max(ended_through_, operation.sequence + 1);
+    const int code = offloader.errors().code_for(status);
+    end(operation, code == MPI_SUCCESS ? operation.deliver(shadow_) : code);
+  } else if (phase_ == Phase::dead) {
+    fail_lost(operation, Failure::no_agreement);
+  }
+}
+
+void Lane::finish_done(PostedCall& operation) {
+  const int code = operation.deliver(shadow_);
+  ended_through_ = std::max(ended_through_, operation.sequence + 1);
+  end(operation, code);
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A communicator whose operations may be offloaded: the service's team, the shadow communicator for what must be said
+// or done natively behind the application's back, and the operations under way. A persistent collective has one of its
+// own, as it may be started in another order on every rank.
+//
+// Phases: offloading -> cutting (a service was lost, the ranks agree where to go on) -> settled (terminal; operations
+// go natively to the shadow communicator, as the ranks do not learn of the cut at the same moment) or -> dead
+// (terminal; the ranks could not agree, operations are errors).
+//
+// Threads: under the offloader's lock, except where noted.
+#pragma once
+
+#include "mpi/adapt/adapter.hpp"
+#include "mpi/calls/neighborhood.hpp"
+#include "mpi/lanes/cut.hpp"
+#include "mpi/lanes/errors.hpp"
+#include "mpi/lanes/posted_call.hpp"
+#include "mpi/lanes/service_team.hpp"
+
+#include <mpi.h>
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+namespace offpath::mpi {
+
+// What a lane consists of: the service's part, and a communicator of the same ranks for what goes natively behind the
+// application's back.
+struct Assembly {
+  MPI_Comm shadow = MPI_COMM_NULL;  // returns errors
+  std::unique_ptr<ServiceTeam> service;
+  int rank = 0;
+  int size = 0;
+  std::unique_ptr<Neighborhood> neighborhood;
+};
+
+class Lane {
+ public:
+  enum class Phase : uint8_t { offloading, cutting, settled, dead };
+  // Where a new operation goes: to add(), or natively to the shadow communicator.
+  enum class Route : uint8_t { lane, shadow, error };
+
+  Lane(CommCell comm, Assembly parts, uint32_t nodes, MPI_Comm council, Preference preference);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // Constant; any thread.
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  uint32_t nodes() const { return nodes_; }
+  MPI_Comm shadow() const { return shadow_; }
+  // Which way its calls go; to be asked for each.
+  Adapter& adapter() const { return *adapter_; }
+  // nullptr: the communicator has no topology.
+  const Neighborhood* neighborhood() const { return neighborhood_.get(); }
+  // The application's communicator, MPI_COMM_NULL once it was freed. Any thread.
+  MPI_Comm comm() const { return comm_->load(std::memory_order_acquire); }
+  const CommCell& comm_cell() const { return comm_; }
+  // Calls the error handler of that communicator and returns `code`. Not Inside.
+  int raise(int code) const;
+  // From the communicator's attribute callback; any thread.
+  void forget_comm() { comm_->store(MPI_COMM_NULL, std::memory_order_release); }
+  // No new operations will come; any thread.
+  void close() { closed_.store(true, std::memory_order_release); }
+
+  // Asked for each new operation. What does not go to add() has its number now.
+  Route route(const Call& call);
+  // Takes a new operation: starts its messages, and hands its other share to the service or queues it.
+  void add(PostedCall* operation);
+  // As Adapter::decide(), in its turn: nothing for what adapts while any operation is deferred. By who posts; not under
+  // the lock.
+  std::optional<Answer> decide(const Ask& ask) const {
+    const bool waits = defers() && adapter_->adapts(ask.collective, ask.bytes);
+    return waits ? std::nullopt : adapter_->decide(ask);
+  }
+  // Operations wait for an agreement on their paths, and so must all new ones. Any thread.
+  bool defers() const { return deferred_.load(std::memory_order_acquire) > 0; }
+  void defer(PostedCall* operation);
+  // Moves everything on as far as it goes without waiting.
+  void advance();
+  bool idle() const { return operations_.empty(); }
+  // It has lost a service. Any thread.
+  bool broken() const { return broken_.load(std::memory_order_acquire); }
+  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
+  // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
+  void check();
+  void respond();
+  // All words that will come have come.
+  bool settled() const { return phase_ == Phase::offloading || cut_.decided() || cut_.given_up(); }
+
+ private:
+  void start(PostedCall& operation);
+  // What is deferred and can be decided by now.
+  void take_deferred();
+  bool take(PostedCall& operation);
+  void issue_natively(PostedCall& operation, MPI_Comm comm);
+  void try_post(PostedCall& operation);
+  void step(PostedCall& operation);
+  void step_posted(PostedCall& operation);
+  void step_unfinished(PostedCall& operation);
+  void finish_done(PostedCall& operation);
+  void begin_cut();
+  Word own_word() const;
+  // When all words have come.
+  void report_loss() const;
+  // Whether later operations have to wait for this one, because all ranks post and issue them in the same order.
+  bool holds_up(const PostedCall& operation) const;
+  bool nothing_holds_up() const;
+  void end(PostedCall& operation, int error);
+  void fail_lost(PostedCall& operation, Failure failure);
+
+  CommCell comm_;
+  MPI_Comm shadow_;
+  std::unique_ptr<ServiceTeam> service_;
+  int rank_;
+  int size_;
+  uint32_t nodes_;
+  std::unique_ptr<Neighborhood> neighborhood_;
+  std::unique_ptr<Adapter> adapter_;
+  std::atomic<bool> closed_{false};
+  Phase phase_ = Phase::offloading;
+  std::atomic<bool> broken_{false};
+  std::atomic<size_t> deferred_{0};  // the last so many operations
+  Cut cut_;
+  bool own_lost_ = false;
+  std::deque<PostedCall*> operations_;  // unfinished ones, as posted; those with a sequence in its order
+  uint64_t next_sequence_ = 0;
+  uint64_t ended_through_ = 0;     // one more than the highest sequence that ended at the service by itself
+  uint64_t service_sequence_ = 0;  // of the next operation, as the service's team counts
+  uint32_t shares_ = 0;            // operations that have not ended at the service
+  uint32_t rounds_ = 0;
+  uint32_t refused_posts_ = 0;
+  bool may_issue_ = true;  // during a round: nothing before this operation holds it up
+};
+
+}  // namespace offpath::mpi

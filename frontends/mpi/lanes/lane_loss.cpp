@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A lane that has lost a service: it tells the other ranks, and ends its operations as all have agreed.
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/lane.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/native.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+
+void Lane::begin_cut() {
+  if (phase_ != Phase::offloading) return;
+  phase_ = Phase::cutting;
+  broken_.store(true, std::memory_order_release);
+  own_lost_ = offpath_session_alive(job.session()) == 0;
+  if (own_lost_) job.report_lost_service();
+  cut_.say(own_word(), Cut::Clock::now());
+}
+
+Word Lane::own_word() const {
+  Word word;
+  word.begun = own_lost_ ? std::max(ended_through_, service_->started()) : ended_through_;
+  word.own_lost = own_lost_ ? 1 : 0;
+  if (!own_lost_) word.parting = service_->parting();
+  return word;
+}
+
+// Where no rank has lost its own service, nobody else says why.
+void Lane::report_loss() const {
+  const Word& heard = cut_.heard();
+  if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
+}
+
+void Lane::check() {
+  if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
+  respond();
+}
+
+void Lane::respond() {
+  if (cut_.listen()) begin_cut();
+}
+
+void Lane::step_unfinished(PostedCall& operation) {
+  operation.state = PostedState::unfinished;
+  const bool done = operation.status == OFFPATH_OK;
+  // Of services that have lost each other one may have begun what another has not: the cut is the same for all.
+  if (operation.status == OFFPATH_ERR_PEER_LOST && service_->lost_process()) {
+    fail_lost(operation, Failure::peer_lost);
+  } else if (operation.sequence < cut_.own().begun || (phase_ == Phase::settled && operation.sequence < cut_.cut())) {
+    if (done)
+      finish_done(operation);
+    else
+      fail_lost(operation, own_lost_ ? Failure::service_lost : Failure::peer_lost);
+  } else if (phase_ == Phase::settled) {
+    operation.state = PostedState::reissue;
+  } else if (phase_ == Phase::dead) {
+    if (done)
+      finish_done(operation);
+    else
+      fail_lost(operation, Failure::no_agreement);
+  }
+}
+
+void Lane::fail_lost(PostedCall& operation, Failure failure) {
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  if (const MPI_Comm named = comm(); named != MPI_COMM_NULL) native.Comm_get_name(named, name, &length);
+  const char* collective = policy::collective_name(operation.call->collective->id);
+  end(operation, offloader.errors().lost(failure, collective, operation.sequence, name));
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/offloader.hpp"
+
+#include "mpi/job/counters.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/recording/service_times.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+
+Offloader offloader;
+
+int Offloader::query_callback(void*, MPI_Status* status) {
+  // What a collective's status holds: nothing. Failures are reported by our waiting functions, which know how.
+  native.Status_set_elements(status, MPI_BYTE, 0);
+  native.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return MPI_SUCCESS;
+}
+
+int Offloader::free_callback(void* argument) {
+  auto& operation = *static_cast<Requested*>(argument);
+  offloader.requests_.erase(operation.request);
+  release(operation);
+  return MPI_SUCCESS;
+}
+
+int Offloader::cancel_callback(void*, int) { return MPI_SUCCESS; }
+
+void Offloader::release(Requested& operation) {
+  if (operation.owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (operation.error != MPI_SUCCESS) offloader.attention_.fetch_sub(1, std::memory_order_relaxed);
+  delete &operation;
+}
+
+int Offloader::begin(Requested& operation) {
+  const int code =
+      native.Grequest_start(&query_callback, &free_callback, &cancel_callback, &operation, &operation.request);
+  if (code != MPI_SUCCESS) return code;
+  attention_.fetch_add(1, std::memory_order_relaxed);
+  requests_.insert(operation.request, &operation);
+  return MPI_SUCCESS;
+}
+
+int Offloader::submit(std::unique_ptr<Loose> prepared, MPI_Request* request) {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  loose_.reserve(loose_.size() + 1);
+  const int code = begin(*prepared);
+  if (code != MPI_SUCCESS) return code;
+  *request = prepared->request;
+  loose_.push_back(prepared.release());  // now owned by its request and the list
+  return MPI_SUCCESS;
+}
+
+Lane::Route Offloader::route(Lane& lane, const Call& call) {
+  std::lock_guard lock(mutex_);
+  return lane.defers() ? Lane::Route::lane : lane.route(call);
+}
+
+Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, MPI_Request* request, int* code) {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  const bool deferred = prepared->open.has_value() || lane.defers();
+  const Lane::Route route = deferred ? Lane::Route::lane : lane.route(*prepared->call);
+  if (route != Lane::Route::lane) return route;
+  active_.reserve(active_.size() + 1);
+  PostedCall& operation = *prepared;
+  *code = begin(operation);
+  if (*code != MPI_SUCCESS) return Lane::Route::error;
+  prepared.release();  // now owned by its request and its lane
+  const bool was_idle = lane.idle();
+  if (deferred)
+    lane.defer(&operation);
+  else
+    lane.add(&operation);
+  if (was_idle) active_.push_back(&lane);
+  *request = operation.request;
+  return route;
+}
+
+void Offloader::count_posted(const PostedCall& operation) {
+  ++posted_count_;
+  const auto which = static_cast<size_t>(operation.call->collective->id);
+  counters.collectives[which].offloaded_count.fetch_add(1, std::memory_order_relaxed);
+  counters.offloaded_bytes.fetch_add(operation.call->recv.bytes(), std::memory_order_relaxed);
+}
+
+void Offloader::end(PostedCall& operation, int error) {
+  if (operation.op != nullptr) {
+    // The ranks may have given up on it while a service still writes: staging memory must outlive us.
+    if (offpath_op_test(operation.op) == OFFPATH_IN_PROGRESS) operation.abandon_staging();
+    if (operation.recorded != recording::kUnrecorded)
+      recording::record_service(operation.recorded, {&operation.op, 1}, error);
+    offpath_op_free(operation.op);
+    operation.op = nullptr;
+    --posted_count_;
+  }
+  operation.state = PostedState::ended;
+  operation.error = error;
+  operation.natively.store(true, std::memory_order_release);
+}
+
+void Offloader::complete(PostedCall& operation) {
+  if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
+  if (operation.call->uses_service() && !operation.never_served) {
+    auto& counter = operation.error == MPI_SUCCESS ? counters.completed_count : counters.failed_count;
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  operation.state = PostedState::finished;
+  operation.release();
+  finish(operation);
+}
+
+void Offloader::finish(Requested& operation) {
+  if (operation.error == MPI_SUCCESS) attention_.fetch_sub(1, std::memory_order_relaxed);
+  operation.finished.store(true, std::memory_order_release);
+  native.Grequest_complete(operation.request);
+  release(operation);
+}
+
+void Offloader::progress() {
+  const Inside inside;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (Lane* lane : active_) lane->advance();
+  std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
+  std::erase_if(loose_, [this](Loose* operation) {
+    const bool ended = operation->advance();
+    if (ended) finish(*operation);
+    return ended;
+  });
+}
+
+void Offloader::progress_all(AtEnd task) {
+  progress();
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  for (const auto& lane : lanes_) {
+    if (task == AtEnd::look)
+      lane->check();
+    else
+      lane->respond();
+  }
+}
+
+bool Offloader::settled() {
+  std::lock_guard lock(mutex_);
+  return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->settled(); });
+}
+
+bool Offloader::drained() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  if (!active_.empty() || !loose_.empty()) return false;
+  return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->adapter().idle(); });
+}
+
+void Offloader::adopt(std::unique_ptr<Lane> lane) {
+  Lane* const value = lane.get();
+  add_lane(std::move(lane));
+  lanes_by_comm_.insert(value->comm(), value);
+}
+
+void Offloader::add_lane(std::unique_ptr<Lane> lane) {
+  std::lock_guard lock(mutex_);
+  lanes_.push_back(std::move(lane));
+}
+
+void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
+  lanes_by_comm_.erase(comm);
+  lane.forget_comm();
+  lane.close();
+}
+
+void Offloader::retire() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  std::erase_if(lanes_, [](const auto& lane) { return lane->retirable(); });
+}
+
+void Offloader::clear() {
+  const Inside inside;
+  std::lock_guard lock(mutex_);
+  active_.clear();
+  lanes_.clear();
+}
+
+std::vector<MPI_Comm> Offloader::communicators() {
+  std::lock_guard lock(mutex_);
+  std::vector<MPI_Comm> found;
+  for (const auto& lane : lanes_) {
+    const MPI_Comm comm = lane->comm();
+    if (comm != MPI_COMM_NULL && lanes_by_comm_.find(comm) == lane.get()) found.push_back(comm);
+  }
+  return found;
+}
+
+}  // namespace offpath::mpi

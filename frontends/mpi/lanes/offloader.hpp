@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything offloaded and not yet finished, moved on from inside the application's MPI calls.
+//
+// Threads: any. One lock over lanes and operations; it may be held during native calls, and is never taken in a
+// callback of the native library. A thread that finds it taken while progressing leaves the work to the holder.
+#pragma once
+
+#include "mpi/lanes/errors.hpp"
+#include "mpi/lanes/lane.hpp"
+#include "mpi/lanes/posted_call.hpp"
+#include "mpi/native/handle_table.hpp"
+#include "policy/adaptation.hpp"
+#include "policy/policy.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace offpath::mpi {
+
+class Offloader {
+ public:
+  // Non-zero: some operation is under way, or failed and not yet reported. Zero is the waiting functions' fast path.
+  bool needs_attention() const { return attention_.load(std::memory_order_relaxed) != 0; }
+
+  // Hands an operation to its lane and gives the application its request. Where the lane says otherwise nothing is
+  // done: Route::shadow, the caller issues it natively on the shadow; Route::error, *code is the reason if known.
+  Lane::Route submit(Lane& lane, std::unique_ptr<PostedCall> operation, MPI_Request* request, int* code);
+  // Takes an operation without a lane and gives the application its request. MPI error code. May throw bad_alloc.
+  int submit(std::unique_ptr<Loose> operation, MPI_Request* request);
+  // As submit would answer now; to spare the preparation.
+  Lane::Route route(Lane& lane, const Call& call);
+
+  // Moves everything on; also native communication. Never waits.
+  void progress();
+  // As progress(), for all lanes, also those without operations: a rank at its end looks for losses, or only answers
+  // the others, who look for them.
+  enum class AtEnd { look, answer };
+  void progress_all(AtEnd task);
+  // No lane waits for other ranks' words.
+  bool settled();
+  // Nothing under way any more.
+  bool drained();
+
+  // The operation behind a request of ours, or nullptr. Lives as long as the request; hold() for longer.
+  Requested* find(MPI_Request request) const { return requests_.find(request); }
+  static void hold(Requested& operation) { operation.owners.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Requested& operation);
+
+  // Lanes. These take ownership; they may throw bad_alloc, then the lane is destroyed. adopt: it is the communicator's.
+  void adopt(std::unique_ptr<Lane> lane);
+  void add_lane(std::unique_ptr<Lane> lane);
+  Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
+  void forget_comm(MPI_Comm comm, Lane& lane);
+  // Frees lanes that were closed and whose operations are done.
+  void retire();
+  // Lets go of all lanes; everything is drained. For each the communicator's attribute was already removed.
+  void clear();
+  // The communicators that have a lane, for their attributes to be removed.
+  std::vector<MPI_Comm> communicators();
+
+  // For Lane, under the lock. end: its share at the service; complete: all of it.
+  void end(PostedCall& operation, int error);
+  void complete(PostedCall& operation);
+  void count_posted(const PostedCall& operation);
+  // At the service.
+  uint64_t posted_count() const { return posted_count_; }
+  Errors& errors() { return errors_; }
+
+ private:
+  void finish(Requested& operation);
+  int begin(Requested& operation);
+  static int query_callback(void* operation, MPI_Status* status);
+  static int free_callback(void* operation);
+  static int cancel_callback(void* operation, int complete);
+
+  std::mutex mutex_;
+  std::atomic<uint64_t> attention_{0};
+  uint64_t posted_count_ = 0;  // at the service now
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Lane*> active_;  // lanes with operations
+  std::vector<Loose*> loose_;
+  HandleTable<MPI_Request, Requested> requests_;
+  HandleTable<MPI_Comm, Lane> lanes_by_comm_;
+  Errors errors_;
+};
+
+extern Offloader offloader;
+
+}  // namespace offpath::mpi

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/service_team.hpp"
+
+#include "base/silence.hpp"
+#include "mpi/job/job.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+
+ServiceTeam::ServiceTeam(const Id& id, int rank, std::vector<int> members)
+    : id_(id), rank_(rank), members_(std::move(members)) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+ServiceTeam::~ServiceTeam() {
+  offpath_team_destroy(get());
+  count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+offpath_team_t* ServiceTeam::open() {
+  if (offpath_team_t* const made = get()) return made;
+  std::vector<attach::Address> addresses;
+  for (const int member : members_) addresses.push_back(job.address_of(member));
+  offpath_team_t* made = nullptr;
+  offpath_error_t error{};
+  if (attach::create_team(job.session(), id_, rank_, addresses, &made, &error) != OFFPATH_OK) {
+    say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
+    return nullptr;
+  }
+  lane_.store(made, std::memory_order_release);
+  return made;
+}
+
+bool ServiceTeam::broken() const {
+  const offpath_team_t* const lane = get();
+  return lane == nullptr ? offpath_session_alive(job.session()) == 0 : offpath_team_broken(lane) != 0;
+}
+
+std::vector<uint8_t> ServiceTeam::losses() const {
+  std::vector<uint8_t> lost(members_.size());
+  if (const offpath_team_t* const lane = get()) offpath_team_lost(lane, lost.data());
+  return lost;
+}
+
+Parting ServiceTeam::parting() const {
+  const std::vector<uint8_t> lost = losses();
+  for (const uint8_t how : {OFFPATH_LOSS_SILENCE, OFFPATH_LOSS_SERVICE}) {
+    const auto member = std::find(lost.begin(), lost.end(), how);
+    if (member == lost.end()) continue;
+    const int there = members_[static_cast<size_t>(member - lost.begin())];
+    const uint64_t silence_ms = how == OFFPATH_LOSS_SILENCE ? base::silence_limit_ns() / 1000000 : 0;
+    return {static_cast<uint32_t>(job.rank()), static_cast<uint32_t>(there), silence_ms};
+  }
+  return {};
+}
+
+bool ServiceTeam::lost_process() const {
+  const std::vector<uint8_t> lost = losses();
+  return std::find(lost.begin(), lost.end(), OFFPATH_LOSS_PROCESS) != lost.end();
+}
+
+uint64_t ServiceTeam::started() const {
+  const offpath_team_t* const lane = get();
+  return lane == nullptr ? 0 : offpath_team_started(lane);
+}
+
+}  // namespace offpath::mpi

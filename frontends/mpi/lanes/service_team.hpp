@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The service's part of a communicator: agreed on when the communicator is made, and made itself with the first
+// operation, by each rank for itself; most communicators never have one.
+//
+// Threads: open() and the destructor by one at a time; the rest also meanwhile.
+#pragma once
+
+#include "mpi/lanes/cut.hpp"
+
+#include <offpath/offpath.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace offpath::mpi {
+
+class ServiceTeam {
+ public:
+  using Id = std::array<uint8_t, OFFPATH_TEAM_ID_BYTES>;
+
+  // `members`: ranks in MPI_COMM_WORLD, the same on all; `rank`: which of them this is.
+  ServiceTeam(const Id& id, int rank, std::vector<int> members);
+  ~ServiceTeam();
+  ServiceTeam(const ServiceTeam&) = delete;
+  ServiceTeam& operator=(const ServiceTeam&) = delete;
+
+  // How many there are. Any thread.
+  static size_t count() { return count_.load(std::memory_order_relaxed); }
+
+  // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
+  offpath_team_t* open();
+  // One of its services is known to be lost.
+  bool broken() const;
+  // A member whose service this rank's has lost, if any.
+  Parting parting() const;
+  // A member's process is known to be lost.
+  bool lost_process() const;
+  // Operations that this rank's service has begun.
+  uint64_t started() const;
+
+ private:
+  // How each member is known to be lost, as an offpath_loss_t.
+  std::vector<uint8_t> losses() const;
+  offpath_team_t* get() const { return lane_.load(std::memory_order_acquire); }
+
+  inline static std::atomic<size_t> count_{0};
+
+  Id id_;
+  int rank_;
+  std::vector<int> members_;
+  std::atomic<offpath_team_t*> lane_{nullptr};
+};
+
+}  // namespace offpath::mpi

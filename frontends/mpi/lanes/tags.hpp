@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tags of what we send on a shadow communicator. MPI promises tags up to 32767.
+#pragma once
+
+#include "mpi/calls/side.hpp"
+
+#include <cstdint>
+
+namespace offpath::mpi {
+
+inline constexpr int kWordTag = 1;
+
+// Of the blocks of one share of an operation. Both ends start the messages of a share in the order of the operations,
+// and those of an operation in the order of its blocks, so messages of one tag meet in order; but those of different
+// shares may pass each other, and after an operation failed on one rank only, the next one's must not be taken for its.
+inline int block_tag(uint64_t sequence, Share share) {
+  constexpr uint64_t kOperations = 8192;
+  return kWordTag + 1 + static_cast<int>(sequence % kOperations) * 2 + (share == Share::service ? 1 : 0);
+}
+
+}  // namespace offpath::mpi

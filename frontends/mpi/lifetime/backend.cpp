@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The back end's only exported function: hands the table of handlers to the doorway.
+#include "attach/statistics.hpp"
+#include "mpi/functions/backend.h"
+#include "mpi/lifetime/tracing.hpp"
+
+#include "mpi/job/job.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/native/missing.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/proxy/layer.hpp"
+#include "mpi/proxy/proxy.hpp"
+
+namespace {
+
+// A persistent collective that this MPI does not have is not ours either.
+void* handler_of(auto* handler, auto* native_function) {
+  return native_function == nullptr ? nullptr : reinterpret_cast<void*>(handler);
+}
+
+int job_token(uint8_t* token) { return offpath::mpi::job.copy_token(token) ? 1 : 0; }
+
+uint64_t service_cpu_ns() {
+  using offpath::mpi::job;
+  return job.active() ? offpath::attach::counters_of(job.session()).service_cpu_ns : 0;
+}
+
+void serve_upcall(offpath_upcall_request_t* request) { offpath::mpi::regions::proxy.serve(request); }
+void upcall_channel_lost(uint64_t channel) { offpath::mpi::regions::proxy.lose(channel); }
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
+  if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
+  if (!offpath::mpi::native.load(backend->mpi)) return -1;
+  offpath::mpi::set_missing(backend);
+  if (backend->only_missing != 0) return 0;
+  // Opened too late (an MPI used natively before we came): what was built natively stays native.
+  int initialized = 0;
+  if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
+#define OFFPATH_MPI_FUNCTION(name) \
+  backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
+#define OFFPATH_MPI_OBSERVED(name)
+#define OFFPATH_MPI_PLAIN(name)
+#include "mpi/functions/functions.def"
+  backend->service_cpu_ns = &service_cpu_ns;
+  backend->job_token = &job_token;
+  if (offpath::mpi::regions::have_targets()) {
+    offpath::mpi::regions::install(backend->handlers);
+    backend->serve_upcall = &serve_upcall;
+    backend->upcall_channel_lost = &upcall_channel_lost;
+  }
+  offpath::mpi::tracing::install(backend->handlers);
+  return 0;
+}

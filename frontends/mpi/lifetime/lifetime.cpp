@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happens around native MPI_Init and MPI_Finalize: the rooms are built on the job, and taken down.
+#include "base/clock.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
+#include "mpi/lanes/communicators.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/lifetime/statistics.hpp"
+#include "mpi/lifetime/tracing.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/proxy/layer.hpp"
+#include "mpi/requests/persistent.hpp"
+#include "mpi/rma/windows.hpp"
+#include "mpi/types/datatype.hpp"
+
+#include <exception>
+
+namespace offpath::mpi {
+namespace {
+
+constexpr uint64_t kLastWordsNs = 1'000'000'000;
+
+void detach() {
+  job.detach();
+  close_types();
+  close_communicators();
+}
+
+// Collective. On any failure everything stays native.
+void start() {
+  {
+    const Inside inside;
+    const bool on = job.start({regions::have_targets(), tracing::wanted()}) && offloader.errors().create() &&
+                    open_types() == MPI_SUCCESS && open_communicators() == MPI_SUCCESS;
+    if (!on) return detach();
+    job.turn_on();
+  }
+  adopt_communicator(MPI_COMM_WORLD);
+}
+
+void pass_barrier(Offloader::AtEnd task) {
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  const Inside inside;
+  if (native.Ibarrier(job.control(), &barrier) != MPI_SUCCESS) return;
+  Waiter waiter;
+  for (int done = 0; done == 0; waiter.pause()) {
+    offloader.progress_all(task);
+    if (native.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
+  }
+}
+
+void drain() {
+  Waiter waiter;
+  while (!offloader.drained()) {
+    offloader.progress_all(Offloader::AtEnd::look);
+    waiter.pause();
+  }
+  // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
+  // then still answers, so that no word is left in the native library when it ends.
+  pass_barrier(Offloader::AtEnd::look);
+  pass_barrier(Offloader::AtEnd::answer);
+  const uint64_t deadline = base::clock_ns() + kLastWordsNs;
+  while (!offloader.settled() && base::clock_ns() < deadline) {
+    offloader.progress_all(Offloader::AtEnd::answer);
+    waiter.pause();
+  }
+}
+
+// Waits for what is under way, detaches, writes the statistics. Collective.
+void stop() {
+  const bool active = job.active();
+  if (active) drain();
+  const Inside inside;
+  if (active) {
+    windows.clear();
+    persistents.clear();
+    forget_communicators();
+    job.turn_off();
+  }
+  write_statistics();
+  detach();
+  job.stop();
+}
+
+int started(int code) {
+  if (code != MPI_SUCCESS) return code;
+  try {
+    start();
+  } catch (const std::exception&) {
+    say(job.settings(), LogLevel::error, "out of memory in MPI_Init");
+  }
+  return code;
+}
+
+}  // namespace
+
+namespace handlers {
+
+int Init(int* argc, char*** argv) { return started(native.Init(argc, argv)); }
+
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return started(native.Init_thread(argc, argv, required, provided));
+}
+
+int Finalize() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    say(job.settings(), LogLevel::error, "out of memory in MPI_Finalize");
+  }
+  return native.Finalize();
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lifetime/statistics.hpp"
+
+#include "attach/statistics.hpp"
+#include "base/clock.hpp"
+#include "mpi/adapt/learned.hpp"
+#include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/recording/handing_in.hpp"
+#include "mpi/rma/windows.hpp"
+
+#include <array>
+#include <exception>
+#include <functional>
+#include <optional>
+
+namespace offpath::mpi {
+namespace {
+
+using attach::JsonObject;
+
+#ifdef OPEN_MPI
+constexpr const char* kMpiName = "openmpi";
+#else
+constexpr const char* kMpiName = "mpich";
+#endif
+
+// Those that were called, each with how often at the service and how often at the host.
+JsonObject collectives_object(uint64_t* offloaded, uint64_t* stayed_native) {
+  JsonObject called;
+  for (size_t i = 0; i < kCollectives; ++i) {
+    const uint64_t at_service = counters.collectives[i].offloaded_count.load();
+    const uint64_t at_host = counters.collectives[i].native_count.load();
+    *offloaded += at_service;
+    *stayed_native += at_host;
+    if (at_service + at_host == 0) continue;
+    called.object(policy::collective_name(static_cast<policy::Collective>(i)),
+                  attach::offloaded_and_native(at_service, at_host));
+  }
+  return called;
+}
+
+// By what decided; form: the service does not do such calls.
+JsonObject why_object() {
+  JsonObject object;
+  for (size_t i = 0; i < policy::kWhyCount; ++i) {
+    const std::string key = std::string(why_name(static_cast<policy::Why>(i))) + "_count";
+    if (const uint64_t count = counters.why[i].load(); count != 0) object.number(key.c_str(), count);
+  }
+  if (const uint64_t count = counters.form_count.load(); count != 0) object.number("form_count", count);
+  return object;
+}
+
+// Calls that no decision was made about.
+JsonObject passed_object() {
+  constexpr std::array<const char*, kPassed> kKeys = {"off_count", "communicator_count", "blocking_count"};
+  JsonObject object;
+  for (size_t i = 0; i < kPassed; ++i) {
+    if (const uint64_t count = counters.passed[i].load(); count != 0) object.number(kKeys[i], count);
+  }
+  return object;
+}
+
+JsonObject windows_object() {
+  const WindowTotals& totals = windows.totals();
+  JsonObject object = attach::offloaded_and_native(totals.offloaded_count.load(), totals.native_count.load());
+  object.number("operations_count", totals.operations_count.load());
+  return object.number("operations_bytes", totals.operations_bytes.load());
+}
+
+std::string statistics() {
+  uint64_t offloaded_count = 0;
+  uint64_t native_count = 0;
+  const JsonObject collectives = collectives_object(&offloaded_count, &native_count);
+  JsonObject line = attach::statistics_of(job.rank(), job.size(), kMpiName, job.reason());
+  line.number("offloaded_count", offloaded_count).number("native_count", native_count);
+  line.number("offloaded_bytes", counters.offloaded_bytes.load())
+      .number("completed_count", counters.completed_count.load());
+  line.number("failed_count", counters.failed_count.load());
+  attach::add_service(attach::counters_of(job.session()), &line);
+  line.number("wait_ns", counters.wait_ns.load()).number("post_ns", counters.post_ns.load());
+  attach::add_loss(job.loss(), &line);
+  // From MPI_Init to MPI_Finalize; 0 where nothing could be offloaded from the beginning.
+  const uint64_t begin_ns = job.ledger().begin_ns.load();
+  line.number("run_ns", begin_ns == 0 ? 0 : base::clock_ns() - begin_ns);
+  line.object("collectives", collectives).object("windows", windows_object());
+  line.object("why", why_object()).object("passed", passed_object()).object("learned", learned.json());
+  return line.json() + "\n";
+}
+
+}  // namespace
+
+void write_statistics() {
+  std::string line;
+  try {
+    line = statistics();
+  } catch (const std::exception&) {  // the others wait for this rank's all the same
+  }
+  const uint32_t claim = attach::claim_on_statistics(job.settings());
+  const int keeper = find_keeper(job.control(), claim);
+  if (keeper < 0) return;
+  std::optional<attach::StatisticsFile> file;
+  const auto append = [&](int, std::span<const std::byte> text) {
+    if (!file) file.emplace(job.settings());
+    file->append(text.data(), text.size());
+  };
+  hand_in(job.control(), keeper, source_of(line), std::ref(append));
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// With OFFPATH_TRACE the recorder (recording/) lies over the handlers (docs/design/0011-telemetry.md).
+#pragma once
+
+namespace offpath::mpi::tracing {
+
+// The environment asks for a trace.
+bool wanted();
+
+// Puts the recorder over the table's handlers if it is wanted.
+void install(void** handlers);
+
+}  // namespace offpath::mpi::tracing

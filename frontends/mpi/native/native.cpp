@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/native/native.hpp"
+
+#include "mpi/native/substitutes.hpp"
+
+#include <dlfcn.h>
+
+#include <type_traits>
+
+namespace offpath::mpi {
+
+Native native;
+
+bool Native::load(void* library) {
+  bool complete = true;
+  const auto find = [library](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
+  };
+#define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
+#define OFFPATH_MPI_PERSISTENT(name) \
+  if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
+#define OFFPATH_MPI_LARGE(name) find(name, "PMPI_" #name);
+#define OFFPATH_MPI_LARGE_FUNCTION(name) OFFPATH_MPI_LARGE(name)
+#define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
+#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
+#include "mpi/functions/natives.def"
+  add_substitutes(this);
+  return complete;
+}
+
+}  // namespace offpath::mpi

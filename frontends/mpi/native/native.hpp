@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The native MPI as a table of function pointers.
+//
+// Threads: filled once, by the doorway's resolver, before any handler can run; constant afterwards.
+#pragma once
+
+#include "attach/inside.hpp"
+#include "mpi/native/prototypes.h"
+
+#include <mpi.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define OFFPATH_MPI_PERSISTENT_NAME(name) MPIX_##name
+#else
+#define OFFPATH_MPI_PERSISTENT_NAME(name) MPI_##name
+#endif
+
+#include <type_traits>
+
+namespace offpath::mpi {
+
+using attach::Inside;
+
+struct Native {
+#define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
+#define OFFPATH_MPI_PERSISTENT(name) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
+#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
+#include "mpi/functions/natives.def"
+
+  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr. Large
+  // counts have substitutes.
+  bool load(void* library);
+};
+
+extern Native native;
+
+// "MPI_Put" of &Native::Put; for what functions.def lists.
+template <typename Function>
+consteval const char* name_of(Function Native::*function) {
+#define OFFPATH_MPI_FUNCTION(name)                                             \
+  if constexpr (std::is_same_v<decltype(&Native::name), Function Native::*>) { \
+    if (function == &Native::name) return "MPI_" #name;                        \
+  }
+#include "mpi/functions/functions.def"
+  return "";
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/native/substitutes.hpp"
+
+#include "mpi/native/elements.hpp"
+#include "mpi/native/narrowed.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/native/signatures.hpp"
+
+#include <climits>
+#include <exception>
+
+namespace offpath::mpi {
+namespace {
+
+int refuse(MPI_Comm comm, int code) {
+  native.Comm_call_errhandler(comm, code);
+  return code;
+}
+
+template <typename Width, typename... Fields>
+struct Substituted : Signature<Width, Fields...> {
+  // `small`: the function of the library; its arguments are Small's.
+  template <typename Small, auto small, Meaning meaning, Until until, typename... Tail>
+  static int call(typename Fields::Value... values, MPI_Comm comm, Tail... tail) {
+    try {
+      const Narrowed narrowed(Signature<Width, Fields...>::collect(values...), meaning, until, comm);
+      if (narrowed.code() != MPI_SUCCESS) return refuse(comm, narrowed.code());
+      return Small::call(native.*small, narrowed.arguments(), comm, tail...);
+    } catch (const std::exception&) {
+      return refuse(comm, MPI_ERR_NO_MEM);
+    }
+  }
+};
+
+using Wide = Signatures<Substituted, LargeCounts>;
+using Plain = Signatures<Signature, SmallCounts>;
+
+// One-sided. The forms differ in whether a request comes last.
+struct Remote {
+  template <auto small, typename Origin, typename... Request>
+  static int move(Origin origin, MPI_Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
+                  MPI_Count count, MPI_Datatype type, MPI_Win win, Request... request) {
+    const Elements own(origin_count, origin_type), there(count, type);
+    if (const int code = failure(win, {own.code(), there.code()}); code != MPI_SUCCESS) return code;
+    return (native.*small)(origin, own.count(), own.type(), target, displacement, there.count(), there.type(), win,
+                           request...);
+  }
+
+  template <auto small, typename... Request>
+  static int accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, int target,
+                        MPI_Aint displacement, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Win win,
+                        Request... request) {
+    const Elements own(origin_count, origin_type), there(count, type);
+    if (const int code = failure(win, {own.code(), there.code()}); code != MPI_SUCCESS) return code;
+    return (native.*small)(origin, own.count(), own.type(), target, displacement, there.count(), there.type(), op, win,
+                           request...);
+  }
+
+  template <auto small, typename... Request>
+  static int get_accumulate(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, void* result,
+                            MPI_Count result_count, MPI_Datatype result_type, int target, MPI_Aint displacement,
+                            MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Win win, Request... request) {
+    // With MPI_NO_OP nothing of the origin is looked at.
+    const bool sends = op != MPI_NO_OP;
+    const Elements own(sends ? origin_count : 0, origin_type), back(result_count, result_type), there(count, type);
+    if (const int code = failure(win, {own.code(), back.code(), there.code()}); code != MPI_SUCCESS) return code;
+    return (native.*small)(origin, own.count(), own.type(), result, back.count(), back.type(), target, displacement,
+                           there.count(), there.type(), op, win, request...);
+  }
+
+  static int failure(MPI_Win win, std::initializer_list<int> codes) {
+    for (const int code : codes) {
+      if (code == MPI_SUCCESS) continue;
+      native.Win_call_errhandler(win, code);
+      return code;
+    }
+    return MPI_SUCCESS;
+  }
+};
+
+// Windows, whose unit of displacements is what is larger.
+int create_window(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  if (unit > INT_MAX) return refuse(comm, MPI_ERR_DISP);
+  return native.Win_create(base, size, static_cast<int>(unit), info, comm, win);
+}
+
+int allocate_window(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  if (unit > INT_MAX) return refuse(comm, MPI_ERR_DISP);
+  return native.Win_allocate(size, static_cast<int>(unit), info, comm, base, win);
+}
+
+template <auto member, auto small>
+void add(Native* functions, auto* substitute) {
+  if (functions->*member == nullptr && functions->*small != nullptr) functions->*member = substitute;
+}
+
+}  // namespace
+
+void add_substitutes(Native* functions) {
+#define OFFPATH_ADD(name, signature, meaning, until, ...)                                                         \
+  add<&Native::name##_c, &Native::name>(functions,                                                                \
+                                        &Wide::signature::call<Plain::signature, &Native::name, Meaning::meaning, \
+                                                               Until::until __VA_OPT__(, ) __VA_ARGS__>);
+#define OFFPATH_ADD_FORMS(blocking, nonblocking, init, signature, meaning) \
+  OFFPATH_ADD(blocking, signature, meaning, returned)                      \
+  OFFPATH_ADD(nonblocking, signature, meaning, for_ever, MPI_Request*)     \
+  OFFPATH_ADD(init, signature, meaning, for_ever, MPI_Info, MPI_Request*)
+
+  OFFPATH_ADD_FORMS(Bcast, Ibcast, Bcast_init, Broadcast, all)
+  OFFPATH_ADD_FORMS(Gather, Igather, Gather_init, EvenRooted, recv_at_root)
+  OFFPATH_ADD_FORMS(Gatherv, Igatherv, Gatherv_init, UnevenRecvRooted, recv_at_root)
+  OFFPATH_ADD_FORMS(Scatter, Iscatter, Scatter_init, EvenRooted, send_at_root)
+  OFFPATH_ADD_FORMS(Scatterv, Iscatterv, Scatterv_init, UnevenSendRooted, send_at_root)
+  OFFPATH_ADD_FORMS(Allgather, Iallgather, Allgather_init, Even, all)
+  OFFPATH_ADD_FORMS(Allgatherv, Iallgatherv, Allgatherv_init, UnevenRecv, all)
+  OFFPATH_ADD_FORMS(Alltoall, Ialltoall, Alltoall_init, Even, all)
+  OFFPATH_ADD_FORMS(Alltoallv, Ialltoallv, Alltoallv_init, Uneven, all)
+  OFFPATH_ADD(Ialltoallw, Typed, all, for_ever, MPI_Request*)
+  OFFPATH_ADD(Alltoallw_init, Typed, all, for_ever, MPI_Info, MPI_Request*)
+  OFFPATH_ADD_FORMS(Reduce, Ireduce, Reduce_init, ReductionRooted, reduction)
+  OFFPATH_ADD_FORMS(Allreduce, Iallreduce, Allreduce_init, Reduction, reduction)
+  OFFPATH_ADD_FORMS(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, ReductionUneven, reduction)
+  OFFPATH_ADD_FORMS(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, Reduction, reduction)
+  OFFPATH_ADD_FORMS(Scan, Iscan, Scan_init, Reduction, reduction)
+  OFFPATH_ADD_FORMS(Exscan, Iexscan, Exscan_init, Reduction, reduction)
+  OFFPATH_ADD(Ineighbor_allgather, Even, neighbors, for_ever, MPI_Request*)
+  OFFPATH_ADD(Neighbor_allgather_init, Even, neighbors, for_ever, MPI_Info, MPI_Request*)
+  OFFPATH_ADD(Ineighbor_allgatherv, UnevenRecv, neighbors, for_ever, MPI_Request*)
+  OFFPATH_ADD(Neighbor_allgatherv_init, UnevenRecv, neighbors, for_ever, MPI_Info, MPI_Request*)
+  OFFPATH_ADD(Ineighbor_alltoall, Even, neighbors, for_ever, MPI_Request*)
+  OFFPATH_ADD(Neighbor_alltoall_init, Even, neighbors, for_ever, MPI_Info, MPI_Request*)
+  OFFPATH_ADD(Ineighbor_alltoallv, Uneven, neighbors, for_ever, MPI_Request*)
+  OFFPATH_ADD(Neighbor_alltoallv_init, Uneven, neighbors, for_ever, MPI_Info, MPI_Request*)
+  OFFPATH_ADD(Ineighbor_alltoallw, TypedBytes, neighbors, for_ever, MPI_Request*)
+  OFFPATH_ADD(Neighbor_alltoallw_init, TypedBytes, neighbors, for_ever, MPI_Info, MPI_Request*)
+
+#define OFFPATH_ADD_REMOTE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Remote::__VA_ARGS__);
+  add<&Native::Win_create_c, &Native::Win_create>(functions, &create_window);
+  add<&Native::Win_allocate_c, &Native::Win_allocate>(functions, &allocate_window);
+  OFFPATH_ADD_REMOTE(Put, move<&Native::Put, const void*>)
+  OFFPATH_ADD_REMOTE(Get, move<&Native::Get, void*>)
+  OFFPATH_ADD_REMOTE(Accumulate, accumulate<&Native::Accumulate>)
+  OFFPATH_ADD_REMOTE(Get_accumulate, get_accumulate<&Native::Get_accumulate>)
+  OFFPATH_ADD_REMOTE(Rput, move<&Native::Rput, const void*, MPI_Request*>)
+  OFFPATH_ADD_REMOTE(Rget, move<&Native::Rget, void*, MPI_Request*>)
+  OFFPATH_ADD_REMOTE(Raccumulate, accumulate<&Native::Raccumulate, MPI_Request*>)
+  OFFPATH_ADD_REMOTE(Rget_accumulate, get_accumulate<&Native::Rget_accumulate, MPI_Request*>)
+}
+
+}  // namespace offpath::mpi

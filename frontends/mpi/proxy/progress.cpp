@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/proxy/progress.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <csignal>
+
+namespace offpath::mpi::regions {
+namespace {
+
+constexpr int kYields = 200;
+constexpr std::chrono::microseconds kNap{50};
+
+// A thread of ours hears no signal of the program's.
+std::thread start_quietly(std::function<void()> body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+void Progress::add(std::unique_ptr<Task> task) {
+  auto shared = std::make_shared<std::unique_ptr<Task>>(std::move(task));
+  post([this, shared] { adopt(std::move(*shared)); });
+}
+
+void Progress::post(std::function<void()> function) {
+  std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  posted_.push_back(std::move(function));
+  if (!thread_.joinable()) thread_ = start_quietly([this] { run(); });
+  wake_.notify_one();
+}
+
+void Progress::lose(uint64_t channel) {
+  post([this, channel] {
+    for (const auto& task : tasks_) task->lose(channel);
+  });
+}
+
+void Progress::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    stopped_ = !thread_.joinable();
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Progress::take_new(bool idle, bool nap) {
+  std::vector<std::function<void()>> fresh;
+  {
+    std::unique_lock lock(mutex_);
+    const auto awake = [this] { return !posted_.empty() || stopping_; };
+    if (idle)
+      wake_.wait(lock, awake);
+    else if (nap)
+      wake_.wait_for(lock, kNap, awake);
+    fresh.swap(posted_);
+  }
+  for (const auto& function : fresh) function();
+}
+
+bool Progress::advance_all() {
+  bool moved = false;
+  for (size_t i = 0; i < tasks_.size();) {
+    if (!tasks_[i]->advance()) {
+      ++i;
+      continue;
+    }
+    // In order: what was asked first is looked at first.
+    tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));
+    moved = true;
+  }
+  return moved;
+}
+
+void Progress::run() {
+  pthread_setname_np(pthread_self(), "offpath-mpi");
+  prctl(PR_SET_TIMERSLACK, 1000);  // ns; naps are short
+  int quiet = 0;
+  for (;;) {
+    take_new(tasks_.empty(), quiet > kYields);
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_ && posted_.empty()) {
+        stopped_ = true;
+        break;
+      }
+    }
+    quiet = advance_all() ? 0 : quiet + 1;
+    if (quiet != 0 && quiet <= kYields) sched_yield();
+  }
+  for (const auto& task : tasks_) task->give_up();
+  tasks_.clear();
+}
+
+}  // namespace offpath::mpi::regions
