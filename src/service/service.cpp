@@ -100,9 +100,9 @@ Service::~Service() {
 }
 
 Status Service::start() {
-  auto context = fabric::UcxContext::create();
-  if (!context.ok()) return context.status();
-  context_ = std::move(context.value());
+  auto fabric = fabric::make(options_.fabric);
+  if (!fabric.ok()) return fabric.status();
+  fabric_ = std::move(fabric.value());
   if (const uint32_t helpers = helper_count(options_); helpers > 0) {
     helpers_ = std::make_unique<kernels::Helpers>(helpers, [cores = options_.cores] {
       [[maybe_unused]] const Status bound = bind_this_thread(cores);  // the workers' binding has shown that it works
@@ -111,7 +111,7 @@ Status Service::start() {
     options_.engine.helpers = helpers_.get();
   }
   for (uint32_t i = 0; i < options_.workers; ++i) {
-    auto endpoint = std::make_unique<fabric::OnDemand>([this] { return context_->make_endpoint(); });
+    auto endpoint = std::make_unique<fabric::Named>(fabric_.name, *fabric_.context);
     Worker::Options worker;
     worker.cores = options_.cores;
     worker.spin = options_.shares_cores ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(kSpin);

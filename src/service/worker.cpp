@@ -35,7 +35,7 @@ int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, 
 
 using engine::ClientId;
 
-Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
+Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours,
                std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
