@@ -7,60 +7,49 @@
 // or, exit status 2, {"source", "error"} for the first text that is not understood.
 #include "policy/policy.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <string>
 
 namespace {
 
 using namespace offpath::policy;
+using nlohmann::ordered_json;
 
 constexpr int kBadText = 2;
 
-// As a JSON string. Bytes beyond ASCII stay what they are.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    char escape[8];
-    if (static_cast<unsigned char>(c) < ' ') {
-      snprintf(escape, sizeof(escape), "\\u%04x", c);
-      result += escape;
-    } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
-  }
-  return result + '"';
-}
+// What is no UTF-8 in a text is replaced.
+void print(const ordered_json& json) { puts(json.dump(1, ' ', false, ordered_json::error_handler_t::replace).c_str()); }
 
-std::string to_json(const Row& row, const std::string& text, int source) {
+ordered_json to_json(const Row& row, const std::string& text, int source) {
   const bool unlimited = row.to_bytes == kUnlimitedBytes;
-  return "{\"text\": " + quoted(text) + ", \"source\": " + std::to_string(source) +
-         ", \"collective\": " + quoted(collective_name(row.collective)) +
-         ", \"from_bytes\": " + std::to_string(row.from_bytes) +
-         ", \"to_bytes\": " + (unlimited ? "null" : std::to_string(row.to_bytes)) +
-         ", \"nodes\": " + std::to_string(row.min_nodes) +
-         ", \"path\": " + quoted(row.path == Path::dpu ? "dpu" : "host") +
-         ", \"algorithm\": " + quoted(algorithm_name(row.algorithm)) + "}";
+  return {{"text", text},
+          {"source", source},
+          {"collective", collective_name(row.collective)},
+          {"from_bytes", row.from_bytes},
+          {"to_bytes", unlimited ? ordered_json() : ordered_json(row.to_bytes)},
+          {"nodes", row.min_nodes},
+          {"path", row.path == Path::dpu ? "dpu" : "host"},
+          {"algorithm", algorithm_name(row.algorithm)}};
 }
 
-std::string to_json(Collective collective) {
-  std::string algorithms;
+ordered_json to_json(Collective collective) {
+  ordered_json algorithms = ordered_json::array();
   for (size_t i = 0; i < kAlgorithmsCount; ++i) {
     const auto algorithm = static_cast<offpath_algorithm_t>(i);
-    if (knows(collective, algorithm)) algorithms += (i == 0 ? "" : ", ") + quoted(algorithm_name(algorithm));
+    if (knows(collective, algorithm)) algorithms.push_back(algorithm_name(algorithm));
   }
-  return "{\"name\": " + quoted(collective_name(collective)) +
-         ", \"irregular\": " + (is_irregular(collective) ? "true" : "false") + ", \"algorithms\": [" + algorithms +
-         "]}";
+  return {{"name", collective_name(collective)}, {"irregular", is_irregular(collective)}, {"algorithms", algorithms}};
 }
 
 // Appends the rows of `table` behind the first `known` ones.
-void add_rows(const Table& table, size_t known, int source, std::string& rows) {
+void add_rows(const Table& table, size_t known, int source, ordered_json& rows) {
   const std::string printed = table.print();
   size_t line = 0;
   for (size_t i = 0; i < table.rows().size(); ++i) {
     const size_t end = printed.find('\n', line);
-    if (i >= known) rows += (i == 0 ? "" : ",\n") + to_json(table.rows()[i], printed.substr(line, end - line), source);
+    if (i >= known) rows.push_back(to_json(table.rows()[i], printed.substr(line, end - line), source));
     line = end + 1;
   }
 }
@@ -69,19 +58,17 @@ void add_rows(const Table& table, size_t known, int source, std::string& rows) {
 
 int main(int argc, char** argv) {
   Table table = Table::measured();
-  std::string rows, collectives;
+  ordered_json rows = ordered_json::array(), collectives = ordered_json::array();
   add_rows(table, 0, 0, rows);
   for (int source = 1; source < argc; ++source) {
     const size_t known = table.rows().size();
     if (const auto status = table.apply(argv[source]); !status.ok()) {
-      printf("{\"source\": %d, \"error\": %s}\n", source, quoted(status.text()).c_str());
+      print({{"source", source}, {"error", status.text()}});
       return kBadText;
     }
     add_rows(table, known, source, rows);
   }
-  for (size_t i = 0; i < kCollectivesCount; ++i) {
-    collectives += (i == 0 ? "" : ",\n") + to_json(static_cast<Collective>(i));
-  }
-  printf("{\"rows\": [\n%s],\n\"collectives\": [\n%s]}\n", rows.c_str(), collectives.c_str());
+  for (size_t i = 0; i < kCollectivesCount; ++i) collectives.push_back(to_json(static_cast<Collective>(i)));
+  print({{"rows", rows}, {"collectives", collectives}});
   return 0;
 }
