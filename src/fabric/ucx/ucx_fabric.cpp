@@ -3,6 +3,8 @@
 
 #include "fabric/ucx/ucx_endpoint.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,14 +14,13 @@ namespace offpath::fabric {
 namespace {
 
 constexpr unsigned kMessageId = 1;
-constexpr size_t kCheckBytes = 8;
+constexpr size_t kCheckBytes = crypto_shorthash_BYTES;
 
-// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum (FNV-1a) in front.
+// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum in front. No secret: no key.
 std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3ULL;
+  constexpr uint8_t kNoKey[crypto_shorthash_KEYBYTES] = {};
   std::array<uint8_t, kCheckBytes> out{};
-  for (size_t i = 0; i < kCheckBytes; ++i) out[i] = static_cast<uint8_t>(hash >> (8 * i));
+  crypto_shorthash(out.data(), bytes.data(), bytes.size(), kNoKey);
   return out;
 }
 
