@@ -72,7 +72,8 @@ class Worker : public engine::Observer {
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
-  void drop_client(engine::ClientId id, bool detached);
+  enum class Departure { detached, died };
+  void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
 
   Options options_;
