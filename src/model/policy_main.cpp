@@ -3,8 +3,9 @@
 // stdout:
 //   {"rows": [{"text", "source", "collective", "from_bytes", "to_bytes" (null: no end), "nodes", "path",
 //              "algorithm"}],                                   source: 0 measured, k the k-th text
-//    "collectives": [{"name", "irregular", "algorithms"}]}
+//    "collectives": [{"name", "irregular", "algorithms", "defaults": [{"from_bytes", "algorithm"}]}]}
 // or, exit status 2, {"source", "error"} for the first text that is not understood.
+#include "model/operation.hpp"
 #include "policy/policy.hpp"
 
 #include <nlohmann/json.hpp>
@@ -40,7 +41,16 @@ ordered_json to_json(Collective collective) {
     const auto algorithm = static_cast<offpath_algorithm_t>(i);
     if (knows(collective, algorithm)) algorithms.push_back(algorithm_name(algorithm));
   }
-  return {{"name", collective_name(collective)}, {"irregular", is_irregular(collective)}, {"algorithms", algorithms}};
+  ordered_json defaults = ordered_json::array();
+  if (collective != Collective::window) {
+    for (const auto& [from_bytes, algorithm] : offpath::ops::default_algorithms(offpath::model::kind_of(collective))) {
+      defaults.push_back({{"from_bytes", from_bytes}, {"algorithm", algorithm_name(algorithm)}});
+    }
+  }
+  return {{"name", collective_name(collective)},
+          {"irregular", is_irregular(collective)},
+          {"algorithms", algorithms},
+          {"defaults", defaults}};
 }
 
 // Appends the rows of `table` behind the first `known` ones.
