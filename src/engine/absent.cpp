@@ -49,9 +49,8 @@ void Engine::State::deliver_early(const TeamKey& key) {
 // Remembers how to reach those who may still ask it; the longest gone are forgotten.
 void Engine::State::depart(const std::shared_ptr<Team>& team) {
   team->memory.reset();
-  team->parked.clear();
-  for (const auto& [block, bytes] : team->arrived) acknowledge(*team, block);
-  team->arrived.clear();
+  team->exchange.forget_pulls();
+  drop_arrived(*team, 0, UINT64_MAX);
   team->requests.clear();
   const TeamKey key{team->spec.id, team->spec.rank};
   departed[key] = team;
@@ -89,6 +88,8 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
           {});
   } else if (message.channel != Channel::collectives) {
     refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
+  } else if (team.broken) {
+    refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_NOT_STARTED);  // the operation may have been given up
   } else {
     answer_empty(team, asker, message.pull_id);  // what it exported was taken
   }

@@ -30,7 +30,7 @@ Result<TeamHandle> Engine::add_team(TeamSpec spec) {
   if (client == s.clients.end() || s.teams.contains(key)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team member %u exists already", spec.rank);
   }
-  auto team = std::make_shared<Team>();
+  auto team = std::make_shared<Team>(spec.members.size());
   team->handle = s.next_id++;
   team->memory = client->second;
   team->peers.assign(spec.members.size(), -1);
@@ -74,7 +74,7 @@ void Engine::remove_client(ClientId client) {
     lost.status = OFFPATH_ERR_PEER_LOST;
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
-    const bool unfinished = !team->operations.empty() || !team->parked.empty() || !team->requests.empty();
+    const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 || !team->requests.empty();
     for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
@@ -129,12 +129,7 @@ void Engine::State::start(Operation& operation) {
   auto& in_order = operation.team->in_order;
   if (operation.graph.in_order) in_order.push_back(&operation);
   if (!operation.graph.in_order || in_order.front() == &operation) release_first_steps(operation);
-  auto& parked = operation.team->parked;
-  const auto [first, last] = parked.equal_range(operation.key);
-  std::vector<Message> pulls_before;
-  for (auto it = first; it != last; ++it) pulls_before.push_back(it->second);
-  parked.erase(first, last);
-  for (const Message& message : pulls_before) serve(operation, message);
+  for (const Message& pull : operation.team->exchange.take_pulls(operation.key)) serve(operation, pull);
   push_short_blocks(operation);
   end_if_done(operation);
 }
@@ -147,9 +142,9 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   Operation& operation = s.add_operation(team, {.number = sequence}, Part::collective, std::move(graph), context);
   s.drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
-  s.note_arrived(operation);
+  team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.begun.insert(member); });
   if (team->broken) {
-    team->parked.erase(operation.key);
+    team->exchange.take_pulls(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();
     s.fail_for_loss(operation, static_cast<uint32_t>(lost));
   } else {
@@ -164,12 +159,12 @@ bool Engine::progress() {
   bool busy = s.fabric.progress() || !s.answers.empty();
   busy |= s.report_unreachable();
   busy |= s.reap();
-  busy |= s.send_waiting();
+  busy |= s.sender.send_waiting();
   busy |= s.place_announced();
   busy |= s.move_streams();
-  busy |= s.flush_all();
+  busy |= s.sender.flush_all();
   busy |= s.move_local();
-  busy |= s.flush_all();
+  busy |= s.sender.flush_all();
   return busy;
 }
 

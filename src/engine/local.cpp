@@ -56,7 +56,7 @@ uint64_t Engine::State::begin_copy(const Work& work) {
   Operation& operation = *work->operation;
   const uint8_t* there = source.view(from, bytes);
   uint8_t* here = there == nullptr ? work->target.memory->view(work->target.address + offset, bytes) : nullptr;
-  Chunk* chunk = there == nullptr && here == nullptr ? take_chunk() : nullptr;
+  Chunk* chunk = there == nullptr && here == nullptr ? chunks.take() : nullptr;
   if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
   work->offset += bytes;
   ++work->in_flight;
@@ -68,7 +68,7 @@ uint64_t Engine::State::begin_copy(const Work& work) {
               if (op != nullptr && status.ok() && chunk != nullptr) {
                 return write_copy(*op, work, offset, bytes, data, chunk);
               }
-              if (chunk != nullptr) give_back(chunk);
+              if (chunk != nullptr) chunks.give_back(chunk);
               if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::source_fault);
             });
   return bytes;
@@ -79,7 +79,7 @@ void Engine::State::write_copy(Operation& operation, const Work& work, uint64_t 
   const memory::Ticket ticket = next_ticket();
   when_done(operation, work->target.memory->write(work->target.address + offset, data, bytes, ticket), ticket,
             [this, work, bytes, chunk](Operation* op, const Status& status) {
-              if (chunk != nullptr) give_back(chunk);
+              if (chunk != nullptr) chunks.give_back(chunk);
               if (op != nullptr) end_chunk(*op, work, bytes, status, Cause::target_fault);
             });
 }
@@ -133,9 +133,9 @@ uint64_t Engine::State::begin_reduce(const Work& work) {
     // A chunk that one of the operands needs holds the result too.
     const bool needed = o.data[i] == nullptr || (i == 1 && !o.in_place && o.taken[0] == nullptr);
     if (!needed) continue;
-    o.taken[i] = take_chunk();
+    o.taken[i] = chunks.take();
     if (o.taken[i] == nullptr) {
-      if (i == 1 && o.taken[0] != nullptr) give_back(o.taken[0]);
+      if (i == 1 && o.taken[0] != nullptr) chunks.give_back(o.taken[0]);
       return 0;
     }
   }
@@ -175,7 +175,7 @@ void Engine::State::combine(Operation& operation, const Work& work, const Operan
 
 void Engine::State::give_back(const Operands& operands) {
   for (Chunk* chunk : operands.taken) {
-    if (chunk != nullptr) give_back(chunk);
+    if (chunk != nullptr) chunks.give_back(chunk);
   }
 }
 

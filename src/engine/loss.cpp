@@ -9,7 +9,7 @@ using wire::Message;
 
 void Engine::on_peer_lost(fabric::Peer peer) {
   State& s = *state_;
-  s.lost_peers.insert(peer);
+  s.sender.lose(peer);
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> lost;
   for (const auto& [key, team] : s.teams) {
     for (uint32_t rank = 0; rank < team->peers.size(); ++rank) {

@@ -83,14 +83,14 @@ void Engine::State::handle_hello(const Message& message) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr) return;
   if (message.from >= team->spec.members.size()) return refuse_message("a member that the team does not have");
-  note_present(*team, message.from);
+  team->exchange.note_present(message.from);
 }
 
 void Engine::State::handle_pull(const Message& message) {
   const auto team = find_team(message.team, message.from);
   if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
-  note_present(*team, message.to);
+  team->exchange.note_present(message.to);
   if (settle_push(*team, message)) return;  // it has crossed the block on the way
   const OperationKey key = key_of(message);
   const auto operation = team->operations.find(key);
@@ -99,10 +99,7 @@ void Engine::State::handle_pull(const Message& message) {
     return answer_ending(*team, is_here ? operation->second : nullptr, message);
   if (is_here) return serve(*operation->second, message);
   const bool to_come = is_to_come(*team, key);
-  if (to_come && team->parked.size() < config.parked_limit) {
-    team->parked.emplace(key, message);
-    return;
-  }
+  if (to_come && team->exchange.pulls_waiting() < config.parked_limit) return team->exchange.ask(key, message);
   if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
   // A collective that ended without a loss had all its exports taken or pushed: there was none for this pull.
   if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);

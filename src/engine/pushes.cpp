@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Short blocks of collectives that leave for other nodes as soon as they are there (docs/design/0013-push.md). A member
-// has at most kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond,
+// has at most Exchange::kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond,
 // or to a member that was not heard of yet, waits until it is asked for, like any block.
 #include "engine/state.hpp"
 
@@ -11,23 +11,7 @@ using wire::Channel;
 using wire::Kind;
 using wire::Message;
 
-namespace {
-
-constexpr uint32_t kMaxUnanswered = 32;
-
-uint32_t& count_of(std::vector<uint32_t>& counts, const Team& team, uint32_t rank) {
-  if (counts.empty()) counts.resize(team.spec.members.size());
-  return counts[rank];
-}
-
-}  // namespace
-
 // ---- sender ---------------------------------------------------------------------------------------------------
-
-void Engine::State::note_present(Team& team, uint32_t rank) {
-  if (team.present.empty()) team.present.resize(team.spec.members.size());
-  team.present[rank] = 1;
-}
 
 bool Engine::State::may_push(const Operation& operation, const Export& block) const {
   const bool elsewhere = !operation.team->spec.members[block.peer].local;
@@ -57,7 +41,7 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
   if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
   const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
   if (bytes == 0 || there != nullptr) return emit_push(operation, index, there);
-  Chunk* chunk = take_chunk_to_send();
+  Chunk* chunk = chunks.take_to_send();
   if (chunk == nullptr) return false;
   progress.state = ExportState::reading;
   const memory::Ticket ticket = next_ticket();
@@ -66,9 +50,9 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
               if (op != nullptr && op->exports[index].state == ExportState::reading) {
                 ExportProgress& read = op->exports[index];
                 read.state = read.pull_id == 0 ? ExportState::open : ExportState::requested;
-                read.pushable = status.ok() && emit_push(*op, index, chunk->memory.get());
+                read.pushable = status.ok() && may_push_now(*op, index) && emit_push(*op, index, chunk->memory.get());
               }
-              give_back(chunk);
+              chunks.give_back(chunk);
               if (op != nullptr && op->exports[index].state == ExportState::requested) hand_out(*op, index);
             });
   return true;
@@ -78,39 +62,33 @@ bool Engine::State::push(Operation& operation, uint32_t index) {
 bool Engine::State::may_push_now(const Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   const ExportProgress& progress = operation.exports[index];
-  Team& team = *operation.team;
   if (!may_push(operation, block)) return false;
   if (progress.state == ExportState::requested) return block.bytes <= progress.limit;
-  const bool present = !team.present.empty() && team.present[block.peer] != 0;
-  return present && count_of(team.pushed_count, team, block.peer) < kMaxUnanswered;
+  return operation.team->exchange.may_push(block.peer);
 }
 
 bool Engine::State::emit_push(Operation& operation, uint32_t index, const uint8_t* data) {
   const Export& block = operation.graph.exports[index];
   Team& team = *operation.team;
-  if (!may_push_now(operation, index)) return false;
   const uint64_t bytes = operation.bytes_of(index);
   const fabric::Peer peer = peer_of(team, block.peer);
   if (peer == UINT32_MAX) return false;
   const Message message =
       about(Kind::push, team, operation.key.channel, operation.key.number, team.spec.rank, block.peer, block.tag);
-  uint8_t* copy = add_entry(peer, message, bytes);
+  uint8_t* copy = sender.add_entry(peer, message, bytes);
   if (copy == nullptr) return false;
   std::copy_n(data, bytes, copy);
   note_moved(operation, bytes);
   traffic.sent_bytes += bytes;
   const bool asked = operation.exports[index].state == ExportState::requested;
-  if (!asked && team.pushed.insert({message.number, block.peer, block.tag}).second) {
-    ++count_of(team.pushed_count, team, block.peer);
-  }
+  if (!asked) team.exchange.note_pushed({message.number, block.peer, block.tag});
   resolve_export(operation, index, bytes);
   return true;
 }
 
 bool Engine::State::settle_push(Team& team, const Message& message) {
-  if (team.pushed.empty() || message.channel != Channel::collectives) return false;
-  if (team.pushed.erase({message.number, message.to, message.tag}) == 0) return false;
-  --count_of(team.pushed_count, team, message.to);
+  if (message.channel != Channel::collectives) return false;
+  if (!team.exchange.answer({message.number, message.to, message.tag})) return false;
   const auto operation = team.operations.find({.number = message.number});
   if (operation != team.operations.end()) operation->second->begun.insert(message.to);
   return true;
@@ -124,9 +102,9 @@ void Engine::State::settle_departed_push(const Message& message) {
 size_t Engine::unconfirmed() const {
   size_t count = 0;
   const auto add = [&](const Team& team) {
-    for (const BlockKey& block : team.pushed) {
+    for (const BlockKey& block : team.exchange.unanswered()) {
       const int64_t peer = team.peers[block.member];
-      count += team.lost[block.member] == 0 && !state_->lost_peers.contains(static_cast<fabric::Peer>(peer)) ? 1 : 0;
+      count += team.lost[block.member] == 0 && !state_->sender.is_lost(static_cast<fabric::Peer>(peer)) ? 1 : 0;
     }
   };
   for (const auto& [key, team] : state_->teams) add(*team);
@@ -154,30 +132,17 @@ void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
   } else if (message.number < team->next_sequence) {
     return acknowledge(*team, block);
   }
-  uint32_t& count = count_of(team->arrived_count, *team, message.from);
-  if (count >= kMaxUnanswered || !team->arrived.try_emplace(block, payload.begin(), payload.end()).second) {
-    return refuse_message("a pushed block too many");
-  }
-  ++count;
-}
-
-void Engine::State::note_arrived(Operation& operation) {
-  const auto& arrived = operation.team->arrived;
-  const uint64_t number = operation.key.number;
-  for (auto block = arrived.lower_bound({number, 0, 0}); block != arrived.end(); ++block) {
-    if (block->first.number != number) return;
-    operation.begun.insert(block->first.member);
-  }
+  if (!team->exchange.keep(block, payload)) refuse_message("a pushed block too many");
 }
 
 bool Engine::State::take_arrived(const Operation& operation, uint64_t pull_id) {
   Team& team = *operation.team;
   const Step& step = operation.graph.steps[pulls.at(pull_id).step];
-  const auto block = team.arrived.extract({operation.key.number, step.peer, step.tag});
-  if (block.empty()) return false;
-  --count_of(team.arrived_count, team, step.peer);
-  acknowledge(team, block.key());
-  place_pushed(pull_id, block.mapped());
+  const BlockKey block{operation.key.number, step.peer, step.tag};
+  const auto data = team.exchange.take(block);
+  if (!data) return false;
+  acknowledge(team, block);
+  place_pushed(pull_id, *data);
   return true;
 }
 
@@ -195,34 +160,19 @@ void Engine::State::place_pushed(uint64_t pull_id, fabric::Bytes data) {
 }
 
 void Engine::State::drop_arrived(Team& team, uint64_t from, uint64_t end) {
-  auto block = team.arrived.lower_bound({from, 0, 0});
-  while (block != team.arrived.end() && block->first.number < end) {
-    --count_of(team.arrived_count, team, block->first.member);
-    acknowledge(team, block->first);
-    block = team.arrived.erase(block);
-  }
+  team.exchange.forget(from, end, [&](const BlockKey& block) { acknowledge(team, block); });
 }
 
 void Engine::State::acknowledge(Team& team, const BlockKey& block) {
   const fabric::Peer peer = peer_of(team, block.member);
   if (peer == UINT32_MAX) return;
-  auto& messages = owed[peer];
-  messages.push_back(
-      about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag));
-  const bool open = peer < outboxes.size() && outboxes[peer].chunk != nullptr;
-  if (open || messages.size() >= kMaxUnanswered / 2) say_owed(peer);
+  const Message done =
+      about(Kind::done, team, Channel::collectives, block.number, block.member, team.spec.rank, block.tag);
+  sender.say_later(peer, done, Exchange::kMaxUnanswered / 2);
 }
 
-void Engine::State::say_owed(fabric::Peer peer) {
-  const auto messages = owed.extract(peer);
-  if (messages.empty()) return;
-  for (const Message& message : messages.mapped()) say(peer, message);
-}
+bool Engine::senders_wait() const { return state_->sender.owes(); }
 
-bool Engine::senders_wait() const { return !state_->owed.empty(); }
-
-void Engine::tell_senders() {
-  while (!state_->owed.empty()) state_->say_owed(state_->owed.begin()->first);
-}
+void Engine::tell_senders() { state_->sender.say_owed(); }
 
 }  // namespace offpath::engine

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "base/silence.hpp"
+#include "engine/chunks.hpp"
 #include "engine/engine.hpp"
+#include "engine/exchange.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <new>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -58,16 +59,6 @@ struct ExportProgress {
   uint64_t limit = 0;               // bytes the peer takes
   uint64_t stream = 0;              // while it is being sent
   uint32_t next_waiting = kNoStep;  // another export that waits for the same step
-};
-
-// Finds an operation of a member, as it is named by those who ask for what it exports: by channel and number, in the
-// channels of a pair by the other member, too.
-struct OperationKey {
-  wire::Channel channel = wire::Channel::collectives;
-  uint64_t number = 0;
-  uint32_t peer = 0;
-  bool is_request() const { return channel != wire::Channel::collectives; }
-  auto operator<=>(const OperationKey&) const = default;
 };
 
 // Messages that carry what they are about, whole.
@@ -121,13 +112,7 @@ struct Operation {
   }
 };
 
-// A short block of a collective between this member and another one.
-struct BlockKey {
-  uint64_t number = 0;
-  uint32_t member = 0;
-  uint32_t tag = 0;
-  auto operator<=>(const BlockKey&) const = default;
-};
+inline constexpr size_t kMaxUnansweredRequests = 4096;  // of one member at another
 
 // A request of this member that was not answered yet.
 struct PostedRequest {
@@ -164,25 +149,22 @@ struct DeferredRequest {
 };
 
 struct Team {
+  explicit Team(size_t members) : exchange(members) {}
   TeamSpec spec;
   TeamHandle handle = 0;
   std::shared_ptr<memory::Port> memory;
-  std::vector<int64_t> peers;    // fabric peer by rank, -1: not connected yet
-  std::vector<uint8_t> lost;     // by rank
-  std::vector<uint8_t> present;  // by rank: has been heard of; empty: nobody
-  bool broken = false;           // a member is lost
-  bool dead = false;             // a member's process is gone
+  std::vector<int64_t> peers;  // fabric peer by rank, -1: not connected yet
+  std::vector<uint8_t> lost;   // by rank
+  bool broken = false;         // a member is lost
+  bool dead = false;           // a member's process is gone
   bool said_hello = false;
   bool removed = false;
   bool abandoned = false;  // its client is gone
   uint64_t next_sequence = 0;
-  std::deque<Operation*> in_order;                     // unfinished ones with Graph::in_order; the first may run
-  std::map<OperationKey, Operation*> operations;       // unfinished
-  std::multimap<OperationKey, wire::Message> parked;   // pulls by the operation they ask
+  std::deque<Operation*> in_order;                // unfinished ones with Graph::in_order; the first may run
+  std::map<OperationKey, Operation*> operations;  // unfinished
+  Exchange exchange;
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
-  std::set<BlockKey> pushed;                           // of ours, unasked and not answered
-  std::map<BlockKey, std::vector<uint8_t>> arrived;    // pushed to us, not taken yet
-  std::vector<uint32_t> pushed_count, arrived_count;   // of these, by rank; empty: none so far
   size_t open_requests = 0;                            // posted ones without an operation, and those put off
 
   bool unused() const { return operations.empty() && open_requests == 0; }
@@ -248,36 +230,6 @@ struct LocalWork {
   bool stalled = false;    // not queued, because so many are in flight
   base::Status status = {};
   Cause cause = Cause::complete;
-};
-
-// Page aligned: a copy whose target lies a few bytes after its source, modulo 4 KiB, stumbles over its own stores (4K
-// aliasing) and takes up to five times as long (1.4 against 7 GB/s for process_vm_readv on Zen 3). User buffers start
-// at a page or 16 bytes after one, so a page-aligned target is safe and a malloc'ed one is not.
-struct PageAlignedDelete {
-  void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(4096)); }
-};
-
-// A chunk buffer of the pool and what is going on in it.
-struct Chunk {
-  std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
-  uint64_t stream = 0;                   // outgoing; 0: a batch
-  std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies
-  wire::Message message;                 // incoming: what it is the payload of
-  uint64_t bytes = 0;
-};
-
-// Messages that leave for one fabric peer with the next flush.
-struct Outbox {
-  Chunk* chunk = nullptr;
-  size_t used = 0;
-  size_t entries = 0;
-};
-
-// A message with a payload for which no chunk was free.
-struct WaitingMessage {
-  fabric::Peer peer;
-  wire::Message message;
-  std::vector<uint8_t> payload;
 };
 
 // What one member of this worker says to another.

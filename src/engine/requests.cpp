@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests on both sides. A member has at most kMaxUnanswered of them at one target, more wait here: so the target need
-// not hold back more than that while one that was overtaken is on its way.
+// Requests at the member that asks. It has at most kMaxUnansweredRequests of them at one target, more wait here: so the target
+// need not hold back more than that while one that was overtaken is on its way.
 #include "engine/state.hpp"
 
 namespace offpath::engine {
@@ -9,10 +9,6 @@ using base::Status;
 using wire::Channel;
 using wire::Kind;
 using wire::Message;
-
-namespace {
-constexpr size_t kMaxUnanswered = 4096;
-}  // namespace
 
 // The first one also makes sure that both notice each other's death.
 RequestPeer& Engine::State::requests_with(Team& team, uint32_t rank) {
@@ -51,7 +47,7 @@ void Engine::post_request(TeamHandle handle, Request request, uint64_t context) 
 }
 
 // What a request sends of the member's memory is read first; others to that target wait for it, as they keep their order.
-void Engine::State::read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+void Engine::State::read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   std::deque<std::shared_ptr<Outgoing>>& outgoing = requests_with(*team, target).outgoing;
   if (request.data_bytes == 0 && outgoing.empty()) return number_request(team, std::move(request), context);
@@ -92,7 +88,7 @@ void Engine::State::post_ready(const std::shared_ptr<Team>& team, uint32_t targe
   forget_if_unused(*team);
 }
 
-void Engine::State::number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context) {
+void Engine::State::number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context) {
   const uint32_t target = request.target;
   RequestPeer& peer = requests_with(*team, target);
   const uint64_t number = peer.next_posted++;
@@ -112,7 +108,8 @@ void Engine::State::number_request(const std::shared_ptr<Team>& team, Request re
 
 void Engine::State::send_requests(Team& team, uint32_t target) {
   RequestPeer& peer = *team.requests[target];
-  for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnanswered; peer.unsent.pop_front()) {
+  for (; !peer.unsent.empty() && peer.posted.size() - peer.unsent.size() < kMaxUnansweredRequests;
+       peer.unsent.pop_front()) {
     const auto& [number, body] = peer.unsent.front();
     send(team, target, about(Kind::request, team, Channel::calls, number, team.spec.rank, target), body);
   }
@@ -186,119 +183,12 @@ void Engine::State::finish_request(Team& team, uint64_t context, const Status& s
   observer.on_finished(team.spec.client, context, status);
 }
 
-// ---- target ---------------------------------------------------------------------------------------------------
-
-void Engine::set_responder(Responder* responder) { state_->responder = responder; }
-
-void Engine::State::handle_request(const Message& message, fabric::Bytes body) {
-  const auto team = find_team(message.team, message.to);
-  if (team == nullptr) return handle_absent({message.team, message.to}, message, body);
-  const uint64_t number = message.number;
-  const bool sound = message.from < team->spec.members.size() && message.channel == Channel::calls;
-  if (!sound || body.size() > graph::kMaxRequestBytes) return refuse_message("a request that nobody can have posted");
-  if (team->lost[message.from] != 0) return;
-  RequestPeer& peer = requests_with(*team, message.from);
-  if (number < peer.next_asked || peer.held.contains(number)) return refuse_message("a request for the second time");
-  if (number > peer.next_asked) {
-    if (number - peer.next_asked >= kMaxUnanswered) return refuse_message("a request too far ahead of others");
-    peer.held.emplace(number, std::vector<uint8_t>(body.begin(), body.end()));
-    return;
-  }
-  hand_over(team, message.from, peer.next_asked++, body);
-  while (!peer.held.empty() && peer.held.begin()->first == peer.next_asked) {
-    const auto next = peer.held.extract(peer.held.begin());
-    hand_over(team, message.from, peer.next_asked++, next.mapped());
-  }
-}
-
-void Engine::State::hand_over(const std::shared_ptr<Team>& team, uint32_t from, uint64_t number, fabric::Bytes body) {
-  const RequestId id = next_id++;
-  Answer answer;
-  if (responder == nullptr || team->removed) {
-    answer.status = Status::error(OFFPATH_ERR_RANGE, "nobody answers requests to member %u", team->spec.rank);
-  } else {
-    answer = responder->on_request(team->spec.client, team->spec.context, from, id, team->memory, body);
-  }
-  answer_now(id, {team, from, number}, std::move(answer));
-}
-
-void Engine::State::answer_now(RequestId id, const DeferredRequest& request, Answer answer) {
-  const auto& [team, from, number] = request;
-  if (answer.kind == Answer::Kind::reply) return reply(*team, from, number, answer.status, answer.payload);
-  if (answer.kind == Answer::Kind::graph) {
-    const OperationKey key{Channel::answers, number, from};
-    return start(add_operation(team, key, Part::responder, std::move(answer.graph), id));
-  }
-  if (answer.kind == Answer::Kind::update) {
-    if (answer.update->bytes <= request_limit()) return begin_update(request, answer.update);
-    return reply(*team, from, number, Status::error(OFFPATH_ERR_INTERNAL, "an update of too much"), {});
-  }
-  deferred.emplace(id, request);
-  requests_with(*team, from).deferred.insert(number);
-  ++team->open_requests;
-}
-
-void Engine::State::begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
-  ++request.team->open_requests;
-  if (!update->reads) return apply_update(request, update);
-  update->before.resize(update->bytes);
-  const memory::Ticket ticket = next_ticket();
-  when_done(update->memory->read(update->before.data(), update->address, update->bytes, ticket), ticket,
-            [this, request, update](const Status& status) {
-              if (status.ok()) return apply_update(request, update);
-              end_update(request, *update, status);
-            });
-}
-
-void Engine::State::apply_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update) {
-  const uint8_t* after = update->apply(update->reads ? update->before.data() : nullptr);
-  if (after == nullptr) return end_update(request, *update, {});
-  const memory::Ticket ticket = next_ticket();
-  when_done(update->memory->write(update->address, after, update->bytes, ticket), ticket,
-            [this, request, update](const Status& status) { end_update(request, *update, status); });
-}
-
-void Engine::State::end_update(const DeferredRequest& request, graph::Update& update, const Status& status) {
-  Team& team = *request.team;
-  --team.open_requests;
-  update.on_ended();
-  if (team.abandoned) return;
-  const bool with_data = status.ok() && update.replies;
-  reply(team, request.from, request.number, status, with_data ? fabric::Bytes(update.before) : fabric::Bytes());
-  forget_if_unused(team);
-}
-
-void Engine::answer(RequestId request, Answer answer) { state_->answers.emplace_back(request, std::move(answer)); }
-
-void Engine::State::answer_deferred(RequestId id, Answer answer) {
-  const auto found = deferred.find(id);
-  if (found == deferred.end()) return;
-  const DeferredRequest request = std::move(found->second);
-  deferred.erase(found);
-  request.team->requests[request.from]->deferred.erase(request.number);
-  --request.team->open_requests;
-  answer_now(id, request, std::move(answer));
-  forget_if_unused(*request.team);
-}
-
-// Pulls of the request that came before its answer, and find nothing now, are refused.
-void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
-  const OperationKey key{Channel::answers, number, to};
-  const auto [first, last] = team.parked.equal_range(key);
-  for (auto it = first; it != last; ++it) refuse_pull(team, to, it->second.pull_id, OFFPATH_ERR_STATE);
-  team.parked.erase(first, last);
-  Message message = about(Kind::reply, team, Channel::calls, number, to, team.spec.rank);
-  message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
-  if (message.status != OFFPATH_OK) payload = {};
-  if (team.lost[to] == 0) send(team, to, message, payload);
-}
-
 // ---- loss -----------------------------------------------------------------------------------------------------
 
 // Ends what was asked of that member, and what it has asked; the operations of requests have ended already.
 void Engine::State::lose_requests(Team& team, uint32_t rank) {
   if (team.requests.empty() || team.requests[rank] == nullptr) return;
-  std::erase_if(team.parked, [&](const auto& entry) { return entry.first.is_request() && entry.first.peer == rank; });
+  team.exchange.forget_calls_of(rank);
   RequestPeer peer = std::exchange(*team.requests[rank], {});
   const Status status = Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost before the end of a request", rank);
   std::map<RequestId, DeferredRequest> put_off;  // in the order in which they came

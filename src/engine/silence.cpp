@@ -30,7 +30,7 @@ std::set<fabric::Peer> Engine::State::awaited_peers() const {
     }
     for (size_t rank = 0; rank < needed.size(); ++rank) {
       const bool reached = team->peers[rank] >= 0 && team->lost[rank] == 0;
-      const bool heard = !team->present.empty() && team->present[rank] != 0;
+      const bool heard = team->exchange.is_present(rank);
       if (needed[rank] != 0 && reached && heard) out.insert(static_cast<fabric::Peer>(team->peers[rank]));
     }
   }
@@ -74,7 +74,7 @@ void Engine::State::say_address(fabric::Peer peer, Kind kind) {
 // `address`: of who asks, or answers.
 void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
   const auto peer = fabric.find(address);
-  if (!peer || lost_peers.contains(*peer)) return;
+  if (!peer || sender.is_lost(*peer)) return;
   if (message.kind == Kind::ping) return say_address(*peer, Kind::pong);
   if (const auto found = watched.find(*peer); found != watched.end()) found->second.answered = true;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an Engine knows (records.hpp) and does. Internal to engine/: engine.cpp knows clients and teams, steps.cpp runs
-// graphs, messages.cpp answers messages, near.cpp those of members that this service serves, pushes.cpp sends short blocks unasked, absent.cpp those for teams that are not
-// here, requests.cpp requests, batch.cpp sends, transfers.cpp moves bytes over the fabric and local.cpp inside the
-// node, accesses.cpp goes on with what ports do later, standing.cpp says what operations wait for, endings.cpp finds
-// out who takes no more, silence.cpp listens for signs of life, loss.cpp deals with the
-// dead.
+// What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers), sender.hpp
+// (what is said to other services) and exchange.hpp (blocks of which one end is there). The rest, by file:
+//   engine     clients and teams            transfers  blocks over the fabric
+//   members    how members are reached      pushes     short blocks, unasked
+//   absent     those that are not here      near       messages inside the service
+//   steps      runs graphs                  local      copies, reductions, computations
+//   messages   pulls and their answers      accesses   goes on with what ports do later
+//   requests   asking other members         standing   what operations wait for
+//   answers    being asked                  silence    signs of life
+//   endings    who takes no more            loss       the dead
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
 // queued, as are answers to requests and messages to members of this worker, and settle() works the queues off at the end of each call from outside. So chains
@@ -12,6 +16,7 @@
 #pragma once
 
 #include "engine/records.hpp"
+#include "engine/sender.hpp"
 #include "memory/scratch.hpp"
 
 namespace offpath::engine {
@@ -67,8 +72,6 @@ struct Engine::State {
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
   // pushes.cpp
-  // Something has come from that member, so its end of the team is there.
-  void note_present(Team& team, uint32_t rank);
   bool may_push(const Operation& operation, const Export& block) const;
   void push_short_blocks(Operation& operation);
   // False: it cannot be pushed (now), so it waits until it is asked for.
@@ -76,8 +79,6 @@ struct Engine::State {
   bool may_push_now(const Operation& operation, uint32_t export_index);
   bool emit_push(Operation& operation, uint32_t export_index, const uint8_t* data);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
-  // Something has come for it before it was posted.
-  void note_arrived(Operation& operation);
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
   void place_pushed(uint64_t pull_id, fabric::Bytes data);
@@ -86,9 +87,8 @@ struct Engine::State {
   // A pull or a done has come: true if it answers a push.
   bool settle_push(Team& team, const wire::Message& message);
   void settle_departed_push(const wire::Message& message);
-  // Says `done`, with the next message to that worker or by say_owed().
+  // Says `done`, at leisure.
   void acknowledge(Team& team, const BlockKey& block);
-  void say_owed(fabric::Peer peer);
 
   // absent.cpp
   void handle_absent(const TeamKey& key, const wire::Message& message, fabric::Bytes payload);
@@ -104,10 +104,10 @@ struct Engine::State {
   void send_requests(Team& team, uint32_t target);
   void handle_request(const wire::Message& message, fabric::Bytes body);
   void handle_reply(const wire::Message& message, fabric::Bytes payload);
-  void read_data(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  void read_data(const std::shared_ptr<Team>& team, Request&& request, uint64_t context);
   // Those whose data is there and that come first.
   void post_ready(const std::shared_ptr<Team>& team, uint32_t target);
-  void number_request(const std::shared_ptr<Team>& team, Request request, uint64_t context);
+  void number_request(const std::shared_ptr<Team>& team, Request&& request, uint64_t context);
   void place_reply(const std::shared_ptr<Team>& team, const PostedRequest& request, fabric::Bytes payload);
   void end_request(Team& team, const PostedRequest& request, const base::Status& status);
   void begin_update(const DeferredRequest& request, const std::shared_ptr<graph::Update>& update);
@@ -138,20 +138,12 @@ struct Engine::State {
   void take_offer(uint64_t pull_id, Location source, uint64_t bytes);
   void deliver_near();
 
-  // batch.cpp
+  // members.cpp
   void say_hello(Team& team);
-  // `payload`: of requests and replies; waits in order where no chunk is free.
+  // `payload`: of requests and replies.
   void send(Team& team, uint32_t rank, const wire::Message& message, fabric::Bytes payload = {});
-  void say(fabric::Peer peer, const wire::Message& message);
-  // False: no chunk is free.
-  bool send_payload(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload);
-  bool send_waiting();
   // UINT32_MAX, and a loss to be reported, when the member cannot be reached.
   fabric::Peer peer_of(Team& team, uint32_t rank);
-  // Where to write the payload of an entry that then leaves with the next flush. Null: it must go by itself.
-  uint8_t* add_entry(fabric::Peer peer, const wire::Message& message, size_t payload_bytes);
-  void flush(fabric::Peer peer);
-  bool flush_all();
 
   // transfers.cpp
   bool move_streams();
@@ -165,9 +157,6 @@ struct Engine::State {
   void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder = nullptr);
   void note_placed(uint64_t pull_id, uint64_t bytes, const base::Status& status);
   void finish_pull(uint64_t pull_id, const base::Status& status, Cause cause);
-  Chunk* take_chunk();
-  Chunk* take_chunk_to_send();
-  void give_back(Chunk* chunk);
 
   // local.cpp
   bool move_local();
@@ -218,6 +207,8 @@ struct Engine::State {
   fabric::Fabric& fabric;
   Neighbours& neighbours;
   Observer& observer;
+  ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
+  Sender sender{fabric, chunks};
   Responder* responder = nullptr;
   std::shared_ptr<memory::ScratchPool> scratch = std::make_shared<memory::ScratchPool>(config.scratch_cache_bytes);
   std::unordered_map<ClientId, std::shared_ptr<memory::Port>> clients;
@@ -234,12 +225,6 @@ struct Engine::State {
   std::deque<std::shared_ptr<LocalWork>> local;
   Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket
-  std::vector<std::unique_ptr<Chunk>> chunks;
-  std::vector<Chunk*> free_chunks;
-  std::vector<Outbox> outboxes;  // by fabric peer
-  std::vector<fabric::Peer> unsent;
-  std::map<fabric::Peer, std::vector<wire::Message>> owed;  // acknowledgements that nobody waits for
-  std::deque<WaitingMessage> unsent_payloads;
   std::deque<WaitingAnnouncement> announcements;
   std::map<TeamKey, std::vector<EarlyMessage>> early;
   std::deque<TeamKey> early_order;
@@ -247,7 +232,6 @@ struct Engine::State {
   std::map<TeamKey, std::shared_ptr<Team>> departed;  // removed, or without a client
   std::deque<TeamKey> departed_order;
   size_t departed_members = 0;
-  std::unordered_set<fabric::Peer> lost_peers;
   std::unordered_set<fabric::Peer> given_up;                            // for their silence
   std::vector<uint8_t> own_address;                                     // on the fabric
   std::map<fabric::Peer, Watched> watched;                              // something is awaited from them

@@ -7,29 +7,6 @@ using base::Status;
 using wire::Kind;
 using wire::Message;
 
-Chunk* Engine::State::take_chunk() {
-  if (free_chunks.empty()) {
-    if (chunks.size() >= config.pool_chunks) return nullptr;
-    chunks.push_back(std::make_unique<Chunk>());
-    chunks.back()->memory.reset(new (std::align_val_t(4096)) uint8_t[config.chunk_bytes]);
-    return chunks.back().get();
-  }
-  Chunk* chunk = free_chunks.back();
-  free_chunks.pop_back();
-  return chunk;
-}
-
-// Half of the pool is kept for what comes in: senders waiting for each other's buffers would never end.
-Chunk* Engine::State::take_chunk_to_send() {
-  const size_t in_use = chunks.size() - free_chunks.size();
-  return in_use * 2 < config.pool_chunks ? take_chunk() : nullptr;
-}
-
-void Engine::State::give_back(Chunk* chunk) {
-  chunk->source.reset();
-  free_chunks.push_back(chunk);
-}
-
 const Traffic& Engine::traffic() const { return state_->traffic; }
 
 bool Engine::expects(uint64_t bytes) const {
@@ -65,7 +42,7 @@ bool Engine::State::move_streams() {
 
 bool Engine::State::send_chunk(uint64_t id) {
   Stream& stream = streams.at(id);
-  Chunk* chunk = take_chunk_to_send();
+  Chunk* chunk = chunks.take_to_send();
   if (chunk == nullptr) return false;
   const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, stream.bytes - stream.offset);
   const uint64_t from = stream.source.address + stream.offset;
@@ -90,7 +67,7 @@ bool Engine::State::send_chunk(uint64_t id) {
               const auto found = streams.find(id);  // it may have been given up
               const bool wanted = operation != nullptr && found != streams.end();
               if (wanted && status.ok()) return emit_chunk(found->second, id, chunk, chunk->memory.get(), data);
-              give_back(chunk);
+              chunks.give_back(chunk);
               if (wanted) fail_stream(id, status);
             });
   return true;
@@ -98,16 +75,13 @@ bool Engine::State::send_chunk(uint64_t id) {
 
 void Engine::State::emit_chunk(Stream& stream, uint64_t id, Chunk* chunk, const uint8_t* payload, const Message& data) {
   const uint64_t bytes = chunk->bytes;
-  uint8_t* shared = bytes <= config.batched_bytes ? add_entry(stream.peer, data, bytes) : nullptr;
+  uint8_t* shared = bytes <= config.batched_bytes ? sender.add_entry(stream.peer, data, bytes) : nullptr;
   if (shared != nullptr) {
     std::copy_n(payload, bytes, shared);
     --stream.in_flight;
-    give_back(chunk);
+    chunks.give_back(chunk);
   } else {
-    uint8_t header[wire::kMaxMessageBytes];
-    const size_t length = wire::encode(data, header);
-    fabric.send(stream.peer, fabric::Bytes(header, length), fabric::Bytes(payload, bytes),
-                reinterpret_cast<uint64_t>(chunk));
+    sender.say_from(stream.peer, data, fabric::Bytes(payload, bytes), chunk);
   }
   note_moved(*stream.operation, bytes);
   traffic.sent_bytes += bytes;
@@ -129,7 +103,7 @@ void Engine::on_sent(uint64_t context, bool) {
   auto* chunk = reinterpret_cast<Chunk*>(context);
   if (chunk == nullptr) return;  // an address
   if (const auto it = s.streams.find(chunk->stream); it != s.streams.end()) --it->second.in_flight;
-  s.give_back(chunk);
+  s.chunks.give_back(chunk);
 }
 
 // ---- receiving ------------------------------------------------------------------------------------------------
@@ -171,13 +145,13 @@ void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::An
 bool Engine::State::place_announced() {
   bool busy = false;
   while (!announcements.empty()) {
-    Chunk* chunk = take_chunk();
+    Chunk* chunk = chunks.take();
     if (chunk == nullptr) return busy;
     const WaitingAnnouncement next = announcements.front();
     announcements.pop_front();
     busy = true;
     if (next.message.kind == Kind::data && check_data(next.message, next.bytes) == nullptr) {
-      give_back(chunk);
+      chunks.give_back(chunk);
       fabric.drop(next.handle);
       continue;
     }
@@ -200,7 +174,7 @@ void Engine::on_fetched(uint64_t context, bool success) {
     return s.settle();
   }
   if (success && carries_body(message.kind)) s.handle(message, data);
-  s.give_back(chunk);
+  s.chunks.give_back(chunk);
   s.settle();
 }
 
@@ -217,7 +191,7 @@ void Engine::State::place(uint64_t pull_id, uint64_t offset, fabric::Bytes data,
   const size_t bytes = data.size();
   when_done(*pull.operation, target.write(pull.target.address + offset, data.data(), bytes, ticket), ticket,
             [this, pull_id, bytes, holder, kept = std::move(kept)](Operation* operation, const Status& status) {
-              if (holder != nullptr) give_back(holder);
+              if (holder != nullptr) chunks.give_back(holder);
               if (operation != nullptr && pulls.contains(pull_id)) note_placed(pull_id, bytes, status);
             });
 }

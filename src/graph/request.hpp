@@ -58,6 +58,20 @@ struct Answer {
   std::shared_ptr<Update> update;
 };
 
+// Does it on memory that is prompt. What the target replies.
+inline Answer carry_out(Update& update) {
+  Answer answer;
+  if (update.reads) {
+    update.before.resize(update.bytes);
+    answer.status = update.memory->read(update.before.data(), update.address, update.bytes).status();
+  }
+  const uint8_t* after = answer.status.ok() ? update.apply(update.reads ? update.before.data() : nullptr) : nullptr;
+  if (after != nullptr) answer.status = update.memory->write(update.address, after, update.bytes).status();
+  if (answer.status.ok() && update.replies) answer.payload = std::move(update.before);
+  update.on_ended();
+  return answer;
+}
+
 // What answers requests for the members served here. Called inside the engine; must not call it back, but for
 // Engine::answer().
 class Responder {

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/message.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace offpath::wire {
 namespace {
 
 constexpr uint8_t kMagic0 = 'O';
 constexpr uint8_t kMagic1 = 'p';
+
+// To and from the order of the wire.
+template <typename T>
+T little_endian(T value) {
+  if constexpr (std::endian::native == std::endian::little) return value;
+  auto* bytes = reinterpret_cast<uint8_t*>(&value);
+  std::reverse(bytes, bytes + sizeof(T));
+  return value;
+}
 
 // One description of each kind's fields serves both directions, so they cannot disagree.
 template <typename Codec>
@@ -64,9 +76,8 @@ struct Writer : Fields<Writer> {
   bool number(Channel value) { return number(static_cast<uint8_t>(value)); }
   template <typename T>
   bool number(T value) {
-    auto bits = static_cast<std::make_unsigned_t<T>>(value);
-    for (size_t i = 0; i < sizeof(T); ++i) out[used++] = static_cast<uint8_t>(bits >> (8 * i));
-    return true;
+    value = little_endian(value);
+    return raw(reinterpret_cast<const uint8_t*>(&value), sizeof(T));
   }
 };
 
@@ -89,12 +100,8 @@ struct Reader : Fields<Reader> {
   }
   template <typename T>
   bool number(T& value) {
-    if (in.size() - used < sizeof(T)) return false;
-    std::make_unsigned_t<T> bits = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) {
-      bits = static_cast<std::make_unsigned_t<T>>(bits | (static_cast<std::make_unsigned_t<T>>(in[used++]) << (8 * i)));
-    }
-    value = static_cast<T>(bits);
+    if (!raw(reinterpret_cast<uint8_t*>(&value), sizeof(T))) return false;
+    value = little_endian(value);
     return true;
   }
 };

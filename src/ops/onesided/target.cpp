@@ -167,6 +167,10 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
                                static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
   }
   if (wanted.bytes == 0) return reply();
+  if (is_short(wanted) && asked.memory->prompt()) {  // at once, so nothing comes in between
+    Perform update(std::move(asked.wanted), asked.memory, address);
+    return graph::carry_out(update);
+  }
   Working working{client, window, {}, accumulates(wanted.kind)};
   window->lane_busy |= working.in_lane;
   for (const auto& [base, region] : regions) {

@@ -251,12 +251,12 @@ class Obituary : public Hostile {
  protected:
   // Members 1 and 2 live at the raw endpoint.
   void SetUp() override {
-    engine::TeamSpec spec;
     spec.id.bytes[0] = 7;
     spec.client = kClient;
     spec.members = {{true, 0, {}}, {false, 0, raw->address()}, {false, 0, raw->address()}};
-    team = honest->add_team(std::move(spec)).value();
+    team = honest->add_team(spec).value();
   }
+  engine::TeamSpec spec;
   void post_pulls(std::initializer_list<uint32_t> peers) {
     graph::Graph graph;
     for (const uint32_t peer : peers) graph.pull(peer, 0, graph::client_place(address_of(target.data())), kBlock);
@@ -289,6 +289,29 @@ TEST_F(Obituary, EndsTheOperationThatAnotherGaveUp) {
   say(lost_member(0));
   settle();
   EXPECT_EQ(outcome[0], OFFPATH_ERR_PEER_LOST);
+}
+
+// Else it would end well, with garbage.
+TEST_F(Obituary, WhoAsksForABlockThatWasGivenUpIsNotToldThatThereIsNone) {
+  for (const bool has_left : {false, true}) {
+    graph::Graph graph;
+    const uint32_t from_the_dead = graph.pull(2, 0, graph::client_place(address_of(target.data())), kBlock);
+    graph.offer(1, 0, graph::client_place(address_of(target.data())), kBlock, from_the_dead);
+    if (has_left) ++spec.id.bytes[0], team = honest->add_team(spec).value();
+    honest->post(team, 0, std::move(graph), has_left ? 1 : 0);
+    if (has_left) honest->remove_team(team);
+    settle();
+    Message obituary = lost_member(wire::kNoOperation), pull = about(Kind::pull, 0, 0, 1);
+    obituary.team = pull.team = spec.id;
+    say(obituary);
+    settle();
+    EXPECT_EQ(outcome[has_left ? 1 : 0], OFFPATH_ERR_PEER_LOST);
+    heard.clear();
+    say(pull);
+    settle();
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard[0].kind, Kind::fail);
+  }
 }
 
 TEST_F(Obituary, LeavesAloneWhatNeedsTheLivingOnly) {

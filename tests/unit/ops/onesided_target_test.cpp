@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The target without an engine: regions, short operations, lanes and locks.
-#include "carried_out.hpp"
 #include "ops/onesided/target.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +31,7 @@ class OnesidedTarget : public ::testing::Test {
   bool untouched() const { return memcmp(space_, before_, sizeof(space_)) == 0; }
 
   Answer ask(const Wanted& wanted, uint32_t from = 0) {
-    return testing::carried_out(target_.on_request(kClient, kTeam, from, ++last_, memory_, encode(wanted)));
+    return target_.on_request(kClient, kTeam, from, ++last_, memory_, encode(wanted));
   }
   static Wanted put(uint64_t offset, std::vector<uint8_t> data) {
     Wanted out;
@@ -75,7 +74,7 @@ class OnesidedTarget : public ::testing::Test {
   std::map<RequestId, Answer> answers_;
   RequestId last_ = 0;
   Target target_{[this](RequestId request, Answer answer) {
-    EXPECT_TRUE(answers_.emplace(request, testing::carried_out(std::move(answer))).second) << "answered twice";
+    EXPECT_TRUE(answers_.emplace(request, std::move(answer)).second) << "answered twice";
   }};
 };
 

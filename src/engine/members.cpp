@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How members of a team are reached, wherever they are served.
+#include "base/log.hpp"
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+using wire::Kind;
+using wire::Message;
+
+// The first operation of a team connects it, so that each member notices the death of each other one, and knows that
+// there is somebody to push to.
+void Engine::State::say_hello(Team& team) {
+  if (team.said_hello) return;
+  team.said_hello = true;
+  Message hello = about(Kind::hello, team, wire::Channel::collectives, 0, team.spec.rank, 0);
+  const auto size = static_cast<uint32_t>(team.spec.members.size());
+  for (uint32_t i = 1; i < size; ++i) {
+    hello.to = (team.spec.rank + i) % size;
+    if (!team.spec.members[hello.to].local) send(team, hello.to, hello);
+  }
+}
+
+void Engine::State::send(Team& team, uint32_t rank, const Message& message, fabric::Bytes payload) {
+  if (team.spec.members[rank].local) return send_near(team.spec.members[rank].worker, message, payload);
+  const fabric::Peer peer = peer_of(team, rank);
+  if (peer == UINT32_MAX) return;
+  if (payload.empty()) return sender.say(peer, message);
+  sender.say_with(peer, message, payload);
+}
+
+fabric::Peer Engine::State::peer_of(Team& team, uint32_t rank) {
+  int64_t& peer = team.peers[rank];
+  if (peer < 0) {
+    const auto connected = fabric.connect(team.spec.members[rank].address);
+    if (connected.ok()) peer = connected.value();
+    if (!connected.ok()) base::log_write(base::LogLevel::warn, "%s", connected.status().text());
+  }
+  if (peer >= 0 && !sender.is_lost(static_cast<fabric::Peer>(peer))) return static_cast<fabric::Peer>(peer);
+  if (team.lost[rank] == 0) unreachable.emplace_back(find_team(team.spec.id, team.spec.rank), rank);
+  return UINT32_MAX;
+}
+
+}  // namespace offpath::engine
