@@ -18,14 +18,12 @@ struct Options {
   std::int64_t seed = 1;
   bool check = false;
   std::string json;
-  bool help = false;
+  std::string help;  // to be shown instead of running
 };
 
 const char* name(Variant variant);
 
 // Empty when the arguments are good, else one line for the user.
 std::string parse_options(int argc, char** argv, Options& options);
-
-const char* usage();
 
 }  // namespace bspmm

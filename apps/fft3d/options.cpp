@@ -1,69 +1,39 @@
 #include "options.hpp"
 
-#include <charconv>
-#include <cstring>
+#include "../arguments/arguments.hpp"
 
 namespace fft3d {
 namespace {
 
 // Modes up to 2 must be distinct from their aliases for the closed form to hold.
 constexpr int kSmallestGrid = 5;
-
-bool parse_int(const std::string& text, int& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && stop == end;
-}
+constexpr int kLargestGrid = 8192;
 
 }  // namespace
 
-const char* usage() {
-  return "usage: fft3d [--n N | --nx N --ny N --nz N] [--variables V] [--repeats R] [--work K] [--json FILE]\n"
-         "\n"
-         "3-D real-to-complex Fourier transforms of a Taylor-Green vortex (velocity u, v, w and pressure), slabs over\n"
-         "the ranks, one transpose per variable in flight at a time (MPI_Ialltoallv, MPI_Waitany).\n"
-         "\n"
-         "  --n N           grid points in each direction (64); --nx, --ny, --nz set one direction\n"
-         "  --variables V   fields transformed together, 1 to 16 (4: u v w p, further ones repeat them)\n"
-         "  --repeats R     timed iterations, each forward, pointwise step, inverse (4)\n"
-         "  --work K        Runge-Kutta steps of the pointwise terms in each iteration (0: transforms only):\n"
-         "                  friction in physical space, advection by a mean wind and diffusion in Fourier space\n"
-         "  --json FILE     rank 0 writes times and checksum there\n";
-}
-
 std::string parse_options(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--help" || name == "-h") {
-      options.help = true;
-      return {};
-    }
-    const bool known = name == "--n" || name == "--nx" || name == "--ny" || name == "--nz" || name == "--variables" ||
-                       name == "--repeats" || name == "--work" || name == "--json";
-    if (!known) return "unknown option '" + name + "' (nothing was run). Use --help to see the options";
-    if (i + 1 == argc) return "option " + name + " has no value (each option takes one). Use " + name + " VALUE";
-    const std::string text = argv[++i];
-    if (name == "--json") {
-      options.json = text;
-      continue;
-    }
-    const bool grid = name[2] == 'n';
-    const int lowest = grid ? kSmallestGrid : name == "--work" ? 0 : 1;
-    const int highest = grid ? 8192 : name == "--variables" ? 16 : 1000000;
-    int value = 0;
-    if (!parse_int(text, value) || value < lowest || value > highest) {
-      return name + " '" + text + "' is not usable (a whole number from " + std::to_string(lowest) + " to " +
-             std::to_string(highest) + " is needed). Give another value";
-    }
-    if (name == "--n") options.nx = options.ny = options.nz = value;
-    if (name == "--nx") options.nx = value;
-    if (name == "--ny") options.ny = value;
-    if (name == "--nz") options.nz = value;
-    if (name == "--variables") options.variables = value;
-    if (name == "--repeats") options.repeats = value;
-    if (name == "--work") options.work = value;
-  }
-  return {};
+  int all = options.nx, x = 0, y = 0, z = 0;  // 0: not given
+  arguments::Arguments known(
+      "fft3d",
+      "3-D real-to-complex Fourier transforms of a Taylor-Green vortex (velocity u, v, w and pressure), slabs over\n"
+      "the ranks, one transpose per variable in flight at a time (MPI_Ialltoallv, MPI_Waitany).");
+  known.number("--n", all, kSmallestGrid, kLargestGrid, "grid points in each direction");
+  known.number("--nx", x, kSmallestGrid, kLargestGrid, "in the first");
+  known.number("--ny", y, kSmallestGrid, kLargestGrid, "in the second");
+  known.number("--nz", z, kSmallestGrid, kLargestGrid, "in the third");
+  known.number("--variables", options.variables, 1, 16,
+               "fields transformed together (4: u v w p, further ones repeat them)");
+  known.number("--repeats", options.repeats, 1, 1000000, "timed iterations, each forward, pointwise step, inverse");
+  known.number("--work", options.work, 0, 1000000,
+               "Runge-Kutta steps of the pointwise terms in each iteration (0: transforms only): friction in physical "
+               "space, advection by a mean wind and diffusion in Fourier space");
+  known.text("--json", options.json, "rank 0 writes times and checksum to that file");
+  const std::string problem = known.parse(argc, argv);
+  options.help = known.help();
+  options.nx = x != 0 ? x : all;
+  options.ny = y != 0 ? y : all;
+  options.nz = z != 0 ? z : all;
+  return problem;
 }
 
 }  // namespace fft3d

@@ -11,12 +11,10 @@ struct Options {
   int repeats = 4;
   int work = 0;
   std::string json;
-  bool help = false;
+  std::string help;  // to be shown instead of running
 };
 
 // Empty when the arguments are good, else one line for the user.
 std::string parse_options(int argc, char** argv, Options& options);
-
-const char* usage();
 
 }  // namespace fft3d

@@ -59,7 +59,7 @@ void Pipeline::pointwise(const TimeStep& time_step, int iteration) {
 void Pipeline::iterate(const TimeStep& time_step, int iteration, Profile& profile, const Look& look) {
   const int count = variables();
   for (int v = 0; v < count; ++v) {
-    time_step.friction(iteration, false, variables_[v].field.get(), slab_.points());
+    time_step.friction(iteration, Half::first, variables_[v].field.get(), slab_.points());
     transform_.forward_planes(variables_[v].field.get(), variables_[v].physical.get());
     post(v, Stage::Forward, profile);
   }
@@ -77,7 +77,7 @@ void Pipeline::iterate(const TimeStep& time_step, int iteration, Profile& profil
       post(v, Stage::Inverse, profile);
     } else {
       transform_.inverse_planes(variable.physical.get(), variable.field.get());
-      time_step.friction(iteration, true, variable.field.get(), slab_.points());
+      time_step.friction(iteration, Half::second, variable.field.get(), slab_.points());
     }
   }
 }

@@ -26,9 +26,9 @@ TimeStep::TimeStep(int steps, int nx, int ny, int nz) : steps_(steps) {
   step_ = 1 / (kViscosity * square + std::sqrt(square));  // well inside the stability region of RK4
 }
 
-void TimeStep::friction(int iteration, bool second_half, double* values, std::size_t count) const {
+void TimeStep::friction(int iteration, Half half, double* values, std::size_t count) const {
   const double h = step_ / 2;
-  const double start = step_ * steps_ * (iteration + (second_half ? 0.5 : 0.0));
+  const double start = step_ * steps_ * (iteration + (half == Half::second ? 0.5 : 0.0));
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t end = std::min(count, begin + kBlock);
     for (int step = 0; step < steps_; ++step) {

@@ -13,6 +13,8 @@
 
 namespace fft3d {
 
+enum class Half { first, second };
+
 class TimeStep {
  public:
   // steps 0: no pointwise terms, transforms only.
@@ -20,8 +22,8 @@ class TimeStep {
 
   int steps() const { return steps_; }
 
-  // Half of the friction of iteration number `iteration`; second_half is the one after the inverse transform.
-  void friction(int iteration, bool second_half, double* values, std::size_t count) const;
+  // Of iteration number `iteration`; the second half is the one after the inverse transform.
+  void friction(int iteration, Half half, double* values, std::size_t count) const;
 
   // Wind and diffusion of one line of modes that share kx and ky; kz has count entries.
   void wind_and_diffusion(int iteration, int kx, int ky, const int* kz, Complex* line, std::size_t count) const;

@@ -30,9 +30,9 @@ Verifier::Verifier(const Slab& slab, int variables, MPI_Comm communicator) : sla
   for (int v = 0; v < variables; ++v) modes_.push_back(taylor_green_modes(v));
 }
 
-void Verifier::friction(const TimeStep& time_step, int iteration, bool second_half) {
+void Verifier::friction(const TimeStep& time_step, int iteration, Half half) {
   double factor = 1;
-  time_step.friction(iteration, second_half, &factor, 1);
+  time_step.friction(iteration, half, &factor, 1);
   for (auto& modes : modes_)
     for (Mode& mode : modes) mode.coefficient *= factor;
 }
@@ -43,9 +43,9 @@ void Verifier::wind_and_diffusion(const TimeStep& time_step, int iteration) {
 }
 
 void Verifier::skip(const TimeStep& time_step, int iteration) {
-  friction(time_step, iteration, false);
+  friction(time_step, iteration, Half::first);
   wind_and_diffusion(time_step, iteration);
-  friction(time_step, iteration, true);
+  friction(time_step, iteration, Half::second);
 }
 
 double Verifier::mean_square(int variable) const {
@@ -108,14 +108,14 @@ Errors Verifier::run(Pipeline& pipeline, const TimeStep& time_step, int iteratio
   std::vector<double> energies(2 * count), expected(2 * count);
   double differences[2] = {0, 0};
 
-  friction(time_step, iteration, false);
+  friction(time_step, iteration, Half::first);
   for (int v = 0; v < count; ++v) expected[v] = mean_square(v);
   Profile unused;
   pipeline.iterate(time_step, iteration, unused, [&](int v) {
     differences[0] = worse(differences[0], spectrum_difference(pipeline.transform(), v, energies[v]));
   });
   wind_and_diffusion(time_step, iteration);
-  friction(time_step, iteration, true);
+  friction(time_step, iteration, Half::second);
   const double points = double(slab_.nx) * slab_.ny * slab_.nz;
   for (int v = 0; v < count; ++v) {
     expected[count + v] = mean_square(v);

@@ -28,7 +28,7 @@ class Verifier {
   Errors run(Pipeline& pipeline, const TimeStep& time_step, int iteration);
 
  private:
-  void friction(const TimeStep& time_step, int iteration, bool second_half);
+  void friction(const TimeStep& time_step, int iteration, Half half);
   void wind_and_diffusion(const TimeStep& time_step, int iteration);
   double mean_square(int variable) const;
   double spectrum_difference(Transform& transform, int variable, double& energy) const;

@@ -5,7 +5,6 @@
 // knows no such wish does the same on all three.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -14,6 +13,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include "../../apps/arguments/arguments.hpp"
 #include "../collectives/clocks.hpp"
 #include "../collectives/json_file.hpp"
 #include "../collectives/work.hpp"
@@ -22,49 +22,28 @@ namespace bench {
 namespace {
 
 constexpr int kBadArguments = 2, kFailed = 1;
-constexpr const char* kUsage =
-    "usage: adapt [--bytes B] [--turns N] [--phases P] [--messages M]\n"
-    "             [--work-times N] [--work-iterations N] [--json FILE]\n"
-    "\n"
-    "  --bytes            all bytes that a rank sends in one all-to-all (1048576)\n"
-    "  --turns            all-to-alls in a phase on each communicator (200)\n"
-    "  --phases           hides, talks, hides, ...: so many (4)\n"
-    "  --messages         exchanged with the neighbour in a turn of talks (1)\n"
-    "  --work-times       the work in a turn of hides, in times of the all-to-all alone (3)\n"
-    "  --work-iterations  the same, as an earlier run reported it\n"
-    "  --json             rank 0 writes the phases there\n";
-
 struct Options {
   std::int64_t bytes = 1 << 20, turns = 200, phases = 4, messages = 1, work_times = 3, work_iterations = 0;
   std::string json;
-  bool help = false;
+  std::string help;  // to be shown instead of running
 };
 
 // Empty when the arguments are good, else one line for the user.
 std::string parse(int argc, char** argv, Options& options) {
-  const std::pair<const char*, std::int64_t*> numbers[] = {
-      {"--bytes", &options.bytes},           {"--turns", &options.turns},
-      {"--phases", &options.phases},         {"--messages", &options.messages},
-      {"--work-times", &options.work_times}, {"--work-iterations", &options.work_iterations}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    options.help = options.help || name == "--help" || name == "-h";
-    if (options.help) return {};
-    const auto* const number =
-        std::find_if(std::begin(numbers), std::end(numbers), [&](const auto& each) { return name == each.first; });
-    if (number == std::end(numbers) && name != "--json")
-      return "unknown option '" + name + "' (nothing was run). Use --help to see the options";
-    if (i + 1 == argc) return "option " + name + " has no value (it takes one). Use " + name + " VALUE";
-    const std::string text = argv[++i];
-    if (name == "--json") {
-      options.json = text;
-      continue;
-    }
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number->second);
-    if (error != std::errc{} || stop != text.data() + text.size() || *number->second < 1)
-      return name + " '" + text + "' is not usable (needed: a whole number from 1). Give another value";
-  }
-  return {};
+  arguments::Arguments known("adapt", "One collective in phases, on communicators that ask for different paths.");
+  const auto number = [&known](const char* name, std::int64_t& value, const char* help) {
+    known.number(name, value, 1, arguments::kUnlimited, help);
+  };
+  number("--bytes", options.bytes, "all bytes that a rank sends in one all-to-all");
+  number("--turns", options.turns, "all-to-alls in a phase on each communicator");
+  number("--phases", options.phases, "hides, talks, hides, ...: so many");
+  number("--messages", options.messages, "exchanged with the neighbour in a turn of talks");
+  number("--work-times", options.work_times, "the work in a turn of hides, in times of the all-to-all alone");
+  number("--work-iterations", options.work_iterations, "the same, as an earlier run reported it");
+  known.text("--json", options.json, "rank 0 writes the phases to that file");
+  std::string problem = known.parse(argc, argv);
+  options.help = known.help();
+  return problem;
 }
 
 // What a communicator asks for, under the info key offpath_path.
@@ -204,8 +183,8 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   MPI_Comm_size(communicator, &ranks);
   Options options;
   std::string problem = parse(argc, argv, options);
-  if (options.help) {
-    if (rank == 0) std::fputs(kUsage, stdout);
+  if (!options.help.empty()) {
+    if (rank == 0) std::fputs(options.help.c_str(), stdout);
     return 0;
   }
   if (!problem.empty()) {

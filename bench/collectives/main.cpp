@@ -61,8 +61,8 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   MPI_Comm_size(communicator, &ranks);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && options.help) {
-    if (rank == 0) std::fputs(usage(), stdout);
+  if (problem.empty() && !options.help.empty()) {
+    if (rank == 0) std::fputs(options.help.c_str(), stdout);
     return 0;
   }
   if (!problem.empty()) {

@@ -18,12 +18,10 @@ struct Options {
   int tests = 0;  // MPI_Test calls during the work
   bool verify = false;
   std::string json;
-  bool help = false;
+  std::string help;  // to be shown instead of running
 };
 
 // Empty when the arguments are good, else one line for the user.
 std::string parse_options(int argc, char** argv, Options& options);
-
-const char* usage();
 
 }  // namespace bench

@@ -3,10 +3,13 @@
 // solvers: -solvers cg,pipecg,offpath_pipecg; everything else by PETSc's options (-pc_type, -ksp_max_it, ...).
 #include "matrix.hpp"
 
+#include <nlohmann/json.hpp>
 #include <petscksp.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -138,40 +141,30 @@ PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
   PetscFunctionReturn(0);
 }
 
-PetscErrorCode print_list(const char* name, const std::vector<double>& values) {
-  PetscFunctionBegin;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\"%s\": [", name));
-  for (size_t i = 0; i < values.size(); ++i) {
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s%.17g", i == 0 ? "" : ", ", values[i]));
-  }
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "]"));
-  PetscFunctionReturn(0);
-}
-
 PetscErrorCode report(Mat matrix, const std::vector<Solver>& solvers) {
   PetscFunctionBegin;
   PetscInt rows;
   MatInfo info;
-  PetscMPIInt ranks;
+  PetscMPIInt rank, ranks;
   PetscCall(MatGetSize(matrix, &rows, nullptr));
   PetscCall(MatGetInfo(matrix, MAT_GLOBAL_SUM, &info));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "{\"rows\": %ld, \"entries\": %.0f, \"ranks\": %d, \"solvers\": [\n",
-                        static_cast<long>(rows), info.nz_used, ranks));
+  nlohmann::ordered_json json = {{"rows", rows},
+                                 {"entries", static_cast<int64_t>(info.nz_used)},
+                                 {"ranks", ranks},
+                                 {"solvers", nlohmann::ordered_json::array()}};
   for (const Solver& solver : solvers) {
-    PetscCall(PetscPrintf(
-        PETSC_COMM_WORLD, " {\"type\": \"%s\", \"iterations\": %ld, \"reason\": %d, \"true_residual\": %.6e,\n  ",
-        solver.type.c_str(), static_cast<long>(solver.iterations), solver.reason, solver.true_residual));
-    PetscCall(print_list("iteration_s", solver.seconds));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
-    PetscCall(print_list("host_cpu_s", solver.cpu_seconds));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
-    PetscCall(print_list("sum_s", solver.sum_seconds));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, ",\n  "));
-    PetscCall(print_list("residual_history", solver.history));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "}%s\n", &solver == &solvers.back() ? "" : ","));
+    json["solvers"].push_back({{"type", solver.type},
+                               {"iterations", solver.iterations},
+                               {"reason", solver.reason},
+                               {"true_residual", solver.true_residual},
+                               {"iteration_s", solver.seconds},
+                               {"host_cpu_s", solver.cpu_seconds},
+                               {"sum_s", solver.sum_seconds},
+                               {"residual_history", solver.history}});
   }
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "]}\n"));
+  if (rank == 0) std::puts(json.dump().c_str());
   PetscFunctionReturn(0);
 }
 

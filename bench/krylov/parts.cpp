@@ -5,6 +5,7 @@
 #include "kernels/vector_program.hpp"
 #include "matrix.hpp"
 
+#include <nlohmann/json.hpp>
 #include <petscksp.h>
 #include <sched.h>
 #include <time.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -279,14 +281,9 @@ int main(int argc, char** argv) {
   PetscCall(MatGetSize(matrix, &rows, nullptr));
   Times times;
   PetscCall(measure(matrix, repeats, static_cast<int>(other_core), &times));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "{\"rows\": %ld, \"post_s\": %.9g, \"s_per_row\": {", static_cast<long>(rows),
-                        post_seconds(static_cast<int>(other_core))));
-  const char* comma = "";
-  for (const auto& [part, seconds] : times.results()) {
-    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s\"%s\": %.9g", comma, part.c_str(), seconds / static_cast<double>(rows)));
-    comma = ", ";
-  }
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "}}\n"));
+  nlohmann::ordered_json json = {{"rows", rows}, {"post_s", post_seconds(static_cast<int>(other_core))}};
+  for (const auto& [part, seconds] : times.results()) json["s_per_row"][part] = seconds / static_cast<double>(rows);
+  std::puts(json.dump().c_str());
   PetscCall(MatDestroy(&matrix));
   PetscCall(PetscFinalize());
   return 0;

@@ -3,11 +3,14 @@
 // {"median", "min", "max"} of several tries. The second core, if there is one, is the one that contends and answers.
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
+#include <sched.h>
 
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "../../apps/arguments/arguments.hpp"
 #include "measure.hpp"
 
 namespace {
@@ -19,16 +22,21 @@ nlohmann::ordered_json to_json(const machine::Spread& spread) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int cores[2] = {0, 0};
-  if (argc == 3 && std::strcmp(argv[1], "--cores") == 0) {
-    if (std::sscanf(argv[2], "%d,%d", &cores[0], &cores[1]) != 2) argc = 0;
-  } else if (argc != 1) {
-    argc = 0;
-  }
-  if (argc == 0) {
-    std::fputs("offpath-machine: the arguments are not usable (needed: --cores A,B). Correct them\n", stderr);
+  std::vector<std::int64_t> given = {0, 0};
+  arguments::Arguments known("offpath-machine", "What this machine's memory and cores do, as JSON.");
+  known.numbers("--cores", given, 0, CPU_SETSIZE - 1, "two of them; the second contends and answers");
+  std::string problem = known.parse(argc, argv);
+  if (problem.empty() && given.size() != 2)
+    problem = "--cores does not name two cores (both are measured). Use --cores A,B";
+  if (!problem.empty()) {
+    std::fprintf(stderr, "offpath-machine: %s\n", problem.c_str());
     return 2;
   }
+  if (!known.help().empty()) {
+    std::fputs(known.help().c_str(), stdout);
+    return 0;
+  }
+  const int cores[2] = {static_cast<int>(given[0]), static_cast<int>(given[1])};
   nlohmann::ordered_json json = {{"cores", {cores[0], cores[1]}}};
   machine::pin(cores[0]);
   json["copy_bytes_per_ns"] = to_json(machine::copy_speed());

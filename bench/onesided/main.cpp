@@ -57,8 +57,8 @@ int run(int argc, char** argv) {
   const bool speaks = rma::rank() == 0;
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && options.help) {
-    if (speaks) std::fputs(usage(), stdout);
+  if (problem.empty() && !options.help.empty()) {
+    if (speaks) std::fputs(options.help.c_str(), stdout);
     return 0;
   }
   if (problem.empty() && rma::ranks() % 2 != 0)

@@ -23,14 +23,12 @@ struct Options {
   int warmup = 3;
   bool verify = false;
   std::string json;
-  bool help = false;
+  std::string help;  // to be shown instead of running
 
   std::size_t row_count() const { return sizes.size() * targets.size(); }
 };
 
 // Empty when the arguments are good, else one line for the user.
 std::string parse_options(int argc, char** argv, Options& options);
-
-const char* usage();
 
 }  // namespace bench

@@ -70,6 +70,7 @@ SETTINGS = (
     Setting("OFFPATH_PROFILE", None, "record to files of this name instead of offloading (offpath profile sets it)"),
     Setting("OFFPATH_TRACE", None, "record operations to files of this name (offpath run --trace, --summary)"),
     Setting("OFFPATH_TRACE_SAMPLE", "1", "record one of so many operations of each call site and communicator"),
+    Setting("OFFPATH_FABRIC", "ucx", "how services reach each other; alike on all nodes"),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),

@@ -21,29 +21,13 @@ NO_FILE = "none"
 AUTOMATIC = "auto"
 MEASURED = "measured"
 
-# What a collective that knows several algorithms does by default, from which size of a rank's part on. The decision is
-# in src/ops/collectives/expand.cpp; a test compares.
-DEFAULT_ALGORITHMS = {
-    "ibcast": ((0, "binomial"), (64 << 10, "chain")),
-    "iallgather": ((0, "direct"),),
-    "iallgatherv": ((0, "direct"),),
-    "ireduce": ((0, "binomial"), (64 << 10, "rabenseifner")),
-    "iallreduce": ((0, "doubling"), (32 << 10, "rabenseifner")),
-    "iscan": ((0, "doubling"), (64 << 10, "chain")),
-    "iexscan": ((0, "doubling"), (64 << 10, "chain")),
-}
-
 
 @dataclass(frozen=True)
 class Collective:
     name: str
     irregular: bool  # its rows mean bytes of one block between two ranks
     algorithms: tuple[str, ...]  # it knows, but for "default"
-
-    @property
-    def defaults(self) -> tuple[tuple[int, str], ...]:
-        """What "default" stands for: (from this size on, algorithm), ascending; empty for windows."""
-        return DEFAULT_ALGORITHMS.get(self.name) or tuple((0, only) for only in self.algorithms[:1])
+    defaults: tuple[tuple[int, str], ...]  # what "default" stands for: (from this size on, algorithm), ascending
 
 
 @dataclass(frozen=True)
@@ -65,7 +49,13 @@ def parse(texts: Sequence[tuple[str, str]] = ()) -> Table:
         raise UserError(f"{sources[answer['source']]}: {answer['error']}")
     rows = [row | {"source": sources[row["source"]]} for row in answer["rows"]]
     known = [
-        Collective(each["name"], each["irregular"], tuple(each["algorithms"][1:])) for each in answer["collectives"]
+        Collective(
+            each["name"],
+            each["irregular"],
+            tuple(each["algorithms"][1:]),
+            tuple((step["from_bytes"], step["algorithm"]) for step in each["defaults"]),
+        )
+        for each in answer["collectives"]
     ]
     return Table(rows, known)
 

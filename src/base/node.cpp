@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/node.hpp"
 
+#include "base/hash.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,9 +12,8 @@
 namespace offpath::base {
 namespace {
 
-uint64_t mix(uint64_t hash, std::string_view bytes) {  // FNV-1a
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
+uint64_t mix(uint64_t hash, std::string_view text) {
+  return hash_on(hash, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ std::string boot_id() {
 uint64_t node_key() {
   char host[64] = "";
   if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '?';
-  uint64_t key = mix(mix(0xcbf29ce484222325u, boot_id()), host);
+  uint64_t key = mix(mix(kHashOfNothing, boot_id()), host);
   struct stat network {};
   if (stat("/proc/self/ns/net", &network) == 0) key = mix(key, std::to_string(network.st_ino));
   return key;

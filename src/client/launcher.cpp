@@ -72,8 +72,9 @@ std::string spare_cores(const cpu_set_t& mine) {
   return format_cores(spare);
 }
 
-// Returns "" with *share where any core will do.
-base::Result<std::string> choose_cores(const char* given, bool share) {
+enum class Cores { spare, any };  // spare: not the application's
+
+base::Result<std::string> choose_cores(const char* given, Cores which) {
   if (given != nullptr && *given != '\0') return std::string(given);
   const std::string configured = Environment::text("OFFPATH_SERVICE_CORES");
   if (!configured.empty()) return configured;
@@ -82,7 +83,7 @@ base::Result<std::string> choose_cores(const char* given, bool share) {
   sched_getaffinity(0, sizeof(mine), &mine);
   const std::string spare = spare_cores(mine);
   if (!spare.empty()) return spare;
-  if (share) return format_cores(mine);
+  if (which == Cores::any) return format_cores(mine);
   return Status::error(
       OFFPATH_ERR_NO_SERVICE,
       "no core is left for the service (it never takes the application's "
@@ -201,7 +202,7 @@ std::vector<std::string> service_words(const std::string& socket_path, const std
 
 Result<Fd> start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
   const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
-  const auto cores = choose_cores(params.service_cores, share);
+  const auto cores = choose_cores(params.service_cores, share ? Cores::any : Cores::spare);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
   if (share) words.push_back("--share");
@@ -209,8 +210,8 @@ Result<Fd> start_service(const std::string& socket_path, const offpath_attach_pa
 }
 
 Status start_device_service(const std::string& socket_path) {
-  const auto own = choose_cores(nullptr, false);
-  const auto cores = own.ok() ? own : choose_cores(nullptr, true);
+  const auto own = choose_cores(nullptr, Cores::spare);
+  const auto cores = own.ok() ? own : choose_cores(nullptr, Cores::any);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
   words.push_back("--devices");

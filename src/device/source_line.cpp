@@ -32,7 +32,8 @@ class Libdw {
   bool complete() const { return complete_; }
 
   // FILE:LINE of an address, or only FILE.
-  std::string line(Elf* elf, uint64_t address, bool with_number) const {
+  enum class Form { file, file_and_line };
+  std::string line(Elf* elf, uint64_t address, Form form) const {
     Dwarf* dwarf = begin_(elf, DWARF_C_READ, nullptr);
     if (dwarf == nullptr) return "";
     std::string text;
@@ -48,7 +49,7 @@ class Libdw {
     if (file != nullptr && lineno_(found, &number) == 0) {
       const char* slash = strrchr(file, '/');
       text = slash == nullptr ? file : slash + 1;
-      if (with_number) text += ":" + std::to_string(number);
+      if (form == Form::file_and_line) text += ":" + std::to_string(number);
     }
     end_(dwarf);
     return text;
@@ -116,13 +117,13 @@ const Libdw& libdw() {
 }  // namespace
 
 std::string source_line(std::span<const uint8_t> image, uint64_t address) {
-  return libdw().with(image, [&](Elf* elf) { return libdw().line(elf, address, true); });
+  return libdw().with(image, [&](Elf* elf) { return libdw().line(elf, address, Libdw::Form::file_and_line); });
 }
 
 std::string source_file(std::span<const uint8_t> image, const std::string& symbol) {
   return libdw().with(image, [&](Elf* elf) {
     const uint64_t address = libdw().address_of(elf, symbol);
-    return address == 0 ? std::string() : libdw().line(elf, address, false);
+    return address == 0 ? std::string() : libdw().line(elf, address, Libdw::Form::file);
   });
 }
 

@@ -135,13 +135,16 @@ class StreamChannel : public Channel {
   }
 
   template <typename Map>
-  typename Map::mapped_type find(Map& map, uint64_t id, bool erase) {
+  typename Map::mapped_type find(Map& map, uint64_t id) {
     const std::lock_guard lock(mutex_);
     const auto found = map.find(id);
-    if (found == map.end()) return nullptr;
-    const auto value = found->second;
-    if (erase) map.erase(found);
-    return value;
+    return found == map.end() ? nullptr : found->second;
+  }
+  template <typename Map>
+  typename Map::mapped_type take(Map& map, uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    auto node = map.extract(id);
+    return node.empty() ? nullptr : node.mapped();
   }
 
   void listen() {
@@ -179,7 +182,7 @@ class StreamChannel : public Channel {
   bool handle_answer(const FrameHeader& header, FrameReader& reader) {
     std::array<uint8_t, Answer::kBytes> body;
     if (header.body_bytes != body.size() || !reader.read(body.data(), body.size()).ok()) return false;
-    Pending* pending = find(commands_, header.id, true);
+    Pending* pending = take(commands_, header.id);
     if (pending == nullptr) return false;
     pending->answer = decode_answer(body);
     finish(*pending, kDone);
@@ -188,12 +191,12 @@ class StreamChannel : public Channel {
 
   // Straight to where the program wants it.
   bool handle_data(const FrameHeader& header, FrameReader& reader) {
-    PendingRead* read = find(reads_, header.id, false);
+    PendingRead* read = find(reads_, header.id);
     if (read == nullptr || header.body_bytes == 0 || header.body_bytes > read->bytes - read->received) return false;
     if (!reader.read(static_cast<uint8_t*>(read->to) + read->received, header.body_bytes).ok()) return false;
     read->received += header.body_bytes;
     if (read->received < read->bytes) return true;
-    find(reads_, header.id, true);
+    take(reads_, header.id);
     finish(read->pending, kDone);
     return true;
   }

@@ -10,16 +10,16 @@
 namespace offpath::executor {
 
 // The address under which the host finds the span: its own, or that of room in the staging area. 0: no room.
-uint64_t Upcalls::visible(const offpath_span_t& span, Call& call, bool input) {
+uint64_t Upcalls::visible(const offpath_span_t& span, Call& call, Use use) {
   const auto address = reinterpret_cast<uint64_t>(span.data);
   if (!endpoint_->shares_memory() || span.bytes == 0 || endpoint_->in_heap(address, span.bytes)) {
-    if (!input) call.staged_outputs.push_back(nullptr);
+    if (use == Use::output) call.staged_outputs.push_back(nullptr);
     return address == 0 ? 1 : address;
   }
   void* room = endpoint_->stage(span.bytes);
   if (room == nullptr) return 0;
   call.staged.push_back(room);
-  if (input) {
+  if (use == Use::input) {
     memcpy(room, span.data, span.bytes);
   } else {
     call.staged_outputs.push_back(room);
@@ -40,17 +40,17 @@ uint64_t Upcalls::post(uint32_t code, std::span<const uint8_t> args, std::span<c
   frame.args.assign(args.begin(), args.end());
   std::vector<iovec> parts;
   bool room = true;
-  const auto add = [&](const offpath_span_t& span, std::vector<uint64_t>& words, bool input) {
+  const auto add = [&](const offpath_span_t& span, std::vector<uint64_t>& words, Use use) {
     total += std::min(span.bytes, device::kMaxUpcallBytes + 1);
-    const uint64_t address = total > device::kMaxUpcallBytes || !room ? 0 : visible(span, *call, input);
+    const uint64_t address = total > device::kMaxUpcallBytes || !room ? 0 : visible(span, *call, use);
     room = room && address != 0;
     words.insert(words.end(), {address, span.bytes});
   };
   for (const offpath_span_t& span : inputs) {
-    add(span, frame.inputs, true);
+    add(span, frame.inputs, Use::input);
     if (!endpoint_->shares_memory() && span.bytes > 0) parts.push_back({span.data, span.bytes});
   }
-  for (const offpath_span_t& span : outputs) add(span, frame.outputs, false);
+  for (const offpath_span_t& span : outputs) add(span, frame.outputs, Use::output);
   call->outputs.assign(outputs.begin(), outputs.end());
   uint64_t id = 0;
   if (room) {

@@ -35,7 +35,8 @@ class Upcalls : public ReplyTargets {
     std::vector<void*> staged_outputs;    // where the host wrote them; null: into the region's own
     std::vector<void*> staged;            // all room taken
   };
-  uint64_t visible(const offpath_span_t& span, Call& call, bool input);
+  enum class Use { input, output };
+  uint64_t visible(const offpath_span_t& span, Call& call, Use use);
   std::shared_ptr<Call> find(uint64_t id);
   int32_t finish(uint64_t id, Call& call);
 

@@ -12,12 +12,13 @@
 // Peers are never removed. After on_peer_lost no message from that peer is delivered, sends to it complete with
 // failure, and connecting to the same address again gives the same, lost, peer.
 //
-// Adding a fabric: one folder that implements this interface and passes tests/unit/fabric.
+// Adding a fabric: one folder that implements both classes and passes tests/unit/fabric, one line in fabrics.def.
 #pragma once
 
 #include "base/result.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -64,6 +65,13 @@ class Fabric {
   virtual bool arm() = 0;
   // Sends what is queued, for at most timeout_ms; for the end of a service.
   virtual void flush(int timeout_ms) = 0;
+};
+
+// What a process has once of a fabric; must outlive its endpoints, which may be used by different threads.
+class Context {
+ public:
+  virtual ~Context() = default;
+  virtual base::Result<std::unique_ptr<Fabric>> make_endpoint() = 0;
 };
 
 }  // namespace offpath::fabric

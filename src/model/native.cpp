@@ -27,12 +27,13 @@ class Rounds {
   void send(uint32_t peer, uint64_t bytes) {
     if (bytes > 0) sent_.push_back(graph_.offer(peer, tag_of(sends_, peer), kAnywhere, bytes, gate_));
   }
-  void receive(uint32_t peer, uint64_t bytes, bool reduce = false) {
+  enum class Then { nothing, reduce };
+  void receive(uint32_t peer, uint64_t bytes, Then then = Then::nothing) {
     if (bytes == 0) return;
     const uint32_t pull = graph_.pull(peer, tag_of(receives_, peer), kAnywhere, bytes);
     graph_.order(gate_, pull);
     received_.push_back(pull);
-    if (!reduce) return;
+    if (then == Then::nothing) return;
     received_.push_back(graph_.reduce(kAnywhere, kAnywhere, kAnywhere, bytes));
     graph_.order(pull, received_.back());
   }
@@ -140,7 +141,7 @@ void reduce_binomial(Rounds& rounds, Member m, uint32_t root, uint64_t bytes) {
       rounds.next();
       return;
     }
-    if (place + distance < m.size) rounds.receive((place + distance + root) % m.size, bytes, true);
+    if (place + distance < m.size) rounds.receive((place + distance + root) % m.size, bytes, Rounds::Then::reduce);
     rounds.next();
   }
 }
@@ -150,7 +151,7 @@ void ring_allreduce(Rounds& rounds, Member m, uint64_t bytes) {
   const uint64_t part = share(bytes, m.size);
   for (uint32_t round = 1; round < m.size; ++round) {
     rounds.send(m.ahead(1), part);
-    rounds.receive(m.behind(1), part, true);
+    rounds.receive(m.behind(1), part, Rounds::Then::reduce);
     rounds.next();
   }
   ring_allgather(rounds, m, part);
@@ -168,13 +169,13 @@ void doubling_allreduce(Rounds& rounds, Member m, uint64_t bytes, bool halves) {
     return;
   }
   const bool has_guest = m.rank + core < m.size;
-  if (has_guest) rounds.receive(m.rank + core, bytes, true);
+  if (has_guest) rounds.receive(m.rank + core, bytes, Rounds::Then::reduce);
   rounds.next();
   uint64_t part = bytes;
   for (uint32_t distance = 1; distance < core; distance *= 2) {
     if (halves) part = share(part, 2);
     rounds.send(m.rank ^ distance, part);
-    rounds.receive(m.rank ^ distance, part, true);
+    rounds.receive(m.rank ^ distance, part, Rounds::Then::reduce);
     rounds.next();
   }
   for (uint32_t distance = core / 2; halves && distance > 0; distance /= 2, part *= 2) {
@@ -210,7 +211,7 @@ void reduce_scatter(Rounds& rounds, Member m, const Operation& operation, bool m
   if (mpich) {
     for (uint32_t distance = 1; distance < m.size; ++distance) {
       rounds.send(m.ahead(distance), part);
-      rounds.receive(m.behind(distance), part, true);
+      rounds.receive(m.behind(distance), part, Rounds::Then::reduce);
       rounds.next();
     }
     return;
@@ -221,7 +222,7 @@ void reduce_scatter(Rounds& rounds, Member m, const Operation& operation, bool m
 }
 
 void scan(Rounds& rounds, Member m, uint64_t bytes) {
-  if (m.rank > 0) rounds.receive(m.rank - 1, bytes, true);
+  if (m.rank > 0) rounds.receive(m.rank - 1, bytes, Rounds::Then::reduce);
   rounds.next();
   if (m.rank + 1 < m.size) rounds.send(m.rank + 1, bytes);
 }
@@ -250,7 +251,8 @@ graph::Graph native_graph(const Operation& operation, const ops::Topology& topol
   if (operation.remote != Remote::none) {
     const uint32_t source = operation.remote == Remote::put ? 0 : 1;
     if (m.rank == source) rounds.send(1 - source, bytes);
-    if (m.rank != source) rounds.receive(source, bytes, operation.reduces);
+    if (m.rank != source)
+      rounds.receive(source, bytes, operation.reduces ? Rounds::Then::reduce : Rounds::Then::nothing);
     return graph;
   }
   switch (operation.kind) {

@@ -12,31 +12,6 @@ using policy::Collective;
 // Any addresses that do not meet: the model looks at lengths only.
 constexpr uint64_t kSendBase = uint64_t{1} << 44, kRecvBase = uint64_t{2} << 44;
 
-offpath_collective_kind_t kind_of(Collective kind) {
-  switch (kind) {
-    case Collective::ibarrier:
-      return OFFPATH_BARRIER;
-    case Collective::ibcast:
-      return OFFPATH_BCAST;
-    case Collective::iallgather:
-    case Collective::iallgatherv:
-      return OFFPATH_ALLGATHER;
-    case Collective::ireduce:
-      return OFFPATH_REDUCE;
-    case Collective::iallreduce:
-      return OFFPATH_ALLREDUCE;
-    case Collective::ireduce_scatter:
-    case Collective::ireduce_scatter_block:
-      return OFFPATH_REDUCE_SCATTER;
-    case Collective::iscan:
-      return OFFPATH_SCAN;
-    case Collective::iexscan:
-      return OFFPATH_EXSCAN;
-    default:
-      return OFFPATH_EXCHANGE;
-  }
-}
-
 constexpr uint64_t kElementBytes = 8;
 uint64_t whole_elements(uint64_t bytes) { return (bytes + kElementBytes - 1) / kElementBytes * kElementBytes; }
 
@@ -70,6 +45,31 @@ graph::Graph remote_graph(const Operation& operation, uint32_t member) {
 }
 
 }  // namespace
+
+offpath_collective_kind_t kind_of(Collective kind) {
+  switch (kind) {
+    case Collective::ibarrier:
+      return OFFPATH_BARRIER;
+    case Collective::ibcast:
+      return OFFPATH_BCAST;
+    case Collective::iallgather:
+    case Collective::iallgatherv:
+      return OFFPATH_ALLGATHER;
+    case Collective::ireduce:
+      return OFFPATH_REDUCE;
+    case Collective::iallreduce:
+      return OFFPATH_ALLREDUCE;
+    case Collective::ireduce_scatter:
+    case Collective::ireduce_scatter_block:
+      return OFFPATH_REDUCE_SCATTER;
+    case Collective::iscan:
+      return OFFPATH_SCAN;
+    case Collective::iexscan:
+      return OFFPATH_EXSCAN;
+    default:
+      return OFFPATH_EXCHANGE;
+  }
+}
 
 bool is_exchange(Collective kind) { return kind_of(kind) == OFFPATH_EXCHANGE; }
 

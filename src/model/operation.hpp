@@ -44,4 +44,7 @@ bool is_pairwise(const Operation& operation, uint32_t size, const Native& native
 uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to, uint32_t size);
 bool is_exchange(policy::Collective kind);
 
+// What the service runs for it.
+offpath_collective_kind_t kind_of(policy::Collective kind);
+
 }  // namespace offpath::model

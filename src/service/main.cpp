@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
       Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
+  options.fabric = Environment::text("OFFPATH_FABRIC");
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));

@@ -11,15 +11,17 @@ namespace offpath::service {
 
 using base::Status;
 using session::Atomic32;
+using session::Counted;
 using session::OpKind;
 using session::Slot;
 using session::SlotState;
 
 namespace {
-// Is it an operation to whoever reads the counters? Teams and windows are none.
-bool counts(OpKind kind) {
-  return kind != OpKind::team_create && kind != OpKind::team_destroy &&
-         (kind < OpKind::window_open || kind > OpKind::window_detach);
+// Teams and windows are no operations to whoever reads the counters.
+Counted counted(OpKind kind) {
+  const bool of_team = kind == OpKind::team_create || kind == OpKind::team_destroy;
+  const bool of_window = kind >= OpKind::window_open && kind <= OpKind::window_detach;
+  return of_team || of_window ? Counted::no : Counted::yes;
 }
 }  // namespace
 
@@ -48,11 +50,11 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
-  if (counts(kind)) in_flight_.begin(*index, InFlight::now_ns());
+  if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
   const Status status = carry_out(kind, *index, slot);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
                        kind == OpKind::window_close || kind == OpKind::window_detach;
-  if (!status.ok() || !goes_on) finish(*index, status.code(), counts(kind));
+  if (!status.ok() || !goes_on) finish(*index, status.code(), counted(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   return true;
@@ -201,8 +203,8 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
 }
 
 // Its slot may be used again from the end of this on.
-void ServedClient::finish(uint32_t index, offpath_status_t status, bool counted) {
-  if (counted) in_flight_.end(index, InFlight::now_ns());
+void ServedClient::finish(uint32_t index, offpath_status_t status, Counted counted) {
+  if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());
   view_.finish(index, status, counted);
 }
 

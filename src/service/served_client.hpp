@@ -88,7 +88,7 @@ class ServedClient {
   // Tells the client how much is left to be done with whom.
   void show_work(session::Slot& slot, const graph::Graph& graph, const ops::Topology& topology);
   void count_down(session::Slot& slot, uint32_t peer);
-  void finish(uint32_t index, offpath_status_t status, bool counted = true);
+  void finish(uint32_t index, offpath_status_t status, session::Counted counted = session::Counted::yes);
 
   // served_windows.cpp
   base::Status open_window(const session::Slot& slot);

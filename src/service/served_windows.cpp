@@ -37,7 +37,8 @@ Status ServedClient::close_window(uint32_t index, const Slot& slot) {
   if (found == windows_.end()) return no_window();
   const ServedWindow window = std::move(found->second);
   windows_.erase(found);
-  return target_->close(id_, window.team, window.id, [this, index] { view_.finish(index, OFFPATH_OK, false); });
+  return target_->close(id_, window.team, window.id,
+                        [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
 }
 
 Status ServedClient::attach_memory(const Slot& slot) {
@@ -50,7 +51,7 @@ Status ServedClient::detach_memory(uint32_t index, const Slot& slot) {
   const auto found = windows_.find(slot.window);
   if (found == windows_.end()) return no_window();
   return target_->detach(id_, found->second.team, found->second.id, slot.address,
-                         [this, index] { view_.finish(index, OFFPATH_OK, false); });
+                         [this, index] { view_.finish(index, OFFPATH_OK, session::Counted::no); });
 }
 
 void ServedClient::close_windows_of(uint64_t team) {

@@ -5,7 +5,7 @@
 
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
-#include "fabric/ucx/ucx_fabric.hpp"
+#include "fabric/factory.hpp"
 #include "service/doorman.hpp"
 #include "service/observers.hpp"
 #include "service/worker.hpp"
@@ -25,6 +25,7 @@ struct ServiceOptions {
   std::chrono::nanoseconds coalesce{0};  // see Worker::Options
   int first_client_timeout_ms = 30000;
   engine::Config engine;
+  std::string fabric;       // its name; empty: the usual one
   std::string socket_path;  // removed at the end
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};
 };
@@ -59,7 +60,7 @@ class Service : public engine::Neighbours {
 
   ServiceOptions options_;
   session::ServiceId id_{};
-  std::unique_ptr<fabric::UcxContext> context_;
+  fabric::Made fabric_{};
   std::unique_ptr<kernels::Helpers> helpers_;  // null: no core is left for them
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;

@@ -35,7 +35,7 @@ int sooner(int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, 
 
 using engine::ClientId;
 
-Worker::Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
+Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours,
                std::function<void()> on_gone)
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
@@ -186,7 +186,7 @@ bool Worker::take_submissions() {
     while (client->take_submission(*engine_, target_)) any = true;
     if (client->broken()) broken = id;
   }
-  if (broken != 0) drop_client(broken, false);
+  if (broken != 0) drop_client(broken, Departure::died);
   return any;
 }
 
@@ -280,7 +280,7 @@ void Worker::poll_events(int epoll, int timeout_ms) {
       poll_events(clients_epoll_.get(), 0);
     } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
       take_submissions();
-      if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, false);
+      if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, Departure::died);
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }
@@ -295,17 +295,18 @@ void Worker::read_socket(ClientId id) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
   take_submissions();
-  if (clients_.contains(id)) drop_client(id, got == 1 && byte == session::kDetach);
+  const bool detached = got == 1 && byte == session::kDetach;
+  if (clients_.contains(id)) drop_client(id, detached ? Departure::detached : Departure::died);
 }
 
-void Worker::drop_client(ClientId id, bool detached) {
+void Worker::drop_client(ClientId id, Departure how) {
   base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
-                  detached ? "detached" : "is gone without detaching");
+                  how == Departure::detached ? "detached" : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
   engine_->remove_client(id);
   target_.remove_client(id);
-  if (detached) [[maybe_unused]]
+  if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
   client.reset();
   on_gone_();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "fabric/on_demand.hpp"
+#include "fabric/named.hpp"
 #include "service/served_client.hpp"
 
 #include <atomic>
@@ -30,7 +30,7 @@ class Worker : public engine::Observer {
   };
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
-  Worker(Options options, std::unique_ptr<fabric::OnDemand> fabric, engine::Neighbours& neighbours,
+  Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::Neighbours& neighbours,
          std::function<void()> on_gone);
   ~Worker() override;
 
@@ -72,11 +72,12 @@ class Worker : public engine::Observer {
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
-  void drop_client(engine::ClientId id, bool detached);
+  enum class Departure { detached, died };
+  void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
 
   Options options_;
-  std::unique_ptr<fabric::OnDemand> fabric_;
+  std::unique_ptr<fabric::Named> fabric_;
   std::unique_ptr<engine::Engine> engine_;
   ops::onesided::Target target_;
   std::function<void()> on_gone_;

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/environment.hpp"
+#include "base/hash.hpp"
 #include "base/node.hpp"
 
 #include <fcntl.h>
@@ -62,9 +63,8 @@ Result<std::string> runtime_folder() {
 }
 
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
-  // FNV-1a: the name must differ between jobs and must not give the token away; and between nodes that share a folder.
-  uint64_t hash = 0xcbf29ce484222325ULL ^ base::node_key();
-  for (const uint8_t byte : token) hash = (hash ^ byte) * 0x100000001b3ULL;
+  // The name must differ between jobs and must not give the token away; and between nodes that share a folder.
+  const uint64_t hash = base::hash_on(base::kHashOfNothing ^ base::node_key(), token);
   char name[32];
   snprintf(name, sizeof(name), "/%016llx.sock", static_cast<unsigned long long>(hash));
   return folder + name;

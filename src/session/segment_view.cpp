@@ -183,12 +183,12 @@ void SegmentView::note_first_byte(Slot& slot) {
   if (timed(slot)) slot.first_byte_ns.store(base::clock_ns(), std::memory_order_relaxed);
 }
 
-void SegmentView::finish(uint32_t slot_index, offpath_status_t status, bool counts) {
+void SegmentView::finish(uint32_t slot_index, offpath_status_t status, Counted counted) {
   Slot& entry = slot(slot_index);
   entry.status = status;
   if (timed(entry)) entry.done_ns.store(base::clock_ns(), std::memory_order_relaxed);
-  if (counts) header().counters.completed.fetch_add(1, std::memory_order_relaxed);
-  if (counts && status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
+  if (counted == Counted::yes) header().counters.completed.fetch_add(1, std::memory_order_relaxed);
+  if (counted == Counted::yes && status != OFFPATH_OK) header().counters.failed.fetch_add(1, std::memory_order_relaxed);
   entry.state.store(static_cast<uint32_t>(SlotState::done), std::memory_order_release);
   tell();
 }

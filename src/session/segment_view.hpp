@@ -48,6 +48,9 @@ struct ProgramArguments {
   std::vector<TermRecord> terms;  // exactly as many as the statements count together
 };
 
+// Is it one of the operations that the counters in the segment are about?
+enum class Counted : uint8_t { no, yes };
+
 class SegmentView {
  public:
   // Takes the mapping; errors when header values are not what layout.hpp says.
@@ -84,7 +87,7 @@ class SegmentView {
   static void note_start(Slot& slot);
   static void note_first_byte(Slot& slot);
   // Ends the operation and tells so.
-  void finish(uint32_t slot_index, offpath_status_t status, bool counts = true);
+  void finish(uint32_t slot_index, offpath_status_t status, Counted counted = Counted::yes);
   // Something has happened that a client may wait for. It sees that unless it sleeps already: wake() follows, before
   // the worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
   void tell();

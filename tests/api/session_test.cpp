@@ -174,6 +174,13 @@ TEST(Session, BadServiceVariableIsNamed) {
   });
 }
 
+TEST(Session, UnknownFabricIsNamed) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_FABRIC", "pigeons", 1);
+    refuse(p, OFFPATH_ERR_NO_SERVICE, "no fabric 'pigeons'");
+  });
+}
+
 TEST(Session, StaleSocketsOfDeadJobsAreReplaced) {
   Job(1).run([](Process& p) {
     REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);

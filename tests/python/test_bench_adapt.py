@@ -52,6 +52,7 @@ def test_without_a_launch_there_are_no_rows():
 
 
 @pytest.mark.machine
+@pytest.mark.machine
 @pytest.mark.parametrize("mpi", ("openmpi", "mpich"))
 def test_the_program_runs_and_checks_its_data(mpi, tmp_path):
     out = tmp_path / "out.json"

@@ -110,6 +110,7 @@ def test_the_binary_form_holds_what_the_file_says(tmp_path):
         "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
         "%%MatrixMarket matrix coordinate real general\n2 2 1\n0 1 1\n",
         "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 x 1\n",
+        "%%MatrixMarket matrix coordinate real general\n2 2 99999999999999\n1 1 1\n",
     ],
 )
 def test_other_files_are_refused(text, tmp_path):

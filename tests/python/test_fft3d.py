@@ -66,6 +66,11 @@ def test_bad_arguments_are_one_line(arguments):
     assert result.stdout == ""
 
 
+def test_help_says_what_is_there_without_options():
+    result = fft3d("mpich", 2, "--help")
+    assert result.returncode == 0 and result.stdout.count("--variables N=4 ") == 1
+
+
 def test_unwritable_json_is_an_error(tmp_path):
     result = fft3d("mpich", 1, "--n", "8", "--json", str(tmp_path / "no" / "folder.json"))
     assert result.returncode != 0

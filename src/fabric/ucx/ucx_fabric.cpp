@@ -3,6 +3,8 @@
 
 #include "fabric/ucx/ucx_endpoint.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,14 +14,13 @@ namespace offpath::fabric {
 namespace {
 
 constexpr unsigned kMessageId = 1;
-constexpr size_t kCheckBytes = 8;
+constexpr size_t kCheckBytes = crypto_shorthash_BYTES;
 
-// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum (FNV-1a) in front.
+// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum in front. No secret: no key.
 std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
-  uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3ULL;
+  constexpr uint8_t kNoKey[crypto_shorthash_KEYBYTES] = {};
   std::array<uint8_t, kCheckBytes> out{};
-  for (size_t i = 0; i < kCheckBytes; ++i) out[i] = static_cast<uint8_t>(hash >> (8 * i));
+  crypto_shorthash(out.data(), bytes.data(), bytes.size(), kNoKey);
   return out;
 }
 
@@ -115,7 +116,7 @@ ucs_status_t UcxFabric::open_endpoint(Connection& connection) {
   return ucp_ep_create(worker_, &params, &connection.endpoint);
 }
 
-UcxFabric::Transfer* UcxFabric::take_transfer(uint64_t context, bool report, bool is_send) {
+UcxFabric::Transfer* UcxFabric::take_transfer(Direction direction, uint64_t context) {
   if (free_transfers_.empty()) {
     transfers_.push_back(std::make_unique<Transfer>());
     free_transfers_.push_back(transfers_.back().get());
@@ -124,8 +125,8 @@ UcxFabric::Transfer* UcxFabric::take_transfer(uint64_t context, bool report, boo
   free_transfers_.pop_back();
   transfer->owner = this;
   transfer->context = context;
-  transfer->report = report;
-  transfer->is_send = is_send;
+  transfer->direction = direction;
+  transfer->report = true;
   ++under_way_;
   return transfer;
 }
@@ -140,7 +141,8 @@ void UcxFabric::end_transfer(Transfer* transfer, bool success) {
 }
 
 void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context) {
-  Transfer* transfer = take_transfer(context, !payload.empty(), true);
+  Transfer* transfer = take_transfer(Direction::send, context);
+  transfer->report = !payload.empty();
   transfer->peer = peer;
   transfer->payload = payload;
   transfer->header_bytes = header.size();
@@ -201,7 +203,7 @@ ucs_status_t UcxFabric::on_active_message(void* user, const void* header, size_t
 }
 
 void UcxFabric::fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) {
-  Transfer* transfer = take_transfer(context, true, false);
+  Transfer* transfer = take_transfer(Direction::fetch, context);
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv_am = on_fetch_done;
@@ -232,7 +234,7 @@ bool UcxFabric::progress() {
     for (const Outcome& outcome : std::exchange(outcomes_, {})) {
       Transfer& transfer = *outcome.transfer;
       free_transfers_.push_back(outcome.transfer);
-      if (transfer.is_send) {
+      if (transfer.direction == Direction::send) {
         receiver_->on_sent(transfer.context, outcome.success);
       } else {
         receiver_->on_fetched(transfer.context, outcome.success);

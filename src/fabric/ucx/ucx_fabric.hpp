@@ -9,13 +9,7 @@
 
 namespace offpath::fabric {
 
-// One per process, created before there are other threads (it sets UCX_* variables); must outlive its endpoints.
-// Endpoints may be used by different threads.
-class UcxContext {
- public:
-  static base::Result<std::unique_ptr<UcxContext>> create();
-  virtual ~UcxContext() = default;
-  virtual base::Result<std::unique_ptr<Fabric>> make_endpoint() = 0;
-};
+// Created before there are other threads: it sets UCX_* variables.
+base::Result<std::unique_ptr<Context>> open_ucx();
 
 }  // namespace offpath::fabric

@@ -76,10 +76,10 @@ void set_environment() {
   setenv("UCX_TLS", without_shared_memory(secure_getenv("UCX_TLS")).c_str(), 1);
 }
 
-class Context : public UcxContext {
+class UcxContext : public Context {
  public:
-  explicit Context(ucp_context_h context) : context_(context) {}
-  ~Context() override { ucp_cleanup(context_); }
+  explicit UcxContext(ucp_context_h context) : context_(context) {}
+  ~UcxContext() override { ucp_cleanup(context_); }
 
   Result<std::unique_ptr<Fabric>> make_endpoint() override {
     ucp_worker_params_t params{};
@@ -100,7 +100,7 @@ class Context : public UcxContext {
 
 }  // namespace
 
-Result<std::unique_ptr<UcxContext>> UcxContext::create() {
+Result<std::unique_ptr<Context>> open_ucx() {
   set_environment();
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -114,7 +114,7 @@ Result<std::unique_ptr<UcxContext>> UcxContext::create() {
   status = ucp_init(&params, config, &context);
   ucp_config_release(config);
   if (status != UCS_OK) return ucx_error("start", status);
-  return std::unique_ptr<UcxContext>(std::make_unique<Context>(context));
+  return std::unique_ptr<Context>(std::make_unique<UcxContext>(context));
 }
 
 }  // namespace offpath::fabric

@@ -60,6 +60,13 @@ base::Status check(const Collective& collective, const Topology& topology);
 // the larger side, which all members know alike.
 offpath_algorithm_t resolve_algorithm(const Collective& collective, const Topology& topology);
 
+// What DEFAULT stands for from which size on, ascending.
+struct DefaultAlgorithm {
+  uint64_t from_bytes;
+  offpath_algorithm_t algorithm;
+};
+std::vector<DefaultAlgorithm> default_algorithms(offpath_collective_kind_t kind);
+
 // How long vectors are cut, equal on all members. The defaults are for use; tests make everything small.
 struct Tuning {
   uint64_t segment_bytes = uint64_t{112} << 10;  // two chunks; a multiple of 64

@@ -53,6 +53,14 @@ void expand_alone(const Collective& collective, graph::Graph& graph) {
 
 offpath_algorithm_t resolve_algorithm(const Collective& collective, const Topology&) { return choose(collective).name; }
 
+std::vector<DefaultAlgorithm> default_algorithms(offpath_collective_kind_t kind) {
+  std::vector<DefaultAlgorithm> out;
+  for (const Algorithm& row : kAlgorithms) {
+    if (row.kind == kind && row.default_from_bytes != never) out.push_back({row.default_from_bytes, row.name});
+  }
+  return out;
+}
+
 graph::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning) {
   graph::Graph graph;
   graph.reduction = collective.reduction;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One-sided operations that wait for a slot. The test plays the service.
-#include "client/session.hpp"
-
-#include <gtest/gtest.h>
+#include "posting.hpp"
 
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -49,40 +46,13 @@ class Tripwire {
   struct sigaction before_ {};
 };
 
-class Queue : public ::testing::Test {
+class Queue : public offpath::client::Posting {
  protected:
-  Queue() : session_(std::move(offpath::base::Memfd::create("queue_test", layout::kSegmentBytes).value())) {
-    int ends[2] = {-1, -1};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-    session_.socket = offpath::base::Fd(ends[0]);
-    service_ = offpath::base::Fd(ends[1]);
-    team_.session = window_.session = &session_;
-    team_.size = 2;
-    team_.record = session_.arena.allocate(sizeof(layout::TeamRecord));
-    team_.lost = session_.arena.allocate(team_.size);
-    window_.team = &team_;
-    window_.record = session_.arena.allocate(sizeof(layout::WindowRecord));
-  }
-
-  void put() {
-    offpath_remote_t remote{};
-    remote.struct_bytes = sizeof(remote);
-    remote.kind = OFFPATH_PUT;
-    remote.target = 1;
-    remote.target_bytes = remote.send.bytes = sizeof(data_);
-    remote.send.address = data_;
-    ASSERT_EQ(offpath_remote(&window_, &remote, nullptr), OFFPATH_OK);
-  }
+  void put() { post(8); }
   void end(uint32_t slot) {
     session_.slot(slot).status = OFFPATH_OK;
     session_.slot(slot).state.store(static_cast<uint32_t>(SlotState::done), std::memory_order_release);
   }
-
-  offpath::base::Fd service_;
-  offpath_session session_;
-  offpath_team team_;
-  offpath_window window_;
-  const uint8_t data_[8] = {};
 };
 
 TEST_F(Queue, RoomIsMadeByWhatEndsWhileTheSlotsAreLookedAt) {

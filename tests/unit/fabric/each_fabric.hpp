@@ -44,7 +44,7 @@ class UcxNet : public Net {
     setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
     setenv("OFFPATH_UCX_KEEPALIVE_INTERVAL", "1s", 1);  // by which the other end of a connection notices
-    auto context = UcxContext::create();
+    auto context = open_ucx();
     EXPECT_TRUE(context.ok()) << context.status().text();
     context_ = std::move(context.value());
   }
@@ -56,7 +56,7 @@ class UcxNet : public Net {
   void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
 
  private:
-  std::unique_ptr<UcxContext> context_;
+  std::unique_ptr<Context> context_;
 };
 
 using Data = std::vector<uint8_t>;

@@ -292,5 +292,21 @@ TEST(Scale, ThousandsOfNodesArePricedFromTheirGraphs) {
   }
 }
 
+// The policy is told by the ranks, the expansions are the service's: neither sees the other.
+TEST(Operations, ThePolicyKnowsTheAlgorithmsThatThereAre) {
+  for (size_t i = 0; i < policy::kCollectivesCount; ++i) {
+    const auto kind = static_cast<Collective>(i);
+    if (kind == Collective::window) continue;
+    for (size_t name = OFFPATH_ALGORITHM_DEFAULT + 1; name < policy::kAlgorithmsCount; ++name) {
+      ops::Collective collective;
+      collective.kind = kind_of(kind);
+      collective.algorithm = static_cast<offpath_algorithm_t>(name);
+      const bool there_is = ops::resolve_algorithm(collective, {}) == collective.algorithm;
+      EXPECT_EQ(there_is, policy::knows(kind, collective.algorithm))
+          << policy::collective_name(kind) << " " << policy::algorithm_name(collective.algorithm);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace offpath::model

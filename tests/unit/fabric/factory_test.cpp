@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fabrics by name, and addresses that are not of the own fabric: short, damaged, hostile.
+#include "fabric/factory.hpp"
+
+#include "fabric/loopback/loopback.hpp"
+#include "fabric/named.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace offpath::fabric {
+namespace {
+
+using Data = std::vector<uint8_t>;
+
+class LoopbackContext : public Context {
+ public:
+  base::Result<std::unique_ptr<Fabric>> make_endpoint() override { return network_.make_endpoint(); }
+
+ private:
+  LoopbackNetwork network_{1};
+};
+
+Data bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+Data joined(Data a, const Data& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+class NamedTest : public ::testing::Test {
+ protected:
+  NamedTest() { EXPECT_TRUE(a.open().ok() && b.open().ok()); }
+  LoopbackContext context;
+  Named a{"loopback", context}, b{"loopback", context};
+};
+
+TEST_F(NamedTest, AddressBeginsWithTheNameAndConnects) {
+  const Data address = b.address();
+  EXPECT_EQ(Data(address.begin(), address.begin() + 9), bytes("loopback:"));
+  const auto peer = a.connect(address);
+  ASSERT_TRUE(peer.ok()) << peer.status().text();
+  EXPECT_EQ(a.find(address), std::optional(peer.value()));
+}
+
+TEST_F(NamedTest, ForeignFabricIsNamed) {
+  const auto peer = a.connect(joined(bytes("tcp:"), {1, 0, 0, 0}));
+  ASSERT_FALSE(peer.ok());
+  EXPECT_EQ(peer.status().code(), OFFPATH_ERR_PEER_LOST);
+  const std::string text = peer.status().text();
+  EXPECT_NE(text.find("'tcp'"), std::string::npos) << text;
+  EXPECT_NE(text.find("'loopback'"), std::string::npos) << text;
+  EXPECT_NE(text.find("OFFPATH_FABRIC"), std::string::npos) << text;
+}
+
+TEST_F(NamedTest, HostileAddressesAreRefused) {
+  const Data good = b.address();
+  ASSERT_TRUE(a.connect(good).ok());
+  std::vector<Data> hostile;
+  for (size_t length = 0; length < good.size(); ++length) hostile.emplace_back(good.begin(), good.begin() + length);
+  for (const char* text : {":", "loopback", "loopbac:\1\0\0\0", "loopback2:\1\0\0\0", "LOOPBACK:\1\0\0\0",
+                           " loopback:", "%s%n:", "a\nb:", "tcp:"}) {
+    hostile.push_back(bytes(text));
+  }
+  hostile.push_back(joined(Data(4000, 'x'), bytes(":")));
+  hostile.push_back(joined(bytes("loopback:"), Data(4000, 0xff)));
+  std::mt19937 random(5);
+  for (int i = 0; i < 1000; ++i) {
+    Data& noise = hostile.emplace_back(random() % 40);
+    for (uint8_t& byte : noise) byte = static_cast<uint8_t>(random());
+  }
+  for (const Data& address : hostile) {
+    const auto peer = a.connect(address);
+    ASSERT_FALSE(peer.ok()) << address.size();
+    for (const char* c = peer.status().text(); *c != '\0'; ++c) ASSERT_TRUE(*c >= ' ' && *c <= '~') << *c;
+    EXPECT_EQ(a.find(address), std::nullopt);
+  }
+}
+
+TEST_F(NamedTest, IsNotThereBeforeItIsNeeded) {
+  Named closed("loopback", context);
+  EXPECT_TRUE(closed.address().empty());
+  EXPECT_EQ(closed.event_fd(), -1);
+  EXPECT_FALSE(closed.progress());
+  EXPECT_EQ(closed.find(a.address()), std::nullopt);
+  const auto peer = closed.connect(a.address());
+  ASSERT_FALSE(peer.ok());
+  EXPECT_EQ(peer.status().code(), OFFPATH_ERR_PEER_LOST);
+}
+
+TEST(FactoryTest, MakesTheFirstWithoutAName) {
+  const auto made = make("");
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  EXPECT_STREQ(made->name, "ucx");
+  Named fabric(made->name, *made->context);
+  ASSERT_TRUE(fabric.open().ok());
+  const Data own = fabric.address();
+  EXPECT_TRUE(fabric.connect(own).ok());
+  // UCX itself would die of a damaged one.
+  for (size_t cut = 4; cut < own.size(); ++cut) EXPECT_FALSE(fabric.connect(Bytes(own).first(cut)).ok()) << cut;
+  for (size_t i = 0; i < own.size(); ++i) {
+    Data damaged = own;
+    damaged[i] = static_cast<uint8_t>(damaged[i] ^ 0x11);
+    EXPECT_FALSE(fabric.connect(damaged).ok()) << i;
+  }
+}
+
+TEST(FactoryTest, AnUnknownNameIsOneClearLine) {
+  for (const char* name : {"tpc", "UCX", "ucx ", "ucxx", "uc"}) {
+    const auto made = make(name);
+    ASSERT_FALSE(made.ok()) << name;
+    const std::string text = made.status().text();
+    EXPECT_NE(text.find("'" + std::string(name) + "'"), std::string::npos) << text;
+    EXPECT_NE(text.find("OFFPATH_FABRIC"), std::string::npos) << text;
+    EXPECT_NE(text.find("ucx"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace offpath::fabric
