@@ -12,7 +12,6 @@
 #include <memory>
 
 using offpath::base::ErrnoGuard;
-using offpath::base::Result;
 using offpath::base::Status;
 using offpath::device::Device;
 using offpath::device::Queue;

@@ -70,7 +70,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
   PostedCall& operation = *prepared;
   *code = begin(operation);
   if (*code != MPI_SUCCESS) return Lane::Route::error;
-  prepared.release();  // now owned by its request and its lane
+  [[maybe_unused]] const auto* owned = prepared.release();  // by its request and its lane
   const bool was_idle = lane.idle();
   if (deferred)
     lane.defer(&operation);

@@ -136,8 +136,9 @@ uint32_t operators_of(Nature nature) {
 
 // MPICH accumulates whatever its processor has an integer for.
 uint32_t accumulated_of(Nature nature) {
+  if (kOpenMpi) return operators_of(nature);
   const bool integers = nature == Nature::bytes || nature == Nature::packed || nature == Nature::logical;
-  return !kOpenMpi && integers ? kIntegers : operators_of(nature);
+  return integers ? kIntegers : operators_of(nature);
 }
 
 offpath_element_t element_of(Nature nature, int64_t size_bytes) {
