@@ -28,7 +28,7 @@ STANDS_ON = {
     "model": ["ops", "policy", "wire"],
     "device": ["session"],
     "executor": ["device"],
-    "service": ["engine", "ops", "session", "policy", "device", "fabric/ucx"],
+    "service": ["engine", "ops", "session", "policy", "device"],
     "client": ["session", "wire", "policy"],
     "frontends/attach": ["base"],
     "frontends/shmem": ["frontends/attach", "client"],

@@ -48,16 +48,16 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
   if (!address.empty()) {
     auto key = offpath::device::read_key(key_file);
     status = key.status();
-    if (status.ok()) {
-      options.key = key.value();
-      auto opened = offpath::service::DeviceService::listen_on(address);
-      status = opened.status();
-      if (status.ok()) socket = std::move(opened.value());
-    }
+    if (status.ok()) options.key = key.value();
   }
   const std::string socket_path = options.socket_path;
   offpath::service::DeviceService service(std::move(options));
   if (status.ok()) status = service.start();
+  if (status.ok() && !address.empty()) {  // last: who sees it listen takes it for started
+    auto opened = offpath::service::DeviceService::listen_on(address);
+    status = opened.status();
+    if (status.ok()) socket = std::move(opened.value());
+  }
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
