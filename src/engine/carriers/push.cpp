@@ -19,6 +19,7 @@ class Engine::State::Push : public Carrier {
     ExportProgress& progress = operation.exports[index];
     if (!progress.pushable || !allowed(operation, index, asked)) return false;
     const uint64_t bytes = operation.bytes_of(index);
+    if (bytes > s_.chunks.chunk_bytes()) return false;  // it goes through one
     Location source;
     if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
     const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
