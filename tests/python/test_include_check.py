@@ -70,7 +70,7 @@ def test_wrong_arrow_is_one_line(tmp_path, file, include):
     [
         ("src/wire/a.cpp", "base/result.hpp"),
         ("src/fabric/ucx/a.cpp", "fabric/fabric.hpp"),
-        ("src/service/a.cpp", "fabric/ucx/ucx_fabric.hpp"),
+        ("src/service/a.cpp", "fabric/factory.hpp"),
         ("src/ops/collectives/a.cpp", "graph/graph.hpp"),
         ("src/client/a.cpp", "offpath/offpath.h"),
         ("frontends/mpi/job/a.cpp", "client/session.hpp"),
