@@ -170,8 +170,14 @@ void Engine::State::hand_out(Operation& operation, uint32_t index) {
     refuse_pull(*operation.team, block.peer, progress.pull_id, OFFPATH_ERR_TRUNCATED);
     return resolve_export(operation, index, 0);
   }
+  Location source;
+  if (operation.bytes_of(index) > 0) {
+    const Status status = operation.resolve(block.place, source);
+    if (!status.ok() && asked) return refuse_block(operation, index, status);
+    if (!status.ok()) return;  // who asks is told
+  }
   for (const auto& carrier : carriers) {
-    if (carrier->take(operation, index, asked)) return;
+    if (carrier->take(operation, index, source, asked)) return;
   }
 }
 

@@ -114,7 +114,7 @@ namespace {
 
 class Absent : public Carrier {
  public:
-  bool take(Operation&, uint32_t, bool) override { return false; }
+  bool take(Operation&, uint32_t, const Location&, bool) override { return false; }
 };
 
 }  // namespace

@@ -8,14 +8,15 @@
 
 namespace offpath::engine {
 
+struct Location;
 struct Operation;
 
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  // The block of an export is there, and was asked for or not. True: it is taken care of; the carrier resolves the export
+  // The block of an export is there, at `source` if it is not empty, and was asked for or not. True: it is taken care of; the carrier resolves the export
   // when the block has left or cannot, unless it is told to forget it. What may not leave at all is not offered.
-  virtual bool take(Operation& operation, uint32_t export_index, bool asked) = 0;
+  virtual bool take(Operation& operation, uint32_t export_index, const Location& source, bool asked) = 0;
   // Moves a chunk of everything it has taken. False: there was nothing to be done.
   virtual bool move() { return false; }
   // The export is resolved, or its operation over: nothing more of it leaves.

@@ -4,27 +4,18 @@
 
 namespace offpath::engine {
 
-using base::Status;
-
 class Engine::State::Near : public Carrier {
  public:
   explicit Near(State& state) : s_(state) {}
 
-  bool take(Operation& operation, uint32_t index, bool asked) override {
+  bool take(Operation& operation, uint32_t index, const Location& source, bool asked) override {
     const Export& block = operation.graph.exports[index];
     const Member& member = operation.team->spec.members[block.peer];
     if (!asked || !member.local) return false;
     ExportProgress& progress = operation.exports[index];
     const uint64_t bytes = operation.bytes_of(index);
-    Location source;
-    if (bytes > 0) {
-      if (const Status status = operation.resolve(block.place, source); !status.ok()) {
-        s_.refuse_block(operation, index, status);
-        return true;
-      }
-      progress.state = ExportState::sending;
-    }
-    s_.offer_near(member.worker, progress.pull_id, std::move(source), bytes);
+    if (bytes > 0) progress.state = ExportState::sending;
+    s_.offer_near(member.worker, progress.pull_id, source, bytes);
     if (bytes == 0) s_.resolve_export(operation, index, 0);
     return true;
   }

@@ -14,14 +14,11 @@ class Engine::State::Push : public Carrier {
  public:
   explicit Push(State& state) : s_(state) {}
 
-  bool take(Operation& operation, uint32_t index, bool asked) override {
-    const Export& block = operation.graph.exports[index];
+  bool take(Operation& operation, uint32_t index, const Location& source, bool asked) override {
     ExportProgress& progress = operation.exports[index];
     if (!progress.pushable || !allowed(operation, index, asked)) return false;
     const uint64_t bytes = operation.bytes_of(index);
     if (bytes > s_.chunks.chunk_bytes()) return false;  // it goes through one
-    Location source;
-    if (bytes > 0 && !operation.resolve(block.place, source).ok()) return false;
     const uint8_t* there = bytes > 0 ? source.memory->view(source.address, bytes) : nullptr;
     if (bytes == 0 || there != nullptr) return emit(operation, index, there, asked);
     Chunk* chunk = s_.chunks.take_to_send();

@@ -13,7 +13,7 @@ class Engine::State::Stream : public Carrier {
  public:
   explicit Stream(State& state) : s_(state) {}
 
-  bool take(Operation& operation, uint32_t index, bool asked) override {
+  bool take(Operation& operation, uint32_t index, const Location& source, bool asked) override {
     if (!asked) return false;
     const Export& block = operation.graph.exports[index];
     ExportProgress& progress = operation.exports[index];
@@ -23,17 +23,11 @@ class Engine::State::Stream : public Carrier {
       s_.resolve_export(operation, index, 0);
       return true;
     }
-    Location source;
-    if (const Status status = operation.resolve(block.place, source); !status.ok()) {
-      s_.refuse_block(operation, index, status);
-      return true;
-    }
     progress.state = ExportState::sending;
     const fabric::Peer peer = s_.peer_of(*operation.team, block.peer);
     if (peer == UINT32_MAX) return true;  // its loss ends the operation
     progress.transfer = s_.next_id++;
-    flows_.emplace(progress.transfer,
-                   Flow{&operation, index, peer, progress.pull_id, std::move(source), bytes, 0, 0, 0});
+    flows_.emplace(progress.transfer, Flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0});
     return true;
   }
 
