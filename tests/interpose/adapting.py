@@ -83,6 +83,12 @@ def adapt_burst(s):
     adapted(s, "burst", ranks=3)
 
 
+def adapt_held(s):
+    """What waits for an agreement is posted although its rank is blocked in a call that is not ours."""
+    _, lines = adapted(s, "held", ranks=3)
+    check(learned_of(lines), "nothing was adapted")
+
+
 def adapt_named(s):
     _, lines = adapted(s, "named", OFFPATH_MPI_COMM_POLICY="elsewhere=dpu,on the host=host")
     check(lines[0]["why"]["forced_count"] >= 180, str(lines[0]))
@@ -106,4 +112,4 @@ def adapt_lost(s):
 
 
 CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
-         adapt_named, adapt_bad, adapt_lost)
+         adapt_held, adapt_named, adapt_bad, adapt_lost)

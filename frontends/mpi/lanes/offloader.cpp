@@ -2,6 +2,7 @@
 #include "mpi/lanes/offloader.hpp"
 
 #include "mpi/job/counters.hpp"
+#include "mpi/lanes/mover.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
@@ -77,6 +78,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
   else
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
+  if (operation.held_back() && !holds_back_.exchange(true, std::memory_order_relaxed)) mover.wake();
   *request = operation.request;
   return route;
 }
@@ -125,13 +127,25 @@ void Offloader::progress() {
   const Inside inside;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  for (Lane* lane : active_) lane->advance();
-  std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
+  advance_lanes();
   std::erase_if(loose_, [this](Loose* operation) {
     const bool ended = operation->advance();
     if (ended) finish(*operation);
     return ended;
   });
+}
+
+void Offloader::move_held() {
+  const Inside inside;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) advance_lanes();
+}
+
+void Offloader::advance_lanes() {
+  for (Lane* lane : active_) lane->advance();
+  std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
+  const bool held = std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); });
+  holds_back_.store(held, std::memory_order_relaxed);
 }
 
 void Offloader::progress_all(AtEnd task) {

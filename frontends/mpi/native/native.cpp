@@ -26,6 +26,9 @@ bool Native::load(void* library) {
 #include "mpi/functions/functions.def"
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "mpi/functions/natives.def"
+#ifdef OPEN_MPI
+  if (find(call_no_more, "opal_progress_unregister")) find(call_in_rounds, "opal_progress_register_lp");
+#endif
   add_substitutes(this);
   return complete;
 }

@@ -229,6 +229,62 @@ static void burst(void) {
   report("burst", ok);
 }
 
+/* Posts many on a new communicator: rank 0 before the others begin, who then complete all of theirs. */
+enum { HELD = 40 };
+static MPI_Comm begin_held(struct Exchange* all) {
+  int rank, size, word = 0;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  if (rank != 0) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int i = 0; i < HELD; ++i) post(&all[i], comm, i);
+  for (int r = 1; rank == 0 && r < size; ++r) MPI_Send(&word, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
+  for (int i = 0; rank != 0 && i < HELD; ++i) MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+  return comm;
+}
+
+static void end_held(const char* what, struct Exchange* all, MPI_Comm comm) {
+  int ok = 1;
+  for (int i = 0; i < HELD; ++i) {
+    MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+    ok &= arrived(&all[i], comm, i);
+  }
+  MPI_Comm_free(&comm);
+  report(what, ok);
+}
+
+/* Rank 0 suddenly posts far more than ever before, completes none, and blocks in another call until the others have. */
+static void held(void) {
+  static struct Exchange all[HELD];
+  int rank, size, word = 0;
+  MPI_Comm comm, other, made;
+  MPI_Win win;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+
+  comm = begin_held(all);
+  if (rank != 0) MPI_Send(&word, 1, MPI_INT, 0, 1, other);
+  for (int r = 1; rank == 0 && r < size; ++r) MPI_Recv(&word, 1, MPI_INT, r, 1, other, MPI_STATUS_IGNORE);
+  end_held("held in MPI_Recv", all, comm);
+
+  comm = begin_held(all);
+  MPI_Comm_split(other, 0, rank, &made);
+  end_held("held in MPI_Comm_split", all, comm);
+  MPI_Comm_free(&made);
+
+  MPI_Win_create(&word, sizeof(word), 1, MPI_INFO_NULL, other, &win);
+  MPI_Win_fence(0, win);
+  comm = begin_held(all);
+  MPI_Win_fence(0, win);
+  end_held("held in MPI_Win_fence", all, comm);
+  MPI_Win_free(&win);
+
+  for (int i = 0; i < HELD; ++i) discard(&all[i]);
+  MPI_Comm_free(&other);
+}
+
 static void named(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -248,6 +304,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "threads") == 0) threads();
   if (strcmp(mode, "ahead") == 0) ahead();
   if (strcmp(mode, "burst") == 0) burst();
+  if (strcmp(mode, "held") == 0) held();
   if (strcmp(mode, "named") == 0) named();
   return finish();
 }
