@@ -87,6 +87,9 @@ def adapt_held(s):
     """What waits for an agreement is posted although its rank is blocked in a call that is not ours."""
     _, lines = adapted(s, "held", ranks=3)
     check(learned_of(lines), "nothing was adapted")
+    # So is what the service has no room for.
+    _, lines = adapted(s, "full", ranks=3, OFFPATH_MPI_ADAPT="off", OFFPATH_POLICY="ialltoall:dpu")
+    check(lines[0]["offloaded_count"] == 3 * 1200, str(lines[0]))
 
 
 def adapt_named(s):

@@ -2,6 +2,7 @@
 #include "mpi/lanes/offloader.hpp"
 
 #include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
 #include "mpi/lanes/mover.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
@@ -78,7 +79,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
   else
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
-  if (operation.held_back() && !holds_back_.exchange(true, std::memory_order_relaxed)) mover.wake();
+  if (operation.held_back() || offpath_session_holds_back(job.session()) != 0) hold_back(true);
   *request = operation.request;
   return route;
 }
@@ -144,8 +145,12 @@ void Offloader::move_held() {
 void Offloader::advance_lanes() {
   for (Lane* lane : active_) lane->advance();
   std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
-  const bool held = std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); });
-  holds_back_.store(held, std::memory_order_relaxed);
+  hold_back(std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); }) ||
+            offpath_session_holds_back(job.session()) != 0);
+}
+
+void Offloader::hold_back(bool held) {
+  if (!holds_back_.exchange(held, std::memory_order_relaxed) && held) mover.wake();
 }
 
 void Offloader::progress_all(AtEnd task) {

@@ -76,6 +76,7 @@ class Offloader {
 
  private:
   void advance_lanes();
+  void hold_back(bool held);
   void finish(Requested& operation);
   int begin(Requested& operation);
   static int query_callback(void* operation, MPI_Status* status);

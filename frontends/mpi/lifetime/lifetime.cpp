@@ -88,7 +88,11 @@ void stop() {
 
 // What to ask native MPI for.
 int thread_level(int required) {
-  return Settings::from_environment().adapt == "on" ? Mover::thread_level(required) : required;
+  try {
+    if (Settings::from_environment().adapt == "on") return Mover::thread_level(required);
+  } catch (const std::exception&) {  // the job will say so
+  }
+  return required;
 }
 
 int started(int code) {
