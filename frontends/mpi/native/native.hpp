@@ -33,8 +33,8 @@ struct Native {
   int (*call_in_rounds)(int (*function)()) = nullptr;
   int (*call_no_more)(int (*function)()) = nullptr;
 
-  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr. Large
-  // counts have substitutes.
+  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
+  // large counts substitutes.
   bool load(void* library);
 };
 
