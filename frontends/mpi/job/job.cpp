@@ -18,10 +18,11 @@ Job job;
 namespace {
 
 constexpr char kCannotMove[] =
-    "the policy does not change while the program runs: the MPI library grants no MPI_THREAD_MULTIPLE (a call whose "
-    "path "
-    "is not agreed yet could not be started while the program waits for something else). Use a library that grants it, "
-    "or OFFPATH_MPI_ADAPT=freeze";
+    "the policy does not change while the program runs: the MPI library grants no MPI_THREAD_MULTIPLE, or the system "
+    "no "
+    "thread (a call whose path is not agreed yet could not be started while the program waits for something else). Use "
+    "a "
+    "library that grants it, or OFFPATH_MPI_ADAPT=freeze";
 
 // A duplicate of MPI_COMM_WORLD, made here unless there is nobody else.
 class WorldExchange final : public attach::Exchange {

@@ -4,6 +4,7 @@
 #include "persistent_names.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { MAX_OPEN = 12 };
@@ -299,6 +300,9 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   const int threaded = strcmp(mode, "threads") == 0 || strcmp(mode, "full") == 0;
   MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  if (sigismember(&blocked, SIGUSR1)) report("the program's signals", 0);
   if (strcmp(mode, "steady") == 0) steady(argc > 2 ? atoi(argv[2]) : 100);
   if (strcmp(mode, "preferences") == 0) preferences();
   if (strcmp(mode, "freed") == 0) freed();
