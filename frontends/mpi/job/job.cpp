@@ -19,10 +19,8 @@ namespace {
 
 constexpr char kCannotMove[] =
     "the policy does not change while the program runs: the MPI library grants no MPI_THREAD_MULTIPLE, or the system "
-    "no "
-    "thread (a call whose path is not agreed yet could not be started while the program waits for something else). Use "
-    "a "
-    "library that grants it, or OFFPATH_MPI_ADAPT=freeze";
+    "no thread (a call whose path is not agreed yet could not be started while the program waits for something else). "
+    "Use a library that grants it, or OFFPATH_MPI_ADAPT=freeze";
 
 // A duplicate of MPI_COMM_WORLD, made here unless there is nobody else.
 class WorldExchange final : public attach::Exchange {
