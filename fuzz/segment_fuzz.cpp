@@ -3,6 +3,8 @@
 // Input: records of 12 bytes, u32 where (top bits: which part of the segment), u64 value.
 #include "session/segment_view.hpp"
 #include "target.hpp"
+#include "../tests/unit/collective/raw.hpp"
+#include "../tests/unit/remote/body.hpp"
 #include "../tests/unit/session/client_segment.hpp"
 
 #include <cstring>
@@ -41,31 +43,6 @@ size_t place(uint32_t where) {
 bool inside(const uint8_t* begin, uint64_t count, const SegmentView& view) {
   const auto* base = reinterpret_cast<const uint8_t*>(&view.header());
   return begin >= base + kArenaOffset && begin + count <= base + kSegmentBytes;
-}
-
-void check(const CollectiveArguments& arguments) {
-  FUZZ_REQUIRE(arguments.send.size() == arguments.head.send_count);
-  FUZZ_REQUIRE(arguments.recv.size() == arguments.head.recv_count);
-  FUZZ_REQUIRE(arguments.counts_bytes.size() == arguments.head.counts_count);
-  FUZZ_REQUIRE(arguments.layouts.size() == arguments.head.layouts_count);
-  size_t ranges = 0;
-  for (const LayoutRecord& layout : arguments.layouts) ranges += layout.ranges_count;
-  FUZZ_REQUIRE(arguments.ranges.size() == ranges);
-  for (const auto* blocks : {&arguments.send, &arguments.recv}) {
-    for (const BlockRecord& block : *blocks) FUZZ_REQUIRE(block.layout <= arguments.layouts.size());
-  }
-}
-
-void check(const RemoteArguments& arguments) {
-  const RemoteRecord& head = arguments.head;
-  FUZZ_REQUIRE(arguments.layouts.size() == head.layouts_count && arguments.ranges.size() == head.ranges_count);
-  FUZZ_REQUIRE(arguments.wanted.size() == head.wanted_bytes && head.wanted_bytes <= kMaxWantedBytes);
-  size_t ranges = 0;
-  for (const LayoutRecord& layout : arguments.layouts) ranges += layout.ranges_count;
-  FUZZ_REQUIRE(arguments.ranges.size() == ranges);
-  for (const uint32_t layout : {head.send.layout, head.result.layout}) {
-    FUZZ_REQUIRE(layout <= arguments.layouts.size());
-  }
 }
 
 void check(const ProgramArguments& arguments) {
@@ -120,10 +97,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       if (team.ok()) {
         FUZZ_REQUIRE(team->rank < team->size && team->addresses.size() == size_t{team->size} * team->address_stride);
       }
-      const auto arguments = view->collective_arguments(slot);
-      if (arguments.ok()) check(arguments.value());
-      const auto remote = view->remote_arguments(slot);
-      if (remote.ok()) check(remote.value());
+      const auto record = view->record(slot);
+      FUZZ_REQUIRE(record.empty() || inside(record.data(), record.size(), view.value()));
+      if (const auto got = offpath::collective::decode(record); got.ok())
+        FUZZ_REQUIRE(encode(got.value()).size() <= record.size());
+      if (const auto got = offpath::remote::decode_origin(record); got.ok()) {
+        std::vector<uint8_t> again;
+        encode(got.value(), again);
+        FUZZ_REQUIRE(again.size() <= record.size());
+      }
       const auto program = view->program_arguments(slot);
       if (program.ok()) check(program.value());
       view->finish(*index, OFFPATH_OK);
@@ -167,9 +149,9 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
     return pack(words);
   };
   return {
-      operation(3, testing::encode_collective(testing::some_collective())),
+      operation(3, encode(offpath::collective::testing::some())),
       operation(9, some_program()),
-      operation(8, testing::encode_remote(testing::some_remote())),
+      operation(8, encode(offpath::remote::testing::some())),
       pack({{64, 1},
             {kRing, 0},
             {kSlot + 16, kArenaOffset},

@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
       ops::onesided::Remote remote;
       remote.target = 1;
       remote.wanted.window = 1, remote.wanted.bytes = bytes;
-      remote.send = graph::client_place(address_of(from[0].data()));
+      remote.send = {0, 0, address_of(from[0].data()), bytes};
       remote.has_data = bytes <= 64;  // as clients do
       remote::encode(remote.wanted, remote.has_data ? std::span(from[0]) : std::span<uint8_t>(), remote.body);
       first.engine.post_request(team[0], ops::onesided::make_request(std::move(remote)), i);

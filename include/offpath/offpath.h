@@ -323,8 +323,7 @@ typedef struct offpath_collective_params {
  * Returns   the common ones: OFFPATH_ERR_ARGUMENT for what the kind does not allow, OFFPATH_ERR_NO_MEMORY if the
  *           description does not fit into the session segment at all (64 MiB for all teams and operations; one that
  *           only finds it full waits for its turn) · OFFPATH_ERR_TRUNCATED (more is sent to this member itself than it
- *           takes). An operator that is not defined on the element type, or a block that is no multiple of its size,
- *           fails the operation with OFFPATH_ERR_ARGUMENT. */
+ *           takes). An operator must be defined on the element type, and a block a multiple of its size. */
 offpath_status_t offpath_collective(offpath_team_t* team, const offpath_collective_t* collective, offpath_op_t** op);
 
 /* Two forms of OFFPATH_EXCHANGE that programs want often. */

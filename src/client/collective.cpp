@@ -2,24 +2,25 @@
 #include "client/collective.hpp"
 
 #include "base/result.hpp"
-#include "client/collective_check.hpp"
-#include "client/collective_record.hpp"
+#include "client/described.hpp"
 
 namespace offpath::client {
 
 offpath_status_t post_collective(offpath_team& team, const offpath_collective_t& collective, const char* name,
                                  std::unique_ptr<uint8_t[]> staging, offpath_op** out) {
-  const offpath_status_t checked = check_collective(collective, team.rank, team.size);
+  collective::Collective described;
+  const offpath_status_t checked = describe(collective, team.rank, team.size, described);
   if (checked != OFFPATH_OK) return checked;
-  OwnBlocks own = own_blocks(collective, team.rank);
-  if (own.truncated) return OFFPATH_ERR_TRUNCATED;
+  OwnBlocks own = own_blocks(described, team.rank);
   offpath_session& session = *team.session;
   auto op = std::make_unique<offpath_op>();
   op->session = &session;
   op->team = &team;
   op->kind = session::OpKind::collective;
-  op->name = name != nullptr ? name : kind_name(collective.kind);
-  op->record = build_record(collective, team.size);
+  op->name = name != nullptr ? name : collective::name_of(collective.kind);
+  op->record = encode(described);
+  op->record.resize(op->record.size() + team.size * sizeof(uint32_t));  // the member's counters (Slot::open)
+  if (op->record.size() > session::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
   op->staging = std::move(staging);
   // On shared cores the caller's memcpy is cheaper than the service's two system calls.
   const bool shares_cores = (session.service.flags & session::kServiceSharesCores) != 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Vector programs: the C API's description becomes a record of the session segment.
+#include "base/records.hpp"
 #include "base/result.hpp"
 #include "client/enumerator.hpp"
-#include "client/record_writer.hpp"
 #include "client/session.hpp"
 
 namespace {
@@ -41,14 +41,14 @@ uint64_t record_bytes(const offpath_program_t& p, uint32_t team_size) {
 
 uint64_t address_of(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
 
-void write_steps(offpath::client::RecordWriter& writer, std::span<const offpath_scalar_step_t> steps) {
+void write_steps(offpath::base::RecordWriter& writer, std::span<const offpath_scalar_step_t> steps) {
   for (const offpath_scalar_step_t& step : steps) {
     writer.write(layout::ScalarStepRecord{offpath::client::number_of(step.op), step.result, step.left, step.right});
   }
 }
 
-void write_record(const offpath_program_t& p, uint8_t* to) {
-  offpath::client::RecordWriter writer(to);
+void write_record(const offpath_program_t& p, std::vector<uint8_t>& out) {
+  offpath::base::RecordWriter writer(out);
   writer.write(layout::ProgramRecord{p.rows, address_of(p.scalars), p.scalars_count, p.reduce_first, p.reduce_count,
                                      p.vectors_count, p.matrices_count, p.before_count, p.after_count,
                                      p.statements_count, static_cast<uint32_t>(count_terms(p)), 0});
@@ -88,8 +88,9 @@ extern "C" offpath_status_t offpath_program(offpath_team_t* team, const offpath_
   op->team = team;
   op->kind = layout::OpKind::program;
   op->name = "program";
-  op->record.resize(bytes);
-  write_record(*program, op->record.data());
+  op->record.reserve(bytes);
+  write_record(*program, op->record);
+  op->record.resize(bytes);  // behind it the member's counters (Slot::open)
   std::lock_guard lock(session.mutex);
   return session.post(std::move(op), out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/result.hpp"
-#include "client/remote_record.hpp"
+#include "client/described.hpp"
 #include "client/session.hpp"
 
 extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpath_remote_t* remote,
@@ -10,10 +10,11 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   if (out != nullptr) *out = nullptr;
   offpath_session& session = *window->session;
   if (!session.mine()) return OFFPATH_ERR_STATE;
-  offpath::remote::Wanted wanted;
-  const offpath_status_t checked = offpath::client::check_remote(*remote, window->team->size, wanted);
+  offpath::client::DescribedRemote described;
+  const offpath_status_t checked = offpath::client::describe(*remote, window->team->size, described);
   if (checked != OFFPATH_OK) return checked;
-  wanted.window = window->shared().id;
+  described.wanted.window = window->shared().id;
+  encode(described.wanted, described.data, described.origin.body);
   std::lock_guard lock(session.mutex);
   auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
   op->session = &session;
@@ -26,6 +27,6 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   const bool is_short = !offpath::remote::locks(remote->kind) && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
   op->lazy = flushed && is_short && window->issued() > window->completed();
-  offpath::client::build_record(*remote, wanted, op->record);
+  encode(described.origin, op->record);
   return session.post(std::move(op), out);
 }

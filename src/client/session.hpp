@@ -13,7 +13,7 @@
 #include "base/memfd.hpp"
 #include "base/silence.hpp"
 #include "client/arena.hpp"
-#include "client/collective_record.hpp"
+#include "client/described.hpp"
 #include "client/heap.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"

@@ -46,6 +46,9 @@ struct Place {
 };
 
 inline Place client_place(uint64_t address) { return {address, 0, kClient}; }
+inline Place place_of(const memory::Block& block) {
+  return {block.address, 0, block.layout == 0 ? kClient : block.layout - 1};
+}
 inline Place scratch_place(uint64_t offset) { return {offset, 0, kScratch}; }
 
 enum class StepKind : uint8_t { copy, pull, reduce, compute };

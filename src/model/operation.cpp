@@ -108,10 +108,10 @@ base::Result<graph::Graph> service_graph(const Operation& operation, const ops::
   collective.kind = kind_of(operation.kind);
   collective.algorithm = operation.algorithm;
   collective.root = operation.root;
-  collective.copy_own_blocks = copy_own;
+  if (!copy_own) collective.own_blocks = collective::OwnBlocks::by_client;
   const uint64_t vector = whole_elements(operation.bytes);
-  const ops::Block send{0, 0, graph::client_place(kSendBase), vector};
-  const ops::Block recv{0, 0, graph::client_place(kRecvBase), vector};
+  const ops::Block send{0, 0, kSendBase, vector};
+  const ops::Block recv{0, 0, kRecvBase, vector};
   if (collective.kind >= OFFPATH_REDUCE) collective.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
   switch (collective.kind) {
     case OFFPATH_EXCHANGE: {
@@ -119,8 +119,8 @@ base::Result<graph::Graph> service_graph(const Operation& operation, const ops::
       for (uint32_t peer = 0; peer < size; ++peer) {
         const uint64_t out = exchanged_bytes(operation, rank, peer, size);
         const uint64_t in = exchanged_bytes(operation, peer, rank, size);
-        collective.send.push_back({peer, 0, graph::client_place(kSendBase + sent), out});
-        collective.recv.push_back({peer, 0, graph::client_place(kRecvBase + received), in});
+        collective.send.push_back({peer, 0, kSendBase + sent, out});
+        collective.recv.push_back({peer, 0, kRecvBase + received, in});
         sent += out;
         received += in;
       }
@@ -135,10 +135,10 @@ base::Result<graph::Graph> service_graph(const Operation& operation, const ops::
       uint64_t offset = 0;
       for (uint32_t peer = 0; peer < size; ++peer) {
         const uint64_t bytes = contributed_bytes(operation, peer, size);
-        collective.recv.push_back({0, 0, graph::client_place(kRecvBase + offset), bytes});
+        collective.recv.push_back({0, 0, kRecvBase + offset, bytes});
         offset += bytes;
       }
-      collective.send = {{0, 0, graph::client_place(kSendBase), collective.recv[rank].bytes}};
+      collective.send = {{0, 0, kSendBase, collective.recv[rank].bytes}};
       break;
     }
     case OFFPATH_REDUCE:
@@ -148,13 +148,13 @@ base::Result<graph::Graph> service_graph(const Operation& operation, const ops::
     case OFFPATH_REDUCE_SCATTER:
       for (uint32_t peer = 0; peer < size; ++peer) collective.counts_bytes.push_back(share(vector, peer, size));
       collective.send = {send};
-      collective.recv = {{0, 0, graph::client_place(kRecvBase), collective.counts_bytes[rank]}};
+      collective.recv = {{0, 0, kRecvBase, collective.counts_bytes[rank]}};
       break;
     default:
       collective.send = {send};
       collective.recv = {recv};
   }
-  if (const Status status = ops::check(collective, topology); !status.ok()) return status;
+  if (const Status status = check(collective, topology.rank, topology.size()); !status.ok()) return status;
   return ops::expand(std::move(collective), topology);
 }
 

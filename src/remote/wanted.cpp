@@ -89,10 +89,7 @@ Status check(const Wanted& wanted) {
       return Status::error(kRefused, "the target's layout has %zu ranges (the limit is %u). Split the operation",
                            layout.ranges.size(), kMaxRanges);
     }
-    if (!memory::is_layout(layout.size_bytes, layout.ranges)) {
-      return Status::error(kRefused, "the ranges of the target's layout are not its %llu bytes, or none. Check both",
-                           static_cast<unsigned long long>(layout.size_bytes));
-    }
+    if (const Status status = memory::check_layout(layout); !status.ok()) return status;
   }
   if (accumulates(wanted.kind)) return check_reduction(wanted);
   if (wanted.reduction != kernels::Reduction{} ||

@@ -154,11 +154,10 @@ base::Result<graph::Graph> ServedClient::expand_program(const Slot& slot, const 
 }
 
 base::Result<graph::Graph> ServedClient::expand_collective(const Slot& slot, const ops::Topology& topology) const {
-  const auto arguments = view_.collective_arguments(slot);
-  if (!arguments.ok()) return arguments.status();
-  auto collective = translate(arguments.value(), (slot.flags & session::kOwnBlockByClient) == 0);
+  auto collective = collective::decode(view_.record(slot));
   if (!collective.ok()) return collective.status();
-  if (const Status status = ops::check(collective.value(), topology); !status.ok()) return status;
+  if (const Status status = check(collective.value(), topology.rank, topology.size()); !status.ok()) return status;
+  if ((slot.flags & session::kOwnBlockByClient) != 0) collective->own_blocks = collective::OwnBlocks::by_client;
   collective->algorithm = ops::resolve_algorithm(collective.value(), topology);
   return ops::expand(std::move(collective.value()), topology);
 }

@@ -15,9 +15,9 @@ void set(std::atomic<T>& field, uint64_t value) {
   field.store(static_cast<T>(value), std::memory_order_relaxed);
 }
 
-uint64_t total(const std::vector<session::BlockRecord>& blocks) {
+uint64_t total(const std::vector<memory::Block>& blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), uint64_t{0},
-                         [](uint64_t sum, const session::BlockRecord& block) { return sum + block.bytes; });
+                         [](uint64_t sum, const memory::Block& block) { return sum + block.bytes; });
 }
 
 }  // namespace
@@ -54,21 +54,21 @@ void ServedClient::show_operation(uint32_t index, session::OldestRecord& record)
   uint32_t team_size = 0;
   if (kind == session::OpKind::remote) {
     if (const auto window = windows_.find(slot.window); window != windows_.end()) team_size = window->second.team_size;
-    const auto arguments = view_.remote_arguments(slot);
-    const auto asked =
-        arguments.ok() ? remote::decode(arguments->wanted, remote::Data::may_follow) : arguments.status();
+    const auto origin = remote::decode_origin(view_.record(slot));
+    const auto asked = origin.ok() ? remote::decode(origin->body, remote::Data::may_follow) : origin.status();
     if (asked.ok()) {
       form = asked->wanted.kind;
       bytes = asked->wanted.bytes;
-      standing = {base::Waits::answers, 1, {arguments->head.target}};
+      standing = {base::Waits::answers, 1, {origin->target}};
     }
   } else if (const auto team = teams_.find(slot.team); team != teams_.end()) {
     standing = engine_->standing(team->second.handle, slot.sequence);
     team_size = team->second.topology.size();
-    if (const auto arguments = view_.collective_arguments(slot);
-        kind == session::OpKind::collective && arguments.ok()) {
-      form = arguments->head.kind;
-      bytes = arguments->recv.empty() ? total(arguments->send) : total(arguments->recv);
+    if (kind == session::OpKind::collective) {
+      if (const auto collective = collective::decode(view_.record(slot)); collective.ok()) {
+        form = collective->kind;
+        bytes = collective->recv.empty() ? total(collective->send) : total(collective->recv);
+      }
     }
   }
   set(record.kind, static_cast<uint32_t>(kind));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows and one-sided operations of a served client.
 #include "service/served_client.hpp"
-#include "service/translation.hpp"
 
 namespace offpath::service {
 
@@ -86,11 +85,8 @@ Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
 
 base::Result<graph::Request> ServedClient::make_request(const Slot& slot, const ServedWindow& window) const {
   namespace onesided = ops::onesided;
-  auto arguments = view_.remote_arguments(slot);
-  if (!arguments.ok()) return arguments.status();
-  auto remote = translate(std::move(arguments.value()), window.id);
+  auto remote = onesided::read(view_.record(slot), window.id, window.team_size);
   if (!remote.ok()) return remote.status();
-  if (const Status status = onesided::check(remote.value(), window.team_size); !status.ok()) return status;
   return onesided::make_request(std::move(remote.value()));
 }
 

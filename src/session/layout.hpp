@@ -57,8 +57,9 @@ struct alignas(64) Slot {
   uint64_t team;      // arena offset of the TeamRecord
   uint64_t sequence;  // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
                       // window, from 0
-  uint64_t record;    // arena offset of the CollectiveRecord, RemoteRecord or ProgramRecord and what follows it
-  uint64_t open;  // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
+  uint64_t record;  // arena offset of the CollectiveRecord (collective/record.hpp), RemoteRecord (remote/record.hpp) or
+                    // ProgramRecord and what follows it
+  uint64_t open;    // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
   Atomic32 steps_left;  // for a person (offpath_op_describe)
   Atomic32 exports_left;
   uint64_t window;  // windows, remote: arena offset of the WindowRecord
@@ -73,45 +74,6 @@ struct alignas(64) Slot {
   uint32_t reserved[3];
 };
 static_assert(sizeof(Slot) == 128);
-
-// A collective's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
-struct CollectiveRecord {
-  uint32_t kind;
-  uint32_t algorithm;
-  uint32_t root;
-  uint32_t op;
-  uint32_t element;
-  uint32_t send_count;     // BlockRecord
-  uint32_t recv_count;     // BlockRecord
-  uint32_t counts_count;   // uint64_t
-  uint32_t layouts_count;  // LayoutRecord
-  uint32_t ranges_count;   // RangeRecord, of all layouts one after the other
-};
-static_assert(sizeof(CollectiveRecord) == 40);
-
-struct BlockRecord {
-  uint32_t peer;
-  uint32_t tag;
-  uint64_t address;  // of the client
-  uint64_t bytes;
-  uint32_t layout;  // 0: contiguous, k: layouts[k - 1]
-  uint32_t reserved;
-};
-static_assert(sizeof(BlockRecord) == 32);
-
-struct LayoutRecord {
-  uint64_t size_bytes;
-  int64_t extent_bytes;
-  uint32_t ranges_count;
-  uint32_t reserved;
-};
-static_assert(sizeof(LayoutRecord) == 24);
-
-struct RangeRecord {
-  int64_t offset;
-  uint64_t bytes;
-};
-static_assert(sizeof(RangeRecord) == 16);
 
 struct TeamRecord {
   uint8_t id[16];
@@ -140,20 +102,6 @@ struct alignas(64) WindowRecord {
   Atomic32 failure;  // int32_t: offpath_status_t
 };
 static_assert(sizeof(WindowRecord) == 128);
-
-// A one-sided operation's arguments: this, then LayoutRecord[layouts_count], RangeRecord[ranges_count] of all layouts
-// one after the other, and wanted_bytes bytes: what the target gets (remote/wanted.hpp), with data of at most
-// OFFPATH_REMOTE_INLINE_BYTES or what `send` names.
-inline constexpr size_t kMaxWantedBytes = 4096;
-struct RemoteRecord {
-  uint32_t target;
-  uint32_t layouts_count;
-  uint32_t ranges_count;
-  uint32_t wanted_bytes;
-  BlockRecord send;
-  BlockRecord result;
-};
-static_assert(sizeof(RemoteRecord) == 80);
 
 // A vector program's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
 struct ProgramRecord {

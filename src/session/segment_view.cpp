@@ -15,12 +15,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-uint64_t count_ranges(const std::vector<LayoutRecord>& layouts) {
-  uint64_t count = 0;
-  for (const LayoutRecord& layout : layouts) count += layout.ranges_count;
-  return count;
-}
-
 bool timed(const Slot& slot) { return (slot.flags & kTimed) != 0; }
 }  // namespace
 
@@ -101,45 +95,11 @@ Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   return out;
 }
 
-Result<CollectiveArguments> SegmentView::collective_arguments(const Slot& slot) const {
-  uint64_t offset = slot.record;
-  const uint8_t* record = bytes_at(offset, sizeof(CollectiveRecord));
-  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "operation record lies outside the segment");
-  CollectiveArguments out{};
-  memcpy(&out.head, record, sizeof(out.head));
-  offset += sizeof(out.head);
-  if (!copy_array(offset, out.head.send_count, out.send) || !copy_array(offset, out.head.recv_count, out.recv) ||
-      !copy_array(offset, out.head.counts_count, out.counts_bytes) ||
-      !copy_array(offset, out.head.layouts_count, out.layouts) ||
-      !copy_array(offset, out.head.ranges_count, out.ranges)) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments lie outside the segment");
-  }
-  const auto is_wild = [&](const BlockRecord& block) { return block.layout > out.layouts.size(); };
-  if (count_ranges(out.layouts) != out.ranges.size() || std::any_of(out.send.begin(), out.send.end(), is_wild) ||
-      std::any_of(out.recv.begin(), out.recv.end(), is_wild)) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "operation arguments name layouts or ranges that do not exist");
-  }
-  return out;
-}
-
-Result<RemoteArguments> SegmentView::remote_arguments(const Slot& slot) const {
-  uint64_t offset = slot.record;
-  const uint8_t* record = bytes_at(offset, sizeof(RemoteRecord));
-  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided record lies outside the segment");
-  RemoteArguments out{};
-  memcpy(&out.head, record, sizeof(out.head));
-  offset += sizeof(out.head);
-  if (out.head.wanted_bytes > kMaxWantedBytes || !copy_array(offset, out.head.layouts_count, out.layouts) ||
-      !copy_array(offset, out.head.ranges_count, out.ranges) ||
-      !copy_array(offset, out.head.wanted_bytes, out.wanted)) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments lie outside the segment, or are too long");
-  }
-  const size_t layouts = out.layouts.size();
-  if (count_ranges(out.layouts) != out.ranges.size() || out.head.send.layout > layouts ||
-      out.head.result.layout > layouts) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments name layouts or ranges that do not exist");
-  }
-  return out;
+std::span<const uint8_t> SegmentView::record(const Slot& slot) const {
+  const uint64_t offset = slot.record;
+  const uint8_t* begin = bytes_at(offset, 0);
+  if (begin == nullptr) return {};
+  return {begin, kSegmentBytes - offset};
 }
 
 Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const {

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace offpath::session {
@@ -21,24 +22,7 @@ struct TeamArguments {
   std::vector<uint8_t> addresses;
 };
 
-// A collective's record copied out of the segment. Only its shape is checked; what the values mean is up to ops/.
-struct CollectiveArguments {
-  CollectiveRecord head;
-  std::vector<BlockRecord> send, recv;  // block.layout <= layouts.size()
-  std::vector<uint64_t> counts_bytes;
-  std::vector<LayoutRecord> layouts;
-  std::vector<RangeRecord> ranges;  // exactly as many as the layouts count together
-};
-
-// A one-sided operation's record copied out of the segment, likewise.
-struct RemoteArguments {
-  RemoteRecord head;  // the layouts that its blocks name exist
-  std::vector<LayoutRecord> layouts;
-  std::vector<RangeRecord> ranges;
-  std::vector<uint8_t> wanted;  // at most kMaxWantedBytes
-};
-
-// A vector program's record copied out of the segment, likewise.
+// A vector program's record copied out of the segment. Only its shape is checked; what the values mean is up to ops/.
 struct ProgramArguments {
   ProgramRecord head;
   std::vector<uint64_t> vectors;
@@ -66,10 +50,10 @@ class SegmentView {
   // Null when the offset is not a team record inside the arena.
   TeamRecord* team_record(uint64_t offset) const;
   base::Result<TeamArguments> team_arguments(uint64_t offset) const;
-  base::Result<CollectiveArguments> collective_arguments(const Slot& slot) const;
+  // From there to the end of the arena; nothing if it is not in it. The client may change the bytes at any time.
+  std::span<const uint8_t> record(const Slot& slot) const;
   // Null when the offset is not a window record inside the arena.
   WindowRecord* window_record(uint64_t offset) const;
-  base::Result<RemoteArguments> remote_arguments(const Slot& slot) const;
   base::Result<ProgramArguments> program_arguments(const Slot& slot) const;
 
   // The memory that client and service share for data, as it was at open(); the mapping keeps it there.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives whose records in the session segment are lies.
+#include "../unit/collective/raw.hpp"
 #include "hostile.hpp"
 
 #include <cstddef>
@@ -8,9 +9,12 @@
 namespace offpath::testing {
 namespace {
 
+using collective::CollectiveRecord;
+using collective::testing::Raw;
+
 // Of member 0 of two.
-CollectiveArguments good_exchange() {
-  CollectiveArguments out{};
+Raw good_exchange() {
+  Raw out{};
   out.head.kind = OFFPATH_EXCHANGE;
   out.send = {{0, 0, reinterpret_cast<uint64_t>(&probe), 8, 0, 0}, {1, 0, reinterpret_cast<uint64_t>(&probe), 8, 1, 0}};
   out.recv = {{0, 0, reinterpret_cast<uint64_t>(&probe), 8, 0, 0}};
@@ -19,9 +23,9 @@ CollectiveArguments good_exchange() {
   return out;
 }
 
-void write_record(const Segment& segment, uint32_t index, const CollectiveArguments& arguments) {
+void write_record(const Segment& segment, uint32_t index, const Raw& arguments) {
   segment.slot(index).record = kArenaOffset + kRecordAt;
-  segment.write(kArenaOffset + kRecordAt, session::testing::encode_collective(arguments));
+  segment.write(kArenaOffset + kRecordAt, encode(arguments));
 }
 
 TEST(HostileClient, SequencesOutOfOrder) {
@@ -53,21 +57,21 @@ TEST(HostileClient, ImpossibleCollectives) {
       return segment.slot(index++).status;
     };
     const auto refuse = [&](auto change) {
-      CollectiveArguments arguments = good_exchange();
+      Raw arguments = good_exchange();
       change(arguments);
       write_record(segment, index, arguments);
       REQUIRE(post() == OFFPATH_ERR_ARGUMENT);
     };
     for (const uint32_t wild : {0U, 10U, 77U, UINT32_MAX}) {
-      refuse([&](CollectiveArguments& a) { a.head.kind = wild; });
-      if (wild != 0) refuse([&](CollectiveArguments& a) { a.head.algorithm = wild; });
+      refuse([&](Raw& a) { a.head.kind = wild; });
+      if (wild != 0) refuse([&](Raw& a) { a.head.algorithm = wild; });
     }
     for (uint32_t kind = OFFPATH_BARRIER; kind <= OFFPATH_EXSCAN; ++kind) {  // blocks that it does not take
-      refuse([&](CollectiveArguments& a) { a.head.kind = kind; });
+      refuse([&](Raw& a) { a.head.kind = kind; });
     }
     for (uint32_t kind = OFFPATH_REDUCE; kind <= OFFPATH_EXSCAN; ++kind) {
       const auto reduction = [&](uint32_t op, uint32_t element) {
-        refuse([&](CollectiveArguments& a) {
+        refuse([&](Raw& a) {
           a.head.kind = kind, a.head.op = op, a.head.element = element;
           a.send.resize(1), a.recv.resize(1);
           a.counts_bytes = {8, 0};
@@ -78,17 +82,17 @@ TEST(HostileClient, ImpossibleCollectives) {
       reduction(OFFPATH_OP_SUM, OFFPATH_ELEMENT_FLONG);  // 8 bytes are no multiple of 16
       reduction(OFFPATH_OP_MINLOC, OFFPATH_ELEMENT_I64);
     }
-    refuse([](CollectiveArguments& a) { a.send[1].peer = 2; });
-    refuse([](CollectiveArguments& a) { a.recv[0].peer = UINT32_MAX; });
-    refuse([](CollectiveArguments& a) { a.send[1].layout = 2; });
-    refuse([](CollectiveArguments& a) { a.send[1].layout = UINT32_MAX; });
-    refuse([](CollectiveArguments& a) { a.recv[0].bytes = UINT64_MAX; });
-    refuse([](CollectiveArguments& a) { a.send[1].bytes = uint64_t{1} << 47; });
-    refuse([](CollectiveArguments& a) { a.layouts[0].size_bytes = 0; });
-    refuse([](CollectiveArguments& a) { a.layouts[0].size_bytes = 5; });
-    refuse([](CollectiveArguments& a) { a.layouts[0] = {0, 4, 0, 0}, a.ranges.clear(); });
-    refuse([](CollectiveArguments& a) { a.ranges[0].bytes = UINT64_MAX, a.ranges[1].bytes = 5; });
-    refuse([](CollectiveArguments& a) { a.ranges.pop_back(); });
+    refuse([](Raw& a) { a.send[1].peer = 2; });
+    refuse([](Raw& a) { a.recv[0].peer = UINT32_MAX; });
+    refuse([](Raw& a) { a.send[1].layout = 2; });
+    refuse([](Raw& a) { a.send[1].layout = UINT32_MAX; });
+    refuse([](Raw& a) { a.recv[0].bytes = UINT64_MAX; });
+    refuse([](Raw& a) { a.send[1].bytes = uint64_t{1} << 47; });
+    refuse([](Raw& a) { a.layouts[0].size_bytes = 0; });
+    refuse([](Raw& a) { a.layouts[0].size_bytes = 5; });
+    refuse([](Raw& a) { a.layouts[0] = {0, 4, 0, 0}, a.ranges.clear(); });
+    refuse([](Raw& a) { a.ranges[0].bytes = UINT64_MAX, a.ranges[1].bytes = 5; });
+    refuse([](Raw& a) { a.ranges.pop_back(); });
     for (const size_t count : {offsetof(CollectiveRecord, send_count), offsetof(CollectiveRecord, recv_count),
                                offsetof(CollectiveRecord, counts_count), offsetof(CollectiveRecord, layouts_count),
                                offsetof(CollectiveRecord, ranges_count)}) {
@@ -114,7 +118,7 @@ TEST(HostileClient, CountersThatLieNowhere) {
     uint32_t index = 1;
     for (const uint64_t wild : {uint64_t{0}, uint64_t{kArenaOffset - 4}, kArenaOffset + kOpenAt + 1, kSegmentBytes - 2,
                                 uint64_t{kSegmentBytes}, UINT64_MAX - 3, UINT64_MAX}) {
-      CollectiveArguments own = good_exchange();
+      Raw own = good_exchange();
       own.send.resize(1);
       write_record(segment, index, own);
       Slot& slot = segment.slot(index);

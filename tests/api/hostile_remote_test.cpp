@@ -25,17 +25,17 @@ struct Memory {
 };
 
 // A one-sided operation as its record says it, and what is then written over bytes of what the target gets.
-struct Remote : RemoteArguments {
+struct Remote : remote::testing::Raw {
   remote::testing::Body body;
   std::vector<std::pair<size_t, uint8_t>> bytes;
 };
 constexpr size_t kKindAt = 24, kOperatorAt = 25, kElementAt = 26;
 
 std::vector<uint8_t> encode(const Remote& remote) {
-  RemoteArguments arguments = remote;
-  arguments.wanted = encode(remote.body);
-  for (const auto& [at, byte] : remote.bytes) arguments.wanted[at] = byte;
-  return session::testing::encode_remote(arguments);
+  remote::testing::Raw raw = remote;
+  raw.wanted = encode(remote.body);
+  for (const auto& [at, byte] : remote.bytes) raw.wanted[at] = byte;
+  return encode(raw);
 }
 
 // A liar with a team of two, of which it is the first and nobody the second, and a window.

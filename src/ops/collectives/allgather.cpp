@@ -17,12 +17,14 @@ void gather_blocks(const Expansion& expansion, TreeShape shape, bool deep) {
   // The own block first: only exports. Then from the nearest on, which is the order in which a ring brings them.
   for (uint32_t i = 0; i < topology.size(); ++i) {
     const uint32_t owner = (topology.rank + topology.size() - i) % topology.size();
-    const graph::Place place = owner == topology.rank ? own.place : collective.recv[owner].place;
+    const graph::Place place = owner == topology.rank ? place_of(own) : place_of(collective.recv[owner]);
     spread_block(expansion, shape(topology.node_of[owner], topology.node(), topology.nodes()), segments[owner], owner,
                  place, first[owner]);
   }
-  const graph::Place target = collective.recv[topology.rank].place;
-  if (collective.copy_own_blocks && own.bytes > 0 && own.place != target) graph.copy(own.place, target, own.bytes);
+  const graph::Place target = place_of(collective.recv[topology.rank]);
+  if (collective.own_blocks == collective::OwnBlocks::by_service && own.bytes > 0 && place_of(own) != target) {
+    graph.copy(place_of(own), target, own.bytes);
+  }
 }
 
 }  // namespace offpath::ops

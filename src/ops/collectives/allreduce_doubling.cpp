@@ -29,7 +29,7 @@ struct Rounds {
 void expand_allreduce_doubling(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const Block& send = collective.send.front();
-  const bool in_place = send.place == collective.recv.front().place;
+  const bool in_place = place_of(send) == place_of(collective.recv.front());
   const uint32_t node = topology.node();
   const Rounds rounds(topology.nodes());
   const bool takes_partner = node < rounds.paired && !rounds.rests(node);
@@ -45,9 +45,9 @@ void expand_allreduce_doubling(const Expansion& expansion) {
 
   for (uint32_t i = 0; i < segments.count(); ++i) {
     const uint64_t bytes = segments.length(i);
-    const graph::Place target = collective.recv.front().place.plus(segments.offset(i));
+    const graph::Place target = place_of(collective.recv.front()).plus(segments.offset(i));
     const auto handler = [&](uint32_t of_node) { return expansion.handler(of_node, i); };
-    Buffer own_buffer{send.place.plus(segments.offset(i)), false, {}, {}};
+    Buffer own_buffer{place_of(send).plus(segments.offset(i)), false, {}, {}};
     const Value own = Value::of(own_buffer);
     uint32_t ready = graph::kNoStep;
     if (topology.rank != handler(node)) {

@@ -19,8 +19,8 @@ void expand_allreduce_rabenseifner(const Expansion& expansion) {
   }
   for (const Piece& piece : pieces) {
     // In place is no danger: the result of a piece comes after all contributions to it were taken.
-    const graph::Place target = collective.recv.front().place.plus(piece.offset);
-    const Value result = reduce.add(piece, Value{send.place.plus(piece.offset)}, &target);
+    const graph::Place target = place_of(collective.recv.front()).plus(piece.offset);
+    const Value result = reduce.add(piece, Value{place_of(send).plus(piece.offset)}, &target);
     spreads[piece.part].segment(piece.owner, piece.key, tag_of(piece.number, kResult), target, piece.bytes,
                                 result.ready);
   }

@@ -22,9 +22,9 @@ void expand_allreduce_ring(const Expansion& expansion) {
     spreads.emplace_back(expansion, chain_tree(node, topology.node(), nodes));
   }
   for (const Piece& piece : pieces) {
-    const Value own{send.place.plus(piece.offset)};
+    const Value own{place_of(send).plus(piece.offset)};
     // In place is no danger: the result of a piece comes after all contributions to it were taken.
-    const graph::Place target = collective.recv.front().place.plus(piece.offset);
+    const graph::Place target = place_of(collective.recv.front()).plus(piece.offset);
     const uint32_t handler = expansion.handler(topology.node(), piece.key);
     const bool starts = piece.part == before && nodes > 1;
     const bool finishes = piece.part == topology.node();

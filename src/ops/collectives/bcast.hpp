@@ -23,7 +23,7 @@ inline void bcast_along(const Expansion& expansion, Tree tree, uint32_t phase) {
   // Of very long vectors the length of the segments follows from that of the vector: what came then lies nowhere.
   const bool cut_alike = expansion.segment_bytes(block.bytes) == expansion.tuning.segment_bytes;
   expansion.graph.shortfall = cut_alike ? OFFPATH_ERR_SHORT : OFFPATH_ERR_TRUNCATED;
-  spread_block(expansion, std::move(tree), segments, expansion.collective.root, block.place, 0, phase, block.bytes);
+  spread_block(expansion, std::move(tree), segments, expansion.collective.root, place_of(block), 0, phase, block.bytes);
 }
 
 }  // namespace offpath::ops

@@ -7,10 +7,8 @@
 // expand.cpp. Start from allgather_direct.cpp, the shortest one that knows about nodes.
 #pragma once
 
-#include "base/result.hpp"
+#include "collective/collective.hpp"
 #include "graph/graph.hpp"
-
-#include <offpath/offpath.h>
 
 #include <cstdint>
 #include <vector>
@@ -34,29 +32,12 @@ struct Topology {
   bool leads() const { return leader(node()) == rank; }
 };
 
-struct Block {
-  uint32_t peer = 0;
-  uint32_t tag = 0;
-  graph::Place place;
-  uint64_t bytes = 0;
-};
+using collective::Collective;
+using graph::place_of;
+using memory::Block;
+static_assert(collective::kReservedTag == graph::kEndingTag);
 
-// As offpath_collective_t, after translation: see there for what each kind wants.
-struct Collective {
-  offpath_collective_kind_t kind = OFFPATH_EXCHANGE;
-  offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
-  uint32_t root = 0;
-  kernels::Reduction reduction;
-  std::vector<Block> send, recv;
-  std::vector<uint64_t> counts_bytes;
-  std::vector<graph::Layout> layouts;
-  bool copy_own_blocks = true;  // false: the client does it (exchange and allgather)
-};
-
-// Whether the arguments make sense for that team: the client may be broken or hostile. OFFPATH_ERR_ARGUMENT and why.
-base::Status check(const Collective& collective, const Topology& topology);
-
-// What DEFAULT, or an algorithm the kind does not know, stands for. Precondition: check() passed. Goes by the bytes of
+// What DEFAULT, or an algorithm the kind does not know, stands for. Precondition: collective::check() passed. Goes by the bytes of
 // the larger side, which all members know alike.
 offpath_algorithm_t resolve_algorithm(const Collective& collective, const Topology& topology);
 
@@ -75,7 +56,7 @@ struct Tuning {
   uint64_t scratch_bytes = uint64_t{8} << 20;    // shrinks the window, down to 2, where there are many sources
 };
 
-// Precondition: check() passed. Consumes the layouts.
+// Precondition: collective::check() passed. Consumes the layouts.
 graph::Graph expand(Collective collective, const Topology& topology, const Tuning& tuning = {});
 
 }  // namespace offpath::ops

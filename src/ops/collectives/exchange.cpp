@@ -28,15 +28,15 @@ void expand_exchange(const Expansion& expansion) {
   const std::vector<Block> send = by_distance(expansion.collective.send, expansion.topology);
   const std::vector<Block> recv = by_distance(expansion.collective.recv, expansion.topology);
   for (const Block& to : recv) {
-    if (to.peer != rank) graph.pull(to.peer, to.tag, to.place, to.bytes);
+    if (to.peer != rank) graph.pull(to.peer, to.tag, place_of(to), to.bytes);
   }
   auto to = recv.begin();
   for (const Block& from : send) {
     if (from.peer != rank) {
-      graph.offer(from.peer, from.tag, from.place, from.bytes);
-    } else if (expansion.collective.copy_own_blocks) {
+      graph.offer(from.peer, from.tag, place_of(from), from.bytes);
+    } else if (expansion.collective.own_blocks == collective::OwnBlocks::by_service) {
       while (to->tag != from.tag) ++to;  // check() has seen that there is one
-      graph.copy(from.place, to->place, from.bytes);
+      graph.copy(place_of(from), place_of(*to), from.bytes);
     }
   }
 }

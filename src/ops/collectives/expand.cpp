@@ -45,8 +45,8 @@ bool reduces(offpath_collective_kind_t kind) { return kind >= OFFPATH_REDUCE && 
 void expand_alone(const Collective& collective, graph::Graph& graph) {
   const Block& send = collective.send.front();
   const Block& recv = collective.recv.front();
-  if (collective.kind == OFFPATH_EXSCAN || send.bytes == 0 || send.place == recv.place) return;
-  graph.copy(send.place, recv.place, send.bytes);
+  if (collective.kind == OFFPATH_EXSCAN || send.bytes == 0 || place_of(send) == place_of(recv)) return;
+  graph.copy(place_of(send), place_of(recv), send.bytes);
 }
 
 }  // namespace

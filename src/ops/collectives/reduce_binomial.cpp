@@ -19,7 +19,7 @@ void expand_reduce_binomial(const Expansion& expansion) {
   PullWindow results(tuning.window);
   for (uint32_t i = 0; i < segments.count(); ++i) {
     const uint64_t bytes = segments.length(i);
-    const Value own{send.place.plus(segments.offset(i))};
+    const Value own{place_of(send).plus(segments.offset(i))};
     const uint32_t handler = expansion.handler(topology.node(), i);
     if (topology.rank == handler) {
       std::vector<Contribution> contributions;
@@ -29,7 +29,7 @@ void expand_reduce_binomial(const Expansion& expansion) {
       }
       // In place is no danger: the result of a segment comes after all that the root contributes to it was taken.
       const graph::Place target =
-          topology.rank == root ? collective.recv.front().place.plus(segments.offset(i)) : graph::Place{};
+          topology.rank == root ? place_of(collective.recv.front()).plus(segments.offset(i)) : graph::Place{};
       const Value sum = fold(expansion, contributions, own, slots, topology.rank == root ? &target : nullptr, bytes);
       if (topology.node() != root_node) {
         give(graph, sum, expansion.handler(tree.parent, i), tag_of(i, kToOwner), bytes);
@@ -40,8 +40,8 @@ void expand_reduce_binomial(const Expansion& expansion) {
     }
     give(graph, own, handler, tag_of(i, kToHandler), bytes);
     if (topology.rank == root) {
-      results.add(graph, graph.pull(handler, tag_of(i, kResult), collective.recv.front().place.plus(segments.offset(i)),
-                                    bytes));
+      results.add(graph, graph.pull(handler, tag_of(i, kResult),
+                                    place_of(collective.recv.front()).plus(segments.offset(i)), bytes));
     }
   }
 }

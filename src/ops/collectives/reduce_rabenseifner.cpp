@@ -15,8 +15,8 @@ void expand_reduce_rabenseifner(const Expansion& expansion) {
   PullWindow results(tuning.window * topology.nodes());
   for (const Piece& piece : pieces) {
     // In place is no danger: the result of a piece comes after all that the root contributes to it was taken.
-    const graph::Place target = is_root ? collective.recv.front().place.plus(piece.offset) : graph::Place{};
-    const Value own{send.place.plus(piece.offset)};
+    const graph::Place target = is_root ? place_of(collective.recv.front()).plus(piece.offset) : graph::Place{};
+    const Value own{place_of(send).plus(piece.offset)};
     const Value result = reduce.add(piece, own, is_root ? &target : nullptr);
     if (is_root && piece.owner != topology.rank) {
       results.add(graph, graph.pull(piece.owner, tag_of(piece.number, kResult), target, piece.bytes));

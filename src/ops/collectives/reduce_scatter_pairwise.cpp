@@ -27,8 +27,8 @@ void protect_contributions(graph::Graph& graph, std::vector<Buffer>& contributio
 
 void expand_reduce_scatter_pairwise(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
-  const graph::Place send = collective.send.front().place;
-  const graph::Place recv = collective.recv.front().place;
+  const graph::Place send = place_of(collective.send.front());
+  const graph::Place recv = place_of(collective.recv.front());
   const bool in_place = send == recv;
   std::vector<Part> parts;
   uint64_t offset = 0;

@@ -11,8 +11,8 @@ void expand_scan_chain(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const bool exclusive = collective.kind == OFFPATH_EXSCAN;
   const Block& send = collective.send.front();
-  const graph::Place recv = collective.recv.front().place;
-  const bool in_place = send.place == recv;
+  const graph::Place recv = place_of(collective.recv.front());
+  const bool in_place = place_of(send) == recv;
   const uint32_t next = topology.rank + 1;
   const bool last = next == topology.size();
   const Segments segments{send.bytes, expansion.segment_bytes(send.bytes)};
@@ -22,7 +22,7 @@ void expand_scan_chain(const Expansion& expansion) {
   for (uint32_t i = 0; i < segments.count(); ++i) {
     const uint64_t bytes = segments.length(i);
     const uint32_t tag = tag_of(i, 0);
-    const Value own{send.place.plus(segments.offset(i))};
+    const Value own{place_of(send).plus(segments.offset(i))};
     const Value target{recv.plus(segments.offset(i))};
     if (topology.rank == 0) {
       give(graph, own, next, tag, bytes);

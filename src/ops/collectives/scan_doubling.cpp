@@ -12,8 +12,8 @@ void expand_scan_doubling(const Expansion& expansion) {
   const auto& [collective, topology, tuning, graph] = expansion;
   const bool exclusive = collective.kind == OFFPATH_EXSCAN;
   const Block& send = collective.send.front();
-  const graph::Place recv = collective.recv.front().place;
-  const bool in_place = send.place == recv;
+  const graph::Place recv = place_of(collective.recv.front());
+  const bool in_place = place_of(send) == recv;
   const uint32_t rank = topology.rank;
   const Segments segments{send.bytes, expansion.segment_bytes(send.bytes)};
   const auto pulls_count = static_cast<uint32_t>(std::bit_width(rank));  // rounds with a member that far before
@@ -22,7 +22,7 @@ void expand_scan_doubling(const Expansion& expansion) {
   for (uint32_t i = 0; i < segments.count(); ++i) {
     const uint64_t bytes = segments.length(i);
     const Value target{recv.plus(segments.offset(i))};
-    Buffer own_buffer{send.place.plus(segments.offset(i)), false, {}, {}};
+    Buffer own_buffer{place_of(send).plus(segments.offset(i)), false, {}, {}};
     Value sum = Value::of(own_buffer);  // of the last 2^round members up to this one
     Value before;                       // exscan: the same without this one
     for (uint32_t round = 0; uint64_t{1} << round < topology.size(); ++round) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ops/layouts.hpp"
 #include "ops/onesided/onesided.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@ using base::Status;
 using graph::Graph;
 using graph::kNoStep;
 using graph::Place;
+using graph::place_of;
 
 struct Pieces {
   Pieces(uint64_t bytes, const Tuning& tuning)
@@ -22,13 +22,12 @@ struct Pieces {
   uint64_t total, length, count;
 };
 
-Status check_place(const Place& place, uint64_t bytes, const std::vector<graph::Layout>& layouts) {
-  const bool contiguous = place.layout == graph::kClient;
-  if (!contiguous && place.layout >= layouts.size()) {
+Status check_block(const memory::Block& block, uint64_t bytes, const std::vector<graph::Layout>& layouts) {
+  if (block.layout > layouts.size()) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a block names a layout that was not given. Name one of the %zu layouts",
                          layouts.size());
   }
-  if (!contiguous || place.base + bytes >= bytes) return {};
+  if (block.layout != 0 || block.address + bytes >= bytes) return {};
   return Status::error(OFFPATH_ERR_ARGUMENT, "a block ends beyond the last address. Check its address and length");
 }
 
@@ -66,6 +65,22 @@ void pull_and_reduce(const Wanted& wanted, uint32_t origin, Place window, const 
 
 }  // namespace
 
+base::Result<Remote> read(std::span<const uint8_t> record, uint64_t window, uint32_t team_size) {
+  auto origin = remote::decode_origin(record);
+  if (!origin.ok()) return origin.status();
+  auto decoded = remote::decode(origin->body, remote::Data::may_follow);
+  if (!decoded.ok()) return decoded.status();
+  if (decoded->wanted.window != window) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided operation on window %llu is about window %llu",
+                         static_cast<unsigned long long>(window),
+                         static_cast<unsigned long long>(decoded->wanted.window));
+  }
+  const bool has_data = !decoded->data.empty();
+  Remote remote{std::move(origin.value()), std::move(decoded->wanted), has_data};
+  if (const Status status = check(remote, team_size); !status.ok()) return status;
+  return remote;
+}
+
 Status check(const Remote& remote, uint32_t team_size) {
   if (remote.target >= team_size) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "the target is member %u of a team of %u. Name one of its members",
@@ -73,17 +88,18 @@ Status check(const Remote& remote, uint32_t team_size) {
   }
   Status status;
   for (const graph::Layout& layout : remote.layouts) {
-    if (status.ok()) status = check_layout(layout);
+    if (status.ok()) status = memory::check_layout(layout);
   }
   const bool sent_from_client = sends(remote.wanted) && !remote.has_data;
-  if (status.ok() && sent_from_client) status = check_place(remote.send, data_bytes(remote.wanted), remote.layouts);
+  if (status.ok() && sent_from_client) status = check_block(remote.send, data_bytes(remote.wanted), remote.layouts);
   if (status.ok() && fetches(remote.wanted.kind))
-    status = check_place(remote.result, remote.wanted.bytes, remote.layouts);
+    status = check_block(remote.result, remote.wanted.bytes, remote.layouts);
   return status;
 }
 
 graph::Request make_request(Remote remote, const Tuning& tuning) {
   const Wanted& wanted = remote.wanted;
+  const Place result = place_of(remote.result);
   graph::Request request;
   request.target = remote.target;
   request.body = std::move(remote.body);
@@ -91,21 +107,21 @@ graph::Request make_request(Remote remote, const Tuning& tuning) {
   graph.layouts = std::move(remote.layouts);
   if (is_short(wanted)) {
     if (!remote.has_data) {
-      request.data = remote.send;
+      request.data = place_of(remote.send);
       request.data_bytes = data_bytes(wanted);
     }
-    request.reply = remote.result;
+    request.reply = result;
     request.reply_bytes = fetches(wanted.kind) ? wanted.bytes : 0;
   } else if (wanted.kind == OFFPATH_PUT) {
-    graph.offer(remote.target, 0, remote.send, wanted.bytes);
+    graph.offer(remote.target, 0, place_of(remote.send), wanted.bytes);
   } else if (!sends(wanted)) {
-    graph.pull(remote.target, 0, remote.result, wanted.bytes);
+    graph.pull(remote.target, 0, result, wanted.bytes);
   } else {
     const Pieces pieces(wanted.bytes, tuning);
     for (uint32_t piece = 0; piece < pieces.count; ++piece) {
       const uint64_t at = pieces.begin(piece);
-      graph.offer(remote.target, piece, remote.send.plus(at), pieces.bytes(piece));
-      if (fetches(wanted.kind)) graph.pull(remote.target, piece, remote.result.plus(at), pieces.bytes(piece));
+      graph.offer(remote.target, piece, place_of(remote.send).plus(at), pieces.bytes(piece));
+      if (fetches(wanted.kind)) graph.pull(remote.target, piece, result.plus(at), pieces.bytes(piece));
     }
   }
   return request;

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "graph/request.hpp"
-#include "remote/wanted.hpp"
+#include "remote/record.hpp"
 
 namespace offpath::ops::onesided {
 
@@ -19,17 +19,15 @@ using remote::accumulates, remote::fetches, remote::locks, remote::Wanted;
 static_assert(remote::kMaxBodyBytes <= graph::kMaxRequestBytes);
 
 // A one-sided operation at its origin.
-struct Remote {
-  std::vector<uint8_t> body;  // what the target gets (remote::encode), the data aside that still lies at `send`
-  Wanted wanted;              // what it says
-  bool has_data = false;      // it ends with the data
-  uint32_t target = 0;
-  graph::Place send;                   // where the data lies that is not in the body
-  graph::Place result;                 // where fetched data goes
-  std::vector<graph::Layout> layouts;  // of send and result
+struct Remote : remote::Origin {
+  Wanted wanted;          // what its body says
+  bool has_data = false;  // the body ends with the data
 };
 
-// Whether the rest makes sense for a team of that size; `wanted` was checked. OFFPATH_ERR_ARGUMENT and why.
+// From the first bytes of `record`, as the client wrote them: about that window, for a team of that size.
+// OFFPATH_ERR_ARGUMENT and why.
+base::Result<Remote> read(std::span<const uint8_t> record, uint64_t window, uint32_t team_size);
+// Whether all but `wanted` makes sense.
 base::Status check(const Remote& remote, uint32_t team_size);
 
 // How long accumulates are cut, equal on both sides; the target's scratch is some pieces, whatever the length. The

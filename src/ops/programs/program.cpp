@@ -87,8 +87,8 @@ graph::Graph expand(Program program, const Topology& topology) {
     Collective sum;
     sum.kind = OFFPATH_ALLREDUCE;
     sum.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
-    const graph::Place place = graph::client_place(program.scalars + program.reduce_first * sizeof(double));
-    sum.send = sum.recv = {{0, 0, place, program.reduce_count * sizeof(double)}};
+    const uint64_t address = program.scalars + program.reduce_first * sizeof(double);
+    sum.send = sum.recv = {{0, 0, address, program.reduce_count * sizeof(double)}};
     graph = expand(std::move(sum), topology);
   }
   std::optional<Compute> after;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A collective's arguments: what is refused, what arrives in the segment, and what the client copies itself.
-#include "../session/client_segment.hpp"
-#include "client/collective_check.hpp"
-#include "client/collective_record.hpp"
-#include "wire/message.hpp"
+#include "base/limits.hpp"
+#include "client/described.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,20 +53,25 @@ struct Good {
   std::vector<uint64_t> counts;
 };
 
+offpath_status_t code_of(const offpath_collective_t& c) {
+  collective::Collective described;
+  return describe(c, kRank, kSize, described);
+}
+
 constexpr offpath_collective_kind_t kKinds[] = {OFFPATH_EXCHANGE,       OFFPATH_BARRIER, OFFPATH_BCAST,
                                                 OFFPATH_ALLGATHER,      OFFPATH_REDUCE,  OFFPATH_ALLREDUCE,
                                                 OFFPATH_REDUCE_SCATTER, OFFPATH_SCAN,    OFFPATH_EXSCAN};
 
 TEST(CheckCollective, EveryKindHasArgumentsItTakes) {
   for (const auto kind : kKinds) {
-    EXPECT_EQ(check_collective(Good(kind).arguments(), kRank, kSize), OFFPATH_OK) << kind_name(kind);
+    EXPECT_EQ(code_of(Good(kind).arguments()), OFFPATH_OK) << collective::name_of(kind);
   }
   Good bcast(OFFPATH_BCAST), reduce(OFFPATH_REDUCE);
   bcast.c.root = reduce.c.root = kRank;
   std::swap(bcast.send, bcast.recv);
   reduce.recv = reduce.send;
-  EXPECT_EQ(check_collective(bcast.arguments(), kRank, kSize), OFFPATH_OK);
-  EXPECT_EQ(check_collective(reduce.arguments(), kRank, kSize), OFFPATH_OK);
+  EXPECT_EQ(code_of(bcast.arguments()), OFFPATH_OK);
+  EXPECT_EQ(code_of(reduce.arguments()), OFFPATH_OK);
 }
 
 // Applies the change to good arguments.
@@ -76,12 +79,13 @@ template <typename Change>
 offpath_status_t changed(offpath_collective_kind_t kind, Change change) {
   Good good(kind);
   change(good);
-  return check_collective(good.arguments(), kRank, kSize);
+  return code_of(good.arguments());
 }
 
 TEST(CheckCollective, WhatNoKindTakesIsRefused) {
   const auto refuse_everywhere = [](const char* what, auto change) {
-    for (const auto kind : kKinds) EXPECT_EQ(changed(kind, change), OFFPATH_ERR_ARGUMENT) << what << kind_name(kind);
+    for (const auto kind : kKinds)
+      EXPECT_EQ(changed(kind, change), OFFPATH_ERR_ARGUMENT) << what << collective::name_of(kind);
   };
   refuse_everywhere("size ", [](Good& g) { g.c.struct_bytes += 8; });
   refuse_everywhere("kind 0 ", [](Good& g) { g.c.kind = static_cast<offpath_collective_kind_t>(0); });
@@ -93,8 +97,8 @@ TEST(CheckCollective, WhatNoKindTakesIsRefused) {
   refuse_everywhere("more bytes than ranges ", [](Good& g) { g.layouts[0].size_bytes = 5; });
   refuse_everywhere("sum that wraps ", [](Good& g) { g.ranges[0].bytes = UINT64_MAX, g.ranges[1].bytes = 5; });
   refuse_everywhere("endless layout ", [](Good& g) {
-    g.ranges[0].bytes = wire::kMaxBlockBytes - 2;
-    g.layouts[0].size_bytes = wire::kMaxBlockBytes;
+    g.ranges[0].bytes = base::kBlockLimitBytes - 2;
+    g.layouts[0].size_bytes = base::kBlockLimitBytes;
   });
 }
 
@@ -115,13 +119,13 @@ TEST(CheckCollective, MissingArraysAreRefused) {
   Good good(OFFPATH_EXCHANGE);
   offpath_collective_t c = good.arguments();
   c.send = nullptr;
-  EXPECT_EQ(check_collective(c, kRank, kSize), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code_of(c), OFFPATH_ERR_ARGUMENT);
   c = good.arguments();
   c.recv = nullptr;
-  EXPECT_EQ(check_collective(c, kRank, kSize), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code_of(c), OFFPATH_ERR_ARGUMENT);
   c = good.arguments();
   c.layouts = nullptr;
-  EXPECT_EQ(check_collective(c, kRank, kSize), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code_of(c), OFFPATH_ERR_ARGUMENT);
 }
 
 TEST(CheckCollective, WrongBlocksAreRefused) {
@@ -129,12 +133,12 @@ TEST(CheckCollective, WrongBlocksAreRefused) {
     if (kind == OFFPATH_BARRIER) continue;
     const auto refuse = [&](auto change) {
       EXPECT_EQ(changed(kind, [&](Good& g) { change(g.send.empty() ? g.recv[0] : g.send[0]); }), OFFPATH_ERR_ARGUMENT)
-          << kind_name(kind);
+          << collective::name_of(kind);
     };
     refuse([](offpath_block_t& block) { block.address = nullptr; });
     refuse([](offpath_block_t& block) { block.layout = 2; });
     refuse([](offpath_block_t& block) { block.layout = UINT32_MAX; });
-    refuse([](offpath_block_t& block) { block.bytes = wire::kMaxBlockBytes; });
+    refuse([](offpath_block_t& block) { block.bytes = base::kBlockLimitBytes; });
     refuse([](offpath_block_t& block) { block.bytes = UINT64_MAX; });
     refuse([](offpath_block_t& block) { block.peer = kSize; });
     if (kind == OFFPATH_EXCHANGE) continue;
@@ -147,15 +151,15 @@ TEST(CheckCollective, BlocksThatNothingTellsApartAreRefused) {
   const auto with_tags = [](std::vector<std::pair<uint32_t, uint32_t>> keys, bool send) {
     return changed(OFFPATH_EXCHANGE, [&](Good& g) {
       std::vector<offpath_block_t>& blocks = send ? g.send : g.recv;
-      blocks.clear();
+      g.send.clear(), g.recv.clear();
       for (const auto& [peer, tag] : keys) blocks.push_back({peer, tag, memory, 1, 0});
     });
   };
   for (const bool send : {true, false}) {
-    EXPECT_EQ(with_tags({{0, 0}, {1, 0}, {1, 1}, {2, 0}}, send), OFFPATH_OK);
-    EXPECT_EQ(with_tags({{2, 0}, {1, UINT32_MAX}, {0, 0}, {1, 0}}, send), OFFPATH_OK);
-    EXPECT_EQ(with_tags({{0, 0}, {1, 7}, {1, 7}}, send), OFFPATH_ERR_ARGUMENT);
-    EXPECT_EQ(with_tags({{1, 7}, {3, 0}, {0, 1}, {1, 7}}, send), OFFPATH_ERR_ARGUMENT);
+    EXPECT_EQ(with_tags({{0, 0}, {3, 0}, {3, 1}, {2, 0}}, send), OFFPATH_OK);
+    EXPECT_EQ(with_tags({{2, 0}, {3, UINT32_MAX - 1}, {0, 0}, {3, 0}}, send), OFFPATH_OK);
+    EXPECT_EQ(with_tags({{0, 0}, {3, 7}, {3, 7}}, send), OFFPATH_ERR_ARGUMENT);
+    EXPECT_EQ(with_tags({{3, 7}, {2, 0}, {0, 1}, {3, 7}}, send), OFFPATH_ERR_ARGUMENT);
   }
 }
 
@@ -174,7 +178,9 @@ TEST(CheckCollective, RootsAreMembers) {
 TEST(CheckCollective, WrongReductionsAreRefused) {
   for (const auto kind : kKinds) {
     if (kind < OFFPATH_REDUCE) continue;
-    const auto refuse = [&](auto change) { EXPECT_EQ(changed(kind, change), OFFPATH_ERR_ARGUMENT) << kind_name(kind); };
+    const auto refuse = [&](auto change) {
+      EXPECT_EQ(changed(kind, change), OFFPATH_ERR_ARGUMENT) << collective::name_of(kind);
+    };
     refuse([](Good& g) { g.c.op = OFFPATH_OP_NONE; });
     refuse([](Good& g) { g.c.op = OFFPATH_OP_REPLACE; });
     refuse([](Good& g) { g.c.op = OFFPATH_OP_NO_OP; });
@@ -199,41 +205,31 @@ TEST(CheckCollective, MoreThanASegmentIsNoMemory) {
   Good good(OFFPATH_EXCHANGE);
   offpath_collective_t c = good.arguments();
   c.send_count = UINT32_MAX;  // nobody looks behind the array's end
-  EXPECT_EQ(check_collective(c, kRank, kSize), OFFPATH_ERR_NO_MEMORY);
+  EXPECT_EQ(code_of(c), OFFPATH_ERR_NO_MEMORY);
   c = good.arguments();
   c.layouts_count = UINT32_MAX;
-  EXPECT_EQ(check_collective(c, kRank, kSize), OFFPATH_ERR_NO_MEMORY);
+  EXPECT_EQ(code_of(c), OFFPATH_ERR_NO_MEMORY);
   EXPECT_EQ(changed(OFFPATH_EXCHANGE, [](Good& g) { g.layouts[0].ranges_count = UINT32_MAX; }), OFFPATH_ERR_NO_MEMORY);
 }
 
-TEST(BuildRecord, SaysWhatTheServiceReads) {
-  const session::testing::ClientSegment segment;
-  const auto view = std::move(session::SegmentView::open(segment.other_mapping()).value());
+TEST(Described, SaysWhatTheServiceReads) {
   for (const auto kind : kKinds) {
     Good good(kind);
     good.c.algorithm = OFFPATH_ALGORITHM_RING;
     good.c.root = 3;
-    const offpath_collective_t& c = good.arguments();
-    const std::vector<uint8_t> record = build_record(c, kSize);
-    ASSERT_EQ(record.size(), record_bytes(c, kSize));
-    segment.write(session::kArenaOffset, record);
-    view.slot(0).record = session::kArenaOffset;
-    const auto got = view.collective_arguments(view.slot(0));
+    collective::Collective described;
+    ASSERT_EQ(describe(good.arguments(), kRank, kSize, described), OFFPATH_OK);
+    const auto got = collective::decode(encode(described));
     ASSERT_TRUE(got.ok()) << got.status().text();
-    EXPECT_EQ(got->head.kind, static_cast<uint32_t>(kind));
-    EXPECT_EQ(got->head.algorithm, static_cast<uint32_t>(OFFPATH_ALGORITHM_RING));
-    EXPECT_EQ(got->head.root, 3U);
-    EXPECT_EQ(got->head.op, static_cast<uint32_t>(good.c.op));
-    EXPECT_EQ(got->head.element, static_cast<uint32_t>(good.c.element));
-    const auto expect_blocks = [](const std::vector<session::BlockRecord>& records,
-                                  const std::vector<offpath_block_t>& blocks) {
-      ASSERT_EQ(records.size(), blocks.size());
-      for (size_t i = 0; i < blocks.size(); ++i) {
-        EXPECT_EQ(records[i].peer, blocks[i].peer);
-        EXPECT_EQ(records[i].tag, blocks[i].tag);
-        EXPECT_EQ(records[i].address, reinterpret_cast<uint64_t>(blocks[i].address));
-        EXPECT_EQ(records[i].bytes, blocks[i].bytes);
-        EXPECT_EQ(records[i].layout, blocks[i].layout);
+    EXPECT_EQ(got->kind, kind);
+    EXPECT_EQ(got->algorithm, OFFPATH_ALGORITHM_RING);
+    EXPECT_EQ(got->root, 3U);
+    EXPECT_EQ(got->reduction, (kernels::Reduction{good.c.op, good.c.element}));
+    const auto expect_blocks = [](const std::vector<memory::Block>& blocks, const std::vector<offpath_block_t>& given) {
+      ASSERT_EQ(blocks.size(), given.size());
+      for (size_t i = 0; i < given.size(); ++i) {
+        EXPECT_EQ(blocks[i], (memory::Block{given[i].peer, given[i].tag, reinterpret_cast<uint64_t>(given[i].address),
+                                            given[i].bytes, given[i].layout}));
       }
     };
     expect_blocks(got->send, good.send);
@@ -242,19 +238,24 @@ TEST(BuildRecord, SaysWhatTheServiceReads) {
     ASSERT_EQ(got->layouts.size(), 1U);
     EXPECT_EQ(got->layouts[0].size_bytes, 4U);
     EXPECT_EQ(got->layouts[0].extent_bytes, 8);
-    ASSERT_EQ(got->ranges.size(), 2U);
-    EXPECT_EQ(got->ranges[1].offset, 6);
-    EXPECT_EQ(got->ranges[1].bytes, 2U);
-    for (size_t i = record.size() - kSize * sizeof(uint32_t); i < record.size(); ++i) EXPECT_EQ(record[i], 0);
+    ASSERT_EQ(got->layouts[0].ranges.size(), 2U);
+    EXPECT_EQ(got->layouts[0].ranges[1].offset, 6);
+    EXPECT_EQ(got->layouts[0].ranges[1].bytes, 2U);
   }
+}
+
+OwnBlocks own_blocks_of(Good good) {
+  collective::Collective described;
+  EXPECT_EQ(describe(good.arguments(), kRank, kSize, described), OFFPATH_OK);
+  return own_blocks(described, kRank);
 }
 
 TEST(OwnBlocks, ArePairedByTag) {
   Good good(OFFPATH_EXCHANGE);
   good.send = {{1, 5, memory, 3, 0}, {0, 2, memory, 8, 1}, {1, 2, memory + 8, 4, 0}, {1, 9, memory, 0, 0}};
   good.recv = {{1, 2, memory + 32, 4, 0}, {1, 3, memory, 7, 0}, {2, 5, memory, 1, 0}, {1, 5, memory + 40, 6, 0}};
-  const OwnBlocks own = own_blocks(good.arguments(), kRank);
-  EXPECT_TRUE(own.contiguous && !own.truncated);
+  const OwnBlocks own = own_blocks_of(good);
+  EXPECT_TRUE(own.contiguous);
   ASSERT_EQ(own.copies.size(), 2U);
   EXPECT_EQ(own.copies[0].source, memory + 8);
   EXPECT_EQ(own.copies[0].target, memory + 32);
@@ -267,36 +268,35 @@ TEST(OwnBlocks, ArePairedByTag) {
 TEST(OwnBlocks, LongerThanTheirTargetAreTruncated) {
   Good good(OFFPATH_EXCHANGE);
   good.send[0].bytes = 10;
-  EXPECT_TRUE(own_blocks(good.arguments(), kRank).truncated);
+  EXPECT_EQ(code_of(good.arguments()), OFFPATH_ERR_TRUNCATED);
   good.send[0] = {1, 8, memory, 1, 0};  // nothing to receive it
-  EXPECT_TRUE(own_blocks(good.arguments(), kRank).truncated);
+  EXPECT_EQ(code_of(good.arguments()), OFFPATH_ERR_TRUNCATED);
   Good allgather(OFFPATH_ALLGATHER);
   allgather.send[0].bytes = 9;
-  EXPECT_EQ(check_collective(allgather.arguments(), kRank, kSize), OFFPATH_OK);
-  EXPECT_TRUE(own_blocks(allgather.arguments(), kRank).truncated);
+  EXPECT_EQ(code_of(allgather.arguments()), OFFPATH_ERR_TRUNCATED);
   allgather.send[0].bytes = 7;
-  EXPECT_EQ(check_collective(allgather.arguments(), kRank, kSize), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code_of(allgather.arguments()), OFFPATH_ERR_ARGUMENT);
 }
 
 TEST(OwnBlocks, LayoutsAreLeftToTheService) {
   Good good(OFFPATH_EXCHANGE);
-  EXPECT_TRUE(own_blocks(good.arguments(), kRank).contiguous) << "blocks for others may be as they like";
+  EXPECT_TRUE(own_blocks_of(good).contiguous) << "blocks for others may be as they like";
   good.recv[1].layout = 1;
-  EXPECT_FALSE(own_blocks(good.arguments(), kRank).contiguous);
+  EXPECT_FALSE(own_blocks_of(good).contiguous);
 }
 
 TEST(OwnBlocks, InPlaceThereIsNothingToCopy) {
   Good good(OFFPATH_ALLGATHER);
-  EXPECT_EQ(own_blocks(good.arguments(), kRank).copies.size(), 1U);
+  EXPECT_EQ(own_blocks_of(good).copies.size(), 1U);
   good.send[0] = good.recv[kRank];
-  EXPECT_TRUE(own_blocks(good.arguments(), kRank).copies.empty());
+  EXPECT_TRUE(own_blocks_of(good).copies.empty());
   good.send[0].layout = good.recv[kRank].layout = 1;
-  EXPECT_TRUE(own_blocks(good.arguments(), kRank).contiguous);
+  EXPECT_TRUE(own_blocks_of(good).contiguous);
 }
 
 TEST(OwnBlocks, OtherKindsHaveNone) {
   for (const auto kind : {OFFPATH_BARRIER, OFFPATH_BCAST, OFFPATH_REDUCE, OFFPATH_ALLREDUCE, OFFPATH_SCAN}) {
-    EXPECT_TRUE(own_blocks(Good(kind).arguments(), 0).copies.empty()) << kind_name(kind);
+    EXPECT_TRUE(own_blocks_of(Good(kind)).copies.empty()) << collective::name_of(kind);
   }
 }
 

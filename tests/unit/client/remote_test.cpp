@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a caller can get wrong in an offpath_remote_t, and what goes into the segment.
-#include "client/remote_record.hpp"
-#include "session/layout.hpp"
+#include "client/described.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +10,6 @@ namespace offpath::client {
 namespace {
 
 using remote::Data;
-using remote::Wanted;
-using session::RemoteRecord;
 
 const uint8_t kSend[512] = {1, 2, 3, 4, 5, 6, 7, 8};
 uint8_t result[512];
@@ -50,8 +47,8 @@ template <typename Change>
 offpath_status_t code(offpath_remote_kind_t kind, Change change) {
   offpath_remote_t remote = good(kind);
   change(remote);
-  Wanted wanted;
-  return check_remote(remote, 2, wanted);
+  DescribedRemote described;
+  return describe(remote, 2, described);
 }
 
 TEST(RemoteCheck, GoodOnesPass) {
@@ -109,20 +106,24 @@ TEST(RemoteCheck, BadOnesDoNot) {
             OFFPATH_ERR_NO_MEMORY);
 }
 
-// The record that an operation gives, and what it wants of the target.
+// What the service reads of it.
 struct Built {
-  explicit Built(const offpath_remote_t& remote) {
-    Wanted wanted;
-    EXPECT_EQ(check_remote(remote, 2, wanted), OFFPATH_OK);
-    wanted.window = 9;
-    build_record(remote, wanted, bytes);
-    memcpy(&head, bytes.data(), sizeof(head));
-    auto got = remote::decode(std::span(bytes).last(head.wanted_bytes), Data::may_follow);
+  explicit Built(const offpath_remote_t& from) {
+    DescribedRemote described;
+    EXPECT_EQ(describe(from, 2, described), OFFPATH_OK);
+    described.wanted.window = 9;
+    encode(described.wanted, described.data, described.origin.body);
+    std::vector<uint8_t> record;
+    encode(described.origin, record);
+    auto origin_read = remote::decode_origin(record);
+    EXPECT_TRUE(origin_read.ok()) << origin_read.status().text();
+    if (!origin_read.ok()) return;
+    origin = std::move(origin_read.value());
+    auto got = remote::decode(origin.body, Data::may_follow);
     EXPECT_TRUE(got.ok()) << got.status().text();
     if (got.ok()) decoded = std::move(got.value());
   }
-  std::vector<uint8_t> bytes;
-  RemoteRecord head{};
+  remote::Origin origin;
   remote::Decoded decoded;
 };
 
@@ -135,7 +136,6 @@ TEST(RemoteRecords, ShortContiguousDataComesAlong) {
     const auto data = built.decoded.data;
     EXPECT_EQ(data.size(), length <= 256 ? length : 0);
     EXPECT_EQ(memcmp(data.data(), kSend, data.size()), 0);
-    EXPECT_EQ(built.bytes.size(), sizeof(built.head) + remote::kHeadBytes + data.size());
     EXPECT_EQ(built.decoded.wanted.window, 9U);
     EXPECT_EQ(built.decoded.wanted.offset, 40U);
     EXPECT_EQ(built.decoded.wanted.bytes, length);
@@ -144,8 +144,9 @@ TEST(RemoteRecords, ShortContiguousDataComesAlong) {
   strided.layouts = kLayouts, strided.layouts_count = 2, strided.target_layout = 2, strided.send.layout = 1;
   const Built built(strided);
   EXPECT_TRUE(built.decoded.data.empty());
-  EXPECT_EQ(built.head.layouts_count, 2U);
-  EXPECT_EQ(built.head.ranges_count, 3U);
+  ASSERT_EQ(built.origin.layouts.size(), 2U);
+  EXPECT_EQ(built.origin.layouts[0].ranges.size(), 2U);
+  EXPECT_EQ(built.origin.send.layout, 1U);
   EXPECT_EQ(built.decoded.wanted.layout.extent_bytes, 4);
   ASSERT_EQ(built.decoded.wanted.layout.ranges.size(), 1U);
   EXPECT_EQ(built.decoded.wanted.layout.ranges[0].offset, -4);
@@ -158,7 +159,7 @@ TEST(RemoteRecords, WhatAKindDoesNotUseIsZero) {
   EXPECT_EQ(Built(swap).decoded.data.size(), 16U);
   offpath_remote_t fetch = good(OFFPATH_GET_ACCUMULATE);
   fetch.op = OFFPATH_OP_NO_OP;
-  EXPECT_EQ(Built(fetch).head.send.bytes, 0U);
+  EXPECT_EQ(Built(fetch).origin.send.bytes, 0U);
   EXPECT_TRUE(Built(fetch).decoded.data.empty());
   offpath_remote_t lock = good(OFFPATH_LOCK_SHARED);
   lock.target_offset = 5, lock.op = OFFPATH_OP_SUM, lock.element = OFFPATH_ELEMENT_I8;

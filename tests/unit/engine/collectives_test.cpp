@@ -20,8 +20,8 @@ struct Planned {
   Planned(const Case& c, uint64_t seed) : text(c.text()), tuning(c.tuning), team(c, seed) {
     for (uint32_t member = 0; member < team.machines.size(); ++member) {
       const uint64_t shift = address_of(team.machines[member].memory.data()) - kClientBase;
-      for (ops::Block& block : team.collectives[member].send) block.place.base += shift;
-      for (ops::Block& block : team.collectives[member].recv) block.place.base += shift;
+      for (ops::Block& block : team.collectives[member].send) block.address += shift;
+      for (ops::Block& block : team.collectives[member].recv) block.address += shift;
     }
   }
   graph::Graph graph(uint32_t member, bool in_order) const {

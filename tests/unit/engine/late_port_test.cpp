@@ -87,7 +87,7 @@ TEST(LateUpdates, AreAtomicAndInOrder) {
       remote.wanted.window = 5, remote.wanted.kind = kind, remote.wanted.offset = offset, remote.wanted.bytes = 8;
       if (remote::accumulates(kind)) remote.wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
       remote::encode(remote.wanted, {}, remote.body);
-      remote.send = graph::client_place(address_of(data)), remote.result = graph::client_place(address_of(result));
+      remote.send = {0, 0, address_of(data), 8}, remote.result = {0, 0, address_of(result), 8};
       cluster.engine_of(rank).post_request(team[rank], ops::onesided::make_request(std::move(remote)), context);
     };
     ask(OFFPATH_GET_ACCUMULATE, 0, &one, &seen[i], 3 * i);

@@ -42,10 +42,10 @@ class Members {
       collective.kind = OFFPATH_BCAST;
       collective.algorithm = wanted.algorithms[rank];
       collective.root = wanted.root;
-      const ops::Block block{0, 0, graph::client_place(address_of(data_[rank].data())), wanted.lengths[rank]};
+      const ops::Block block{0, 0, address_of(data_[rank].data()), wanted.lengths[rank]};
       (rank == wanted.root ? collective.send : collective.recv).push_back(block);
       const ops::Topology topology = ops::Topology::make(rank, keys);
-      EXPECT_TRUE(ops::check(collective, topology).ok());
+      EXPECT_TRUE(check(collective, topology.rank, topology.size()).ok());
       cluster_->engine_of(rank).post(team[rank], 0, ops::expand(collective, topology, wanted.tuning), 0);
       for (uint64_t i = cluster_->random()() % 20; i > 0; --i) cluster_->step();
     }

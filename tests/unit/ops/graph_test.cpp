@@ -131,9 +131,7 @@ TEST(Barrier, NobodyLeavesBeforeAllHaveCome) {
 
 // One member's arguments, without memory behind them.
 Collective arguments(const Algorithm& algorithm, const Topology& topology, uint64_t bytes) {
-  const auto block = [&](uint64_t address, uint64_t length) {
-    return ops::Block{0, 0, graph::client_place(address), length};
-  };
+  const auto block = [&](uint64_t address, uint64_t length) { return ops::Block{0, 0, address, length}; };
   const uint64_t share = bytes / topology.size() / 64 * 64;
   Collective c;
   c.kind = algorithm.kind;
@@ -145,8 +143,8 @@ Collective arguments(const Algorithm& algorithm, const Topology& topology, uint6
       break;
     case OFFPATH_EXCHANGE:
       for (uint32_t peer = 0; peer < topology.size(); ++peer) {
-        c.send.push_back({peer, 0, graph::client_place(4096 + peer * share), share});
-        c.recv.push_back({peer, 0, graph::client_place(recv + peer * share), share});
+        c.send.push_back({peer, 0, 4096 + peer * share, share});
+        c.recv.push_back({peer, 0, recv + peer * share, share});
       }
       break;
     case OFFPATH_BCAST:
@@ -177,7 +175,7 @@ TEST_P(EachGraph, StaysSmallForHugeVectors) {
       const Topology topology = Topology::make(rank, even_nodes(nodes, members));
       for (const auto& [bytes, scratch] : {std::pair(64 * kMiB, 32 * kMiB), std::pair(3072 * kMiB, 128 * kMiB)}) {
         const Collective c = arguments(GetParam(), topology, bytes);
-        const base::Status status = ops::check(c, topology);
+        const base::Status status = check(c, topology.rank, topology.size());
         ASSERT_TRUE(status.ok()) << status.text();
         const graph::Graph graph = ops::expand(c, topology);
         EXPECT_LE(graph.steps.size(), 100000U) << nodes << " x " << members;
@@ -208,7 +206,7 @@ TEST_P(EachGraph, CopiesNothingWhereAMemberHasItsNodeForItself) {
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const Topology topology = Topology::make(rank, even_nodes(4, 1));
     Collective c = arguments(GetParam(), topology, 1 << 20);
-    if (c.kind == OFFPATH_ALLGATHER) c.recv[rank].place = c.send[0].place;
+    if (c.kind == OFFPATH_ALLGATHER) c.recv[rank].address = c.send[0].address, c.recv[rank].layout = c.send[0].layout;
     const graph::Graph graph = ops::expand(c, topology);
     for (const graph::Step& step : graph.steps) EXPECT_FALSE(step.kind == graph::StepKind::copy && step.bytes > 0);
     if (c.kind < OFFPATH_REDUCE) {

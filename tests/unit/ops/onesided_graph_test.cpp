@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Graphs of long one-sided operations: both sides fit together in any order of events, and do what they are to do.
+#include "../remote/body.hpp"
 #include "interpreter.hpp"
 #include "ops/onesided/onesided.hpp"
 
@@ -44,8 +45,8 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
     remote.wanted.layout = gapped();
     remote.layouts = {gapped()};
   }
-  remote.send = {kClientBase + kSendAt, 0, strided ? 0 : graph::kClient};
-  remote.result = {kClientBase + kResultAt, 0, strided ? 0 : graph::kClient};
+  remote.send = {0, 0, kClientBase + kSendAt, bytes, strided ? 1U : 0U};
+  remote.result = {0, 0, kClientBase + kResultAt, bytes, strided ? 1U : 0U};
   ASSERT_TRUE(check(remote, 2).ok()) << check(remote, 2).text();
   ASSERT_FALSE(is_short(remote.wanted));
 
@@ -100,11 +101,11 @@ TEST(OnesidedGraphs, ShortOnesHaveNone) {
   Remote remote;
   remote.wanted.kind = OFFPATH_GET;
   remote.wanted.bytes = 1024;
-  remote.result = graph::client_place(0x1000);
+  remote.result = {0, 0, 0x1000, 1024};
   const graph::Request request = make_request(remote);
   EXPECT_TRUE(request.graph.steps.empty() && request.graph.exports.empty());
   EXPECT_EQ(request.reply_bytes, 1024U);
-  EXPECT_EQ(request.reply, remote.result);
+  EXPECT_EQ(request.reply, graph::client_place(0x1000));
 }
 
 TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
@@ -114,21 +115,61 @@ TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
     remote.wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_I64};
     remote.wanted.bytes = 8;
     remote.target = 1;
-    remote.send = graph::client_place(0x1000);
-    remote.result = {0x2000, 0, 0};
+    remote.send = {0, 0, 0x1000, 8};
+    remote.result = {0, 0, 0x2000, 8, 1};
     remote.layouts = {{4, 8, {{0, 4}}}};
     change(remote);
     return check(remote, 2).code();
   };
   EXPECT_EQ(code([](Remote&) {}), OFFPATH_OK);
   EXPECT_EQ(code([](Remote& r) { r.target = 2; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.result.layout = 1; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.send = {0x1000, 0, 1}; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.send.base = UINT64_MAX - 3; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.result.layout = 2; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send.layout = 2; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send.address = UINT64_MAX - 3; }), OFFPATH_ERR_ARGUMENT);
   EXPECT_EQ(code([](Remote& r) { r.layouts[0].size_bytes = 5; }), OFFPATH_ERR_ARGUMENT);
   // What is not used is not looked at.
   EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.has_data = true; }), OFFPATH_OK);
   EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.wanted.reduction.op = OFFPATH_OP_NO_OP; }), OFFPATH_OK);
+}
+
+std::vector<uint8_t> a_put(uint64_t window, size_t data_bytes = 8) {
+  remote::testing::Body body;
+  body.window = window;
+  body.offset = 16;
+  body.bytes = 8;
+  body.contiguous = false;
+  body.layout = {8, 16, {{-4, 4}, {4, 4}}};
+  body.data.resize(data_bytes, 5);
+  remote::testing::Raw raw = remote::testing::some();
+  raw.wanted = encode(body);
+  return encode(raw);
+}
+
+TEST(OnesidedRecord, SaysTheSame) {
+  const auto remote = ops::onesided::read(a_put(9), 9, 2);
+  ASSERT_TRUE(remote.ok()) << remote.status().text();
+  EXPECT_EQ(remote->target, 1U);
+  EXPECT_TRUE(remote->has_data);
+  EXPECT_EQ(remote->wanted.window, 9U);
+  EXPECT_EQ(remote->wanted.kind, OFFPATH_PUT);
+  EXPECT_EQ(remote->wanted.offset, 16U);
+  ASSERT_EQ(remote->wanted.layout.ranges.size(), 2U);
+  EXPECT_EQ(remote->send, (memory::Block{0, 0, 0x1000, 8, 2}));
+  ASSERT_EQ(remote->layouts.size(), 2U);
+  EXPECT_EQ(remote->layouts[1].ranges[0].offset, -4);
+}
+
+TEST(OnesidedRecord, AnotherWindowAndBytesThatAreNoOperationAreRefused) {
+  const auto code = [](const std::vector<uint8_t>& record) {
+    return ops::onesided::read(record, 9, 2).status().code();
+  };
+  EXPECT_EQ(code(a_put(8)), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code(a_put(9, 7)), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code({}), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(ops::onesided::read(a_put(9), 9, 1).status().code(), OFFPATH_ERR_ARGUMENT) << "no such member";
+  const auto elsewhere = ops::onesided::read(a_put(9, 0), 9, 2);
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().text();
+  EXPECT_FALSE(elsewhere->has_data) << "it lies with the client";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Team::Team(const Case& c, uint64_t seed)
     collective.algorithm = c.algorithm;
     collective.root = c.root;
     collective.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};  // the interpreter has its own idea of a sum
-    collective.copy_own_blocks = c.copy_own_blocks;
+    if (!c.copy_own_blocks) collective.own_blocks = collective::OwnBlocks::by_client;
     if (c.kind == OFFPATH_ALLGATHER) {
       make_allgather(member, counts);
     } else if (c.kind == OFFPATH_REDUCE_SCATTER) {
@@ -56,7 +56,7 @@ Team::Team(const Case& c, uint64_t seed)
 
 std::string Team::run(uint64_t seed) {
   for (uint32_t member = 0; member < size_; ++member) {
-    const base::Status status = ops::check(collectives[member], machines[member].topology);
+    const base::Status status = check(collectives[member], member, size_);
     if (!status.ok()) return std::string("check: ") + status.text();
     machines[member].graph = ops::expand(collectives[member], machines[member].topology, case_.tuning);
   }
@@ -77,7 +77,7 @@ Block Team::place(uint32_t member, uint64_t bytes, bool layout, uint32_t peer, u
   const uint64_t base = memory.size() + 1 + random_() % 16;
   if (!layout || random_() % 4 == 0) {
     memory.resize(base + bytes);
-    return {peer, tag, graph::client_place(kClientBase + base), bytes};
+    return {peer, tag, kClientBase + base, bytes};
   }
   graph::Layout made;
   int64_t end = 0;
@@ -93,7 +93,7 @@ Block Team::place(uint32_t member, uint64_t bytes, bool layout, uint32_t peer, u
   memory.resize(base + (bytes / made.size_bytes + 1) * static_cast<uint64_t>(made.extent_bytes));
   auto& layouts = collectives[member].layouts;
   layouts.push_back(made);
-  return {peer, tag, {kClientBase + base, 0, static_cast<uint32_t>(layouts.size() - 1)}, bytes};
+  return {peer, tag, kClientBase + base, bytes, static_cast<uint32_t>(layouts.size())};
 }
 
 void Team::make_exchange() {
@@ -149,7 +149,7 @@ void Team::make_reduce_scatter(uint32_t member, const std::vector<uint64_t>& cou
 std::vector<uint8_t> Team::content(uint32_t member, const Block& block) const {
   std::vector<uint8_t> bytes;
   for (uint64_t i = 0; i < block.bytes; ++i) {
-    bytes.push_back(machines[member].memory[locate(collectives[member].layouts, block.place, i).at]);
+    bytes.push_back(machines[member].memory[locate(collectives[member].layouts, graph::place_of(block), i).at]);
   }
   return bytes;
 }
@@ -173,7 +173,7 @@ std::vector<uint8_t> Team::combined(uint32_t first, uint32_t last) const {
 
 void Team::expect_block(uint32_t member, const Block& block, const std::vector<uint8_t>& bytes) {
   for (uint64_t i = 0; i < bytes.size(); ++i) {
-    expected_[member][locate(collectives[member].layouts, block.place, i).at] = bytes[i];
+    expected_[member][locate(collectives[member].layouts, graph::place_of(block), i).at] = bytes[i];
   }
 }
 

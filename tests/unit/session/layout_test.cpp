@@ -130,33 +130,6 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_EQ(alignof(Slot), 64U);
 }
 
-TEST(Layout, RecordOfACollective) {
-  EXPECT_AT(CollectiveRecord, kind, 0);
-  EXPECT_AT(CollectiveRecord, algorithm, 4);
-  EXPECT_AT(CollectiveRecord, root, 8);
-  EXPECT_AT(CollectiveRecord, op, 12);
-  EXPECT_AT(CollectiveRecord, element, 16);
-  EXPECT_AT(CollectiveRecord, send_count, 20);
-  EXPECT_AT(CollectiveRecord, recv_count, 24);
-  EXPECT_AT(CollectiveRecord, counts_count, 28);
-  EXPECT_AT(CollectiveRecord, layouts_count, 32);
-  EXPECT_AT(CollectiveRecord, ranges_count, 36);
-  EXPECT_EQ(sizeof(CollectiveRecord), 40U);
-  EXPECT_AT(BlockRecord, peer, 0);
-  EXPECT_AT(BlockRecord, tag, 4);
-  EXPECT_AT(BlockRecord, address, 8);
-  EXPECT_AT(BlockRecord, bytes, 16);
-  EXPECT_AT(BlockRecord, layout, 24);
-  EXPECT_EQ(sizeof(BlockRecord), 32U);
-  EXPECT_AT(LayoutRecord, size_bytes, 0);
-  EXPECT_AT(LayoutRecord, extent_bytes, 8);
-  EXPECT_AT(LayoutRecord, ranges_count, 16);
-  EXPECT_EQ(sizeof(LayoutRecord), 24U);
-  EXPECT_AT(RangeRecord, offset, 0);
-  EXPECT_AT(RangeRecord, bytes, 8);
-  EXPECT_EQ(sizeof(RangeRecord), 16U);
-}
-
 TEST(Layout, RecordOfATeam) {
   EXPECT_AT(TeamRecord, id, 0);
   EXPECT_AT(TeamRecord, rank, 16);
@@ -179,17 +152,6 @@ TEST(Layout, RecordOfAWindow) {
   EXPECT_AT(WindowRecord, completed, 64);
   EXPECT_AT(WindowRecord, failure, 72);
   EXPECT_EQ(sizeof(WindowRecord), 128U);
-}
-
-TEST(Layout, RecordOfAOneSidedOperation) {
-  EXPECT_AT(RemoteRecord, target, 0);
-  EXPECT_AT(RemoteRecord, layouts_count, 4);
-  EXPECT_AT(RemoteRecord, ranges_count, 8);
-  EXPECT_AT(RemoteRecord, wanted_bytes, 12);
-  EXPECT_AT(RemoteRecord, send, 16);
-  EXPECT_AT(RemoteRecord, result, 48);
-  EXPECT_EQ(sizeof(RemoteRecord), 80U);
-  EXPECT_EQ(OFFPATH_REMOTE_INLINE_BYTES, 256);
 }
 
 TEST(Layout, AttachMessages) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ops/collectives/collective.hpp"
+#include "collective/collective.hpp"
 
 #include "base/limits.hpp"
-#include "ops/layouts.hpp"
 
 #include <algorithm>
 
-namespace offpath::ops {
+namespace offpath::collective {
 namespace {
 
 using base::Status;
@@ -18,19 +17,17 @@ using Ull = unsigned long long;  // for printf
 // Adds; false where the sum leaves what 64 bits hold.
 bool add(uint64_t& sum, uint64_t more) { return !__builtin_add_overflow(sum, more, &sum); }
 
-Status check_layouts(const std::vector<graph::Layout>& layouts) {
-  for (const graph::Layout& layout : layouts) {
-    if (const Status status = check_layout(layout); !status.ok()) return status;
+Status check_layouts(const std::vector<memory::Layout>& layouts) {
+  for (const memory::Layout& layout : layouts) {
+    if (const Status status = memory::check_layout(layout); !status.ok()) return status;
   }
   return {};
 }
 
-Status check_blocks(const std::vector<Block>& blocks, const Collective& collective, const Topology& topology) {
+Status check_blocks(const std::vector<Block>& blocks, const Collective& collective, uint32_t size) {
   uint64_t sum = 0;
   for (const Block& block : blocks) {
-    const bool contiguous = block.place.layout == graph::kClient;
-    uint64_t end = block.place.offset;
-    if (!contiguous && block.place.layout >= collective.layouts.size()) {
+    if (block.layout > collective.layouts.size()) {
       return Status::error(kRefused, "a block names a layout that was not given. Name one of the %zu layouts",
                            collective.layouts.size());
     }
@@ -38,12 +35,13 @@ Status check_blocks(const std::vector<Block>& blocks, const Collective& collecti
       return Status::error(kRefused, "a block of %llu bytes is too long (the limit is 64 TiB). Split it",
                            static_cast<Ull>(block.bytes));
     }
-    if (!add(end, block.bytes) || (contiguous && !add(end, block.place.base))) {
+    uint64_t end = block.address;
+    if (block.layout == 0 && !add(end, block.bytes)) {
       return Status::error(kRefused, "a block ends beyond the last address. Check its address and length");
     }
-    if (block.peer >= topology.size()) {
+    if (block.peer >= size) {
       return Status::error(kRefused, "a block is for member %u of a team of %u. Name one of its members", block.peer,
-                           topology.size());
+                           size);
     }
   }
   return {};
@@ -66,9 +64,9 @@ std::vector<const Block*> by_peer_and_tag(const std::vector<Block>& blocks) {
 }
 
 Status check_tags(const std::vector<const Block*>& sorted) {
-  if (std::any_of(sorted.begin(), sorted.end(), [](const Block* block) { return block->tag == graph::kEndingTag; })) {
+  if (std::any_of(sorted.begin(), sorted.end(), [](const Block* block) { return block->tag == kReservedTag; })) {
     return Status::error(kRefused, "a block has the tag %u (which the services need). Number the blocks from 0 on",
-                         graph::kEndingTag);
+                         kReservedTag);
   }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), [](const Block* a, const Block* b) {
     return a->peer == b->peer && a->tag == b->tag;
@@ -91,17 +89,18 @@ Status check_exchange(const Collective& collective, uint32_t rank) {
     if (from->peer != rank || from->bytes == 0) continue;
     const auto to = std::lower_bound(recv.begin(), recv.end(), from, before);
     if (to == recv.end() || (*to)->peer != rank || (*to)->tag != from->tag || (*to)->bytes < from->bytes) {
-      return Status::error(kRefused, "own block %u of %llu bytes has no receive block that takes it. Pass one",
-                           from->tag, static_cast<Ull>(from->bytes));
+      return Status::error(OFFPATH_ERR_TRUNCATED,
+                           "own block %u of %llu bytes has no receive block that takes it. Pass one", from->tag,
+                           static_cast<Ull>(from->bytes));
     }
   }
   return {};
 }
 
 // Equal lengths where both sides exist.
-Status check_equal(const Block& send, const Block& recv) {
+Status check_equal(const Block& send, const Block& recv, offpath_status_t too_short = kRefused) {
   if (send.bytes == recv.bytes) return {};
-  return Status::error(kRefused,
+  return Status::error(recv.bytes < send.bytes ? too_short : kRefused,
                        "the send block has %llu bytes and its receive block %llu (they must agree). Pass equal lengths",
                        static_cast<Ull>(send.bytes), static_cast<Ull>(recv.bytes));
 }
@@ -114,7 +113,7 @@ Status check_reduction(const Collective& collective) {
   }
   const uint64_t element = kernels::element_bytes(reduction.element);
   const auto is_whole = [&](uint64_t bytes) { return bytes % element == 0; };
-  const auto fits = [&](const Block& block) { return block.place.layout == graph::kClient && is_whole(block.bytes); };
+  const auto fits = [&](const Block& block) { return block.layout == 0 && is_whole(block.bytes); };
   if (std::all_of(collective.send.begin(), collective.send.end(), fits) &&
       std::all_of(collective.recv.begin(), collective.recv.end(), fits) &&
       std::all_of(collective.counts_bytes.begin(), collective.counts_bytes.end(), is_whole)) {
@@ -125,17 +124,17 @@ Status check_reduction(const Collective& collective) {
                        static_cast<Ull>(element));
 }
 
-Status check_reduce_scatter(const Collective& collective, const Topology& topology) {
+Status check_reduce_scatter(const Collective& collective, uint32_t rank, uint32_t size) {
   if (const Status status = check_counts(collective, 1, 1); !status.ok()) return status;
-  if (collective.counts_bytes.size() != topology.size()) {
+  if (collective.counts_bytes.size() != size) {
     return Status::error(kRefused, "%zu counts for a team of %u. Pass one per member", collective.counts_bytes.size(),
-                         topology.size());
+                         size);
   }
   uint64_t sum = 0;
   for (const uint64_t count : collective.counts_bytes) {
     if (!add(sum, count)) return Status::error(kRefused, "the counts add up to more than memory. Check them");
   }
-  if (sum != collective.send.front().bytes || collective.counts_bytes[topology.rank] != collective.recv.front().bytes) {
+  if (sum != collective.send.front().bytes || collective.counts_bytes[rank] != collective.recv.front().bytes) {
     return Status::error(kRefused,
                          "the counts add up to %llu bytes, the send block has %llu (counts must describe both blocks). "
                          "Check them",
@@ -144,24 +143,24 @@ Status check_reduce_scatter(const Collective& collective, const Topology& topolo
   return {};
 }
 
-Status check_kind(const Collective& collective, const Topology& topology) {
+Status check_kind(const Collective& collective, uint32_t rank, uint32_t size) {
   const bool has_root = collective.kind == OFFPATH_BCAST || collective.kind == OFFPATH_REDUCE;
-  if (has_root && collective.root >= topology.size()) {
+  if (has_root && collective.root >= size) {
     return Status::error(kRefused, "the root is member %u of a team of %u. Name one of its members", collective.root,
-                         topology.size());
+                         size);
   }
-  const bool is_root = collective.root == topology.rank;
+  const bool is_root = collective.root == rank;
   Status status;
   switch (collective.kind) {
     case OFFPATH_EXCHANGE:
-      return check_exchange(collective, topology.rank);
+      return check_exchange(collective, rank);
     case OFFPATH_BARRIER:
       return check_counts(collective, 0, 0);
     case OFFPATH_BCAST:
       return is_root ? check_counts(collective, 1, 0) : check_counts(collective, 0, 1);
     case OFFPATH_ALLGATHER:
-      status = check_counts(collective, 1, topology.size());
-      return status.ok() ? check_equal(collective.send.front(), collective.recv[topology.rank]) : status;
+      status = check_counts(collective, 1, size);
+      return status.ok() ? check_equal(collective.send.front(), collective.recv[rank], OFFPATH_ERR_TRUNCATED) : status;
     case OFFPATH_REDUCE:
       status = check_counts(collective, 1, is_root ? 1 : 0);
       return status.ok() && is_root ? check_equal(collective.send.front(), collective.recv.front()) : status;
@@ -171,21 +170,27 @@ Status check_kind(const Collective& collective, const Topology& topology) {
       status = check_counts(collective, 1, 1);
       return status.ok() ? check_equal(collective.send.front(), collective.recv.front()) : status;
     case OFFPATH_REDUCE_SCATTER:
-      return check_reduce_scatter(collective, topology);
+      return check_reduce_scatter(collective, rank, size);
   }
   return Status::error(kRefused, "collective kind %d is not known. See offpath.h", static_cast<int>(collective.kind));
 }
 
+// By offpath_collective_kind_t.
+constexpr const char* kNames[] = {"",       "exchange",  "barrier",        "bcast", "allgather",
+                                  "reduce", "allreduce", "reduce_scatter", "scan",  "exscan"};
+
 }  // namespace
 
-Status check(const Collective& collective, const Topology& topology) {
+Status check(const Collective& collective, uint32_t rank, uint32_t size) {
   Status status = check_layouts(collective.layouts);
-  if (status.ok()) status = check_blocks(collective.send, collective, topology);
-  if (status.ok()) status = check_blocks(collective.recv, collective, topology);
-  if (status.ok()) status = check_kind(collective, topology);
+  if (status.ok()) status = check_blocks(collective.send, collective, size);
+  if (status.ok()) status = check_blocks(collective.recv, collective, size);
+  if (status.ok()) status = check_kind(collective, rank, size);
   const bool reduces = collective.kind >= OFFPATH_REDUCE && collective.kind <= OFFPATH_EXSCAN;
   if (status.ok() && reduces) status = check_reduction(collective);
   return status;
 }
 
-}  // namespace offpath::ops
+const char* name_of(offpath_collective_kind_t kind) { return kNames[kind]; }
+
+}  // namespace offpath::collective

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "remote/record.hpp"
+
+namespace offpath::remote {
+
+using base::Status;
+
+void encode(const Origin& origin, std::vector<uint8_t>& out) {
+  out.clear();
+  base::RecordWriter writer(out);
+  writer.write(RemoteRecord{origin.target, static_cast<uint32_t>(origin.layouts.size()),
+                            static_cast<uint32_t>(memory::count_ranges(origin.layouts)),
+                            static_cast<uint32_t>(origin.body.size()), origin.send, origin.result});
+  memory::write_layouts(origin.layouts, writer);
+  writer.write_all(std::span<const uint8_t>(origin.body));
+}
+
+base::Result<Origin> decode_origin(std::span<const uint8_t> record) {
+  base::RecordReader reader(record);
+  RemoteRecord head{};
+  Origin out;
+  if (!reader.read(head)) return Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided operation's record is cut short");
+  const bool fits = head.wanted_bytes <= kMaxBodyBytes &&
+                    memory::read_layouts(reader, head.layouts_count, head.ranges_count, out.layouts) &&
+                    reader.read_all(out.body, head.wanted_bytes);
+  if (!fits) {
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "a one-sided operation's arrays lie outside the segment, or do not fit together");
+  }
+  out.target = head.target;
+  out.send = head.send;
+  out.result = head.result;
+  return out;
+}
+
+}  // namespace offpath::remote
