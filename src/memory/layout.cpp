@@ -5,9 +5,10 @@ namespace offpath::memory {
 
 base::Status check_layout(const Layout& layout) {
   if (is_layout(layout.size_bytes, layout.ranges)) return {};
-  return base::Status::error(OFFPATH_ERR_ARGUMENT,
-                             "the ranges of a layout are not its %llu bytes, none or too many (they must agree). Check both",
-                             static_cast<unsigned long long>(layout.size_bytes));
+  return base::Status::error(
+      OFFPATH_ERR_ARGUMENT,
+      "the ranges of a layout are not its %llu bytes, none or too many (they must agree). Check both",
+      static_cast<unsigned long long>(layout.size_bytes));
 }
 
 uint64_t count_ranges(const std::vector<Layout>& layouts) {

@@ -42,8 +42,8 @@ def large(s):
         check(offloaded == LARGE and line["windows"]["offloaded_count"] == 2, str(line))
 
 
-PERSISTENT = re.compile(rb"M(PIX?_(?:Barrier|Bcast|Gatherv?|Scatterv?|Allgatherv?|Alltoall[vw]?|Reduce|Allreduce|Scan|Exscan|"
-                        rb"Reduce_scatter(?:_block)?|Neighbor_all(?:gatherv?|toall[vw]?))_init(?:_c)?\0)")
+PERSISTENT = re.compile(rb"M(PIX?_(?:Barrier|Bcast|Gatherv?|Scatterv?|Allgatherv?|Alltoall[vw]?|Reduce|Allreduce|"
+                        rb"Scan|Exscan|Reduce_scatter(?:_block)?|Neighbor_all(?:gatherv?|toall[vw]?))_init(?:_c)?\0)")
 
 
 def library_without_persistent(s):
@@ -65,7 +65,8 @@ def persistent_missing(s):
     off, profile = {"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}
     for changes in (FORCED, {"OFFPATH_POLICY": "*:host"}, off, profile):
         arguments = [] if changes is FORCED else ["any status"]
-        other = s.run([s.program("persistent"), *arguments], 3, s.library, **lacking, **changes, OFFPATH_STATS_FILE=stats)
+        command = [s.program("persistent"), *arguments]
+        other = s.run(command, 3, s.library, **lacking, **changes, OFFPATH_STATS_FILE=stats)
         check(other.status == 0 and "freed: ok" in other.out and "WRONG" not in other.out, f"{changes}: {other}")
         if changes is FORCED:
             check(all(line["offloaded_count"] == 74 for line in statistics(stats)), str(statistics(stats)))
