@@ -20,6 +20,7 @@ STANDS_ON = {
     "kernels": ["base"],
     "policy": ["base"],
     "fabric": ["wire"],
+    "fabric/tcp": ["fabric"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
     "graph": ["memory", "kernels"],
