@@ -87,7 +87,7 @@ void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t c
     return;
   }
   if (peer.id == own_.id) return to_self_.push_back({{header.begin(), header.end()}, payload, context});
-  Link& link = peer.link(payload.size() <= kBriefBytes ? Lane::brief : Lane::bulk);
+  Link& link = peer.link(payload.size() <= options_.brief_bytes ? Lane::brief : Lane::bulk);
   link.out.add(FrameKind::message, header, payload, context);
   if (link.stands()) return set_dirty(link);
   open_link(link);

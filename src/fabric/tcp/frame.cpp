@@ -10,7 +10,7 @@ bool belongs(Lane lane, const Frame& frame) {
   if (frame.kind == FrameKind::bye) return frame.header_bytes == 0 && frame.payload_bytes == 0;
   if (frame.kind != FrameKind::message || frame.header_bytes > kMaxHeaderBytes) return false;
   if (lane == Lane::brief) return frame.payload_bytes <= kBriefBytes;
-  return frame.payload_bytes > kBriefBytes && frame.payload_bytes <= kMaxPayloadBytes;
+  return frame.payload_bytes > 0 && frame.payload_bytes <= kMaxPayloadBytes;
 }
 
 }  // namespace

@@ -108,8 +108,10 @@ Result<std::vector<Place>> own_places(const std::string& devices) {
 Result<Fd> listen_at(Place& place, const SocketOptions& options) {
   Fd socket = open_socket(place);
   if (place.is_v6 && socket.valid()) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // ports of connections that have ended lately are free, too
   set_buffers(socket.get(), options);
   sockaddr_storage address;
+  place.port = 0;
   socklen_t bytes = to_socket_address(place, address);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   if (!socket.valid() || bind(socket.get(), generic, bytes) != 0 || listen(socket.get(), kBacklog) != 0 ||

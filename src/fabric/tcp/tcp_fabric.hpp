@@ -18,7 +18,8 @@ struct Options {
   Security security = Security::auth;
   std::string devices;
   SocketOptions sockets;
-  int tick_ms = 500;  // patience is counted in ticks
+  int tick_ms = 500;                 // patience is counted in ticks
+  size_t brief_bytes = kBriefBytes;  // longest payload on the brief lane; at most that
   size_t max_strangers = 128;
 };
 
