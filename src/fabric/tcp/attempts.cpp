@@ -14,8 +14,9 @@ namespace {
 constexpr int kTicksToNextPlace = 6;
 constexpr int kTicksToConnect = 20;
 constexpr int kTicksToProve = 60;
-constexpr int kTicksForTheOther = 60;
+constexpr int kTicksForTheOther = 4;  // then it is asked again: it may have died
 constexpr int kRounds = 4;
+constexpr int kCrossings = 15;
 
 bool is_lack_of_room(int number) {
   return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
@@ -101,6 +102,7 @@ void Endpoint::judge(Attempt& attempt) {
       attempt.socket.reset();
       attempt.stage = Attempt::Stage::waiting;
       attempt.ticks = kTicksForTheOther;
+      if (++attempt.crossings > kCrossings) doom(link.peer, "its connection did not come");
       return;
     case Verdict::security:
       base::log_write(base::LogLevel::warn,
@@ -115,15 +117,11 @@ void Endpoint::judge(Attempt& attempt) {
   }
 }
 
-bool Endpoint::tick(Attempt& attempt) {
-  if (--attempt.ticks > 0) return true;
-  if (attempt.stage == Attempt::Stage::waiting) {
-    doom(attempt.link.peer, "its connection did not come");
-    return true;
-  }
-  if (attempt.stage == Attempt::Stage::resting) attempt.next_place = 0;
+void Endpoint::tick(Attempt& attempt) {
+  if (--attempt.ticks > 0) return;
+  const bool anew = attempt.stage == Attempt::Stage::resting || attempt.stage == Attempt::Stage::waiting;
+  if (anew) attempt.next_place = 0;
   dial(attempt);
-  return true;
 }
 
 }  // namespace offpath::fabric::tcp

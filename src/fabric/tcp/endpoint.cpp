@@ -210,7 +210,9 @@ void Endpoint::on_tick() {
   bool pending = tick_guests();
   for (size_t i = 0; i < peers_.size(); ++i) {
     for (Link& link : peers_[i]->links) {
-      if (link.attempt != nullptr) pending |= tick(*link.attempt);
+      if (link.attempt == nullptr) continue;
+      tick(*link.attempt);
+      pending = true;
     }
   }
   for (const auto& listener : listeners_) pending |= std::exchange(listener->no_room, false);

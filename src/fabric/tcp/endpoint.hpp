@@ -114,8 +114,7 @@ class Endpoint final : public Fabric {
   void on_attempt_events(Attempt& attempt, uint32_t events);
   void go_on(Attempt& attempt);
   void judge(Attempt& attempt);
-  // True: it is still under way.
-  bool tick(Attempt& attempt);
+  void tick(Attempt& attempt);
 
   // doors.cpp
   base::Status open_doors();
@@ -204,7 +203,7 @@ class Endpoint::Attempt final : public Watched {
   base::Fd socket;
   Stage stage = Stage::connecting;
   size_t next_place = 0;
-  int rounds = 0;
+  int rounds = 0, crossings = 0;
   bool may_help = false;  // to try anew: somebody was there, or there was no descriptor
   int ticks = 0;          // left
   std::optional<Initiator> handshake;
