@@ -182,18 +182,20 @@ TEST(Session, UnknownFabricIsNamed) {
 }
 
 // Nobody works with less than what was asked for.
-TEST(Session, SecurityThatCannotBeIsRefused) {
-  Job(1).run([](Process& p) {
-    setenv("OFFPATH_FABRIC_SECURITY", "none", 1);
-    refuse(p, OFFPATH_ERR_NO_SERVICE, "OFFPATH_FABRIC_SECURITY='none'");
-    setenv("OFFPATH_FABRIC_SECURITY", "encrypt", 1);
-    setenv("OFFPATH_FABRIC", "ucx", 1);
-    refuse(p, OFFPATH_ERR_NO_SERVICE, "'ucx' cannot give OFFPATH_FABRIC_SECURITY='encrypt'");
-    unsetenv("OFFPATH_FABRIC_SECURITY");
-    setenv("OFFPATH_FABRIC", "tcp", 1);
-    setenv("OFFPATH_UCX_NET_DEVICES", "nosuch0", 1);
-    refuse(p, OFFPATH_ERR_NO_SERVICE, "'nosuch0'");
-  });
+TEST(Session, SecurityAndDevicesThatCannotBeAreRefused) {
+  const struct {
+    const char *fabric, *security, *devices, *says;
+  } kCases[] = {{"tcp", "none", "lo", "OFFPATH_FABRIC_SECURITY='none'"},
+                {"ucx", "encrypt", "lo", "'ucx' cannot give OFFPATH_FABRIC_SECURITY='encrypt'"},
+                {"tcp", "full", "nosuch0", "'nosuch0'"}};
+  for (const auto& next : kCases) {
+    Job(1).run([&](Process& p) {
+      setenv("OFFPATH_FABRIC", next.fabric, 1);
+      setenv("OFFPATH_FABRIC_SECURITY", next.security, 1);
+      setenv("OFFPATH_UCX_NET_DEVICES", next.devices, 1);
+      refuse(p, OFFPATH_ERR_NO_SERVICE, next.says);
+    });
+  }
 }
 
 TEST(Session, StaleSocketsOfDeadJobsAreReplaced) {
