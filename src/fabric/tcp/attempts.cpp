@@ -15,7 +15,7 @@ constexpr int kTicksToNextPlace = 6;
 constexpr int kTicksToConnect = 20;
 constexpr int kTicksToProve = 60;
 constexpr int kTicksForTheOther = 4;  // then it is asked again: it may have died
-constexpr int kRounds = 4;
+constexpr int kRounds = 8;
 constexpr int kCrossings = 15;
 
 bool is_lack_of_room(int number) {

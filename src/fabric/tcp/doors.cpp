@@ -60,6 +60,7 @@ void Endpoint::let_in(Listener& listener) {
     watch(guest->socket.get(), *guest, false);
     guests_.push_back(std::move(guest));
     start_ticks();
+    on_guest_events(*guests_.back());  // members of the job have greeted already, and are not sent away for others
   }
 }
 

@@ -89,7 +89,6 @@ ssize_t BulkIncoming::receive(int socket, size_t& asked) {
   iovec parts[3];
   msghdr message{};
   message.msg_iov = parts;
-  ++calls_;
   if (stage_ == Stage::prefix) {
     asked = kPrefixBytes - got_;
     parts[0] = {prefix_.data() + got_, asked};

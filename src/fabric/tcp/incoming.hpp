@@ -57,7 +57,6 @@ class BulkIncoming {
   Got read(int socket, bool ending, Opener& opener, Sink& sink);
   // The connection is gone: whether a payload was being fetched, which then never comes.
   bool give_up(uint64_t& context);
-  uint64_t calls() const { return calls_; }
 
  private:
   enum class Stage { prefix, waiting, payload };
@@ -79,7 +78,6 @@ class BulkIncoming {
   uint8_t* buffer_ = nullptr;  // null: nobody wants it
   uint64_t context_ = 0;
   size_t low_water_ = 1;
-  uint64_t calls_ = 0;
 };
 
 }  // namespace offpath::fabric::tcp

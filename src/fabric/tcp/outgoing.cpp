@@ -56,7 +56,6 @@ Outgoing::Progress Outgoing::write(int socket, Sealer& sealer, std::vector<uint6
     message.msg_iov = parts;
     message.msg_iovlen = count;
     const ssize_t moved = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    ++calls_;
     if (moved >= 0) {
       advance(static_cast<size_t>(moved), sent);
     } else if (errno != EINTR) {

@@ -26,8 +26,6 @@ class Outgoing {
   Progress write(int socket, Sealer& sealer, std::vector<uint64_t>& sent);
   // Nothing leaves any more; contexts of the payloads that have not.
   std::vector<uint64_t> give_up();
-  // Bytes moved and system calls made so far.
-  uint64_t calls() const { return calls_; }
 
  private:
   struct Item {
@@ -44,7 +42,6 @@ class Outgoing {
 
   std::deque<Item> items_;
   size_t written_ = 0;  // of the first
-  uint64_t calls_ = 0;
 };
 
 }  // namespace offpath::fabric::tcp

@@ -20,7 +20,7 @@ struct Options {
   SocketOptions sockets;
   int tick_ms = 500;                 // patience is counted in ticks
   size_t brief_bytes = kBriefBytes;  // longest payload on the brief lane; at most that
-  size_t max_strangers = 128;
+  size_t max_strangers = 256;
 };
 
 std::unique_ptr<Context> make_context(Options options);

@@ -143,7 +143,7 @@ TEST(TcpEndpoint, WhatWasSaidBeforeByeArrives) {
     auto a = std::make_unique<Side>(quick(security));
     Side b(quick(security));
     const Exchange exchange;
-    b->send(b->connect((*a)->address()).value(), Data{1}, Exchange::payload(2), 1);  // unread when it goes
+    b->send(b->connect((*a)->address()).value(), Data{1}, exchange.payloads[2], 1);  // unread when it goes
     const Peer to_b = (*a)->connect(b->address()).value();
     exchange.say(*a->endpoint, to_b);
     (*a)->progress();
