@@ -122,9 +122,7 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     listed = {setting.name for setting in SETTINGS}
     others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
-        name
-        for name in environ
-        if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
+        name for name in environ if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
     )
 
 

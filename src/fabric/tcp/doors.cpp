@@ -13,6 +13,7 @@ namespace offpath::fabric::tcp {
 namespace {
 constexpr int kTicksToProve = 10;
 constexpr int kGuestsInARow = 64;
+constexpr const char* kLeft = "it left";
 }  // namespace
 
 base::Status Endpoint::open_doors() {
@@ -66,8 +67,10 @@ void Endpoint::let_in(Listener& listener) {
 
 // It did not get so far as to prove the key.
 void Endpoint::dismiss(const Guest& guest, const char* why) {
+  const bool left = why == kLeft;  // as members of the job do, whose own connection was not needed
   if (std::has_single_bit(++counters_.strangers)) {
-    base::log_write(base::LogLevel::warn, "%llu connection(s) refused that did not prove the job's key; the last: %s",
+    base::log_write(left ? base::LogLevel::info : base::LogLevel::warn,
+                    "%llu connection(s) refused that did not prove the job's key; the last: %s",
                     static_cast<unsigned long long>(counters_.strangers), why);
   }
   const auto here = std::find_if(guests_.begin(), guests_.end(), [&](const auto& g) { return g.get() == &guest; });
@@ -82,7 +85,7 @@ void Endpoint::on_guest_events(Guest& guest) {
     const ssize_t got =
         recv(guest.socket.get(), guest.bytes.data() + guest.got, handshake.wants() - guest.got, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return dismiss(guest, "it left");
+    if (got <= 0) return dismiss(guest, kLeft);
     guest.got += static_cast<size_t>(got);
     if (guest.got < handshake.wants()) continue;
     const Words answer = handshake.take(Bytes(guest.bytes).first(guest.got));
@@ -115,7 +118,7 @@ void Endpoint::decide(Guest& guest) {
     }
   }
   const bool said = send_words(guest.socket.get(), guest.handshake.judge(verdict, options_.security));
-  if (!said) return dismiss(guest, "it left");
+  if (!said) return dismiss(guest, kLeft);
   if (verdict == Verdict::accepted) {
     establish(peer->link(greeting.lane), std::move(guest.socket), guest.handshake.keys());
   }

@@ -180,7 +180,9 @@ bool Endpoint::lose_doomed() {
 void Endpoint::lose(Peer& peer, const char* why) {
   if (peer.lost) return;
   peer.lost = true;
-  base::log_write(base::LogLevel::info, "peer service %u is lost: %s", peer.number, why);
+  const bool in_order = peer.link(Lane::brief).said_bye;
+  base::log_write(in_order ? base::LogLevel::debug : base::LogLevel::warn, "peer service %u is lost: %s", peer.number,
+                  why);
   for (Link& link : peer.links) {
     bury(std::move(link.attempt));
     link.socket.reset();

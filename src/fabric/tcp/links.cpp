@@ -139,11 +139,13 @@ bool Endpoint::ends_in_order(const Peer& peer) {
 void Endpoint::drain(Peer& peer) {
   Link& link = peer.link(Lane::brief);
   if (receiver_ == nullptr || peer.lost || !link.stands() || link.ended) return;
-  link.ending = true;  // the rest is asked for until there is none
+  link.ending = true;          // the rest is asked for until there is none
+  constexpr int kReads = 100;  // what a socket can hold
   Got got = Got::more;
-  while (got == Got::more) got = read(link);
-  link.ended = got != Got::all;
-  link.readable = false;
+  for (int i = 0; i < kReads && got == Got::more; ++i) got = read(link);
+  link.ended = got != Got::all && got != Got::more;
+  link.readable = got == Got::more;
+  set_ready(link);
 }
 
 bool Endpoint::write_links() {
