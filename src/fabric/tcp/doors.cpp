@@ -69,7 +69,7 @@ void Endpoint::let_in(Listener& listener) {
 void Endpoint::dismiss(const Guest& guest, const char* why) {
   const bool left = why == kLeft;  // as members of the job do, whose own connection was not needed
   if (std::has_single_bit(++counters_.strangers)) {
-    base::log_write(left ? base::LogLevel::info : base::LogLevel::warn,
+    base::log_write(left ? base::LogLevel::debug : base::LogLevel::warn,
                     "%llu connection(s) refused that did not prove the job's key; the last: %s",
                     static_cast<unsigned long long>(counters_.strangers), why);
   }

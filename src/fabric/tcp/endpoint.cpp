@@ -119,8 +119,9 @@ void Endpoint::drop(Announced handle) {
 bool Endpoint::progress() {
   if (receiver_ == nullptr) return false;
   delivered_ = false;
+  constexpr uint32_t kRoundsBetweenLooks = 8;  // while there is something to read anyway
   bool busy = write_links();
-  busy |= poll_events(0);
+  if (ready_.empty() || ++rounds_ % kRoundsBetweenLooks == 0) busy |= poll_events(0);
   busy |= let_all_in();
   busy |= read_links();
   busy |= deliver_to_self();

@@ -146,6 +146,7 @@ class Endpoint final : public Fabric {
   std::vector<uint8_t> scratch_;
   std::vector<uint64_t> sent_;
   bool delivered_ = false;
+  uint32_t rounds_ = 0;
   Counters counters_;
 };
 
