@@ -231,7 +231,7 @@ void Endpoint::flush(int timeout_ms) {
   Receiver* const receiver = std::exchange(receiver_, nullptr);  // nothing is delivered here
   const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(std::max(timeout_ms, 0)) * 1000000;
   const auto time_is_left = [&] { return base::clock_ns() < end_ns; };
-  const auto waits = [](const Link& link) { return !link.out.empty(); };
+  const auto waits = [](const Link& link) { return !link.out.empty() && !link.ending; };
   const auto any_waits = [&] {
     return std::any_of(peers_.begin(), peers_.end(),
                        [&](const auto& peer) { return std::any_of(peer->links.begin(), peer->links.end(), waits); });

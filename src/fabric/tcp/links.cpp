@@ -167,12 +167,12 @@ bool Endpoint::write_links() {
   return any;
 }
 
-// And has come to the other side's kernel.
+// And has come to the other side's kernel, or never will: nobody closes half of a connection.
 bool Endpoint::all_written() const {
   for (const auto& peer : peers_) {
     for (const Link& link : peer->links) {
       int left = 0;
-      if (link.stands() && ioctl(link.socket.get(), SIOCOUTQ, &left) == 0 && left > 0) return false;
+      if (link.stands() && !link.ending && ioctl(link.socket.get(), SIOCOUTQ, &left) == 0 && left > 0) return false;
     }
   }
   return true;

@@ -156,6 +156,22 @@ TEST(TcpEndpoint, WhatWasSaidBeforeByeArrives) {
   }
 }
 
+// Who is gone takes nothing any more; the end of a service does not wait for him.
+TEST(TcpEndpoint, TheEndDoesNotWaitForTheDead) {
+  auto a = std::make_unique<Side>(quick());
+  Side b(quick());
+  const Peer to_a = b->connect((*a)->address()).value();
+  b->send(to_a, Data{1}, {}, 0);
+  ASSERT_TRUE(both_until(*a, b, [&] { return !a->hears->messages.empty(); }));
+  b->send(to_a, Data{2}, {}, 0);
+  b->progress();
+  a.reset();  // with something unread
+  b->send(to_a, Data{3}, {}, 0);
+  const auto begin = Clock::now();
+  b->flush(2 * 60000);
+  EXPECT_LT(Clock::now() - begin, kPatience);
+}
+
 TEST(TcpEndpoint, ThousandsOfStrangersDisturbNobody) {
   Options options = quick();
   options.max_strangers = 16;
