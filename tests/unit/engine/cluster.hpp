@@ -139,8 +139,9 @@ class Cluster : public engine::Observer {
     int idle = 0;
     const int enough = 20 * static_cast<int>(nodes_.size()) + 40;
     for (int naps = 0; idle < enough; idle = step() ? 0 : idle + 1) {
+      if (idle + 1 < enough || network_->patience() < 0) continue;
       const bool all_there = network_->in_flight() == 0 || !cut_.empty();
-      if (idle + 1 < enough || network_->patience() == 0 || (all_there && naps++ >= network_->patience())) continue;
+      if (all_there && naps++ >= network_->patience()) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       idle = 0;
     }

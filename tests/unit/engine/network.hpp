@@ -23,8 +23,9 @@ class Network {
   virtual void cut(uint32_t index) = 0;
   // Messages under way, as far as it can be known who is to get them.
   virtual size_t in_flight() const = 0;
-  // How often to look again after a while, before nothing can be said to come: the system delivers when it likes to.
-  virtual int patience() const { return 0; }
+  // How often to look again after a while when nothing is known to be under way: the system delivers when it likes to.
+  // Negative: there is no system in between.
+  virtual int patience() const { return -1; }
 };
 
 class InProcess : public Network {
@@ -60,7 +61,7 @@ class Sockets : public Network {
     ends_[index]->die();
   }
   size_t in_flight() const override { return uncertain_ ? 0 : sent_ - arrived_; }
-  int patience() const override { return uncertain_ ? 8 : 1; }
+  int patience() const override { return uncertain_ ? 8 : 0; }
 
  private:
   // Counts what leaves and what comes.
