@@ -200,6 +200,8 @@ void Endpoint::lose(Peer& peer, const char* why) {
   if (peer.known) lost_.push_back(peer.number);
 }
 
+bool Endpoint::is_connecting() const { return ticker_->running; }
+
 void Endpoint::start_ticks() {
   if (std::exchange(ticker_->running, true)) return;
   const timespec length{options_.tick_ms / 1000, (options_.tick_ms % 1000) * 1000000L};

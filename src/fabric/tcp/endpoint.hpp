@@ -54,6 +54,8 @@ class Endpoint final : public Fabric {
   void flush(int timeout_ms) override;
 
   const Counters& counters() const { return counters_; }
+  // Whether something is under way that ends by itself: connections that do not stand yet.
+  bool is_connecting() const;
 
  private:
   class Link;

@@ -124,7 +124,10 @@ class Cluster : public engine::Observer {
     cut_.insert(node);
   }
   // It does nothing any more, and nobody is told.
-  void silence_node(uint32_t node) { cut_.insert(node); }
+  void silence_node(uint32_t node) {
+    network_->silence();
+    cut_.insert(node);
+  }
   void kill_client(uint32_t rank) { engine_of(rank).remove_client(rank + 1); }
 
   // One step of a random node; returns whether anything happened.
@@ -140,8 +143,7 @@ class Cluster : public engine::Observer {
     const int enough = 20 * static_cast<int>(nodes_.size()) + 40;
     for (int naps = 0; idle < enough; idle = step() ? 0 : idle + 1) {
       if (idle + 1 < enough || network_->patience() < 0) continue;
-      const bool all_there = network_->in_flight() == 0 || !cut_.empty();
-      if (all_there && naps++ >= network_->patience()) continue;
+      if (network_->in_flight() == 0 && naps++ >= network_->patience()) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       idle = 0;
     }

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "fabric/loopback/loopback.hpp"
-#include "fabric/tcp/tcp_fabric.hpp"
+#include "fabric/tcp/endpoint.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -21,6 +22,8 @@ class Network {
   virtual std::unique_ptr<fabric::Fabric> make_endpoint() = 0;
   // See LoopbackNetwork.
   virtual void cut(uint32_t index) = 0;
+  // It does nothing any more, and nobody is told.
+  virtual void silence() {}
   // Messages under way, as far as it can be known who is to get them.
   virtual size_t in_flight() const = 0;
   // How often to look again after a while when nothing is known to be under way: the system delivers when it likes to.
@@ -42,17 +45,16 @@ class InProcess : public Network {
 class Sockets : public Network {
  public:
   explicit Sockets(uint64_t seed) {
-    fabric::tcp::Options options;
-    options.devices = "lo";
-    options.tick_ms = 1;
-    options.brief_bytes = seed % 3 == 0 ? fabric::tcp::kBriefBytes : 20 * (seed % 3);  // chunks are short here
-    options.security = static_cast<fabric::tcp::Security>(1 + seed % 3);
-    context_ = fabric::tcp::make_context(std::move(options));
+    options_.devices = "lo";
+    options_.tick_ms = 1;
+    options_.brief_bytes = seed % 3 == 0 ? fabric::tcp::kBriefBytes : 20 * (seed % 3);  // chunks are short here
+    options_.security = static_cast<fabric::tcp::Security>(1 + seed % 3);
   }
   std::unique_ptr<fabric::Fabric> make_endpoint() override {
-    auto made = context_->make_endpoint();
-    EXPECT_TRUE(made.ok()) << made.status().text();
-    auto end = std::make_unique<End>(*this, std::move(made.value()));
+    auto made = std::make_unique<fabric::tcp::Endpoint>(options_);
+    const base::Status opened = made->open();
+    EXPECT_TRUE(opened.ok()) << opened.text();
+    auto end = std::make_unique<End>(*this, std::move(made));
     ends_.push_back(end.get());
     return end;
   }
@@ -60,17 +62,26 @@ class Sockets : public Network {
     uncertain_ = true;
     ends_[index]->die();
   }
-  size_t in_flight() const override { return uncertain_ ? 0 : sent_ - arrived_; }
-  int patience() const override { return uncertain_ ? 8 : 0; }
+  void silence() override { silent_ = true; }
+  // Who is being connected to may be dead: that is found out.
+  size_t in_flight() const override {
+    if (silent_) return 0;
+    if (!uncertain_) return sent_ - arrived_;
+    return static_cast<size_t>(
+        std::count_if(ends_.begin(), ends_.end(), [](const End* end) { return end->is_connecting(); }));
+  }
+  int patience() const override { return silent_ ? 8 : uncertain_ ? 2 : 0; }
 
  private:
   // Counts what leaves and what comes.
   class End : public fabric::Fabric, public fabric::Receiver {
    public:
-    End(Sockets& network, std::unique_ptr<fabric::Fabric> fabric) : network_(network), fabric_(std::move(fabric)) {
+    End(Sockets& network, std::unique_ptr<fabric::tcp::Endpoint> fabric)
+        : network_(network), fabric_(std::move(fabric)) {
       fabric_->set_receiver(this);
     }
     void die() { fabric_.reset(); }
+    bool is_connecting() const { return fabric_ && fabric_->is_connecting(); }
     void set_receiver(fabric::Receiver* receiver) override { receiver_ = receiver; }
     std::vector<uint8_t> address() const override { return fabric_ ? fabric_->address() : std::vector<uint8_t>(); }
     base::Result<fabric::Peer> connect(fabric::Bytes address) override {
@@ -122,13 +133,14 @@ class Sockets : public Network {
 
    private:
     Sockets& network_;
-    std::unique_ptr<fabric::Fabric> fabric_;
+    std::unique_ptr<fabric::tcp::Endpoint> fabric_;
     fabric::Receiver* receiver_ = nullptr;
   };
 
-  std::unique_ptr<fabric::Context> context_;
+  fabric::tcp::Options options_;
   std::vector<End*> ends_;
   size_t sent_ = 0, arrived_ = 0;
+  bool silent_ = false;
   bool uncertain_ = false;  // somebody is gone, so what was for him never arrives
 };
 
