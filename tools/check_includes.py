@@ -22,6 +22,7 @@ STANDS_ON = {
     "remote": ["memory", "kernels"],
     "policy": ["base"],
     "fabric": ["wire"],
+    "fabric/tcp": ["fabric"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
     "graph": ["memory", "kernels"],

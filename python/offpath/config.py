@@ -70,11 +70,20 @@ SETTINGS = (
     Setting("OFFPATH_PROFILE", None, "record to files of this name instead of offloading (offpath profile sets it)"),
     Setting("OFFPATH_TRACE", None, "record operations to files of this name (offpath run --trace, --summary)"),
     Setting("OFFPATH_TRACE_SAMPLE", "1", "record one of so many operations of each call site and communicator"),
-    Setting("OFFPATH_FABRIC", "ucx", "how services reach each other; alike on all nodes"),
+    Setting(
+        "OFFPATH_FABRIC",
+        None,
+        "how services reach each other, alike on all nodes: tcp, ucx; default: ucx where an RDMA port is active",
+    ),
+    Setting(
+        "OFFPATH_FABRIC_SECURITY",
+        "auth",
+        "of the fabric tcp, alike on all nodes: auth (who speaks, and headers), full (data, too), encrypt (everything)",
+    ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
-    Setting("OFFPATH_UCX_NET_DEVICES", None, "UCX_NET_DEVICES for the service only"),
+    Setting("OFFPATH_UCX_NET_DEVICES", None, "network devices for the service, also of the fabric tcp, like eth0,ib0"),
     Setting(
         "OFFPATH_DEVICES",
         "local",
@@ -113,9 +122,7 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     listed = {setting.name for setting in SETTINGS}
     others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
-        name
-        for name in environ
-        if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
+        name for name in environ if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
     )
 
 

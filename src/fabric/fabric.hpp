@@ -7,7 +7,8 @@
 // the Fabric from inside its callbacks except progress().
 //
 // Two ways a payload can arrive: `eager`, its bytes are there during on_message; or `announced`, then the receiver
-// names the buffer with fetch(), now or later: that is what bounds its memory.
+// names the buffer with fetch(), now or later: that is what bounds its memory. A payload that is neither fetched nor
+// dropped may keep others of its peer from being announced, but no short messages.
 //
 // Peers are never removed. After on_peer_lost no message from that peer is delivered, sends to it complete with
 // failure, and connecting to the same address again gives the same, lost, peer.
@@ -17,6 +18,7 @@
 
 #include "base/result.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +32,9 @@ using Peer = uint32_t;
 using Announced = uint64_t;
 
 inline constexpr size_t kMaxHeaderBytes = 96;
+
+// What all services of a job know and nobody else: its token. A service serves one job, so there is one.
+using JobKey = std::array<uint8_t, 32>;
 
 class Receiver {
  public:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/factory.hpp"
 
-#include <iterator>
+#include "base/environment.hpp"
+
+#include <filesystem>
+#include <fstream>
 
 namespace offpath::fabric {
 
-#define FABRIC(name) base::Result<std::unique_ptr<Context>> open_##name();
+#define FABRIC(name) base::Result<std::unique_ptr<Context>> open_##name(const JobKey& key);
 #include "fabric/fabrics.def"
 #undef FABRIC
 
@@ -13,7 +16,7 @@ namespace {
 
 struct Entry {
   const char* name;
-  base::Result<std::unique_ptr<Context>> (*open)();
+  base::Result<std::unique_ptr<Context>> (*open)(const JobKey& key);
 };
 
 #define FABRIC(name) {#name, open_##name},
@@ -22,14 +25,36 @@ constexpr Entry kEntries[] = {
 };
 #undef FABRIC
 
+bool is_active(const std::filesystem::path& port) {
+  std::ifstream file(port / "state");
+  std::string text;
+  return std::getline(file, text) && text.find("ACTIVE") != std::string::npos;
+}
+
+bool has_rdma(const std::string& folder) {
+  std::error_code error;  // folders that are not there are empty
+  for (const auto& device : std::filesystem::directory_iterator(folder, error)) {
+    for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", error)) {
+      if (is_active(port.path())) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-base::Result<Made> make(const std::string& name) {
+const char* usual_fabric(const std::string& rdma_folder) {
+  const bool asks_for_security = !base::Environment::text("OFFPATH_FABRIC_SECURITY").empty();  // UCX has none
+  return has_rdma(rdma_folder) && !asks_for_security ? "ucx" : "tcp";
+}
+
+base::Result<Made> make(const std::string& name, const JobKey& key) {
+  const std::string wanted = name.empty() ? usual_fabric() : name;
   std::string names;
   for (const Entry& entry : kEntries) {
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    if (!name.empty() && name != entry.name) continue;
-    auto context = entry.open();
+    if (wanted != entry.name) continue;
+    auto context = entry.open(key);
     if (!context.ok()) return context.status();
     return Made{entry.name, std::move(context.value())};
   }

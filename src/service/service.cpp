@@ -94,7 +94,9 @@ Service::~Service() {
 }
 
 Status Service::start() {
-  auto fabric = fabric::make(options_.fabric);
+  fabric::JobKey key;
+  std::copy(std::begin(options_.token), std::end(options_.token), key.begin());
+  auto fabric = fabric::make(options_.fabric, key);
   if (!fabric.ok()) return fabric.status();
   fabric_ = std::move(fabric.value());
   if (const uint32_t helpers = helper_count(options_); helpers > 0) {

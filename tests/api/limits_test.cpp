@@ -146,7 +146,8 @@ TEST(Doors, AServiceOfOneNodeHasOneForItsClientsAlone) {
 TEST(Doors, AServiceOfManyNodesTakesNoDatagrams) {
   Job(1).run([](Process& p) {
     unsetenv("OFFPATH_UCX_NET_DEVICES");
-    for (const char* transports : {"", "all", "tcp,sm,self", "^rc"}) {
+    for (const char* transports : {"none: another fabric", "", "all", "tcp,sm,self", "^rc"}) {
+      setenv("OFFPATH_FABRIC", *transports == 'n' ? "tcp" : "ucx", 1);
       unsetenv("OFFPATH_UCX_TLS");
       *transports == '\0' ? unsetenv("UCX_TLS") : setenv("UCX_TLS", transports, 1);
       offpath_session_t* session = p.attach();

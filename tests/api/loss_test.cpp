@@ -119,6 +119,26 @@ TEST(ServiceLost, OfAnotherNode) {
 }
 
 // A second team with the dead node, made by the survivors afterwards, must not wait for it.
+// Nodes that were set differently do not talk to each other; nothing has begun, so all can be done natively.
+TEST(ServiceLost, WhereNodesDoNotSpeakAlike) {
+  const struct {
+    const char *variable, *one, *other;
+  } kCases[] = {{"OFFPATH_FABRIC", "tcp", "ucx"}, {"OFFPATH_FABRIC_SECURITY", "full", "encrypt"}};
+  for (const auto& next : kCases) {
+    Job(2, 2).run([&](Process& p) {
+      setenv(next.variable, p.rank == 0 ? next.one : next.other, 1);
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      uint8_t send[16] = {}, recv[16];
+      REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_ERR_NOT_STARTED);
+      REQUIRE(offpath_session_alive(session) == 1);
+      offpath_team_destroy(team);
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
 TEST(ServiceLost, IsRememberedForTeamsMadeLater) {
   Job(2, 2).run([](Process& p) {
     offpath_session_t* session = nullptr;

@@ -181,6 +181,23 @@ TEST(Session, UnknownFabricIsNamed) {
   });
 }
 
+// Nobody works with less than what was asked for.
+TEST(Session, SecurityAndDevicesThatCannotBeAreRefused) {
+  const struct {
+    const char *fabric, *security, *devices, *says;
+  } kCases[] = {{"tcp", "none", "lo", "OFFPATH_FABRIC_SECURITY='none'"},
+                {"ucx", "encrypt", "lo", "'ucx' cannot give OFFPATH_FABRIC_SECURITY='encrypt'"},
+                {"tcp", "full", "nosuch0", "'nosuch0'"}};
+  for (const auto& next : kCases) {
+    Job(1).run([&](Process& p) {
+      setenv("OFFPATH_FABRIC", next.fabric, 1);
+      setenv("OFFPATH_FABRIC_SECURITY", next.security, 1);
+      setenv("OFFPATH_UCX_NET_DEVICES", next.devices, 1);
+      refuse(p, OFFPATH_ERR_NO_SERVICE, next.says);
+    });
+  }
+}
+
 TEST(Session, StaleSocketsOfDeadJobsAreReplaced) {
   Job(1).run([](Process& p) {
     REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);

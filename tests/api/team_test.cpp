@@ -299,7 +299,7 @@ TEST(Team, GarbageAddressesDoNotHurtTheService) {
       if (garbage == 1) length = 0;
       if (garbage == 2) memset(&p.shared.address[1][24], 0xFF, length);
       if (garbage == 3) memset(&p.shared.address[1][24 + length / 2], 0x5A, length - length / 2);
-      if (garbage == 4) memcpy(&p.shared.address[1][24], "tcp:", 4);  // of a fabric that the service does not have
+      if (garbage == 4) memcpy(&p.shared.address[1][24], "ucx:", 4);  // of a fabric that the service does not have
       if (garbage == 0) length = length / 2;
       memcpy(&p.shared.address[1][20], &length, sizeof(length));
       offpath_team_params_t params = p.team_params(static_cast<uint8_t>(10 + garbage));

@@ -9,7 +9,8 @@
 
 namespace offpath::fabric {
 
-// Created before there are other threads: it sets UCX_* variables.
-base::Result<std::unique_ptr<Context>> open_ucx();
+// Created before there are other threads: it sets UCX_* variables. It has no use for the key: UCX lets anybody in, so it
+// is refused where OFFPATH_FABRIC_SECURITY asks for something.
+base::Result<std::unique_ptr<Context>> open_ucx(const JobKey& key);
 
 }  // namespace offpath::fabric

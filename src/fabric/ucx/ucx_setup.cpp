@@ -2,6 +2,8 @@
 #include "fabric/ucx/ucx_endpoint.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
+#include "base/environment.hpp"
+
 #include <ucp/api/ucp.h>
 
 #include <unistd.h>
@@ -100,7 +102,14 @@ class UcxContext : public Context {
 
 }  // namespace
 
-Result<std::unique_ptr<Context>> open_ucx() {
+Result<std::unique_ptr<Context>> open_ucx(const JobKey&) {
+  if (const std::string wanted = base::Environment::text("OFFPATH_FABRIC_SECURITY"); !wanted.empty()) {
+    return Status::error(
+        OFFPATH_ERR_NO_SERVICE,
+        "the fabric 'ucx' cannot give OFFPATH_FABRIC_SECURITY='%.40s' (it lets in whoever reaches it). "
+        "Leave that out, or set OFFPATH_FABRIC=tcp",
+        wanted.c_str());
+  }
   set_environment();
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);

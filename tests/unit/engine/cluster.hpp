@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A whole cluster in one process: nodes with one engine each on a loopback network, ranks spread over the nodes.
+// A whole cluster in one process: nodes with one engine each on a network, ranks spread over the nodes.
 #pragma once
 
 #include "engine/engine.hpp"
-#include "fabric/loopback/loopback.hpp"
 #include "late_port.hpp"
+#include "network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <thread>
 
 namespace offpath::testing {
 
@@ -77,7 +78,7 @@ class Cluster : public engine::Observer {
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
           std::shared_ptr<memory::Port> memory = memory::make_direct())
-      : network_(seed), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
+      : network_(make_network(seed)), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
     const bool is_late = dynamic_cast<LatePort*>(memory_.get()) != nullptr;  // and driven by the test
     if (ports_are_late() && !is_late) memory_ = late_ = std::make_shared<LatePort>(memory_, seed);
     // Half of all clusters hand what members of a node say to each other through a mailbox, as between two workers.
@@ -119,11 +120,14 @@ class Cluster : public engine::Observer {
   CountingFabric& fabric_of(uint32_t rank) { return *node_of(rank).fabric; }
   uint32_t node_index(uint32_t rank) const { return rank % static_cast<uint32_t>(nodes_.size()); }
   void cut_node(uint32_t node) {
-    network_.cut(node);
+    network_->cut(node);
     cut_.insert(node);
   }
   // It does nothing any more, and nobody is told.
-  void silence_node(uint32_t node) { cut_.insert(node); }
+  void silence_node(uint32_t node) {
+    network_->silence();
+    cut_.insert(node);
+  }
   void kill_client(uint32_t rank) { engine_of(rank).remove_client(rank + 1); }
 
   // One step of a random node; returns whether anything happened.
@@ -136,7 +140,13 @@ class Cluster : public engine::Observer {
   // Runs until nothing moves any more.
   void settle() {
     int idle = 0;
-    while (idle < 20 * static_cast<int>(nodes_.size()) + 40) idle = step() ? 0 : idle + 1;
+    const int enough = 20 * static_cast<int>(nodes_.size()) + 40;
+    for (int naps = 0; idle < enough; idle = step() ? 0 : idle + 1) {
+      if (idle + 1 < enough || network_->patience() < 0) continue;
+      if (network_->in_flight() == 0 && naps++ >= network_->patience()) continue;
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      idle = 0;
+    }
   }
 
   std::optional<offpath_status_t> outcome(uint32_t rank, uint64_t operation) const {
@@ -147,7 +157,7 @@ class Cluster : public engine::Observer {
   engine::Loss how_lost(uint32_t rank, uint64_t team, uint32_t member) { return how_lost_[rank + 1][{team, member}]; }
   std::mt19937_64& random() { return random_; }
   uint32_t ranks() const { return ranks_; }
-  size_t in_flight() const { return network_.in_flight(); }
+  size_t in_flight() const { return network_->in_flight(); }
   const Told& told(uint32_t rank, uint64_t operation) { return told_[{rank + 1, operation}]; }
 
   void on_first_byte(engine::ClientId client, uint64_t operation) override {
@@ -179,7 +189,7 @@ class Cluster : public engine::Observer {
   struct Node : engine::Neighbours {
     Node(Cluster& owner, const engine::Config& config)
         : cluster(owner),
-          fabric(std::make_unique<CountingFabric>(owner.network_.make_endpoint())),
+          fabric(std::make_unique<CountingFabric>(owner.network_->make_endpoint())),
           engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
     void send(uint32_t, const wire::Message& message, fabric::Bytes payload) override {
       mailbox.emplace_back([this, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
@@ -209,7 +219,7 @@ class Cluster : public engine::Observer {
 
   Node& node_of(uint32_t rank) { return *nodes_[node_index(rank)]; }
 
-  fabric::LoopbackNetwork network_;
+  std::unique_ptr<Network> network_;
   std::mt19937_64 random_;
   uint32_t ranks_;
   std::shared_ptr<memory::Port> memory_;

@@ -5,6 +5,7 @@
 
 #include "fabric/fabric.hpp"
 #include "fabric/loopback/loopback.hpp"
+#include "fabric/tcp/tcp_fabric.hpp"
 #include "fabric/ucx/ucx_fabric.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,28 @@ class UcxNet : public Net {
     setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
     setenv("OFFPATH_UCX_KEEPALIVE_INTERVAL", "1s", 1);  // by which the other end of a connection notices
-    auto context = open_ucx();
+    unsetenv("OFFPATH_FABRIC_SECURITY");
+    auto context = open_ucx({});
+    EXPECT_TRUE(context.ok()) << context.status().text();
+    context_ = std::move(context.value());
+  }
+  std::unique_ptr<Fabric> make() override {
+    auto endpoint = context_->make_endpoint();
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status().text();
+    return std::move(endpoint.value());
+  }
+  void kill(uint32_t, std::unique_ptr<Fabric>& endpoint) override { endpoint.reset(); }
+
+ private:
+  std::unique_ptr<Context> context_;
+};
+
+class TcpNet : public Net {
+ public:
+  explicit TcpNet(const char* security) {
+    setenv("OFFPATH_FABRIC_SECURITY", security, 1);
+    setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+    auto context = open_tcp({1, 2, 3});
     EXPECT_TRUE(context.ok()) << context.status().text();
     context_ = std::move(context.value());
   }
@@ -123,8 +145,11 @@ class Recorder : public Receiver {
 class FabricTest : public ::testing::TestWithParam<const char*> {
  protected:
   FabricTest() {
-    if (strcmp(GetParam(), "loopback") == 0) {
+    const std::string name = GetParam();
+    if (name == "loopback") {
       net = std::make_unique<LoopbackNet>();
+    } else if (name.starts_with("tcp")) {
+      net = std::make_unique<TcpNet>(name == "tcp" ? "" : name.c_str() + strlen("tcp_"));
     } else {
       net = std::make_unique<UcxNet>(strcmp(GetParam(), "ucx_rendezvous") == 0);
     }
@@ -150,6 +175,8 @@ class FabricTest : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(peer.ok()) << peer.status().text();
     return peer.value();
   }
+  // How many of so many long payloads at least wait to be named a place: it may be one after the other.
+  static size_t announced_at_once(size_t count) { return std::string(GetParam()).starts_with("tcp") ? 1 : count; }
   // UCX as it is by default has everything eager.
   static bool announces() { return strcmp(GetParam(), "ucx") != 0; }
   static Data pattern(size_t bytes, uint8_t seed) {

@@ -7,6 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 namespace offpath::fabric {
@@ -89,15 +93,22 @@ TEST_F(NamedTest, IsNotThereBeforeItIsNeeded) {
   EXPECT_EQ(peer.status().code(), OFFPATH_ERR_PEER_LOST);
 }
 
-TEST(FactoryTest, MakesTheFirstWithoutAName) {
-  const auto made = make("");
+class FactoryTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  FactoryTest() {
+    for (const char* name : {"OFFPATH_FABRIC_SECURITY", "OFFPATH_UCX_NET_DEVICES"}) unsetenv(name);
+  }
+};
+
+TEST_P(FactoryTest, MakesWhatIsNamed) {
+  const auto made = make(GetParam(), {});
   ASSERT_TRUE(made.ok()) << made.status().text();
-  EXPECT_STREQ(made->name, "ucx");
+  EXPECT_STREQ(made->name, *GetParam() == '\0' ? usual_fabric() : GetParam());
   Named fabric(made->name, *made->context);
   ASSERT_TRUE(fabric.open().ok());
   const Data own = fabric.address();
   EXPECT_TRUE(fabric.connect(own).ok());
-  // UCX itself would die of a damaged one.
+  // UCX itself would die of a damaged one, and no other fabric is to look for somebody who is not there.
   for (size_t cut = 4; cut < own.size(); ++cut) EXPECT_FALSE(fabric.connect(Bytes(own).first(cut)).ok()) << cut;
   for (size_t i = 0; i < own.size(); ++i) {
     Data damaged = own;
@@ -106,9 +117,45 @@ TEST(FactoryTest, MakesTheFirstWithoutAName) {
   }
 }
 
-TEST(FactoryTest, AnUnknownNameIsOneClearLine) {
+INSTANTIATE_TEST_SUITE_P(Each, FactoryTest, ::testing::Values("", "tcp", "ucx"),
+                         [](const auto& test) { return std::string(*test.param == '\0' ? "usual" : test.param); });
+
+TEST_F(FactoryTest, UsesUcxWhereAnRdmaPortIsActive) {
+  const std::string folder = ::testing::TempDir() + "offpath_rdma_" + std::to_string(getpid());
+  const std::string port = folder + "/mlx5_0/ports/1";
+  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  std::filesystem::create_directories(port);
+  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  std::ofstream(port + "/state") << "1: DOWN\n";
+  EXPECT_STREQ(usual_fabric(folder), "tcp");
+  std::ofstream(port + "/state") << "4: ACTIVE\n";
+  EXPECT_STREQ(usual_fabric(folder), "ucx");
+  setenv("OFFPATH_FABRIC_SECURITY", "auth", 1);
+  EXPECT_STREQ(usual_fabric(folder), "tcp") << "UCX cannot give it";
+  std::filesystem::remove_all(folder);
+}
+
+// One line that names the variable, and no fabric that is weaker than what was asked for.
+TEST_F(FactoryTest, WhatCannotBeIsSaid) {
+  const auto refused = [](const char* fabric, const char* variable, const char* value) {
+    setenv(variable, value, 1);
+    const auto made = make(fabric, {});
+    unsetenv(variable);
+    const std::string text = made.status().text();
+    EXPECT_FALSE(made.ok());
+    EXPECT_NE(text.find(std::string(variable)), std::string::npos) << text;
+    EXPECT_NE(text.find(std::string("'") + value + "'"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  for (const char* value : {"none", "Auth", "auth ", "encrypted", "1"})
+    refused("tcp", "OFFPATH_FABRIC_SECURITY", value);
+  for (const char* value : {"auth", "encrypt", "none"}) refused("ucx", "OFFPATH_FABRIC_SECURITY", value);
+  for (const char* value : {"nosuch0", "mlx5_0:1"}) refused("tcp", "OFFPATH_UCX_NET_DEVICES", value);
+}
+
+TEST_F(FactoryTest, AnUnknownNameIsOneClearLine) {
   for (const char* name : {"tpc", "UCX", "ucx ", "ucxx", "uc"}) {
-    const auto made = make(name);
+    const auto made = make(name, {});
     ASSERT_FALSE(made.ok()) << name;
     const std::string text = made.status().text();
     EXPECT_NE(text.find("'" + std::string(name) + "'"), std::string::npos) << text;

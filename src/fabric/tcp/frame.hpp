@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames: what stands before each payload on a connection. Pure. A prefix has a fixed length: fields, the message's
+// header filled up with zeros, and a tag (seal.hpp). Little endian. docs/design/0016-fabric-tcp.md.
+#pragma once
+
+#include "fabric/fabric.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace offpath::fabric::tcp {
+
+// The two connections between a pair of endpoints.
+enum class Lane : uint8_t {
+  brief = 0,  // short messages, whole
+  bulk = 1    // long payloads, read when their place is named
+};
+inline constexpr size_t kLanes = 2;
+
+inline constexpr size_t kFieldBytes = 8;
+inline constexpr size_t kFrameBytes = kFieldBytes + kMaxHeaderBytes;
+inline constexpr size_t kTagBytes = 16;
+inline constexpr size_t kPrefixBytes = kFrameBytes + kTagBytes;
+inline constexpr size_t kBriefBytes = 8 << 10;  // longest payload on the brief lane
+inline constexpr size_t kMaxPayloadBytes = size_t{1} << 30;
+
+enum class FrameKind : uint8_t {
+  message = 1,
+  bye = 2  // nothing comes behind it
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::message;
+  uint8_t header_bytes = 0;
+  uint32_t payload_bytes = 0;
+  std::array<uint8_t, kMaxHeaderBytes> header{};
+  Bytes header_view() const { return Bytes(header).first(header_bytes); }
+  auto operator<=>(const Frame&) const = default;
+};
+
+void encode(const Frame& frame, std::span<uint8_t, kFrameBytes> out);
+// Nothing: it is none, or does not belong on that lane.
+std::optional<Frame> decode(Lane lane, std::span<const uint8_t, kFrameBytes> in);
+
+}  // namespace offpath::fabric::tcp

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sockets as this fabric wants them, never blocking; and the addresses of this machine.
+#pragma once
+
+#include "base/fd.hpp"
+#include "fabric/tcp/address.hpp"
+
+#include <string>
+
+namespace offpath::fabric::tcp {
+
+// What the system decides unless a test wants it otherwise.
+struct SocketOptions {
+  int send_buffer_bytes = 0;
+  int receive_buffer_bytes = 0;
+};
+
+// The addresses of the devices in a list with commas ("eth0,ib0"; a port behind a colon is left out). Empty or "all":
+// of all that are up, without the loopback unless there is nothing else. At most kMaxPlaces, ports 0.
+base::Result<std::vector<Place>> own_places(const std::string& devices);
+
+// On a port that is free, which is put into the place.
+base::Result<base::Fd> listen_at(Place& place, const SocketOptions& options);
+// Invalid: nobody waits, or there is no descriptor for him (errno).
+base::Fd accept_from(int listening, const SocketOptions& options);
+// Under way; invalid: it cannot be (errno).
+base::Fd begin_connect(const Place& place, const SocketOptions& options);
+// Once it is writable: 0, or the error.
+int connect_error(int socket);
+
+// As many bytes as there are, at once or not at all: what handshakes say fits into any buffer.
+bool send_words(int socket, Bytes words);
+
+}  // namespace offpath::fabric::tcp

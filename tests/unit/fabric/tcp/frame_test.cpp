@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Frames, seals and the parser of short messages, without sockets.
+#include "fabric/tcp/frame.hpp"
+#include "fabric/tcp/incoming.hpp"
+#include "fabric/tcp/seal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace offpath::fabric::tcp {
+namespace {
+
+using Data = std::vector<uint8_t>;
+constexpr Security kSecurities[] = {Security::auth, Security::full, Security::encrypt};
+constexpr SessionKey kKey{1, 2, 3};
+
+Frame frame_of(size_t header_bytes, size_t payload_bytes) {
+  Frame frame;
+  frame.header_bytes = static_cast<uint8_t>(header_bytes);
+  frame.payload_bytes = static_cast<uint32_t>(payload_bytes);
+  for (size_t i = 0; i < header_bytes; ++i) frame.header[i] = static_cast<uint8_t>(i + 1);
+  return frame;
+}
+
+std::array<uint8_t, kFrameBytes> encoded(const Frame& frame) {
+  std::array<uint8_t, kFrameBytes> out;
+  encode(frame, out);
+  return out;
+}
+
+TEST(TcpFrame, ComesBackAsItWas) {
+  for (size_t header = 0; header <= kMaxHeaderBytes; ++header) {
+    const Frame frame = frame_of(header, 5 * header + 1);
+    EXPECT_EQ(decode(Lane::brief, encoded(frame)), frame);
+    EXPECT_EQ(decode(Lane::bulk, encoded(frame)), frame);
+  }
+}
+
+TEST(TcpFrame, LengthsThatDoNotBelongAreRefused) {
+  EXPECT_TRUE(decode(Lane::brief, encoded(frame_of(1, kBriefBytes))));
+  EXPECT_FALSE(decode(Lane::brief, encoded(frame_of(1, kBriefBytes + 1))));
+  EXPECT_FALSE(decode(Lane::bulk, encoded(frame_of(1, 0))));
+  EXPECT_TRUE(decode(Lane::bulk, encoded(frame_of(1, kMaxPayloadBytes))));
+  EXPECT_FALSE(decode(Lane::bulk, encoded(frame_of(1, kMaxPayloadBytes + 1))));
+  EXPECT_FALSE(decode(Lane::bulk, encoded(frame_of(1, UINT32_MAX))));
+  auto bytes = encoded(frame_of(5, 9));
+  for (const uint8_t wrong : {0, 3, 255}) {
+    bytes[4] = wrong;
+    EXPECT_FALSE(decode(Lane::brief, bytes)) << "kind " << int{wrong};
+  }
+  bytes = encoded(frame_of(5, 9));
+  bytes[4] = static_cast<uint8_t>(FrameKind::bye);
+  EXPECT_FALSE(decode(Lane::brief, bytes)) << "a bye says nothing else";
+  for (const size_t at : {size_t{5}, size_t{6}, size_t{7}, kFieldBytes + 5, kFrameBytes - 1}) {
+    bytes = encoded(frame_of(5, 9));
+    bytes[at] = 200;
+    EXPECT_FALSE(decode(Lane::brief, bytes)) << at;
+  }
+}
+
+// A stream of three frames, as it leaves.
+Data stream(Security security, const std::vector<Frame>& frames) {
+  Sealer sealer(security, kKey);
+  Data out;
+  for (const Frame& frame : frames) {
+    std::array<uint8_t, kPrefixBytes> prefix;
+    encode(frame, std::span(prefix).first<kFrameBytes>());
+    sealer.seal_prefix(prefix);
+    out.insert(out.end(), prefix.begin(), prefix.end());
+    const Data payload(frame.payload_bytes, frame.header_bytes);
+    if (payload.empty()) continue;
+    Data sealed = payload;
+    if (payload_tag_bytes(security) > 0) {
+      sealed.resize(payload.size() + kTagBytes);
+      sealer.seal_payload(payload, sealed.data());
+    }
+    out.insert(out.end(), sealed.begin(), sealed.end());
+  }
+  return out;
+}
+
+class Sink : public BriefIncoming::Sink {
+ public:
+  void on_frame(const Frame& frame, Bytes payload) override {
+    EXPECT_EQ(payload.size(), frame.payload_bytes);
+    frames.push_back(frame);
+    payloads.emplace_back(payload.begin(), payload.end());
+  }
+  std::vector<Frame> frames;
+  std::vector<Data> payloads;
+};
+
+const std::vector<Frame> kFrames{frame_of(3, 40), frame_of(96, 0), frame_of(0, 1)};
+
+TEST(TcpBrief, FramesCutAnywhereAreTakenWhole) {
+  for (const Security security : kSecurities) {
+    const Data all = stream(security, kFrames);
+    for (size_t cut = 0; cut <= all.size(); ++cut) {
+      Sink sink;
+      Opener opener(security, kKey);
+      size_t used = 0;
+      Data first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(cut));
+      ASSERT_TRUE(BriefIncoming::take(first, opener, sink, used));
+      ASSERT_LE(used, cut);
+      Data rest(first.begin() + static_cast<std::ptrdiff_t>(used), first.end());
+      rest.insert(rest.end(), all.begin() + static_cast<std::ptrdiff_t>(cut), all.end());
+      ASSERT_TRUE(BriefIncoming::take(rest, opener, sink, used));
+      ASSERT_EQ(used, rest.size());
+      ASSERT_EQ(sink.frames, kFrames);
+      EXPECT_EQ(sink.payloads[0], Data(40, 3));
+      EXPECT_EQ(sink.payloads[2], Data(1, 0));
+    }
+  }
+}
+
+TEST(TcpBrief, EveryFlippedBitIsSeen) {
+  for (const Security security : kSecurities) {
+    const Data all = stream(security, kFrames);
+    for (size_t bit = 0; bit < 8 * all.size(); ++bit) {
+      const size_t at = bit / 8;
+      const bool of_payload = (at >= kPrefixBytes && at < kPrefixBytes + 40) || at == all.size() - 1;
+      Data changed = all;
+      changed[at] = static_cast<uint8_t>(changed[at] ^ 1 << bit % 8);
+      Sink sink;
+      Opener opener(security, kKey);
+      size_t used = 0;
+      const bool taken = BriefIncoming::take(changed, opener, sink, used);
+      ASSERT_EQ(taken, security == Security::auth && of_payload) << name_of(security) << " bit " << bit;
+      ASSERT_LE(sink.frames.size(), kFrames.size());
+      for (size_t i = 0; i < sink.frames.size(); ++i) ASSERT_EQ(sink.frames[i], kFrames[i]);
+    }
+  }
+}
+
+TEST(TcpBrief, NothingIsTakenTwiceLeftOutOrMoved) {
+  for (const Security security : kSecurities) {
+    const Data one = stream(security, {frame_of(3, 0)});
+    Data twice = one;
+    twice.insert(twice.end(), one.begin(), one.end());
+    Sink sink;
+    size_t used = 0;
+    Opener opener(security, kKey);
+    EXPECT_FALSE(BriefIncoming::take(twice, opener, sink, used));
+    EXPECT_EQ(sink.frames.size(), 1U);
+    const Data three = stream(security, kFrames);
+    Data late(three.begin() + static_cast<std::ptrdiff_t>(three.size() - 2 * kPrefixBytes - 1), three.end());
+    Opener fresh(security, kKey);
+    EXPECT_FALSE(BriefIncoming::take(late, fresh, sink, used));
+    EXPECT_EQ(sink.frames.size(), 1U);
+  }
+}
+
+TEST(TcpSeal, EncryptionHidesAndAuthenticationDoesNot) {
+  const Frame frame = frame_of(90, 300);
+  for (const Security security : kSecurities) {
+    const Data bytes = stream(security, {frame});
+    const bool shows_header = memmem(bytes.data(), bytes.size(), frame.header.data(), 90) != nullptr;
+    const Data payload(300, 90);
+    const bool shows_payload = memmem(bytes.data(), bytes.size(), payload.data(), payload.size()) != nullptr;
+    EXPECT_EQ(shows_header, security != Security::encrypt);
+    EXPECT_EQ(shows_payload, security != Security::encrypt);
+  }
+}
+
+TEST(TcpSeal, NamesAreReadAndOthersRefused) {
+  EXPECT_EQ(parse_security("").value(), Security::auth);
+  for (const Security security : kSecurities) EXPECT_EQ(parse_security(name_of(security)).value(), security);
+  for (const char* text : {"none", "AUTH", "auth,full", "auth "}) EXPECT_FALSE(parse_security(text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace offpath::fabric::tcp
