@@ -16,8 +16,9 @@
 // told. When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
 #pragma once
 
-#include "graph/request.hpp"
+#include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
+#include "graph/request.hpp"
 #include "kernels/helpers.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
@@ -125,6 +126,7 @@ struct Config {
   uint32_t worker = UINT32_MAX;              // the own index among the workers of this service
   std::function<void()> wake = [] {};        // called by ports that end an access later, from any thread
   kernels::Helpers* helpers = nullptr;       // who helps with computations; outlives the engine. Null: nobody
+  Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
 };
 
 class Engine : public fabric::Receiver {
