@@ -31,7 +31,7 @@ struct Operation {
 // The name is that of the policy, or put, get, accumulate, fetch.
 base::Status set_kind(Operation& operation, const std::string& name);
 
-// What the DPU runs. `copy_own`: the service copies own blocks itself.
+// What the DPU runs of a collective. `copy_own`: the service copies own blocks itself.
 base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own);
 
 // What the MPI library does: rounds, each of which waits for all of the one before.
