@@ -18,10 +18,8 @@ constexpr uint64_t kWindow = 1, kWindowBase = uint64_t{1} << 44, kWindowBytes = 
 constexpr uint64_t kOriginBase = uint64_t{1} << 43;
 
 engine::Config config_of(const Machine& machine, engine::Doer& doer) {
-  const Service& s = machine.service;
   engine::Config config;
-  config.chunk_bytes = static_cast<size_t>(s.chunk_bytes);
-  config.chunks_in_flight = static_cast<uint32_t>(std::clamp(s.window_bytes / s.chunk_bytes, 1.0, 1e9));
+  config.chunk_bytes = static_cast<size_t>(machine.service.chunk_bytes);
   config.worker = 0;
   config.doer = &doer;
   return config;

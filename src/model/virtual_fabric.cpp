@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/virtual_fabric.hpp"
 
+#include "wire/message.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -44,26 +46,45 @@ void VirtualFabric::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes 
   const Machine& m = wire_.machine;
   const auto bytes = static_cast<double>(payload.size());
   account_.charge(m.service.message_ns + bytes * beyond_memory(m.service.send_ns_per_byte, m));
-  Packet packet{node_, {}, header.size(), payload, context};
-  std::copy(header.begin(), header.end(), packet.header.begin());
+  const auto packet = std::make_shared<Packet>(Packet{node_, {header.begin(), header.end()}, payload, {}});
+  const auto message = wire::decode(header);
+  if (!message.ok() || message.value().kind != wire::Kind::data) {
+    packet->kept.assign(payload.begin(), payload.end());
+    packet->payload = packet->kept;
+  }
   account_.then([this, peer, packet, on_wire = m.header_bytes + bytes / m.wire_efficiency] {
-    VirtualFabric& to = *wire_.endpoints[peer];
     const Route route{node_, peer, wire_.machine.service.crossing_efficiency};
-    wire_.network.send(kOfServices | uint64_t{node_} << 32 | peer, route, on_wire, [&to, packet] {
-      to.arrived_[packet.from].push_back(packet);
+    wire_.network.send(kOfServices | uint64_t{node_} << 32 | peer, route, on_wire, [this, peer, packet] {
+      VirtualFabric& to = *wire_.endpoints[peer];
+      to.arrived_[node_].push_back(packet);
       to.ring_();
     });
   });
+  if (payload.empty()) return;
+  sockets_[peer].waiting.emplace_back(bytes, context);
+  fill(sockets_[peer]);
+}
+
+bool VirtualFabric::fill(Socket& socket) {
+  const size_t before = sent_.size();
+  while (!socket.waiting.empty()) {
+    const auto [bytes, context] = socket.waiting.front();
+    if (socket.unread_bytes > 0 && socket.unread_bytes + bytes > wire_.machine.service.window_bytes) break;
+    socket.waiting.pop_front();
+    socket.unread_bytes += bytes;
+    sent_.push_back(context);
+  }
+  return sent_.size() > before;
 }
 
 bool VirtualFabric::progress() {
   bool busy = false;
   for (const uint64_t context : std::exchange(sent_, {})) receiver_->on_sent(context, true), busy = true;
   for (auto it = arrived_.begin(); it != arrived_.end();) {
-    const Packet packet = it->second.front();
+    const auto packet = std::move(it->second.front());
     it->second.pop_front();
     it = it->second.empty() ? arrived_.erase(it) : std::next(it);
-    take(packet);
+    take(*packet);
     busy = true;
   }
   return busy;
@@ -73,14 +94,13 @@ void VirtualFabric::take(const Packet& packet) {
   const Service& s = wire_.machine.service;
   const auto bytes = static_cast<double>(packet.payload.size());
   account_.charge(s.message_ns + bytes * beyond_memory(s.receive_ns_per_byte, wire_.machine));
-  receiver_->on_message(fabric::Bytes(packet.header.data(), packet.header_bytes), packet.payload);
-  if (packet.payload.empty()) return;
-  account_.then([this, packet] { wire_.endpoints[packet.from]->release(packet.context); });
-}
-
-void VirtualFabric::release(uint64_t context) {
-  sent_.push_back(context);
-  ring_();
+  receiver_->on_message(packet.header, packet.payload);
+  if (bytes == 0) return;
+  account_.then([this, bytes, &from = *wire_.endpoints[packet.from]] {
+    Socket& socket = from.sockets_[node_];
+    socket.unread_bytes -= bytes;
+    if (from.fill(socket)) from.ring_();
+  });
 }
 
 }  // namespace offpath::model

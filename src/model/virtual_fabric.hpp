@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fabric in virtual time: headers and batches arrive as they are when the simulated network has brought them, blocks
-// are only counted. Sender and receiver are charged for each message; a payload is the sender's again when the receiver
-// has taken it.
+// A fabric in virtual time: messages arrive as they are when the simulated network has brought them, blocks are only
+// counted. Both ends are charged for each. A payload is its sender's again when the socket has taken it: that has room
+// for so many bytes which the receiver has not taken yet.
 #pragma once
 
 #include "fabric/fabric.hpp"
@@ -9,17 +9,18 @@
 #include "model/machine.hpp"
 #include "model/network.hpp"
 
-#include <array>
 #include <map>
+#include <memory>
 
 namespace offpath::model {
 
-// By node; what the endpoints of one simulation share.
 class VirtualFabric;
+
+// What the endpoints of one simulation share.
 struct VirtualWire {
   Network& network;
   const Machine& machine;
-  std::vector<VirtualFabric*> endpoints = {};
+  std::vector<VirtualFabric*> endpoints = {};  // by node
 };
 
 class VirtualFabric : public fabric::Fabric {
@@ -47,21 +48,26 @@ class VirtualFabric : public fabric::Fabric {
  private:
   struct Packet {
     uint32_t from;
-    std::array<uint8_t, fabric::kMaxHeaderBytes> header;
-    size_t header_bytes;
-    fabric::Bytes payload;  // where it lies at the sender
-    uint64_t context;
+    std::vector<uint8_t> header;
+    fabric::Bytes payload;      // of a block: as long, but any bytes
+    std::vector<uint8_t> kept;  // of what is no block
+  };
+  struct Socket {
+    double unread_bytes = 0;
+    std::deque<std::pair<double, uint64_t>> waiting;  // bytes and context
   };
   void take(const Packet& packet);
-  void release(uint64_t context);
+  // Payloads for that peer that its socket has room for.
+  bool fill(Socket& socket);
 
   VirtualWire& wire_;
   Account& account_;
   const Action ring_;
   const uint32_t node_;
   fabric::Receiver* receiver_ = nullptr;
-  std::map<uint32_t, std::deque<Packet>> arrived_;  // by sender
-  std::vector<uint64_t> sent_;                      // contexts
+  std::map<uint32_t, std::deque<std::shared_ptr<const Packet>>> arrived_;  // by sender
+  std::map<uint32_t, Socket> sockets_;                                     // by receiver
+  std::vector<uint64_t> sent_;                                             // contexts
 };
 
 }  // namespace offpath::model
