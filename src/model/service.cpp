@@ -7,6 +7,7 @@
 #include "ops/onesided/target.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace offpath::model {
 namespace {
@@ -36,16 +37,17 @@ class NoNeighbours : public engine::Neighbours {
 // Sleeps, wakes up, and does a round of its engine after the other, each when what the one before has cost is spent.
 class Worker : public engine::Observer, public graph::Responder {
  public:
-  Worker(Events& events, Core& core, VirtualWire& wire, const Services::OnDone& on_done)
+  // `anything`: a chunk of bytes that mean nothing.
+  Worker(Events& events, Core& core, VirtualWire& wire, uint32_t node, std::span<uint8_t> anything,
+         const Services::OnDone& on_done)
       : events_(events),
         machine_(wire.machine),
         on_done_(on_done),
         account_(core, machine_.service.speed),
         clients_(std::make_shared<VirtualPort>(account_, 1 / machine_.cma_bytes_per_ns)),
         doer_(account_, 1 / machine_.reduce_bytes_per_ns,
-              std::make_shared<VirtualPort>(account_, 1 / machine_.copy_bytes_per_ns,
-                                            std::vector<uint8_t>(static_cast<size_t>(machine_.service.chunk_bytes)))),
-        fabric_(wire, account_, [this] { ring(); }),
+              std::make_shared<VirtualPort>(account_, 1 / machine_.copy_bytes_per_ns, anything)),
+        fabric_(wire, node, account_, [this] { ring(); }),
         engine_(config_of(machine_, doer_), fabric_, neighbours_, *this) {
     engine_.set_responder(this);
   }
@@ -138,16 +140,23 @@ struct Services::State {
     std::vector<engine::TeamHandle> handles;  // by member
   };
 
-  State(Events& events, Network& network, const Job& given, const std::vector<std::unique_ptr<Core>>& cores,
+  State(Events& all_events, Network& network, const Job& given, const std::vector<std::unique_ptr<Core>>& all_cores,
         OnDone on_done)
-      : job(given), done(std::move(on_done)), wire{network, given.machine}, places(places_of(given)) {
-    for (uint32_t node = 0; node < job.nodes; ++node) {
-      workers.push_back(std::make_unique<Worker>(events, *cores[job.service_core[node]], wire, done));
-    }
-    for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) worker_of(rank).add_client(rank);
-  }
+      : events(all_events),
+        job(given),
+        cores(all_cores),
+        done(std::move(on_done)),
+        wire{network, given.machine, std::vector<VirtualFabric*>(given.nodes)},
+        places(places_of(given)),
+        anything(static_cast<size_t>(given.machine.service.chunk_bytes)),
+        workers(given.nodes) {}
 
-  Worker& worker_of(uint32_t rank) { return *workers[job.node_of[rank]]; }
+  Worker& worker_of(uint32_t rank) {
+    const uint32_t node = job.node_of[rank];
+    auto& worker = workers[node];
+    if (!worker) worker = std::make_unique<Worker>(events, *cores[job.service_core[node]], wire, node, anything, done);
+    return *worker;
+  }
 
   Team& team_of(uint32_t number, const std::vector<uint32_t>& ranks) {
     const auto [found, is_new] = teams.try_emplace(number);
@@ -165,6 +174,7 @@ struct Services::State {
         spec.members.push_back(
             {local, 0, local ? std::vector<uint8_t>() : VirtualFabric::address_of(static_cast<uint32_t>(node))});
       }
+      worker_of(ranks[member]).add_client(ranks[member]);
       auto handle = worker_of(ranks[member]).engine().add_team(std::move(spec));
       if (!handle.ok()) problem = handle.status();
       team.handles.push_back(handle.ok() ? handle.value() : 0);
@@ -174,8 +184,7 @@ struct Services::State {
 
   // Of all ranks, with a window: for what is one-sided.
   Team& everybody() {
-    const bool is_new = !teams.contains(kEverybody);
-    if (!is_new) return teams.at(kEverybody);
+    if (const auto found = teams.find(kEverybody); found != teams.end()) return found->second;
     std::vector<uint32_t> ranks(job.ranks.size());
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
     for (const uint32_t rank : ranks) {
@@ -187,13 +196,16 @@ struct Services::State {
 
   static constexpr uint32_t kEverybody = UINT32_MAX;
 
+  Events& events;
   const Job& job;
+  const std::vector<std::unique_ptr<Core>>& cores;  // by number
   const OnDone done;
   VirtualWire wire;
   const std::vector<Place> places;  // by operation
-  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<uint8_t> anything;
+  std::vector<std::unique_ptr<Worker>> workers;  // by node; made when something is posted there
   std::map<uint32_t, Team> teams;
-  mutable Status problem;
+  Status problem;
 };
 
 Services::Services(Events& events, Network& network, const Job& job, const std::vector<std::unique_ptr<Core>>& cores,
@@ -226,11 +238,14 @@ Status Services::post(uint32_t number, const Operation& operation, uint32_t memb
   return {};
 }
 
-double Services::spent_ns(uint32_t node) const { return state_->workers[node]->spent_ns(); }
+double Services::spent_ns(uint32_t node) const {
+  const auto& worker = state_->workers[node];
+  return worker ? worker->spent_ns() : 0;
+}
 
 const Status& Services::problem() const {
   for (const auto& worker : state_->workers) {
-    if (!worker->problem().ok()) return worker->problem();
+    if (worker && !worker->problem().ok()) return worker->problem();
   }
   return state_->problem;
 }

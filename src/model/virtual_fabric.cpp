@@ -18,9 +18,9 @@ double beyond_memory(double ns_per_byte, const Machine& machine) {
 
 }  // namespace
 
-VirtualFabric::VirtualFabric(VirtualWire& wire, Account& account, Action ring)
-    : wire_(wire), account_(account), ring_(std::move(ring)), node_(static_cast<uint32_t>(wire.endpoints.size())) {
-  wire.endpoints.push_back(this);
+VirtualFabric::VirtualFabric(VirtualWire& wire, uint32_t node, Account& account, Action ring)
+    : wire_(wire), account_(account), ring_(std::move(ring)), node_(node) {
+  wire.endpoints[node] = this;
 }
 
 std::vector<uint8_t> VirtualFabric::address_of(uint32_t node) {

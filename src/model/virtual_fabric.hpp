@@ -20,13 +20,13 @@ class VirtualFabric;
 struct VirtualWire {
   Network& network;
   const Machine& machine;
-  std::vector<VirtualFabric*> endpoints = {};  // by node
+  std::vector<VirtualFabric*> endpoints;  // by node; null: none yet
 };
 
 class VirtualFabric : public fabric::Fabric {
  public:
   // `ring`: progress() has something to do.
-  VirtualFabric(VirtualWire& wire, Account& account, Action ring);
+  VirtualFabric(VirtualWire& wire, uint32_t node, Account& account, Action ring);
 
   void set_receiver(fabric::Receiver* receiver) override { receiver_ = receiver; }
   std::vector<uint8_t> address() const override { return address_of(node_); }

@@ -6,15 +6,15 @@
 #include "engine/doer.hpp"
 #include "model/account.hpp"
 
-#include <vector>
+#include <span>
 
 namespace offpath::model {
 
-// `shown`: what stands for any bytes that are seen in place; empty: they are not.
+// `shown`: what stands for any bytes that are seen in place, and outlives the port; empty: they are not.
 class VirtualPort : public memory::Port {
  public:
-  VirtualPort(Account& account, double ns_per_byte, std::vector<uint8_t> shown = {})
-      : account_(account), ns_per_byte_(ns_per_byte), shown_(std::move(shown)) {}
+  VirtualPort(Account& account, double ns_per_byte, std::span<uint8_t> shown = {})
+      : account_(account), ns_per_byte_(ns_per_byte), shown_(shown) {}
 
   memory::Outcome read(void*, uint64_t, size_t bytes, memory::Ticket) const override { return pay(bytes); }
   memory::Outcome write(uint64_t, const void*, size_t bytes, memory::Ticket) const override { return pay(bytes); }
@@ -28,7 +28,7 @@ class VirtualPort : public memory::Port {
 
   Account& account_;
   const double ns_per_byte_;
-  mutable std::vector<uint8_t> shown_;
+  const std::span<uint8_t> shown_;
 };
 
 // Reductions as long as the machine takes for them. Partial results are seen in place, a chunk at a time.
