@@ -86,6 +86,12 @@ uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to,
   }
 }
 
+uint64_t own_bytes(const Operation& operation, uint32_t member) {
+  const auto kind = kind_of(operation.kind);
+  if (operation.remote != Remote::none || (kind != OFFPATH_EXCHANGE && kind != OFFPATH_ALLGATHER)) return 0;
+  return exchanged_bytes(operation, member, member, static_cast<uint32_t>(operation.members.size()));
+}
+
 base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own) {
   const uint32_t rank = topology.rank, size = topology.size();
   ops::Collective collective;

@@ -4,7 +4,6 @@
 #include "model/service.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace offpath::model {
 namespace {
@@ -102,17 +101,6 @@ class Simulation {
     messages_.add(number, std::move(parts));
   }
 
-  // What the waiting rank copies itself.
-  double own_bytes(const Operation& operation, uint32_t member) const {
-    const bool leaves_it = operation.path == Path::host || !job_.machine.service.own_cores;
-    if (operation.remote != Remote::none || !leaves_it) return 0;
-    const auto size = static_cast<uint32_t>(operation.members.size());
-    const bool gathers =
-        operation.kind == policy::Collective::iallgather || operation.kind == policy::Collective::iallgatherv;
-    if (!gathers && !is_exchange(operation.kind)) return 0;
-    return static_cast<double>(exchanged_bytes(operation, member, member, size));
-  }
-
   const Act& act(uint32_t index) const {
     const Rank& rank = ranks_[index];
     return rank.section != nullptr ? (*rank.section)[rank.in_section] : job_.ranks[index][rank.next];
@@ -190,7 +178,8 @@ class Simulation {
             one_sided ? member == 0 && operation.members[0] == index : operation.members[member] == index;
         if (!begins || members_[number][member].posted) continue;
         members_[number][member].posted = true;
-        members_[number][member].own_copy_bytes = own_bytes(operation, member);
+        const bool copies = operation.path == Path::host || !job_.machine.service.own_cores;
+        if (copies) members_[number][member].own_copy_bytes = static_cast<double>(own_bytes(operation, member));
         operation.path == Path::host ? post_native(number, member) : post_to_service(number, member);
       }
     }
