@@ -44,62 +44,64 @@ base::Result<fabric::Peer> VirtualFabric::connect(fabric::Bytes address) {
 
 void VirtualFabric::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) {
   const Machine& m = wire_.machine;
-  const auto bytes = static_cast<double>(payload.size());
-  account_.charge(m.service.message_ns + bytes * beyond_memory(m.service.send_ns_per_byte, m));
-  const auto packet = std::make_shared<Packet>(Packet{node_, {header.begin(), header.end()}, payload, {}});
+  account_.charge(m.service.message_ns +
+                  static_cast<double>(payload.size()) * beyond_memory(m.service.send_ns_per_byte, m));
+  const auto packet = std::make_shared<Packet>(Packet{{header.begin(), header.end()}, payload, {}, context});
   const auto message = wire::decode(header);
   if (!message.ok() || message.value().kind != wire::Kind::data) {
     packet->kept.assign(payload.begin(), payload.end());
     packet->payload = packet->kept;
   }
-  account_.then([this, peer, packet, on_wire = m.header_bytes + bytes / m.wire_efficiency] {
-    const Route route{node_, peer, wire_.machine.service.crossing_efficiency};
-    wire_.network.send(kOfServices | uint64_t{node_} << 32 | peer, route, on_wire, [this, peer, packet] {
-      VirtualFabric& to = *wire_.endpoints[peer];
-      to.arrived_[node_].push_back(packet);
-      to.ring_();
-    });
+  account_.then([this, peer, packet] {
+    sockets_[peer].waiting.push_back(packet);
+    fill(peer);
   });
-  if (payload.empty()) return;
-  sockets_[peer].waiting.emplace_back(bytes, context);
-  fill(sockets_[peer]);
 }
 
-bool VirtualFabric::fill(Socket& socket) {
-  const size_t before = sent_.size();
+void VirtualFabric::fill(fabric::Peer peer) {
+  const Machine& m = wire_.machine;
+  Socket& socket = sockets_[peer];
   while (!socket.waiting.empty()) {
-    const auto [bytes, context] = socket.waiting.front();
-    if (socket.unread_bytes > 0 && socket.unread_bytes + bytes > wire_.machine.service.window_bytes) break;
+    const auto packet = socket.waiting.front();
+    const auto bytes = static_cast<double>(packet->payload.size());
+    if (socket.unread_bytes > 0 && socket.unread_bytes + bytes > m.service.window_bytes) return;
     socket.waiting.pop_front();
     socket.unread_bytes += bytes;
-    sent_.push_back(context);
+    const Route route{node_, peer, m.service.crossing_efficiency};
+    wire_.network.send(kOfServices | uint64_t{node_} << 32 | peer, route, m.header_bytes + bytes / m.wire_efficiency,
+                       [this, &to = *wire_.endpoints[peer], packet] {
+                         to.arrived_[node_].push_back(packet);
+                         to.ring_();
+                       });
+    if (bytes == 0) continue;
+    sent_.push_back(packet->context);
+    ring_();
   }
-  return sent_.size() > before;
 }
 
 bool VirtualFabric::progress() {
   bool busy = false;
   for (const uint64_t context : std::exchange(sent_, {})) receiver_->on_sent(context, true), busy = true;
   for (auto it = arrived_.begin(); it != arrived_.end();) {
+    const uint32_t from = it->first;
     const auto packet = std::move(it->second.front());
     it->second.pop_front();
     it = it->second.empty() ? arrived_.erase(it) : std::next(it);
-    take(*packet);
+    take(from, *packet);
     busy = true;
   }
   return busy;
 }
 
-void VirtualFabric::take(const Packet& packet) {
+void VirtualFabric::take(fabric::Peer from, const Packet& packet) {
   const Service& s = wire_.machine.service;
   const auto bytes = static_cast<double>(packet.payload.size());
   account_.charge(s.message_ns + bytes * beyond_memory(s.receive_ns_per_byte, wire_.machine));
   receiver_->on_message(packet.header, packet.payload);
   if (bytes == 0) return;
-  account_.then([this, bytes, &from = *wire_.endpoints[packet.from]] {
-    Socket& socket = from.sockets_[node_];
-    socket.unread_bytes -= bytes;
-    if (from.fill(socket)) from.ring_();
+  account_.then([this, bytes, &sender = *wire_.endpoints[from]] {
+    sender.sockets_[node_].unread_bytes -= bytes;
+    sender.fill(node_);
   });
 }
 

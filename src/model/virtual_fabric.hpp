@@ -47,18 +47,18 @@ class VirtualFabric : public fabric::Fabric {
 
  private:
   struct Packet {
-    uint32_t from;
     std::vector<uint8_t> header;
     fabric::Bytes payload;      // of a block: as long, but any bytes
     std::vector<uint8_t> kept;  // of what is no block
+    uint64_t context;
   };
   struct Socket {
     double unread_bytes = 0;
-    std::deque<std::pair<double, uint64_t>> waiting;  // bytes and context
+    std::deque<std::shared_ptr<const Packet>> waiting;
   };
-  void take(const Packet& packet);
-  // Payloads for that peer that its socket has room for.
-  bool fill(Socket& socket);
+  void take(fabric::Peer from, const Packet& packet);
+  // What waits for that peer and what its socket has room for is on its way.
+  void fill(fabric::Peer peer);
 
   VirtualWire& wire_;
   Account& account_;

@@ -218,6 +218,16 @@ TEST(Model, AShortPutIsOverWhenItIsAnswered) {
   EXPECT_NEAR(ends[0] / ends[1], 1, 0.05);
 }
 
+// A chunk at a time, while one in a socket is not read yet.
+TEST(Model, ASocketTakesNoMoreThanItsWindow) {
+  Machine m = wire_only(0.125, 1e6);
+  m.service.window_bytes = m.service.chunk_bytes;
+  const double chunks = std::ceil(kMiB / 2 / m.service.chunk_bytes), expected = kMiB / 2 / 0.125 + chunks * 1e6;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), expected, 0.15 * expected);
+  m.service.window_bytes = 2 * m.service.chunk_bytes;
+  EXPECT_LT(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), 0.7 * expected);
+}
+
 // Two communicators: each rank may begin with either.
 TEST(Model, OneOrderOfPostingIsNeededOnOneCommunicatorOnly) {
   Job job = job_of(wire_only(), 2);
