@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ops::onesided: any body is refused, or means a request that encodes to the same bytes; and whatever it means, a
+// remote, ops/onesided: any body is refused, or means a request that encodes to the same bytes; and whatever it means, a
 // target touches nothing outside the memory that is open.
+#include "../tests/unit/remote/body.hpp"
 #include "ops/onesided/target.hpp"
 #include "target.hpp"
 
 #include <algorithm>
 
 using namespace offpath::ops::onesided;
+using offpath::remote::testing::Body;
 
 namespace {
 
@@ -21,7 +23,7 @@ bool guards_stand() {
 }
 
 std::vector<uint8_t> body_of(uint64_t window, offpath_remote_kind_t kind, bool contiguous, uint64_t bytes) {
-  Wanted wanted;
+  Body wanted;
   wanted.window = window;
   wanted.kind = kind;
   wanted.offset = window == 0 ? 16 : base() + 16;
@@ -39,9 +41,11 @@ std::vector<uint8_t> body_of(uint64_t window, offpath_remote_kind_t kind, bool c
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const std::vector<uint8_t> exact(data, data + bytes);  // so that a sanitizer sees a read behind the end
-  const auto wanted = decode(exact);
+  const auto wanted = offpath::remote::decode(exact);
   if (wanted.ok()) {
-    FUZZ_REQUIRE(encode(wanted.value()) == exact);
+    std::vector<uint8_t> again;
+    encode(wanted->wanted, wanted->data, again);
+    FUZZ_REQUIRE(again == exact);
   } else {
     FUZZ_REQUIRE(wanted.status().code() == OFFPATH_ERR_ARGUMENT && wanted.status().text()[0] != '\0');
   }
@@ -54,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   for (offpath::graph::RequestId request = 1; request < 3; ++request) {
     const auto answer = target.on_request(1, 1, 0, request, memory, exact);
     FUZZ_REQUIRE(wanted.ok() || answer.status.code() == OFFPATH_ERR_ARGUMENT);
-    FUZZ_REQUIRE(answer.payload.size() <= kInlineBytes);
+    FUZZ_REQUIRE(answer.payload.size() <= offpath::remote::kInlineBytes);
   }
   target.on_answered(1, 1, 1, {});
   FUZZ_REQUIRE(guards_stand());

@@ -59,11 +59,11 @@ void check(const CollectiveArguments& arguments) {
 void check(const RemoteArguments& arguments) {
   const RemoteRecord& head = arguments.head;
   FUZZ_REQUIRE(arguments.layouts.size() == head.layouts_count && arguments.ranges.size() == head.ranges_count);
-  FUZZ_REQUIRE(arguments.data.size() == head.inline_bytes && head.inline_bytes <= OFFPATH_REMOTE_INLINE_BYTES);
+  FUZZ_REQUIRE(arguments.wanted.size() == head.wanted_bytes && head.wanted_bytes <= kMaxWantedBytes);
   size_t ranges = 0;
   for (const LayoutRecord& layout : arguments.layouts) ranges += layout.ranges_count;
   FUZZ_REQUIRE(arguments.ranges.size() == ranges);
-  for (const uint32_t layout : {head.target_layout, head.send.layout, head.result.layout}) {
+  for (const uint32_t layout : {head.send.layout, head.result.layout}) {
     FUZZ_REQUIRE(layout <= arguments.layouts.size());
   }
 }

@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
       remote.target = 1;
       remote.wanted.window = 1, remote.wanted.bytes = bytes;
       remote.send = graph::client_place(address_of(from[0].data()));
-      if (bytes <= 64) remote.wanted.data = from[0];  // as clients do
+      remote.has_data = bytes <= 64;  // as clients do
+      remote::encode(remote.wanted, remote.has_data ? std::span(from[0]) : std::span<uint8_t>(), remote.body);
       first.engine.post_request(team[0], ops::onesided::make_request(std::move(remote)), i);
     }
     for (uint32_t rank = 0; rank < 2 && !put; ++rank) {

@@ -112,6 +112,10 @@ offpath_status_t offpath_session_address(offpath_session_t* session, void* addre
  * all that waits: a service that gives no sign of life for OFFPATH_SERVICE_SILENCE_MS is ended, and so lost. */
 int offpath_session_alive(offpath_session_t* session);
 
+/* 1 while operations wait in this process because the service has no room for them. They move on with the tests and waits
+ * of any; where peers may need them, a caller that blocks elsewhere sees to it. Never blocks (one short lock). */
+int offpath_session_holds_back(offpath_session_t* session);
+
 /* Number of operations of this session that finished so far (wraps). Pair with offpath_session_sleep:
  *   seen = events(s); if nothing I wait for is done: sleep(s, seen, bound). Never blocks; a load. */
 uint32_t offpath_session_events(offpath_session_t* session);

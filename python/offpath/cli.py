@@ -52,6 +52,12 @@ def _bench_krylov() -> Callable:
     return app_command
 
 
+def _bench_wire() -> Callable:
+    from offpath.bench_wire import app_command
+
+    return app_command
+
+
 def _info() -> Callable:
     from offpath.info_command import info
 
@@ -177,6 +183,7 @@ class BenchGroup(LazyGroup):
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,
+        "wire": _bench_wire,
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from offpath import comparison, console, mpis, stats
+from offpath import comparison, console, mpis, stats, wire
 from offpath.comparison import DPU, HOST, Place
 from offpath.errors import UserError
 from offpath.paths import paths
@@ -126,6 +126,8 @@ def compare(kinds: Sequence[str], conditions: Conditions, all_series: Sequence[S
     with comparison.place(conditions.nodes, conditions.ppn, conditions.rate, conditions.loopback) as where:
         meta |= where.meta | about | {"runs": conditions.runs, "repeats": conditions.repeats}
         complete = measure(where, all_series, conditions.runs, conditions.repeats)
+        if complete:
+            meta["reachable_efficiency"] = wire.reachable(where, [size for each in all_series for size in each.sizes])
     failures = [failure for series in all_series for failure in series.failures]
     return {"meta": meta | {"complete": complete, "failures": failures}, "rows": rows(all_series)}
 

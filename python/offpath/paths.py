@@ -88,6 +88,9 @@ class Paths:
     def require_delay_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-delay")
 
+    def require_wire_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-wire")
+
     def require_devices_program(self) -> Path:
         return _built(self.devices_program)
 

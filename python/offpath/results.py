@@ -29,12 +29,21 @@ def deliver(
     if not result["rows"]:
         console.note("nothing was measured.")
     show(result)
+    show_reachable(result["meta"])
     show_checks(result)
     if json_file:
         write(json_file, result)
     if html_file:
         html_file.write_text(page(result))
     raise typer.Exit(measuring.exit_status(result))
+
+
+def show_reachable(meta: dict) -> None:
+    """What the wire itself leaves: nobody can be more efficient than that in this lab."""
+    found = meta.get("reachable_efficiency")
+    if found:
+        sizes = ", ".join(f"{efficiency:.2f} at {size}" for size, efficiency in found.items())
+        console.out.print(f"Reachable on this wire (offpath bench wire): {sizes}", markup=False, soft_wrap=True)
 
 
 def show_checks(result: dict) -> None:

@@ -2,7 +2,7 @@
 // Two forms of an exchange. Empty blocks are left out. In place the data to send is staged when posting.
 #include "base/result.hpp"
 #include "client/collective.hpp"
-#include "wire/message.hpp"
+#include "base/limits.hpp"
 
 #include <cstring>
 #include <new>
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kAlltoall = "alltoall";
 constexpr const char* kAlltoallv = "alltoallv";
 
-using offpath::wire::kMaxBlockBytes;
+using offpath::base::kBlockLimitBytes;
 using Blocks = std::vector<offpath_block_t>;
 
 void add_block(Blocks& blocks, uint32_t peer, const void* buffer, int64_t displ_bytes, uint64_t bytes) {
@@ -43,8 +43,8 @@ offpath_status_t post_in_place(offpath_team& team, const char* name, Blocks recv
   std::erase_if(recv, [&](const offpath_block_t& block) { return block.peer == team.rank; });
   uint64_t total = 0;
   for (const offpath_block_t& block : recv) {
-    if (block.address == nullptr || block.bytes >= kMaxBlockBytes) return OFFPATH_ERR_ARGUMENT;
-    if ((total += block.bytes) >= kMaxBlockBytes) return OFFPATH_ERR_NO_MEMORY;
+    if (block.address == nullptr || block.bytes >= kBlockLimitBytes) return OFFPATH_ERR_ARGUMENT;
+    if ((total += block.bytes) >= kBlockLimitBytes) return OFFPATH_ERR_NO_MEMORY;
   }
   std::unique_ptr<uint8_t[]> staging(new (std::nothrow) uint8_t[total]);
   if (staging == nullptr) return OFFPATH_ERR_NO_MEMORY;
@@ -70,7 +70,7 @@ offpath_status_t offpath_alltoall(offpath_team_t* team, const void* send, void* 
   ErrnoGuard guard;
   *out = nullptr;
   if (!team->session->mine()) return OFFPATH_ERR_STATE;
-  if (bytes_per_peer >= kMaxBlockBytes) return OFFPATH_ERR_ARGUMENT;  // also: the sums below do not wrap
+  if (bytes_per_peer >= kBlockLimitBytes) return OFFPATH_ERR_ARGUMENT;  // also: the sums below do not wrap
   const auto blocks_of = [&](const void* buffer) {
     Blocks blocks;
     blocks.reserve(team->size);

@@ -2,7 +2,8 @@
 // What a caller can get wrong in a block's length and in an offpath_layout_t. Pure.
 #pragma once
 
-#include "wire/message.hpp"
+#include "base/limits.hpp"
+#include "memory/layout.hpp"
 
 #include <offpath/offpath.h>
 
@@ -10,17 +11,12 @@
 
 namespace offpath::client {
 
-inline bool too_long(uint64_t bytes) { return bytes >= wire::kMaxBlockBytes; }
+inline bool too_long(uint64_t bytes) { return bytes >= base::kBlockLimitBytes; }
 
 // Linear in the ranges.
 inline bool good_layout(const offpath_layout_t& layout) {
-  if (layout.ranges == nullptr || layout.size_bytes == 0 || too_long(layout.size_bytes)) return false;
-  uint64_t left = layout.size_bytes;
-  for (const offpath_range_t& range : std::span(layout.ranges, layout.ranges_count)) {
-    if (range.bytes > left) return false;
-    left -= range.bytes;
-  }
-  return left == 0;
+  if (layout.ranges == nullptr || too_long(layout.size_bytes)) return false;
+  return memory::is_layout(layout.size_bytes, std::span(layout.ranges, layout.ranges_count));
 }
 
 }  // namespace offpath::client

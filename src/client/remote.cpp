@@ -10,20 +10,22 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   if (out != nullptr) *out = nullptr;
   offpath_session& session = *window->session;
   if (!session.mine()) return OFFPATH_ERR_STATE;
-  const offpath_status_t checked = offpath::client::check_remote(*remote, window->team->size);
+  offpath::remote::Wanted wanted;
+  const offpath_status_t checked = offpath::client::check_remote(*remote, window->team->size, wanted);
   if (checked != OFFPATH_OK) return checked;
+  wanted.window = window->shared().id;
   std::lock_guard lock(session.mutex);
   auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
   op->session = &session;
   op->team = window->team;
   op->window = window;
   op->kind = offpath::session::OpKind::remote;
-  op->name = offpath::client::kind_name(remote->kind);
+  op->name = offpath::remote::name_of(remote->kind);
   op->target = remote->target;
   // Many short operations should wake the service once, not each of them: the end of the one under way does so too.
-  const bool is_short = remote->kind < OFFPATH_LOCK_SHARED && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
+  const bool is_short = !offpath::remote::locks(remote->kind) && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
   op->lazy = flushed && is_short && window->issued() > window->completed();
-  offpath::client::build_record(*remote, op->record);
+  offpath::client::build_record(*remote, wanted, op->record);
   return session.post(std::move(op), out);
 }

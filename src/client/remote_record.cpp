@@ -10,35 +10,27 @@
 namespace offpath::client {
 namespace {
 
+using remote::Wanted;
 using session::RemoteRecord;
 
-struct Kind {
-  const char* name;
-  bool sends;
-  bool fetches;
-  bool combines;  // with an operator
-  bool has_element;
-};
-
-// By offpath_remote_kind_t.
-constexpr Kind kKinds[] = {
-    {},
-    {"put", true, false, false, false},
-    {"get", false, true, false, false},
-    {"accumulate", true, false, true, true},
-    {"get_accumulate", true, true, true, true},
-    {"compare_and_swap", true, true, false, true},
-    {"shared lock", false, false, false, false},
-    {"exclusive lock", false, false, false, false},
-    {"unlock", false, false, false, false},
-};
-
-const Kind& kind_of(const offpath_remote_t& remote) { return kKinds[remote.kind]; }
-
-bool sends(const offpath_remote_t& r) { return kind_of(r).sends && !(kind_of(r).combines && r.op == OFFPATH_OP_NO_OP); }
-
-bool is_inline(const offpath_remote_t& r) {
-  return sends(r) && r.send.layout == 0 && r.send.bytes <= OFFPATH_REMOTE_INLINE_BYTES;
+// Precondition: the enumerators that its kind uses are such, and the layout it names is there.
+Wanted wanted_of(const offpath_remote_t& r) {
+  Wanted out;
+  out.kind = r.kind;
+  if (remote::combines(r.kind)) out.reduction.op = r.op;
+  if (remote::accumulates(r.kind)) out.reduction.element = r.element;
+  if (!remote::locks(r.kind)) out.offset = r.target_offset;
+  out.bytes = r.target_bytes;
+  out.contiguous = r.target_layout == 0;
+  if (out.contiguous) return out;
+  const offpath_layout_t& layout = r.layouts[r.target_layout - 1];
+  out.layout.size_bytes = layout.size_bytes;
+  out.layout.extent_bytes = layout.extent_bytes;
+  out.layout.ranges.reserve(layout.ranges_count);
+  for (const offpath_range_t& range : std::span(layout.ranges, layout.ranges_count)) {
+    out.layout.ranges.push_back({range.offset_bytes, range.bytes});
+  }
+  return out;
 }
 
 bool good_block(const offpath_block_t& block, uint64_t bytes, const offpath_remote_t& r) {
@@ -51,67 +43,55 @@ bool is_empty(const offpath_block_t& block) {
   return block.peer == 0 && block.tag == 0 && block.address == nullptr && block.bytes == 0 && block.layout == 0;
 }
 
-bool good_blocks(const offpath_remote_t& r) {
-  const bool swaps = r.kind == OFFPATH_COMPARE_AND_SWAP;
-  if (sends(r) ? !good_block(r.send, swaps ? 2 * r.target_bytes : r.target_bytes, r)
-               : !kind_of(r).sends && !is_empty(r.send)) {
+bool good_blocks(const offpath_remote_t& r, const Wanted& wanted) {
+  if (remote::sends(wanted) ? !good_block(r.send, remote::data_bytes(wanted), r)
+                            : !remote::may_send(r.kind) && !is_empty(r.send)) {
     return false;
   }
-  if (swaps && r.send.layout != 0) return false;
-  return kind_of(r).fetches ? good_block(r.result, r.target_bytes, r) : is_empty(r.result);
+  if (r.kind == OFFPATH_COMPARE_AND_SWAP && r.send.layout != 0) return false;
+  return remote::fetches(r.kind) ? good_block(r.result, r.target_bytes, r) : is_empty(r.result);
 }
 
-bool good_kind(const offpath_remote_t& r) {
-  const Kind& kind = kind_of(r);
-  const bool moves = kind.sends || kind.fetches;
-  if (!moves) return r.target_bytes == 0 && r.target_layout == 0;
-  if (kind.combines && !is_between(r.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_NO_OP)) return false;
-  if (kind.has_element && !is_between(r.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64)) return false;
-  return true;
+bool good_enumerators(const offpath_remote_t& r) {
+  if (!is_between(r.kind, OFFPATH_PUT, OFFPATH_UNLOCK)) return false;
+  if (remote::combines(r.kind) && !is_between(r.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_NO_OP)) return false;
+  return !remote::accumulates(r.kind) || is_between(r.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64);
 }
 
 }  // namespace
 
-offpath_status_t check_remote(const offpath_remote_t& r, uint32_t team_size) {
-  if (r.struct_bytes != sizeof(r) || !is_between(r.kind, OFFPATH_PUT, OFFPATH_UNLOCK) || r.target >= team_size ||
-      too_long(r.target_bytes) || r.target_layout > r.layouts_count || (r.layouts == nullptr && r.layouts_count > 0) ||
-      (r.flags & ~OFFPATH_REMOTE_FLUSHED) != 0 || !good_kind(r) || !good_blocks(r)) {
+offpath_status_t check_remote(const offpath_remote_t& r, uint32_t team_size, Wanted& wanted) {
+  if (r.struct_bytes != sizeof(r) || !good_enumerators(r) || r.target >= team_size ||
+      r.target_layout > r.layouts_count || (r.layouts == nullptr && r.layouts_count > 0) ||
+      (r.flags & ~OFFPATH_REMOTE_FLUSHED) != 0) {
     return OFFPATH_ERR_ARGUMENT;
   }
   if (r.layouts_count > session::kSegmentBytes / sizeof(session::LayoutRecord)) return OFFPATH_ERR_NO_MEMORY;
   const Layouts layouts(r.layouts, r.layouts_count);
   if (layouts_bytes(layouts) > session::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
-  if (r.target_layout != 0 && layouts[r.target_layout - 1].ranges_count > OFFPATH_REMOTE_RANGES_MAX) {
-    return OFFPATH_ERR_ARGUMENT;
-  }
-  return std::all_of(layouts.begin(), layouts.end(), good_layout) ? OFFPATH_OK : OFFPATH_ERR_ARGUMENT;
+  if (!std::all_of(layouts.begin(), layouts.end(), good_layout)) return OFFPATH_ERR_ARGUMENT;
+  wanted = wanted_of(r);
+  return check(wanted).ok() && good_blocks(r, wanted) ? OFFPATH_OK : OFFPATH_ERR_ARGUMENT;
 }
 
-void build_record(const offpath_remote_t& r, std::vector<uint8_t>& out) {
-  const Kind& kind = kind_of(r);
+void build_record(const offpath_remote_t& r, const Wanted& wanted, std::vector<uint8_t>& out) {
   const Layouts layouts(r.layouts, r.layouts_count);
-  const auto inline_bytes = static_cast<uint32_t>(is_inline(r) ? r.send.bytes : 0);
+  const bool sends = remote::sends(wanted);
+  const bool comes_along = sends && r.send.layout == 0 && r.send.bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   RemoteRecord record{};
-  const bool moves = kind.sends || kind.fetches;
-  record.target_offset = moves ? r.target_offset : 0;
-  record.target_bytes = r.target_bytes;
-  record.kind = static_cast<uint32_t>(r.kind);
   record.target = r.target;
-  record.op = kind.combines ? static_cast<uint32_t>(r.op) : 0;
-  record.element = kind.has_element ? static_cast<uint32_t>(r.element) : 0;
-  record.target_layout = r.target_layout;
   record.layouts_count = r.layouts_count;
   record.ranges_count = static_cast<uint32_t>(count_ranges(layouts));
-  record.inline_bytes = inline_bytes;
-  if (sends(r)) record.send = block_record(r.send);
+  if (sends) record.send = block_record(r.send);
   record.result = block_record(r.result);
-  out.resize(sizeof(record) + layouts_bytes(layouts) + inline_bytes);
+  const size_t before = sizeof(record) + layouts_bytes(layouts);
+  out.resize(before);
+  const auto* data = static_cast<const uint8_t*>(r.send.address);
+  encode(wanted, comes_along ? std::span(data, r.send.bytes) : std::span<const uint8_t>(), out);
+  record.wanted_bytes = static_cast<uint32_t>(out.size() - before);
   RecordWriter writer(out.data());
   writer.write(record);
   writer.write_layouts(layouts);
-  writer.write_bytes(r.send.address, inline_bytes);
 }
-
-const char* kind_name(offpath_remote_kind_t kind) { return kKinds[kind].name; }
 
 }  // namespace offpath::client

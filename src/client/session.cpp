@@ -170,6 +170,12 @@ int offpath_session_alive(offpath_session_t* session) {
   return session != nullptr && session->mine() && session->check_alive() ? 1 : 0;
 }
 
+int offpath_session_holds_back(offpath_session_t* session) {
+  if (!session->mine()) return 0;
+  std::lock_guard lock(session->mutex);
+  return session->queue.empty() ? 0 : 1;
+}
+
 uint32_t offpath_session_events(offpath_session_t* session) {
   return session->header().events.load(std::memory_order_acquire);
 }

@@ -8,14 +8,23 @@
 
 namespace offpath::device {
 
+// May throw, as std::thread does.
 template <typename Function>
 std::thread quiet_thread(Function function) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(function));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  // Inherited by the thread; the caller has its own back however this ends.
+  struct Blocked {
+    Blocked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    ~Blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+    sigset_t before;
+  };
+  const Blocked blocked;
+  return std::thread(std::move(function));
 }
 
 }  // namespace offpath::device

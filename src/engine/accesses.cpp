@@ -22,17 +22,19 @@ std::vector<std::pair<uint64_t, base::Status>> Completions::take() {
 bool Engine::State::reap() {
   if (accesses.empty()) return false;
   const auto ended_accesses = completions.take();
-  for (const auto& [ticket, status] : ended_accesses) {
-    const Access access = std::move(accesses.extract(ticket).mapped());
-    const auto found = operations.find(access.operation);
-    Operation* operation = found == operations.end() ? nullptr : found->second.get();
-    if (operation != nullptr) --operation->accesses;
-    const bool over = operation == nullptr || operation->over;
-    access.then(over ? nullptr : operation, status);
-    if (operation != nullptr && over && operation->accesses == 0) ended.push_back(operation);
-    settle();
-  }
+  for (const auto& [ticket, status] : ended_accesses) end_access(ticket, status);
   return !ended_accesses.empty();
+}
+
+void Engine::State::end_access(uint64_t ticket, const base::Status& status) {
+  const Access access = std::move(accesses.extract(ticket).mapped());
+  const auto found = operations.find(access.operation);
+  Operation* operation = found == operations.end() ? nullptr : found->second.get();
+  if (operation != nullptr) --operation->accesses;
+  const bool over = operation == nullptr || operation->over;
+  access.then(over ? nullptr : operation, status);
+  if (operation != nullptr && over && operation->accesses == 0) ended.push_back(operation);
+  settle();
 }
 
 }  // namespace offpath::engine

@@ -16,6 +16,7 @@
 // told. When a member's process is lost those that still need it end, always with OFFPATH_ERR_PEER_LOST.
 #pragma once
 
+#include "base/standing.hpp"
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
@@ -29,6 +30,8 @@
 
 namespace offpath::engine {
 
+using base::Standing;
+using base::Waits;
 using graph::Answer;
 using graph::ClientId;
 using graph::Graph;
@@ -86,25 +89,6 @@ class Neighbours {
   // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
   virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                      uint64_t bytes) = 0;
-};
-
-// What holds an operation of post() up, as far as this service knows; the first of these that applies. With the members
-// it is about.
-enum class Waits : uint32_t {
-  nothing = 0,     // it is not under way (any more)
-  earlier = 1,     // an earlier operation of its team must end first
-  not_posted = 2,  // members served here have not posted it
-  silent = 3,      // nothing came for it from these members: they have not posted it, or wait themselves
-  sends = 4,       // these members have blocks for it under way
-  takes = 5,       // these members have not taken their blocks yet
-  service = 6      // copies, reductions and computations of this service
-};
-
-struct Standing {
-  static constexpr size_t kNamed = 8;
-  Waits waits = Waits::nothing;
-  uint32_t count = 0;                  // members
-  std::vector<uint32_t> members = {};  // the first kNamed, ascending
 };
 
 // Bytes of blocks so far.
@@ -173,7 +157,7 @@ class Engine : public fabric::Receiver {
   // base::Silence::interval_ns). What it gives up is lost with the next progress(). Looks at all that is under way.
   bool awaits() const;
   void watch(uint64_t now_ns);
-  // Looks at all blocks under way: for a person, not for every operation.
+  // What holds an operation of post() up. Looks at all blocks under way: for a person, not for every operation.
   Standing standing(TeamHandle team, uint64_t sequence) const;
   // From another worker of this service.
   void on_neighbour_message(const wire::Message& message, fabric::Bytes payload);

@@ -139,7 +139,9 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
   ExportProgress& progress = operation.exports[index];
   const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
-  if (progress.state != ExportState::open && !reading) return;  // asked before
+  if (progress.state != ExportState::open && !reading) {  // taken, or on its way: it is gone, which is not empty
+    return refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_STATE);
+  }
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
   if (reading) return;  // goes on when that has ended

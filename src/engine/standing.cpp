@@ -36,7 +36,7 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
   if (out.waits == Waits::service) return out;
   for (uint32_t rank = 0; rank < waits.size(); ++rank) {
     if (waits[rank] != out.waits) continue;
-    if (++out.count <= Standing::kNamed) out.members.push_back(rank);
+    if (++out.count <= base::kNamedMembers) out.members.push_back(rank);
   }
   return out;
 }

@@ -135,6 +135,7 @@ struct Engine::State {
   template <typename Then>
   void when_done(const memory::Outcome& outcome, memory::Ticket ticket, Then&& then);
   bool reap();
+  void end_access(uint64_t ticket, const base::Status& status);
 
   // near.cpp
   // A message to, or the answer to a pull of, a member that this service serves.
@@ -152,6 +153,8 @@ struct Engine::State {
 
   // transfers.cpp
   bool place_announced();
+  // Straight into where it belongs, if this process can use that in place. False: it cannot.
+  bool fetch_in_place(const WaitingAnnouncement& next);
   Pull* check_data(const wire::Message& message, size_t bytes);
   // `holder`: whose memory the data is, given back when it is placed; null: the data is the caller's again on return.
   void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder = nullptr);

@@ -30,6 +30,8 @@ void Engine::on_sent(uint64_t context, bool) {
 }
 
 namespace {
+constexpr uint64_t kInPlace = 1;  // in the context of a fetch that has no chunk
+
 bool carries_payload(Kind kind) { return kind == Kind::data || kind == Kind::batch || carries_body(kind); }
 }  // namespace
 
@@ -66,6 +68,11 @@ void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::An
 bool Engine::State::place_announced() {
   bool busy = false;
   while (!announcements.empty()) {
+    if (fetch_in_place(announcements.front())) {
+      announcements.pop_front();
+      busy = true;
+      continue;
+    }
     Chunk* chunk = chunks.take();
     if (chunk == nullptr) return busy;
     const WaitingAnnouncement next = announcements.front();
@@ -83,9 +90,34 @@ bool Engine::State::place_announced() {
   return busy;
 }
 
+bool Engine::State::fetch_in_place(const WaitingAnnouncement& next) {
+  const Message& message = next.message;
+  const auto it = pulls.find(message.pull_id);
+  if (message.kind != Kind::data || it == pulls.end() || message.bytes > it->second.limit) return false;
+  const memory::Port& target = *it->second.target.memory;
+  uint8_t* place = target.view(it->second.target.address + message.offset, next.bytes);
+  if (place == nullptr) return false;
+  if (check_data(message, next.bytes) == nullptr) {
+    fabric.drop(next.handle);
+    return true;
+  }
+  // To the operation it is an access that its port does later.
+  const memory::Ticket ticket = next_ticket();
+  when_done(*it->second.operation, memory::Outcome::later(), ticket,
+            [this, pull_id = message.pull_id, bytes = next.bytes, memory = it->second.target.memory](
+                Operation* operation, const Status& status) {
+              if (operation != nullptr && status.ok() && pulls.contains(pull_id)) note_placed(pull_id, bytes, {});
+            });
+  fabric.fetch(next.handle, place, next.bytes, ticket.number << 1 | kInPlace);
+  return true;
+}
+
 // A failed fetch means a lost peer, which is reported by itself.
 void Engine::on_fetched(uint64_t context, bool success) {
   State& s = *state_;
+  if ((context & kInPlace) != 0) {
+    return s.end_access(context >> 1, success ? Status() : Status::error(OFFPATH_ERR_PEER_LOST, "a fetch has failed"));
+  }
   auto* chunk = reinterpret_cast<Chunk*>(context);
   const fabric::Bytes data(chunk->memory.get(), chunk->bytes);
   const Message& message = chunk->message;

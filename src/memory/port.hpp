@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "memory/layout.hpp"
 
 #include <sys/types.h>
 
@@ -18,19 +19,6 @@
 #include <vector>
 
 namespace offpath::memory {
-
-// A stretch of bytes, relative to the first byte of an element.
-struct Range {
-  int64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
-// Non-contiguous elements, one `extent_bytes` after the other; the bytes of one element are its ranges in order.
-struct Layout {
-  uint64_t size_bytes = 0;  // sum of the ranges, > 0
-  int64_t extent_bytes = 0;
-  std::vector<Range> ranges;
-};
 
 // Who is told how an access ended that a port could not do at once. Called from any thread, never from inside the access.
 class Sink {

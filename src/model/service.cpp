@@ -117,8 +117,8 @@ class Worker : public engine::Observer, public graph::Responder {
 };
 
 ops::onesided::Remote remote_of(const Operation& operation) {
-  ops::onesided::Remote remote;
-  ops::onesided::Wanted& wanted = remote.wanted;
+  ops::onesided::Remote made;
+  ops::onesided::Wanted& wanted = made.wanted;
   wanted.window = kWindow;
   wanted.kind = operation.reduces ? OFFPATH_ACCUMULATE : operation.remote == Remote::put ? OFFPATH_PUT : OFFPATH_GET;
   wanted.bytes = std::max<uint64_t>(operation.bytes, 1);
@@ -126,9 +126,10 @@ ops::onesided::Remote remote_of(const Operation& operation) {
     wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
     wanted.bytes = (wanted.bytes + 7) / 8 * 8;
   }
-  remote.target = operation.members[1];
-  (operation.remote == Remote::put ? remote.send : remote.result) = graph::client_place(kOriginBase);
-  return remote;
+  remote::encode(wanted, {}, made.body);
+  made.target = operation.members[1];
+  (operation.remote == Remote::put ? made.send : made.result) = graph::client_place(kOriginBase);
+  return made;
 }
 
 }  // namespace

@@ -6,16 +6,10 @@ namespace offpath::ops {
 using base::Status;
 
 Status check_layout(const graph::Layout& layout) {
-  uint64_t sum = 0;
-  for (const memory::Range& range : layout.ranges) {
-    if (__builtin_add_overflow(sum, range.bytes, &sum)) {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "the ranges of a layout are longer than memory. Check their lengths");
-    }
-  }
-  if (layout.size_bytes != 0 && sum == layout.size_bytes) return {};
+  if (memory::is_layout(layout.size_bytes, layout.ranges)) return {};
   return Status::error(OFFPATH_ERR_ARGUMENT,
-                       "a layout of %llu bytes has ranges of %llu bytes (they must agree and not be empty). Check both",
-                       static_cast<unsigned long long>(layout.size_bytes), static_cast<unsigned long long>(sum));
+                       "the ranges of a layout are not its %llu bytes, or none (they must agree). Check both",
+                       static_cast<unsigned long long>(layout.size_bytes));
 }
 
 }  // namespace offpath::ops

@@ -9,8 +9,6 @@
 
 namespace offpath::ops {
 
-inline constexpr uint64_t kBlockLimitBytes = uint64_t{1} << 46;  // offpath.h: 64 TiB
-
 // Its size is the sum of its ranges and not 0, else OFFPATH_ERR_ARGUMENT.
 base::Status check_layout(const graph::Layout& layout);
 

@@ -7,10 +7,6 @@
 namespace offpath::service {
 
 using session::Slot;
-using session::WaitsFor;
-
-static_assert(static_cast<uint32_t>(engine::Waits::service) == static_cast<uint32_t>(WaitsFor::service));
-static_assert(engine::Standing::kNamed == session::kNamedMembers);
 
 namespace {
 
@@ -53,15 +49,18 @@ void ServedClient::show(session::ClientRecord& record) const {
 void ServedClient::show_operation(uint32_t index, session::OldestRecord& record) const {
   const Slot& slot = view_.slot(index);
   const auto kind = static_cast<session::OpKind>(slot.kind);
-  engine::Standing standing;
+  base::Standing standing;
   uint64_t bytes = 0, form = 0;
   uint32_t team_size = 0;
   if (kind == session::OpKind::remote) {
     if (const auto window = windows_.find(slot.window); window != windows_.end()) team_size = window->second.team_size;
-    if (const auto arguments = view_.remote_arguments(slot); arguments.ok()) {
-      form = arguments->head.kind;
-      bytes = arguments->head.target_bytes;
-      standing = {static_cast<engine::Waits>(WaitsFor::answers), 1, {arguments->head.target}};
+    const auto arguments = view_.remote_arguments(slot);
+    const auto asked =
+        arguments.ok() ? remote::decode(arguments->wanted, remote::Data::may_follow) : arguments.status();
+    if (asked.ok()) {
+      form = asked->wanted.kind;
+      bytes = asked->wanted.bytes;
+      standing = {base::Waits::answers, 1, {arguments->head.target}};
     }
   } else if (const auto team = teams_.find(slot.team); team != teams_.end()) {
     standing = engine_->standing(team->second.handle, slot.sequence);

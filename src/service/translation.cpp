@@ -70,32 +70,20 @@ base::Result<ops::Collective> translate(const session::CollectiveArguments& argu
 }
 
 base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window) {
-  const session::RemoteRecord& head = arguments.head;
-  if (head.kind < OFFPATH_PUT || head.kind > OFFPATH_UNLOCK || head.op > OFFPATH_OP_NO_OP ||
-      head.element > OFFPATH_ELEMENT_F64_F64) {
-    return base::Status::error(OFFPATH_ERR_ARGUMENT,
-                               "unknown one-sided operation: kind %u, operator %u, element type %u", head.kind, head.op,
-                               head.element);
+  auto decoded = remote::decode(arguments.wanted, remote::Data::may_follow);
+  if (!decoded.ok()) return decoded.status();
+  if (decoded->wanted.window != window) {
+    return base::Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided operation on window %llu is about window %llu",
+                               static_cast<unsigned long long>(window),
+                               static_cast<unsigned long long>(decoded->wanted.window));
   }
-  ops::onesided::Remote out;
-  out.target = head.target;
-  out.send = translate_place(head.send);
-  out.result = translate_place(head.result);
-  out.layouts = translate_layouts(arguments.layouts, arguments.ranges);
-  ops::onesided::Wanted& wanted = out.wanted;
-  wanted.window = window;
-  wanted.kind = static_cast<offpath_remote_kind_t>(head.kind);
-  wanted.reduction = {static_cast<offpath_operator_t>(head.op), static_cast<offpath_element_t>(head.element)};
-  wanted.offset = head.target_offset;
-  wanted.bytes = head.target_bytes;
-  wanted.contiguous = head.target_layout == 0;
-  if (!wanted.contiguous) wanted.layout = out.layouts[head.target_layout - 1];
-  wanted.data = std::move(arguments.data);
-  if (!wanted.data.empty() && (!is_short(wanted) || wanted.data.size() != data_bytes(wanted))) {
-    return base::Status::error(OFFPATH_ERR_ARGUMENT, "%zu bytes of data came along, %llu are sent", wanted.data.size(),
-                               static_cast<unsigned long long>(data_bytes(wanted)));
-  }
-  return out;
+  return ops::onesided::Remote{.body = std::move(arguments.wanted),
+                               .wanted = std::move(decoded->wanted),
+                               .has_data = !decoded->data.empty(),
+                               .target = arguments.head.target,
+                               .send = translate_place(arguments.head.send),
+                               .result = translate_place(arguments.head.result),
+                               .layouts = translate_layouts(arguments.layouts, arguments.ranges)};
 }
 
 base::Result<ops::Program> translate(session::ProgramArguments arguments) {

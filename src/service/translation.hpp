@@ -13,7 +13,7 @@ namespace offpath::service {
 // ops::check().
 base::Result<ops::Collective> translate(const session::CollectiveArguments& arguments, bool copy_own_blocks);
 
-// Likewise, for ops::onesided::check(); data that came along is exactly what is sent. `window`: its id.
+// Likewise, for ops::onesided::check(). `window`: the id of the one it must be about.
 base::Result<ops::onesided::Remote> translate(session::RemoteArguments arguments, uint64_t window);
 
 // Likewise, for ops::check().

@@ -20,7 +20,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 7;
+inline constexpr uint32_t kVersion = 8;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -142,22 +142,18 @@ struct alignas(64) WindowRecord {
 static_assert(sizeof(WindowRecord) == 128);
 
 // A one-sided operation's arguments: this, then LayoutRecord[layouts_count], RangeRecord[ranges_count] of all layouts
-// one after the other, and inline_bytes bytes of data, which then are what `send` names. Values are those of offpath.h.
+// one after the other, and wanted_bytes bytes: what the target gets (remote/wanted.hpp), with data of at most
+// OFFPATH_REMOTE_INLINE_BYTES or what `send` names.
+inline constexpr size_t kMaxWantedBytes = 4096;
 struct RemoteRecord {
-  uint64_t target_offset;
-  uint64_t target_bytes;
-  uint32_t kind;
   uint32_t target;
-  uint32_t op;
-  uint32_t element;
-  uint32_t target_layout;  // as BlockRecord::layout
   uint32_t layouts_count;
   uint32_t ranges_count;
-  uint32_t inline_bytes;
+  uint32_t wanted_bytes;
   BlockRecord send;
   BlockRecord result;
 };
-static_assert(sizeof(RemoteRecord) == 112);
+static_assert(sizeof(RemoteRecord) == 80);
 
 // A vector program's arguments: this, then the arrays in the order of their counts. Values are those of offpath.h.
 struct ProgramRecord {

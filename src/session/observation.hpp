@@ -10,6 +10,7 @@
 // Counters count from the start of the worker or the client. Times are CLOCK_MONOTONIC of the node in ns.
 #pragma once
 
+#include "base/standing.hpp"
 #include "session/layout.hpp"
 
 namespace offpath::session {
@@ -17,7 +18,6 @@ namespace offpath::session {
 inline constexpr uint64_t kObservationMagic = 0x314f50'4646'4f00ULL;  // "\0OFFPO1"
 inline constexpr uint32_t kObservationVersion = 1;
 inline constexpr uint32_t kObservedClients = 512;  // of a worker
-inline constexpr uint32_t kNamedMembers = 8;
 inline constexpr uint32_t kUnknownRank = UINT32_MAX;
 
 struct ObservationHeader {
@@ -55,24 +55,13 @@ struct OldestRecord {
   Atomic64 bytes;   // that its client gets or, if none, gives
   Atomic32 kind;    // OpKind; none: nothing is in flight
   Atomic32 form;    // collective: offpath_collective_kind_t; remote: offpath_remote_kind_t
-  Atomic32 waits;   // WaitsFor
+  Atomic32 waits;   // base::Waits
   Atomic32 members_count;
-  Atomic32 members[kNamedMembers];  // the first of these, by rank in the operation's team
+  Atomic32 members[base::kNamedMembers];  // the first of these, by rank in the operation's team
   Atomic32 team_size;
   Atomic32 reserved;
 };
 static_assert(sizeof(OldestRecord) == 72);
-
-enum class WaitsFor : uint32_t {
-  nothing = 0,     // it has just ended, or is about to begin
-  earlier = 1,     // an earlier operation of its team must end first
-  not_posted = 2,  // these members have not posted it
-  silent = 3,      // nothing came from these members: they have not posted it, or wait themselves
-  sends = 4,       // these members have blocks for it under way
-  takes = 5,       // these members have not taken their blocks yet
-  service = 6,     // the service copies, reduces or computes
-  answers = 7      // one-sided: the target's service has not answered
-};
 
 struct alignas(64) ClientRecord {
   Atomic64 id;  // in this service

@@ -129,13 +129,14 @@ Result<RemoteArguments> SegmentView::remote_arguments(const Slot& slot) const {
   RemoteArguments out{};
   memcpy(&out.head, record, sizeof(out.head));
   offset += sizeof(out.head);
-  if (out.head.inline_bytes > OFFPATH_REMOTE_INLINE_BYTES || !copy_array(offset, out.head.layouts_count, out.layouts) ||
-      !copy_array(offset, out.head.ranges_count, out.ranges) || !copy_array(offset, out.head.inline_bytes, out.data)) {
+  if (out.head.wanted_bytes > kMaxWantedBytes || !copy_array(offset, out.head.layouts_count, out.layouts) ||
+      !copy_array(offset, out.head.ranges_count, out.ranges) ||
+      !copy_array(offset, out.head.wanted_bytes, out.wanted)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments lie outside the segment, or are too long");
   }
   const size_t layouts = out.layouts.size();
-  if (count_ranges(out.layouts) != out.ranges.size() || out.head.target_layout > layouts ||
-      out.head.send.layout > layouts || out.head.result.layout > layouts) {
+  if (count_ranges(out.layouts) != out.ranges.size() || out.head.send.layout > layouts ||
+      out.head.result.layout > layouts) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "one-sided arguments name layouts or ranges that do not exist");
   }
   return out;

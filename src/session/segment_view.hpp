@@ -32,10 +32,10 @@ struct CollectiveArguments {
 
 // A one-sided operation's record copied out of the segment, likewise.
 struct RemoteArguments {
-  RemoteRecord head;  // the layouts it names exist
+  RemoteRecord head;  // the layouts that its blocks name exist
   std::vector<LayoutRecord> layouts;
   std::vector<RangeRecord> ranges;
-  std::vector<uint8_t> data;  // at most OFFPATH_REMOTE_INLINE_BYTES
+  std::vector<uint8_t> wanted;  // at most kMaxWantedBytes
 };
 
 // A vector program's record copied out of the segment, likewise.

@@ -32,6 +32,7 @@
 // one was answered, or ends what the earlier one was about. Requests say by their number which comes first.
 #pragma once
 
+#include "base/limits.hpp"
 #include "base/result.hpp"
 
 #include <array>
@@ -44,7 +45,7 @@ namespace offpath::wire {
 
 inline constexpr uint8_t kVersion = 6;
 inline constexpr size_t kMaxMessageBytes = 80;
-inline constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 46;
+inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
 
 inline constexpr uint64_t kNoOperation = UINT64_MAX;  // Message::number of a loss outside any operation

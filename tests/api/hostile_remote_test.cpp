@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Windows and one-sided operations whose records in the session segment are lies: nothing outside a window is touched,
 // and the service goes on.
+#include "../unit/remote/body.hpp"
 #include "hostile.hpp"
 
 #include <algorithm>
@@ -23,6 +24,20 @@ struct Memory {
   }
 };
 
+// A one-sided operation as its record says it, and what is then written over bytes of what the target gets.
+struct Remote : RemoteArguments {
+  remote::testing::Body body;
+  std::vector<std::pair<size_t, uint8_t>> bytes;
+};
+constexpr size_t kKindAt = 24, kOperatorAt = 25, kElementAt = 26;
+
+std::vector<uint8_t> encode(const Remote& remote) {
+  RemoteArguments arguments = remote;
+  arguments.wanted = encode(remote.body);
+  for (const auto& [at, byte] : remote.bytes) arguments.wanted[at] = byte;
+  return session::testing::encode_remote(arguments);
+}
+
 // A liar with a team of two, of which it is the first and nobody the second, and a window.
 class Liar {
  public:
@@ -42,13 +57,13 @@ class Liar {
     window().bytes = kWords * 8;
     REQUIRE(command(OpKind::window_open) == OFFPATH_OK);
   }
-  void write(uint32_t index, const RemoteArguments& arguments) {
+  void write(uint32_t index, const Remote& arguments) {
     segment_.slot(index).record = kArenaOffset + kRecordAt;
     segment_.slot(index).window = kWindowAt;
     segment_.slot(index).sequence = begun_;
-    segment_.write(kArenaOffset + kRecordAt, session::testing::encode_remote(arguments));
+    segment_.write(kArenaOffset + kRecordAt, encode(arguments));
   }
-  int32_t remote(const RemoteArguments& arguments, uint64_t record = kArenaOffset + kRecordAt) {
+  int32_t remote(const Remote& arguments, uint64_t record = kArenaOffset + kRecordAt) {
     write(2, arguments);
     segment_.slot(2).record = record;
     const int32_t status = post(2, OpKind::remote);
@@ -70,11 +85,11 @@ class Liar {
   uint64_t begun_ = 0;
 };
 
-RemoteArguments put_to_self() {
-  RemoteArguments out{};
-  out.head.kind = OFFPATH_PUT;
-  out.head.target_bytes = 8;
-  out.data = {1, 2, 3, 4, 5, 6, 7, 8};
+Remote put_to_self() {
+  Remote out{};
+  out.body.window = 7;
+  out.body.bytes = 8;
+  out.body.data = {1, 2, 3, 4, 5, 6, 7, 8};
   return out;
 }
 
@@ -110,11 +125,13 @@ TEST(HostileClient, WindowsThatAreNone) {
     REQUIRE(liar.command(OpKind::window_detach, kWindowAt, memory.window()) == OFFPATH_ERR_ARGUMENT);
     // The service has its own idea of the window from here on.
     liar.window().base = 0, liar.window().bytes = UINT64_MAX, liar.window().id = 8;
-    RemoteArguments put = put_to_self();
-    put.head.target_offset = kWords * 8;
+    Remote put = put_to_self();
+    put.body.offset = kWords * 8;
     REQUIRE(liar.remote(put) == OFFPATH_ERR_RANGE);
-    put.head.target_offset = 8;
+    put.body.offset = 8;
     REQUIRE(liar.remote(put) == OFFPATH_OK);
+    put.body.window = 8;  // what the record says by now
+    REQUIRE(liar.remote(put) == OFFPATH_ERR_ARGUMENT);
     REQUIRE(memory.words[kWords + 1] == 0x0807060504030201);
     REQUIRE(liar.command(OpKind::window_close) == OFFPATH_OK);
     REQUIRE(liar.command(OpKind::remote) == OFFPATH_ERR_ARGUMENT);
@@ -128,47 +145,47 @@ TEST(HostileClient, ImpossibleRemotes) {
   run_remote_liar([](Liar& liar, Memory& memory) {
     liar.open(memory);
     const auto ends_with = [&](offpath_status_t status, auto change) {
-      RemoteArguments arguments = put_to_self();
+      Remote arguments = put_to_self();
       change(arguments);
       REQUIRE(liar.remote(arguments) == status);
     };
     const auto refuse = [&](auto change) { ends_with(OFFPATH_ERR_ARGUMENT, change); };
-    for (const uint32_t wild : {0U, 9U, 255U, 257U, UINT32_MAX}) refuse([&](auto& a) { a.head.kind = wild; });
+    for (const uint8_t wild : {0, 9, 255}) refuse([&](auto& a) { a.bytes = {{kKindAt, wild}}; });
     for (const uint32_t wild : {2U, 77U, UINT32_MAX}) refuse([&](auto& a) { a.head.target = wild; });
-    for (const uint32_t wild : {1U, 15U, UINT32_MAX}) refuse([&](auto& a) { a.head.op = wild; });
-    for (const uint32_t wild : {1U, 23U, UINT32_MAX}) refuse([&](auto& a) { a.head.element = wild; });
-    for (const uint32_t wild : {1U, UINT32_MAX}) refuse([&](auto& a) { a.head.target_layout = wild; });
+    for (const uint8_t wild : {1, 15, 255}) refuse([&](auto& a) { a.bytes = {{kOperatorAt, wild}}; });
+    for (const uint8_t wild : {1, 23, 255}) refuse([&](auto& a) { a.bytes = {{kElementAt, wild}}; });
     for (const uint64_t wild : {uint64_t{7}, uint64_t{9}, uint64_t{1} << 46, UINT64_MAX}) {
-      refuse([&](auto& a) { a.head.target_bytes = wild; });
+      refuse([&](auto& a) { a.body.bytes = wild; });
     }
-    for (const uint32_t kind : {OFFPATH_ACCUMULATE, OFFPATH_GET_ACCUMULATE, OFFPATH_COMPARE_AND_SWAP}) {
-      refuse([&](auto& a) { a.head.kind = kind; });
-      refuse([&](auto& a) { a.head.kind = kind, a.head.op = OFFPATH_OP_SUM, a.head.element = OFFPATH_ELEMENT_FLONG; });
-      refuse([&](auto& a) { a.head.kind = kind, a.head.op = OFFPATH_OP_MINLOC, a.head.element = OFFPATH_ELEMENT_I8; });
+    for (const offpath_remote_kind_t kind : {OFFPATH_ACCUMULATE, OFFPATH_GET_ACCUMULATE, OFFPATH_COMPARE_AND_SWAP}) {
+      refuse([&](auto& a) { a.body.kind = kind; });
+      refuse([&](auto& a) { a.body.kind = kind, a.body.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_FLONG}; });
+      refuse([&](auto& a) { a.body.kind = kind, a.body.reduction = {OFFPATH_OP_MINLOC, OFFPATH_ELEMENT_I8}; });
     }
     refuse([](auto& a) { a.layouts = {{0, 1, 1, 0}}, a.ranges = {{0, 0}}; });
     refuse([](auto& a) { a.layouts = {{9, 1, 1, 0}}, a.ranges = {{0, 8}}; });
     refuse([](auto& a) { a.layouts = {{8, 1, 2, 0}}, a.ranges = {{0, 8}}; });
-    refuse([](auto& a) { a.layouts = {{129, 1, 129, 0}}, a.head.target_layout = 1, a.ranges.assign(129, {0, 1}); });
+    const auto lies = [](auto& a, memory::Layout layout) {
+      a.body.contiguous = false;
+      a.body.layout = std::move(layout);
+    };
+    refuse([&](auto& a) { lies(a, {9, 1, {{0, 8}}}); });
+    refuse([&](auto& a) { lies(a, {129, 1, std::vector<memory::Range>(129, {0, 1})}); });
     for (const uint64_t wild : {uint64_t{kWords * 8}, uint64_t{kWords * 8 - 7}, UINT64_MAX, uint64_t{1} << 63,
                                 uint64_t{0} - memory.window()}) {
-      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) { a.head.target_offset = wild; });
+      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) { a.body.offset = wild; });
     }
     for (const int64_t wild : {INT64_MIN, INT64_MAX, int64_t{-1}, int64_t{kWords * 8 - 7}}) {
-      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) {
-        a.layouts = {{8, 0, 1, 0}}, a.ranges = {{wild, 8}}, a.head.target_layout = 1;
-      });
+      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) { lies(a, {8, 0, {{wild, 8}}}); });
     }
     for (const int64_t wild : {INT64_MIN, INT64_MAX, int64_t{kWords * 8 - 3}, int64_t{-1}}) {
-      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) {
-        a.layouts = {{4, wild, 1, 0}}, a.ranges = {{0, 4}}, a.head.target_layout = 1;
-      });
+      ends_with(OFFPATH_ERR_RANGE, [&](auto& a) { lies(a, {4, wild, {{0, 4}}}); });
     }
     // Memory of the client that is none.
-    ends_with(OFFPATH_ERR_MEMORY_FAULT, [](auto& a) { a.data.clear(), a.head.send = {0, 0, 8, 8, 0, 0}; });
+    ends_with(OFFPATH_ERR_MEMORY_FAULT, [](auto& a) { a.body.data.clear(), a.head.send = {0, 0, 8, 8, 0, 0}; });
     ends_with(OFFPATH_ERR_MEMORY_FAULT,
-              [](auto& a) { a.data.clear(), a.head.kind = OFFPATH_GET, a.head.result = {0, 0, 8, 8, 0, 0}; });
-    refuse([](auto& a) { a.data.clear(), a.head.send = {0, 0, UINT64_MAX - 3, 8, 0, 0}; });
+              [](auto& a) { a.body.data.clear(), a.body.kind = OFFPATH_GET, a.head.result = {0, 0, 8, 8, 0, 0}; });
+    refuse([](auto& a) { a.body.data.clear(), a.head.send = {0, 0, UINT64_MAX - 3, 8, 0, 0}; });
     for (const uint64_t wild : {uint64_t{0}, kSegmentBytes - 8, UINT64_MAX - 16}) {
       REQUIRE(liar.remote(put_to_self(), wild) == OFFPATH_ERR_ARGUMENT);
     }
@@ -186,7 +203,7 @@ TEST(HostileClient, SlotsAndNumbersOfRemotes) {
     REQUIRE(liar.remote(put_to_self()) == OFFPATH_OK);
     REQUIRE(liar.window().completed == 1);
     // One for the member that is not there stays; its slot may not be used again.
-    RemoteArguments endless = put_to_self();
+    Remote endless = put_to_self();
     endless.head.target = 1;
     liar.write(3, endless);
     post_slot(liar.segment(), 3, OpKind::remote, liar.socket());
@@ -219,26 +236,28 @@ TEST(HostileClient, RandomRemotes) {
     };
     alignas(16) static uint8_t buffer[8192];
     for (int round = 0; round < 2000; ++round) {
-      RemoteArguments a{};
-      a.head.kind = static_cast<uint32_t>(1 + random() % 8);
-      if (a.head.kind >= OFFPATH_ACCUMULATE && a.head.kind <= OFFPATH_COMPARE_AND_SWAP) {
-        a.head.op = static_cast<uint32_t>(random() % 15), a.head.element = static_cast<uint32_t>(random() % 23);
+      Remote a{};
+      a.body.window = 7;
+      a.body.kind = static_cast<offpath_remote_kind_t>(1 + random() % 8);
+      if (remote::accumulates(a.body.kind)) {
+        a.bytes = {{kOperatorAt, static_cast<uint8_t>(random() % 15)},
+                   {kElementAt, static_cast<uint8_t>(random() % 23)}};
       }
-      a.head.target_offset = number();
-      a.head.target_bytes = random() % 3 == 0 ? number() : random() % 600;
+      a.body.offset = number();
+      a.body.bytes = random() % 3 == 0 ? number() : random() % 600;
       const auto address = reinterpret_cast<uint64_t>(buffer);
-      a.head.send = {0, 0, address, a.head.target_bytes, 0, 0};
+      a.head.send = {0, 0, address, a.body.bytes, 0, 0};
       a.head.result = {0, 0, address, 0, 0, 0};
       if (random() % 2 == 0) {
-        LayoutRecord layout{0, static_cast<int64_t>(number()), static_cast<uint32_t>(1 + random() % 3), 0};
-        for (uint32_t i = 0; i < layout.ranges_count; ++i) {
-          a.ranges.push_back({static_cast<int64_t>(number()), random() % 20});
-          layout.size_bytes += a.ranges.back().bytes;
+        memory::Layout layout{0, static_cast<int64_t>(number()), {}};
+        for (uint64_t left = 1 + random() % 3; left > 0; --left) {
+          layout.ranges.push_back({static_cast<int64_t>(number()), random() % 20});
+          layout.size_bytes += layout.ranges.back().bytes;
         }
-        a.layouts = {layout};
-        a.head.target_layout = 1;
+        a.body.contiguous = false;
+        a.body.layout = std::move(layout);
       }
-      if (a.head.target_bytes > sizeof(buffer) && a.head.kind != OFFPATH_PUT) continue;  // would fill our own memory
+      if (a.body.bytes > sizeof(buffer) && a.body.kind != OFFPATH_PUT) continue;  // would fill our own memory
       const int32_t status = liar.remote(a);
       REQUIRE(status <= OFFPATH_OK && status >= OFFPATH_ERR_RANGE);
       REQUIRE(memory.guards_stand());

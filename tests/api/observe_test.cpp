@@ -90,7 +90,7 @@ TEST(Observe, ShowsWhatIsInFlightAndWhoIsWaitedFor) {
       REQUIRE(own.rank.load() == 0 && own.team_size.load() == 2 && own.posted.load() == 1 && own.done.load() == 0);
       REQUIRE(own.oldest.kind.load() == static_cast<uint32_t>(OpKind::collective));
       REQUIRE(own.oldest.form.load() == OFFPATH_EXCHANGE && own.oldest.bytes.load() == 2 * kBytes);
-      REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(WaitsFor::not_posted));
+      REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(base::Waits::not_posted));
       REQUIRE(own.oldest.members_count.load() == 1 && own.oldest.members[0].load() == 1);
       p.barrier();
       p.wait_ok(op);
@@ -126,7 +126,7 @@ TEST(Observe, ShowsALockThatIsWaitedFor) {
       watcher.refresh();
       REQUIRE(own.oldest.kind.load() == static_cast<uint32_t>(OpKind::remote));
       REQUIRE(own.oldest.form.load() == OFFPATH_LOCK_EXCLUSIVE && own.oldest.team_size.load() == 2);
-      REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(WaitsFor::answers));
+      REQUIRE(own.oldest.waits.load() == static_cast<uint32_t>(base::Waits::answers));
       REQUIRE(own.oldest.members_count.load() == 1 && own.oldest.members[0].load() == 1);
       p.barrier();
       p.wait_ok(op);

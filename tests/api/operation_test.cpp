@@ -143,6 +143,30 @@ TEST(ManyOperations, WaitedForInOrder) { run_many(1, false); }
 TEST(ManyOperations, WaitedForBackwards) { run_many(1, true); }
 TEST(ManyOperations, WaitedForBackwardsOnTwoNodes) { run_many(2, true); }
 
+TEST(ManyOperations, HeldBackWhereTheServiceHasNoRoom) {
+  Job(2, 1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    constexpr size_t kMany = 1100;
+    std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
+    std::vector<offpath_op_t*> ops(kMany);
+    REQUIRE(offpath_session_holds_back(session) == 0);
+    if (p.rank == 1) p.barrier();  // nothing ends before
+    for (uint32_t k = 0; k < kMany; ++k) {
+      REQUIRE_STATUS(offpath_alltoall(team, &send[2 * k], &recv[2 * k], 4, &ops[k]), OFFPATH_OK);
+    }
+    if (p.rank == 0) REQUIRE(offpath_session_holds_back(session) == 1);
+    if (p.rank == 0) p.barrier();
+    for (offpath_op_t* op : ops) {
+      p.wait_ok(op);
+      offpath_op_free(op);
+    }
+    REQUIRE(offpath_session_holds_back(session) == 0);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
 TEST(Operation, UnfinishedOnesSayWhatTheyWaitFor) {
   Job(3, 2).run([](Process& p) {
     offpath_session_t* session = nullptr;

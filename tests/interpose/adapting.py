@@ -3,7 +3,7 @@
 
 import os
 
-from setting import check, statistics
+from setting import FORCED, check, statistics
 
 # On one node the measured rows offload nothing. What is remembered is advice; exploring may cost all it likes.
 ADAPT = {"OFFPATH_POLICY": "", "OFFPATH_MPI_MEMORY": "ialltoall:dpu", "OFFPATH_MPI_ADAPT": "on",
@@ -83,6 +83,26 @@ def adapt_burst(s):
     adapted(s, "burst", ranks=3)
 
 
+def adapt_held(s):
+    """What waits for an agreement is posted although its rank is blocked in a call that is not ours."""
+    _, lines = adapted(s, "held", ranks=3)
+    check(learned_of(lines), "nothing was adapted")
+    # So is what the service has no room for.
+    _, lines = adapted(s, "full", ranks=3, OFFPATH_MPI_ADAPT="off", OFFPATH_POLICY="ialltoall:dpu")
+    check(lines[0]["offloaded_count"] == 3 * 1200, str(lines[0]))
+
+
+def adapt_unmoved(s):
+    """Where nothing could move on what waits for an agreement, there are none. With MPICH a thread does."""
+    none_left = f"{s.build}/tests/interpose/libno_threads.so"
+    stats = f"{s.folder}/stats.json"
+    other = s.run([s.program("adapting"), "steady"], 2, f"{none_left}:{s.library}",
+                  **{**FORCED, **ADAPT}, OFFPATH_STATS_FILE=stats)
+    check(other.status == 0 and "WRONG" not in other.out, str(other))
+    check(len(other.warnings()) == 1 and "MPI_THREAD_MULTIPLE" in other.err, str(other))
+    check(all(line["why"] == {"remembered_count": 100} for line in statistics(stats)), str(statistics(stats)))
+
+
 def adapt_named(s):
     _, lines = adapted(s, "named", OFFPATH_MPI_COMM_POLICY="elsewhere=dpu,on the host=host")
     check(lines[0]["why"]["forced_count"] >= 180, str(lines[0]))
@@ -106,4 +126,4 @@ def adapt_lost(s):
 
 
 CASES = (adapt_slow, adapt_modes, adapt_preferences, adapt_freed, adapt_orders, adapt_threads, adapt_ahead, adapt_burst,
-         adapt_named, adapt_bad, adapt_lost)
+         adapt_held, adapt_unmoved, adapt_named, adapt_bad, adapt_lost)

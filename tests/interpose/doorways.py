@@ -2,7 +2,9 @@
 """Cases about the doorway: how it finds the MPI, and what a program finds there."""
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 from setting import FORCED, check, same, statistics
@@ -40,6 +42,38 @@ def large(s):
         check(offloaded == LARGE and line["windows"]["offloaded_count"] == 2, str(line))
 
 
+PERSISTENT = re.compile(rb"M(PIX?_(?:Barrier|Bcast|Gatherv?|Scatterv?|Allgatherv?|Alltoall[vw]?|Reduce|Allreduce|Scan|Exscan|"
+                        rb"Reduce_scatter(?:_block)?|Neighbor_all(?:gatherv?|toall[vw]?))_init(?:_c)?\0)")
+
+
+def library_without_persistent(s):
+    """The loaded MPI, whose persistent collectives have other names."""
+    name = LIBRARIES[s.mpi]
+    libraries = subprocess.run(["ldd", s.program("persistent")], capture_output=True, text=True, check=True).stdout
+    (path,) = re.findall(rf"{re.escape(name)} => (\S+)", libraries)
+    with open(path, "rb") as whole, open(f"{s.folder}/{name}", "wb") as lacking:
+        lacking.write(PERSISTENT.sub(rb"x\1", whole.read()))
+    return {"LD_LIBRARY_PATH": s.folder}
+
+
+def persistent_missing(s):
+    """A library without persistent collectives: they work for who finds them, with and without Offpath."""
+    lacking = library_without_persistent(s)
+    native = s.run([s.program("persistent")], 2, **lacking)
+    check("undefined symbol" in native.err, f"it has them: {native}")
+    stats = f"{s.folder}/stats.json"
+    off, profile = {"OFFPATH_ENABLE": "0"}, {"OFFPATH_PROFILE": f"{s.folder}/profile"}
+    for changes in (FORCED, {"OFFPATH_POLICY": "*:host"}, off, profile):
+        arguments = [] if changes is FORCED else ["any status"]
+        other = s.run([s.program("persistent"), *arguments], 3, s.library, **lacking, **changes, OFFPATH_STATS_FILE=stats)
+        check(other.status == 0 and "freed: ok" in other.out and "WRONG" not in other.out, f"{changes}: {other}")
+        if changes is FORCED:
+            check(all(line["offloaded_count"] == 74 for line in statistics(stats)), str(statistics(stats)))
+    nonblocking = s.native("forms", "nonblocking")
+    for changes in (FORCED, off):
+        same(nonblocking, s.run([s.program("forms"), "persistent"], 4, s.library, **lacking, **changes))
+
+
 def standard_abi(s):
     """A library with the standard's ABI has handles of its own, whoever made it: no back end serves it."""
     program = os.path.join(s.build, "tests/interpose/abi/program")
@@ -48,4 +82,4 @@ def standard_abi(s):
     check(len(other.warnings()) == 1 and "libmpi_abi.so" in other.err, str(other))
 
 
-CASES = [many_names, large, standard_abi]
+CASES = [many_names, large, persistent_missing, standard_abi]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
 from offpath.errors import UserError
-from offpath.lab import Lab, inventory, quota
+from offpath.lab import Lab, inventory, network, quota
 from offpath.lab.plan import STATE_ROOT, parse_latency, parse_rate
 
 pytestmark = requires_root
@@ -112,7 +112,10 @@ def test_both_ends_of_every_port_are_limited(lab_name):
         assert limited == {"port1", "uplink1", "port2", "uplink2"}
 
 
-def test_host_and_dpu_reach_every_other(lab_name):
+@pytest.mark.parametrize("shared_by", ["macvlan", "bridge"])
+def test_host_and_dpu_reach_every_other(lab_name, shared_by, monkeypatch):
+    if shared_by == "bridge":  # as on kernels that do not know macvlan
+        monkeypatch.setattr(network, "_has_macvlan", lambda head: False)
     with Lab(nodes=2, name=lab_name) as lab:
         script = "import socket, sys; s = socket.socket(); s.settimeout(20); s.connect((sys.argv[1], 7000))"
         server = "import socket\ns = socket.create_server(('', 7000)); print(flush=True)\nwhile True: s.accept()"

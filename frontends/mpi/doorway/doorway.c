@@ -114,8 +114,9 @@ static void fill_missing(void) {
   const int found = !serving && offpath_open_backend(&loaded, OFFPATH_BACKEND_MISSING, handlers, OFFPATH_FUNCTION_COUNT,
                                                      reason, sizeof(reason)) == 0;
   for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
-    if (!missing[slot]) continue;
     void* target = found ? handlers[symbols[slot / 2].function] : NULL;
+    /* Functions that the library has may have to know of what it lacks. */
+    if (!missing[slot] && (target == NULL || (slot % 2 == 0 && tool_function(&loaded, slot) != NULL))) continue;
     fill_slot(slot, target == NULL ? (void*)&no_such_function : target);
     missing[slot] = 0;
   }

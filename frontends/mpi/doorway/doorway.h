@@ -38,7 +38,7 @@ typedef struct offpath_loaded_mpi {
 offpath_loaded_mpi_t offpath_locate_mpi(void);
 
 /* Opens the back end next to this library. Returns 0 and fills handlers (count entries), or -1 with a reason and what
- * to do. MISSING: only what the library lacks. */
+ * to do. MISSING: only what the library lacks, and what has to know of that. */
 typedef enum offpath_backend_part { OFFPATH_BACKEND_ALL, OFFPATH_BACKEND_MISSING } offpath_backend_part_t;
 int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
                          char* reason, size_t reason_capacity);

@@ -23,9 +23,9 @@ enum {
 typedef struct offpath_backend {
   uint32_t struct_bytes;
   uint32_t function_count;
-  uint32_t only_missing;            /* in: what the library lacks, by calls of what it has, and nothing else */
-  void* mpi;                        /* in: dlopen handle of the loaded MPI library */
-  void** handlers;                  /* out: function_count entries; NULL: the native function */
+  uint32_t only_missing; /* in: what the library lacks, by calls of what it has, and what has to know of that */
+  void* mpi;             /* in: dlopen handle of the loaded MPI library */
+  void** handlers;       /* out: function_count entries; NULL: the native function */
   uint64_t (*service_cpu_ns)(void); /* out */
   int (*job_token)(uint8_t* token); /* out */
   /* out: MPI calls of target regions; NULL where there are none */

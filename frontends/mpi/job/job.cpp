@@ -17,6 +17,11 @@ Job job;
 
 namespace {
 
+constexpr char kCannotMove[] =
+    "the policy does not change while the program runs: the MPI library grants no MPI_THREAD_MULTIPLE, or the system "
+    "no thread (a call whose path is not agreed yet could not be started while the program waits for something else). "
+    "Use a library that grants it, or OFFPATH_MPI_ADAPT=freeze";
+
 // A duplicate of MPI_COMM_WORLD, made here unless there is nobody else.
 class WorldExchange final : public attach::Exchange {
  public:
@@ -117,6 +122,10 @@ bool Job::start(Equipment own) {
   native.Allreduce(MPI_IN_PLACE, &all_, sizeof(all_), MPI_C_BOOL, MPI_LAND, control_);
   if (!met) return stay_native(LogLevel::warn, world.failure());
   if (!read_opening(opening)) return false;
+  if (adapts_ && !all_.moves) {
+    adapts_ = false;
+    if (rank() == 0) say(settings_, LogLevel::warn, "%s", kCannotMove);
+  }
   const attach::Nodes& nodes = member_.nodes();
   if (!policy_.offloads(nodes.count())) {
     return stay_native(LogLevel::info, "the policy offloads nothing on " + std::to_string(nodes.count()) + " node(s)");

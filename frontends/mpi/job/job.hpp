@@ -31,6 +31,7 @@ class Job {
   struct Equipment {
     bool has_targets;  // a plugin for target regions
     bool traced;       // the recorder of a trace
+    bool moves;        // whatever the program blocks in, operations that are held back are moved on (lanes/mover.hpp)
   };
 
   // Right after native MPI_Init: agrees on everything and attaches. Collective. False: everything stays native.

@@ -64,6 +64,10 @@ bool Lane::nothing_holds_up() const {
   return std::none_of(operations_.begin(), operations_.end(), [this](const auto* each) { return holds_up(*each); });
 }
 
+bool Lane::holds_back() const {
+  return std::any_of(operations_.begin(), operations_.end(), [](const auto* each) { return each->held_back(); });
+}
+
 void Lane::add(PostedCall* operation) {
   may_issue_ = nothing_holds_up();
   operations_.push_back(operation);  // may throw; nothing has happened yet

@@ -83,6 +83,7 @@ class Lane {
   // Moves everything on as far as it goes without waiting.
   void advance();
   bool idle() const { return operations_.empty(); }
+  bool holds_back() const;
   // It has lost a service. Any thread.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
   bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }

@@ -2,6 +2,8 @@
 #include "mpi/lanes/offloader.hpp"
 
 #include "mpi/job/counters.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/mover.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/service_times.hpp"
 
@@ -77,6 +79,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
   else
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
+  if (operation.held_back() || offpath_session_holds_back(job.session()) != 0) hold_back(true);
   *request = operation.request;
   return route;
 }
@@ -125,13 +128,29 @@ void Offloader::progress() {
   const Inside inside;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
-  for (Lane* lane : active_) lane->advance();
-  std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
+  advance_lanes();
   std::erase_if(loose_, [this](Loose* operation) {
     const bool ended = operation->advance();
     if (ended) finish(*operation);
     return ended;
   });
+}
+
+void Offloader::move_held() {
+  const Inside inside;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) advance_lanes();
+}
+
+void Offloader::advance_lanes() {
+  for (Lane* lane : active_) lane->advance();
+  std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
+  hold_back(std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); }) ||
+            offpath_session_holds_back(job.session()) != 0);
+}
+
+void Offloader::hold_back(bool held) {
+  if (!holds_back_.exchange(held, std::memory_order_relaxed) && held) mover.wake();
 }
 
 void Offloader::progress_all(AtEnd task) {

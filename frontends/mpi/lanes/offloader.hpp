@@ -36,6 +36,10 @@ class Offloader {
 
   // Moves everything on; also native communication. Never waits.
   void progress();
+  // As progress(), of what a lane holds back; for the mover.
+  void move_held();
+  // There is such an operation. A load.
+  bool holds_back() const { return holds_back_.load(std::memory_order_relaxed); }
   // As progress(), for all lanes, also those without operations: a rank at its end looks for losses, or only answers
   // the others, who look for them.
   enum class AtEnd { look, answer };
@@ -71,6 +75,8 @@ class Offloader {
   Errors& errors() { return errors_; }
 
  private:
+  void advance_lanes();
+  void hold_back(bool held);
   void finish(Requested& operation);
   int begin(Requested& operation);
   static int query_callback(void* operation, MPI_Status* status);
@@ -79,6 +85,7 @@ class Offloader {
 
   std::mutex mutex_;
   std::atomic<uint64_t> attention_{0};
+  std::atomic<bool> holds_back_{false};
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations

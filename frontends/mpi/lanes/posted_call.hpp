@@ -53,6 +53,9 @@ struct PostedCall : Requested {
   // Lets go of what only an unfinished operation needs, `call` too; then no native call is needed to delete it.
   void release();
 
+  // Still in this process's hands: nothing is under way, and other ranks may wait for it.
+  bool held_back() const { return state < PostedState::ended && state != PostedState::posted; }
+
   std::shared_ptr<const Call> call;
   offpath_algorithm_t algorithm;
   std::optional<Ask> open;  // deferred: to be decided

@@ -13,11 +13,6 @@
 
 namespace {
 
-// A persistent collective that this MPI does not have is not ours either.
-void* handler_of(auto* handler, auto* native_function) {
-  return native_function == nullptr ? nullptr : reinterpret_cast<void*>(handler);
-}
-
 int job_token(uint8_t* token) { return offpath::mpi::job.copy_token(token) ? 1 : 0; }
 
 uint64_t service_cpu_ns() {
@@ -39,7 +34,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   int initialized = 0;
   if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
 #define OFFPATH_MPI_FUNCTION(name) \
-  backend->handlers[OFFPATH_FUNCTION_##name] = handler_of(offpath::mpi::handlers::name, offpath::mpi::native.name);
+  backend->handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(+offpath::mpi::handlers::name);
 #define OFFPATH_MPI_OBSERVED(name)
 #define OFFPATH_MPI_PLAIN(name)
 #include "mpi/functions/functions.def"

@@ -4,6 +4,7 @@
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/lanes/communicators.hpp"
+#include "mpi/lanes/mover.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lifetime/statistics.hpp"
 #include "mpi/lifetime/tracing.hpp"
@@ -21,6 +22,7 @@ namespace {
 constexpr uint64_t kLastWordsNs = 1'000'000'000;
 
 void detach() {
+  mover.stop();
   job.detach();
   close_types();
   close_communicators();
@@ -30,8 +32,10 @@ void detach() {
 void start() {
   {
     const Inside inside;
-    const bool on = job.start({regions::have_targets(), tracing::wanted()}) && offloader.errors().create() &&
-                    open_types() == MPI_SUCCESS && open_communicators() == MPI_SUCCESS;
+    int granted = MPI_THREAD_SINGLE;
+    native.Query_thread(&granted);
+    const bool on = job.start({regions::have_targets(), tracing::wanted(), mover.start(granted)}) &&
+                    offloader.errors().create() && open_types() == MPI_SUCCESS && open_communicators() == MPI_SUCCESS;
     if (!on) return detach();
     job.turn_on();
   }
@@ -82,6 +86,15 @@ void stop() {
   job.stop();
 }
 
+// What to ask native MPI for.
+int thread_level(int required) {
+  try {
+    if (Settings::from_environment().adapt == "on") return Mover::thread_level(required);
+  } catch (const std::exception&) {  // the job will say so
+  }
+  return required;
+}
+
 int started(int code) {
   if (code != MPI_SUCCESS) return code;
   try {
@@ -96,10 +109,16 @@ int started(int code) {
 
 namespace handlers {
 
-int Init(int* argc, char*** argv) { return started(native.Init(argc, argv)); }
+int Init(int* argc, char*** argv) {
+  const int level = thread_level(MPI_THREAD_SINGLE);
+  if (level == MPI_THREAD_SINGLE) return started(native.Init(argc, argv));
+  int provided = level;
+  return started(native.Init_thread(argc, argv, level, &provided));
+}
 
+// The program is told what was granted, which may be more than it asks for.
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return started(native.Init_thread(argc, argv, required, provided));
+  return started(native.Init_thread(argc, argv, thread_level(required), provided));
 }
 
 int Finalize() {

@@ -6,13 +6,12 @@
 namespace offpath::mpi {
 
 void set_missing(offpath_backend_t* backend) {
-  const auto set = [backend](unsigned function, const char* name, auto* substitute) {
-    if (dlsym(backend->mpi, name) == nullptr) backend->handlers[function] = reinterpret_cast<void*>(substitute);
+  const auto set = [backend](unsigned function, const char* name, const char* old_name, auto* ours) {
+    void* theirs = dlsym(backend->mpi, name);
+    if (theirs == nullptr) theirs = dlsym(backend->mpi, old_name);
+    if (reinterpret_cast<void*>(ours) != theirs) backend->handlers[function] = reinterpret_cast<void*>(ours);
   };
-#define OFFPATH_MPI_FUNCTION(name)
-#define OFFPATH_MPI_LARGE(name) set(OFFPATH_FUNCTION_##name, "PMPI_" #name, native.name);
-#define OFFPATH_MPI_LARGE_FUNCTION(name) OFFPATH_MPI_LARGE(name)
-#define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
+#define OFFPATH_MPI_FUNCTION(name) set(OFFPATH_FUNCTION_##name, "PMPI_" #name, "PMPIX_" #name, native.name);
 #include "mpi/functions/functions.def"
 }
 

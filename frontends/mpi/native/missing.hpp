@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the doorway exports and the loaded library lacks: a program that looks for it at run time finds it.
+// What the doorway exports and the loaded library lacks: a program that looks for it at run time finds it. And functions of
+// the library that have to know of it.
 #pragma once
 
 #include "mpi/functions/backend.h"

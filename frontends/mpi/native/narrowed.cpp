@@ -60,14 +60,6 @@ Peers neighbors_of(MPI_Comm comm) {
   }
 }
 
-bool is_root(MPI_Comm comm, int root) {
-  int inter = 0, rank = 0;
-  native.Comm_test_inter(comm, &inter);
-  if (inter != 0) return root == MPI_ROOT;
-  native.Comm_rank(comm, &rank);
-  return rank == root;
-}
-
 bool fits(int64_t value) { return value >= INT_MIN && value <= INT_MAX; }
 
 // Nobody looks at it.
@@ -77,6 +69,14 @@ void clear(Stated* side) {
 }
 
 }  // namespace
+
+bool is_root(MPI_Comm comm, int root) {
+  int inter = 0, rank = 0;
+  native.Comm_test_inter(comm, &inter);
+  if (inter != 0) return root == MPI_ROOT;
+  native.Comm_rank(comm, &rank);
+  return rank == root;
+}
 
 Narrowed::Narrowed(const Arguments& wide, Meaning meaning, Until until, MPI_Comm comm)
     : arguments_(wide), until_(until) {

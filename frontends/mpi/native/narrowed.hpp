@@ -14,6 +14,8 @@ namespace offpath::mpi {
 
 // What of the arguments a rank may look at, and how many entries arrays have.
 enum class Meaning : uint8_t { all, recv_at_root, send_at_root, reduction, neighbors };
+// Whether this rank is the root of a collective.
+bool is_root(MPI_Comm comm, int root);
 // How long arrays must stay: until the call has returned, or longer than anybody tells us.
 enum class Until : uint8_t { returned, for_ever };
 

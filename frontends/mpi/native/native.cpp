@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/native/native.hpp"
 
+#include "mpi/native/stand_ins.hpp"
 #include "mpi/native/substitutes.hpp"
 
 #include <dlfcn.h>
@@ -26,6 +27,10 @@ bool Native::load(void* library) {
 #include "mpi/functions/functions.def"
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "mpi/functions/natives.def"
+#ifdef OPEN_MPI
+  if (find(call_no_more, "opal_progress_unregister")) find(call_in_rounds, "opal_progress_register_lp");
+#endif
+  add_stand_ins(this);
   add_substitutes(this);
   return complete;
 }

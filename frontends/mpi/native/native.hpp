@@ -28,8 +28,13 @@ struct Native {
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "mpi/functions/natives.def"
 
-  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives may be: nullptr. Large
-  // counts have substitutes.
+  // Makes the library call a function in the rounds of everything of its own that waits, until the other one. Open MPI's;
+  // nullptr: it has no such thing. 0: it does.
+  int (*call_in_rounds)(int (*function)()) = nullptr;
+  int (*call_no_more)(int (*function)()) = nullptr;
+
+  // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
+  // large counts substitutes.
   bool load(void* library);
 };
 

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/proxy/progress.hpp"
 
+#include "device/quiet_thread.hpp"
+
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
 #include <chrono>
-#include <csignal>
 
 namespace offpath::mpi::regions {
 namespace {
 
 constexpr int kYields = 200;
 constexpr std::chrono::microseconds kNap{50};
-
-// A thread of ours hears no signal of the program's.
-std::thread start_quietly(std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 }  // namespace
 
@@ -36,7 +26,7 @@ void Progress::post(std::function<void()> function) {
   std::lock_guard lock(mutex_);
   if (stopped_) return;
   posted_.push_back(std::move(function));
-  if (!thread_.joinable()) thread_ = start_quietly([this] { run(); });
+  if (!thread_.joinable()) thread_ = device::quiet_thread([this] { run(); });
   wake_.notify_one();
 }
 

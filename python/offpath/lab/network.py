@@ -37,33 +37,53 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
     )
     if plan.latency_s:
         _delay_uplinks(plan, head)
+    share = _share_by_macvlan if _has_macvlan(head) else _share_by_bridge
     for number, node in enumerate(plan.nodes, start=1):
         progress(node)
-        _ip(_node_links(plan, number, node), head)
+        _ip(_uplink(plan, number) + share(plan, number, node), head)
         _tc(_port_limits(plan, number), head)
         _ip(_station(plan, planning.host_address(number)), namespace(plan.name, node))
         _ip(_station(plan, planning.dpu_address(number)), namespace(plan.name, f"{node}-dpu"))
 
 
-def _node_links(plan: Plan, number: int, node: str) -> str:
-    """A node's own small bridge, on it host and DPU, and one uplink to the switch that both share."""
+def _uplink(plan: Plan, number: int) -> str:
+    """From the node to the switch."""
     mtu = f"mtu {plan.mtu_bytes}"
-    uplink = [f"link add port{number} {mtu} type veth peer name uplink{number} {mtu}"]
+    lines = [f"link add port{number} {mtu} type veth peer name uplink{number} {mtu}"]
     if plan.latency_s:  # the devices are there: _delay_uplinks
-        uplink = [f"link set port{number} {mtu}", f"link set uplink{number} {mtu}"]
-    lines = [
-        f"link add {node} {mtu} {BRIDGE}",
-        f"link set {node} up",
-        *uplink,
-        f"link set port{number} master br0 up",
-        f"link set uplink{number} master {node} up",
-    ]
+        lines = [f"link set port{number} {mtu}", f"link set uplink{number} {mtu}"]
+    lines.append(f"link set port{number} master br0 up")
+    return "\n".join(lines) + "\n"
+
+
+def _share_by_macvlan(plan: Plan, number: int, node: str) -> str:
+    """Host and DPU are two addresses of one port: no device more for a frame to pass than a network card has."""
+    lines = [f"link set uplink{number} up"]
+    for place in (node, f"{node}-dpu"):
+        where = namespace(plan.name, place)
+        lines.append(f"link add eth0 link uplink{number} netns {where} mtu {plan.mtu_bytes} type macvlan mode bridge")
+    return "\n".join(lines) + "\n"
+
+
+def _share_by_bridge(plan: Plan, number: int, node: str) -> str:
+    """The same with a small bridge and two more links, on kernels without macvlan: each frame costs more."""
+    mtu = f"mtu {plan.mtu_bytes}"
+    lines = [f"link add {node} {mtu} {BRIDGE}", f"link set {node} up", f"link set uplink{number} master {node} up"]
     for device, place in ((f"host{number}", node), (f"dpu{number}", f"{node}-dpu")):
         lines += [
             f"link add {device} {mtu} type veth peer name eth0 {mtu} netns {namespace(plan.name, place)}",
             f"link set {device} master {node} up",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _has_macvlan(head: str) -> bool:
+    """Whether this kernel knows it."""
+    tried = ["ip", "-n", head, "link", "add", "trial", "link", "br0", "type", "macvlan", "mode", "bridge"]
+    if subprocess.run(tried, capture_output=True).returncode != 0:
+        return False
+    _ip("link del trial\n", head)
+    return True
 
 
 def _delay_uplinks(plan: Plan, head: str) -> None:

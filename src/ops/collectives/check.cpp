@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ops/collectives/collective.hpp"
+
+#include "base/limits.hpp"
 #include "ops/layouts.hpp"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ Status check_blocks(const std::vector<Block>& blocks, const Collective& collecti
       return Status::error(kRefused, "a block names a layout that was not given. Name one of the %zu layouts",
                            collective.layouts.size());
     }
-    if (block.bytes >= kBlockLimitBytes || !add(sum, block.bytes)) {
+    if (block.bytes >= base::kBlockLimitBytes || !add(sum, block.bytes)) {
       return Status::error(kRefused, "a block of %llu bytes is too long (the limit is 64 TiB). Split it",
                            static_cast<Ull>(block.bytes));
     }

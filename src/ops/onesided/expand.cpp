@@ -71,11 +71,11 @@ Status check(const Remote& remote, uint32_t team_size) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "the target is member %u of a team of %u. Name one of its members",
                          remote.target, team_size);
   }
-  Status status = check(remote.wanted);
+  Status status;
   for (const graph::Layout& layout : remote.layouts) {
     if (status.ok()) status = check_layout(layout);
   }
-  const bool sent_from_client = sends(remote.wanted) && remote.wanted.data.empty();
+  const bool sent_from_client = sends(remote.wanted) && !remote.has_data;
   if (status.ok() && sent_from_client) status = check_place(remote.send, data_bytes(remote.wanted), remote.layouts);
   if (status.ok() && fetches(remote.wanted.kind))
     status = check_place(remote.result, remote.wanted.bytes, remote.layouts);
@@ -86,11 +86,11 @@ graph::Request make_request(Remote remote, const Tuning& tuning) {
   const Wanted& wanted = remote.wanted;
   graph::Request request;
   request.target = remote.target;
-  request.body = encode(wanted);
+  request.body = std::move(remote.body);
   Graph& graph = request.graph;
   graph.layouts = std::move(remote.layouts);
   if (is_short(wanted)) {
-    if (wanted.data.empty()) {
+    if (!remote.has_data) {
       request.data = remote.send;
       request.data_bytes = data_bytes(wanted);
     }

@@ -5,7 +5,8 @@
 
 namespace offpath::ops::onesided {
 
-Perform::Perform(Wanted wanted, const std::shared_ptr<memory::Port>& target, uint64_t at) : wanted_(std::move(wanted)) {
+Perform::Perform(Wanted wanted, std::span<const uint8_t> data, const std::shared_ptr<memory::Port>& target, uint64_t at)
+    : wanted_(std::move(wanted)), data_(data) {
   memory = target;
   address = at;
   if (!wanted_.contiguous) {
@@ -18,7 +19,7 @@ Perform::Perform(Wanted wanted, const std::shared_ptr<memory::Port>& target, uin
 }
 
 const uint8_t* Perform::apply(const uint8_t* old) {
-  const uint8_t* data = wanted_.data.data();
+  const uint8_t* data = data_.data();
   if (wanted_.kind == OFFPATH_COMPARE_AND_SWAP) return memcmp(old, data + bytes, bytes) == 0 ? data : nullptr;
   if (!sends(wanted_)) return nullptr;
   if (wanted_.kind == OFFPATH_PUT) return data;

@@ -112,16 +112,18 @@ void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
 
 Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
                           const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
-  auto wanted = decode(body);
-  if (!wanted.ok()) return reply(wanted.status());
-  const auto found = windows_.find({client, team, wanted->window});
+  auto decoded = remote::decode(body);
+  if (!decoded.ok()) return reply(decoded.status());
+  Wanted& wanted = decoded->wanted;
+  const auto found = windows_.find({client, team, wanted.window});
   if (found == windows_.end()) return no_window();
   const std::shared_ptr<Window> window = found->second;
-  if (locks(wanted->kind)) return lock(*window, from, request, wanted->kind);
-  Asked asked{request, from, std::move(wanted.value()), memory};
+  if (locks(wanted.kind)) return lock(*window, from, request, wanted.kind);
+  Asked asked{request, from, std::move(wanted), decoded->data, memory};
   if (!accumulates(asked.wanted.kind) || (!window->lane_busy && window->waiting.empty())) {
     return begin(client, window, std::move(asked));
   }
+  asked.keep();
   window->waiting.push_back(std::move(asked));
   return later();
 }
@@ -148,13 +150,22 @@ Answer Target::lock(Window& window, uint32_t from, RequestId request, offpath_re
 class Target::Short : public Perform {
  public:
   Short(Target& target, Working working, Asked asked, uint64_t at)
-      : Perform(std::move(asked.wanted), asked.memory, at), target_(target), working_(std::move(working)) {}
+      : Perform(std::move(asked.wanted), asked.data, asked.memory, at),
+        target_(target),
+        working_(std::move(working)),
+        data_(std::move(asked.kept)) {}
   void on_ended() override { target_.end(working_.client, working_); }
 
  private:
   Target& target_;
   Working working_;
+  std::vector<uint8_t> data_;
 };
+
+void Target::Asked::keep() {
+  if (kept.empty()) kept.assign(data.begin(), data.end());
+  data = kept;
+}
 
 // The place is looked up when it is used: what waited for the lane may find its memory closed.
 Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Asked asked) {
@@ -168,7 +179,7 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
   }
   if (wanted.bytes == 0) return reply();
   if (is_short(wanted) && asked.memory->prompt()) {  // at once, so nothing comes in between
-    Perform update(std::move(asked.wanted), asked.memory, address);
+    Perform update(std::move(asked.wanted), asked.data, asked.memory, address);
     return graph::carry_out(update);
   }
   Working working{client, window, {}, accumulates(wanted.kind)};
@@ -179,6 +190,7 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
   }
   Answer answer;
   if (is_short(wanted)) {
+    asked.keep();
     answer.kind = Answer::Kind::update;
     answer.update = std::make_shared<Short>(*this, std::move(working), std::move(asked), address);
   } else {

@@ -56,7 +56,10 @@ class Target : public graph::Responder {
     graph::RequestId request;
     uint32_t from;
     Wanted wanted;
+    std::span<const uint8_t> data;  // of a short one: in the request, until it is kept
     std::shared_ptr<memory::Port> memory;
+    std::vector<uint8_t> kept = {};
+    void keep();
   };
   struct Window {
     uint64_t base = 0;  // that offsets count from

@@ -4,6 +4,7 @@
 #include "persistent_names.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { MAX_OPEN = 12 };
@@ -229,6 +230,63 @@ static void burst(void) {
   report("burst", ok);
 }
 
+/* Posts many on a new communicator: rank 0 before the others begin, who then complete all of theirs. */
+enum { MOST_HELD = 1200 };
+static int held_count = 40;
+static MPI_Comm begin_held(struct Exchange* all) {
+  int rank, size, word = 0;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  if (rank != 0) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  for (int i = 0; i < held_count; ++i) post(&all[i], comm, i);
+  for (int r = 1; rank == 0 && r < size; ++r) MPI_Send(&word, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
+  for (int i = 0; rank != 0 && i < held_count; ++i) MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+  return comm;
+}
+
+static void end_held(const char* what, struct Exchange* all, MPI_Comm comm) {
+  int ok = 1;
+  for (int i = 0; i < held_count; ++i) {
+    MPI_Wait(&all[i].request, MPI_STATUS_IGNORE);
+    ok &= arrived(&all[i], comm, i);
+  }
+  MPI_Comm_free(&comm);
+  report(what, ok);
+}
+
+/* Rank 0 suddenly posts far more than ever before, completes none, and blocks in another call until the others have. */
+static void held(void) {
+  static struct Exchange all[MOST_HELD];
+  int rank, size, word = 0;
+  MPI_Comm comm, other, made;
+  MPI_Win win;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+
+  comm = begin_held(all);
+  if (rank != 0) MPI_Send(&word, 1, MPI_INT, 0, 1, other);
+  for (int r = 1; rank == 0 && r < size; ++r) MPI_Recv(&word, 1, MPI_INT, r, 1, other, MPI_STATUS_IGNORE);
+  end_held("held in MPI_Recv", all, comm);
+
+  comm = begin_held(all);
+  MPI_Comm_split(other, 0, rank, &made);
+  end_held("held in MPI_Comm_split", all, comm);
+  MPI_Comm_free(&made);
+
+  MPI_Win_create(&word, sizeof(word), 1, MPI_INFO_NULL, other, &win);
+  MPI_Win_fence(0, win);
+  comm = begin_held(all);
+  MPI_Win_fence(0, win);
+  end_held("held in MPI_Win_fence", all, comm);
+  MPI_Win_free(&win);
+
+  for (int i = 0; i < held_count; ++i) discard(&all[i]);
+  MPI_Comm_free(&other);
+}
+
 static void named(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -240,7 +298,11 @@ static void named(void) {
 int main(int argc, char** argv) {
   int provided;
   const char* mode = argc > 1 ? argv[1] : "";
-  MPI_Init_thread(&argc, &argv, strcmp(mode, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  const int threaded = strcmp(mode, "threads") == 0 || strcmp(mode, "full") == 0;
+  MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  if (sigismember(&blocked, SIGUSR1)) report("the program's signals", 0);
   if (strcmp(mode, "steady") == 0) steady(argc > 2 ? atoi(argv[2]) : 100);
   if (strcmp(mode, "preferences") == 0) preferences();
   if (strcmp(mode, "freed") == 0) freed();
@@ -248,6 +310,12 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "threads") == 0) threads();
   if (strcmp(mode, "ahead") == 0) ahead();
   if (strcmp(mode, "burst") == 0) burst();
+  if (strcmp(mode, "held") == 0) held();
+  if (strcmp(mode, "full") == 0) {
+    count = 16;
+    held_count = MOST_HELD;
+    held();
+  }
   if (strcmp(mode, "named") == 0) named();
   return finish();
 }

@@ -32,8 +32,11 @@ static int right(int round) {
   return ok;
 }
 
+static int any_status; /* MPI does not say what a native collective leaves there */
+
 static int is_empty(const MPI_Status* status) {
   int count = -1;
+  if (any_status) return 1;
   MPI_Get_count(status, MPI_BYTE, &count);
   return status->MPI_SOURCE == MPI_ANY_SOURCE && status->MPI_TAG == MPI_ANY_TAG && count == 0;
 }
@@ -132,11 +135,16 @@ static int inactive(void) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  any_status = argc > 1;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   sent = malloc(sizeof(int) * (size_t)(COUNT * size)), got = malloc(sizeof(int) * (size_t)(COUNT * size));
-  INIT_OF(Alltoall)(sent, COUNT, MPI_INT, got, COUNT, MPI_INT, comm, MPI_INFO_NULL, &requests[ALLTOALL]);
+  MPI_Datatype block; /* the request keeps it */
+  MPI_Type_contiguous(COUNT, MPI_INT, &block);
+  MPI_Type_commit(&block);
+  INIT_OF(Alltoall)(sent, 1, block, got, COUNT, MPI_INT, comm, MPI_INFO_NULL, &requests[ALLTOALL]);
+  MPI_Type_free(&block);
   INIT_OF(Allreduce)(part, sum, COUNT, MPI_LONG, MPI_SUM, comm, MPI_INFO_NULL, &requests[ALLREDUCE]);
   MPI_Send_init(outbox, COUNT, MPI_INT, (rank + 1) % size, 5, comm, &requests[SENT]);
   MPI_Recv_init(inbox, COUNT, MPI_INT, (rank + size - 1) % size, 5, comm, &requests[RECEIVED]);

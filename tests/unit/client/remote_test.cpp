@@ -10,6 +10,8 @@
 namespace offpath::client {
 namespace {
 
+using remote::Data;
+using remote::Wanted;
 using session::RemoteRecord;
 
 const uint8_t kSend[512] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -48,12 +50,13 @@ template <typename Change>
 offpath_status_t code(offpath_remote_kind_t kind, Change change) {
   offpath_remote_t remote = good(kind);
   change(remote);
-  return check_remote(remote, 2);
+  Wanted wanted;
+  return check_remote(remote, 2, wanted);
 }
 
 TEST(RemoteCheck, GoodOnesPass) {
   for (int kind = OFFPATH_PUT; kind <= OFFPATH_UNLOCK; ++kind) {
-    EXPECT_EQ(check_remote(good(static_cast<offpath_remote_kind_t>(kind)), 2), OFFPATH_OK) << kind;
+    EXPECT_EQ(code(static_cast<offpath_remote_kind_t>(kind), [](auto&) {}), OFFPATH_OK) << kind;
   }
   EXPECT_EQ(code(OFFPATH_PUT, [](auto& r) { r.target_bytes = 0, r.send = {}; }), OFFPATH_OK);
   const auto no_op = [](auto& r) { r.op = OFFPATH_OP_NO_OP, r.send = block(nullptr, 77, 99); };
@@ -106,52 +109,61 @@ TEST(RemoteCheck, BadOnesDoNot) {
             OFFPATH_ERR_NO_MEMORY);
 }
 
-RemoteRecord head_of(const std::vector<uint8_t>& bytes) {
-  RemoteRecord out;
-  memcpy(&out, bytes.data(), sizeof(out));
-  return out;
-}
+// The record that an operation gives, and what it wants of the target.
+struct Built {
+  explicit Built(const offpath_remote_t& remote) {
+    Wanted wanted;
+    EXPECT_EQ(check_remote(remote, 2, wanted), OFFPATH_OK);
+    wanted.window = 9;
+    build_record(remote, wanted, bytes);
+    memcpy(&head, bytes.data(), sizeof(head));
+    auto got = remote::decode(std::span(bytes).last(head.wanted_bytes), Data::may_follow);
+    EXPECT_TRUE(got.ok()) << got.status().text();
+    if (got.ok()) decoded = std::move(got.value());
+  }
+  std::vector<uint8_t> bytes;
+  RemoteRecord head{};
+  remote::Decoded decoded;
+};
 
 TEST(RemoteRecords, ShortContiguousDataComesAlong) {
-  std::vector<uint8_t> bytes;
   for (const uint64_t length : {1, 8, 256, 257}) {
     offpath_remote_t put = good(OFFPATH_PUT);
     put.target_bytes = length;
     put.send = block(kSend, length);
-    build_record(put, bytes);
-    const RemoteRecord head = head_of(bytes);
-    EXPECT_EQ(head.inline_bytes, length <= 256 ? length : 0);
-    ASSERT_EQ(bytes.size(), sizeof(head) + head.inline_bytes);
-    EXPECT_EQ(memcmp(bytes.data() + sizeof(head), kSend, head.inline_bytes), 0);
+    const Built built(put);
+    const auto data = built.decoded.data;
+    EXPECT_EQ(data.size(), length <= 256 ? length : 0);
+    EXPECT_EQ(memcmp(data.data(), kSend, data.size()), 0);
+    EXPECT_EQ(built.bytes.size(), sizeof(built.head) + remote::kHeadBytes + data.size());
+    EXPECT_EQ(built.decoded.wanted.window, 9U);
+    EXPECT_EQ(built.decoded.wanted.offset, 40U);
+    EXPECT_EQ(built.decoded.wanted.bytes, length);
   }
   offpath_remote_t strided = good(OFFPATH_PUT);
   strided.layouts = kLayouts, strided.layouts_count = 2, strided.target_layout = 2, strided.send.layout = 1;
-  build_record(strided, bytes);
-  const RemoteRecord head = head_of(bytes);
-  EXPECT_EQ(head.inline_bytes, 0U);
-  EXPECT_EQ(head.layouts_count, 2U);
-  EXPECT_EQ(head.ranges_count, 3U);
-  EXPECT_EQ(bytes.size(), sizeof(head) + 2 * sizeof(session::LayoutRecord) + 3 * sizeof(session::RangeRecord));
+  const Built built(strided);
+  EXPECT_TRUE(built.decoded.data.empty());
+  EXPECT_EQ(built.head.layouts_count, 2U);
+  EXPECT_EQ(built.head.ranges_count, 3U);
+  EXPECT_EQ(built.decoded.wanted.layout.extent_bytes, 4);
+  ASSERT_EQ(built.decoded.wanted.layout.ranges.size(), 1U);
+  EXPECT_EQ(built.decoded.wanted.layout.ranges[0].offset, -4);
 }
 
 TEST(RemoteRecords, WhatAKindDoesNotUseIsZero) {
-  std::vector<uint8_t> bytes;
   offpath_remote_t swap = good(OFFPATH_COMPARE_AND_SWAP);
   swap.op = OFFPATH_OP_SUM;
-  build_record(swap, bytes);
-  EXPECT_EQ(head_of(bytes).op, 0U);
-  EXPECT_EQ(head_of(bytes).inline_bytes, 16U);
+  EXPECT_EQ(Built(swap).decoded.wanted.reduction.op, OFFPATH_OP_NONE);
+  EXPECT_EQ(Built(swap).decoded.data.size(), 16U);
   offpath_remote_t fetch = good(OFFPATH_GET_ACCUMULATE);
   fetch.op = OFFPATH_OP_NO_OP;
-  build_record(fetch, bytes);
-  EXPECT_EQ(head_of(bytes).send.bytes, 0U);
-  EXPECT_EQ(head_of(bytes).inline_bytes, 0U);
+  EXPECT_EQ(Built(fetch).head.send.bytes, 0U);
+  EXPECT_TRUE(Built(fetch).decoded.data.empty());
   offpath_remote_t lock = good(OFFPATH_LOCK_SHARED);
   lock.target_offset = 5, lock.op = OFFPATH_OP_SUM, lock.element = OFFPATH_ELEMENT_I8;
-  build_record(lock, bytes);
-  EXPECT_EQ(head_of(bytes).target_offset, 0U);
-  EXPECT_EQ(head_of(bytes).op, 0U);
-  EXPECT_EQ(head_of(bytes).element, 0U);
+  EXPECT_EQ(Built(lock).decoded.wanted.offset, 0U);
+  EXPECT_EQ(Built(lock).decoded.wanted.reduction, kernels::Reduction{});
 }
 
 }  // namespace

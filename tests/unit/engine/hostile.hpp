@@ -218,6 +218,7 @@ class Script : public fabric::Fabric {
   }
   void fetch(fabric::Announced, void* buffer, size_t bytes, uint64_t context) override {
     memset(buffer, 0xBB, bytes);
+    places.push_back(buffer);
     fetching.push_back(context);
   }
   void drop(fabric::Announced) override { ++dropped; }
@@ -226,6 +227,7 @@ class Script : public fabric::Fabric {
   bool arm() override { return true; }
   void flush(int) override {}
   std::vector<Message> sent;
+  std::vector<void*> places;
   std::vector<uint64_t> fetching;
   int dropped = 0;
 };

@@ -228,6 +228,32 @@ TEST_F(Hostile, PullsOfTooLittleEndAnExportOnce) {
   EXPECT_TRUE(outcome.contains(0));
 }
 
+// Nothing was ever sent there: an empty block. One that is taken is gone, and who asks for it again is told so.
+TEST_F(Hostile, WhatIsGoneIsNotEmpty) {
+  graph::Graph graph;
+  graph.offer(1, 0, graph::client_place(address_of(source.data())), kBlock);
+  graph.pull(1, 3, graph::client_place(address_of(target.data())), kBlock);  // so that the operation goes on
+  honest->post(team, 0, std::move(graph), 0);
+  settle();
+  const auto ask = [&](uint32_t tag) {
+    Message pull = about(Kind::pull, 0, 0, 1);
+    pull.tag = tag;
+    pull.pull_id += tag;
+    heard.clear();
+    say(pull);
+    settle();
+    return std::count_if(heard.begin(), heard.end(), [&](const Message& m) {
+      return m.kind == Kind::fail && m.pull_id == pull.pull_id && m.status == OFFPATH_ERR_STATE;
+    });
+  };
+  EXPECT_EQ(ask(0), 0);
+  EXPECT_EQ(ask(0), 1) << "it is on its way";
+  say(about(Kind::done, 0, 0, 1));
+  settle();
+  EXPECT_EQ(ask(0), 1) << "it was taken";
+  EXPECT_EQ(ask(7), 0) << "there never was one";
+}
+
 TEST_F(Hostile, AnnouncedPayloadsOfOnePullAreBounded) {
   post();
   for (int i = 0; i < 3000; ++i) say(data(kBlock, 0), 64);

@@ -85,7 +85,8 @@ TEST(LateUpdates, AreAtomicAndInOrder) {
                          uint64_t context) {
       ops::onesided::Remote remote;
       remote.wanted.window = 5, remote.wanted.kind = kind, remote.wanted.offset = offset, remote.wanted.bytes = 8;
-      if (ops::onesided::accumulates(kind)) remote.wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
+      if (remote::accumulates(kind)) remote.wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
+      remote::encode(remote.wanted, {}, remote.body);
       remote.send = graph::client_place(address_of(data)), remote.result = graph::client_place(address_of(result));
       cluster.engine_of(rank).post_request(team[rank], ops::onesided::make_request(std::move(remote)), context);
     };

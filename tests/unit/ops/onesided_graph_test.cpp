@@ -38,7 +38,7 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
   remote.target = 1;
   remote.wanted.kind = kind;
   remote.wanted.bytes = bytes;
-  if (ops::onesided::accumulates(kind)) remote.wanted.reduction = {op, OFFPATH_ELEMENT_U64};
+  if (remote::accumulates(kind)) remote.wanted.reduction = {op, OFFPATH_ELEMENT_U64};
   remote.wanted.contiguous = !strided;
   if (strided) {
     remote.wanted.layout = gapped();
@@ -60,11 +60,11 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
       before |= uint64_t{place(target, kWindowAt, at + i)} << (8 * i);
       data |= uint64_t{place(origin, kSendAt, at + i)} << (8 * i);
     }
-    const bool changes = ops::onesided::sends(remote.wanted);
+    const bool changes = remote::sends(remote.wanted);
     const uint64_t after = !changes ? before : kind == OFFPATH_PUT ? data : add(before, data);
     for (uint64_t i = 0; i < 8; ++i) {
       place(target, kWindowAt, at + i) = static_cast<uint8_t>(after >> (8 * i));
-      if (ops::onesided::fetches(kind)) {
+      if (remote::fetches(kind)) {
         place(origin, kResultAt, at + i) = static_cast<uint8_t>(before >> (8 * i));
       }
     }
@@ -105,6 +105,30 @@ TEST(OnesidedGraphs, ShortOnesHaveNone) {
   EXPECT_TRUE(request.graph.steps.empty() && request.graph.exports.empty());
   EXPECT_EQ(request.reply_bytes, 1024U);
   EXPECT_EQ(request.reply, remote.result);
+}
+
+TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
+  const auto code = [](auto change) {
+    Remote remote;
+    remote.wanted.kind = OFFPATH_GET_ACCUMULATE;
+    remote.wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_I64};
+    remote.wanted.bytes = 8;
+    remote.target = 1;
+    remote.send = graph::client_place(0x1000);
+    remote.result = {0x2000, 0, 0};
+    remote.layouts = {{4, 8, {{0, 4}}}};
+    change(remote);
+    return check(remote, 2).code();
+  };
+  EXPECT_EQ(code([](Remote&) {}), OFFPATH_OK);
+  EXPECT_EQ(code([](Remote& r) { r.target = 2; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.result.layout = 1; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send = {0x1000, 0, 1}; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.send.base = UINT64_MAX - 3; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](Remote& r) { r.layouts[0].size_bytes = 5; }), OFFPATH_ERR_ARGUMENT);
+  // What is not used is not looked at.
+  EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.has_data = true; }), OFFPATH_OK);
+  EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.wanted.reduction.op = OFFPATH_OP_NO_OP; }), OFFPATH_OK);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The target without an engine: regions, short operations, lanes and locks.
+#include "../remote/body.hpp"
 #include "ops/onesided/target.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@ namespace {
 
 using graph::Answer;
 using graph::RequestId;
+using remote::testing::Body;
 
 constexpr uint64_t kTeam = 7, kWindow = 3;
 constexpr graph::ClientId kClient = 5;
@@ -30,19 +32,19 @@ class OnesidedTarget : public ::testing::Test {
   void open() { ASSERT_TRUE(target_.open(kClient, kTeam, kWindow, base(), kBytes, false).ok()); }
   bool untouched() const { return memcmp(space_, before_, sizeof(space_)) == 0; }
 
-  Answer ask(const Wanted& wanted, uint32_t from = 0) {
+  Answer ask(const Body& wanted, uint32_t from = 0) {
     return target_.on_request(kClient, kTeam, from, ++last_, memory_, encode(wanted));
   }
-  static Wanted put(uint64_t offset, std::vector<uint8_t> data) {
-    Wanted out;
+  static Body put(uint64_t offset, std::vector<uint8_t> data) {
+    Body out;
     out.window = kWindow;
     out.offset = offset;
     out.bytes = data.size();
     out.data = std::move(data);
     return out;
   }
-  static Wanted sum(uint64_t offset, uint64_t bytes, uint64_t value = 1) {
-    Wanted out;
+  static Body sum(uint64_t offset, uint64_t bytes, uint64_t value = 1) {
+    Body out;
     out.window = kWindow;
     out.kind = OFFPATH_ACCUMULATE;
     out.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_U64};
@@ -54,8 +56,8 @@ class OnesidedTarget : public ::testing::Test {
     }
     return out;
   }
-  static Wanted of_kind(offpath_remote_kind_t kind, uint64_t window = kWindow) {
-    Wanted out;
+  static Body of_kind(offpath_remote_kind_t kind, uint64_t window = kWindow) {
+    Body out;
     out.window = window;
     out.kind = kind;
     return out;
@@ -82,7 +84,7 @@ TEST_F(OnesidedTarget, PutsAndGets) {
   open();
   EXPECT_EQ(ask(put(8, {1, 2, 3})).status.code(), OFFPATH_OK);
   EXPECT_EQ(memcmp(window() + 8, "\1\2\3", 3), 0);
-  Wanted get = of_kind(OFFPATH_GET);
+  Body get = of_kind(OFFPATH_GET);
   get.offset = 7, get.bytes = 5;
   Answer answer = ask(get);
   EXPECT_EQ(answer.status.code(), OFFPATH_OK);
@@ -98,7 +100,7 @@ TEST_F(OnesidedTarget, Accumulates) {
   const uint64_t old = value_at(16);
   EXPECT_EQ(ask(sum(16, 16, 5)).status.code(), OFFPATH_OK);
   EXPECT_EQ(value_at(16), old + 5);
-  Wanted fetch = sum(16, 8, 3);
+  Body fetch = sum(16, 8, 3);
   fetch.kind = OFFPATH_GET_ACCUMULATE;
   Answer answer = ask(fetch);
   uint64_t fetched = 0;
@@ -109,7 +111,7 @@ TEST_F(OnesidedTarget, Accumulates) {
   fetch.reduction.op = OFFPATH_OP_NO_OP, fetch.data.clear();
   EXPECT_EQ(ask(fetch).payload.size(), 8U);
   EXPECT_EQ(value_at(16), old + 8);
-  Wanted swap = of_kind(OFFPATH_COMPARE_AND_SWAP);
+  Body swap = of_kind(OFFPATH_COMPARE_AND_SWAP);
   swap.reduction.element = OFFPATH_ELEMENT_U64;
   swap.offset = 16, swap.bytes = 8;
   swap.data.assign(16, 0);
@@ -125,18 +127,18 @@ TEST_F(OnesidedTarget, Accumulates) {
 TEST_F(OnesidedTarget, NothingOutsideTheWindowIsTouched) {
   EXPECT_EQ(ask(put(0, {1})).status.code(), OFFPATH_ERR_RANGE) << "not open";
   open();
-  const auto refused = [&](Wanted wanted) { EXPECT_EQ(ask(wanted).status.code(), OFFPATH_ERR_RANGE); };
+  const auto refused = [&](Body wanted) { EXPECT_EQ(ask(wanted).status.code(), OFFPATH_ERR_RANGE); };
   for (const uint64_t offset : {uint64_t{kBytes}, uint64_t{kBytes - 1}, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 1,
                                 uint64_t{0} - kBytes, uint64_t{0} - base()}) {
     refused(put(offset, {1, 2}));
     refused(sum(offset, 8));
     refused(sum(offset, 8 << 10));
-    Wanted get = of_kind(OFFPATH_GET);
+    Body get = of_kind(OFFPATH_GET);
     get.offset = offset, get.bytes = 4096;
     refused(get);
   }
   const auto strided = [&](uint64_t offset, graph::Layout layout, size_t bytes) {
-    Wanted wanted = put(offset, std::vector<uint8_t>(bytes, 9));
+    Body wanted = put(offset, std::vector<uint8_t>(bytes, 9));
     wanted.contiguous = false;
     wanted.layout = std::move(layout);
     return wanted;
@@ -181,7 +183,7 @@ TEST_F(OnesidedTarget, RandomPlacesStayInside) {
   int allowed = 0;
   for (int round = 0; round < 5000; ++round) {
     memcpy(before_, space_, sizeof(space_));
-    Wanted wanted = put(static_cast<uint64_t>(some(0, kBytes)), std::vector<uint8_t>(static_cast<size_t>(some(1, 40))));
+    Body wanted = put(static_cast<uint64_t>(some(0, kBytes)), std::vector<uint8_t>(static_cast<size_t>(some(1, 40))));
     for (uint8_t& byte : wanted.data) byte = static_cast<uint8_t>(random());
     wanted.contiguous = round % 8 == 0;
     wanted.layout.extent_bytes = wanted.contiguous ? 9 : some(-30, 30);
@@ -299,7 +301,7 @@ TEST_F(OnesidedTarget, ClosingWaitsForGraphsAndRefusesWhatWaits) {
   ASSERT_TRUE(target_.open(kClient, kTeam, kWindow, reinterpret_cast<uint64_t>(large.data()), kLong, false).ok());
   ask(sum(0, kLong));
   const RequestId accumulate = last_;
-  Wanted get = of_kind(OFFPATH_GET);
+  Body get = of_kind(OFFPATH_GET);
   get.bytes = kLong;
   EXPECT_EQ(ask(get).kind, Answer::Kind::graph);
   const RequestId second = last_;

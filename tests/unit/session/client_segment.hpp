@@ -54,27 +54,23 @@ inline CollectiveArguments some_collective() {
 inline std::vector<uint8_t> encode_remote(RemoteArguments arguments) {
   arguments.head.layouts_count = static_cast<uint32_t>(arguments.layouts.size());
   arguments.head.ranges_count = static_cast<uint32_t>(arguments.ranges.size());
-  arguments.head.inline_bytes = static_cast<uint32_t>(arguments.data.size());
+  arguments.head.wanted_bytes = static_cast<uint32_t>(arguments.wanted.size());
   std::vector<uint8_t> out;
   append(out, &arguments.head, sizeof(arguments.head));
   append_all(out, arguments.layouts);
   append_all(out, arguments.ranges);
-  append_all(out, arguments.data);
+  append_all(out, arguments.wanted);
   return out;
 }
 
-// A put of inline data to a layout of two ranges, with a layout on the other side too.
+// Something of everything: what is wanted of the target is bytes here.
 inline RemoteArguments some_remote() {
   RemoteArguments out{};
-  out.head.kind = OFFPATH_PUT;
   out.head.target = 1;
-  out.head.target_offset = 16;
-  out.head.target_bytes = 8;
-  out.head.target_layout = 2;
-  out.head.send = {0, 0, 0x1000, 8, 0, 0};
+  out.head.send = {0, 0, 0x1000, 8, 2, 0};
   out.layouts = {{4, 8, 1, 0}, {8, 16, 2, 0}};
   out.ranges = {{0, 4}, {-4, 4}, {4, 4}};
-  out.data = {1, 2, 3, 4, 5, 6, 7, 8};
+  out.wanted = {1, 2, 3, 4, 5, 6, 7, 8};
   return out;
 }
 

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 7U);
+  EXPECT_EQ(kVersion, 8U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -182,19 +182,13 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, RecordOfAOneSidedOperation) {
-  EXPECT_AT(RemoteRecord, target_offset, 0);
-  EXPECT_AT(RemoteRecord, target_bytes, 8);
-  EXPECT_AT(RemoteRecord, kind, 16);
-  EXPECT_AT(RemoteRecord, target, 20);
-  EXPECT_AT(RemoteRecord, op, 24);
-  EXPECT_AT(RemoteRecord, element, 28);
-  EXPECT_AT(RemoteRecord, target_layout, 32);
-  EXPECT_AT(RemoteRecord, layouts_count, 36);
-  EXPECT_AT(RemoteRecord, ranges_count, 40);
-  EXPECT_AT(RemoteRecord, inline_bytes, 44);
-  EXPECT_AT(RemoteRecord, send, 48);
-  EXPECT_AT(RemoteRecord, result, 80);
-  EXPECT_EQ(sizeof(RemoteRecord), 112U);
+  EXPECT_AT(RemoteRecord, target, 0);
+  EXPECT_AT(RemoteRecord, layouts_count, 4);
+  EXPECT_AT(RemoteRecord, ranges_count, 8);
+  EXPECT_AT(RemoteRecord, wanted_bytes, 12);
+  EXPECT_AT(RemoteRecord, send, 16);
+  EXPECT_AT(RemoteRecord, result, 48);
+  EXPECT_EQ(sizeof(RemoteRecord), 80U);
   EXPECT_EQ(OFFPATH_REMOTE_INLINE_BYTES, 256);
 }
 

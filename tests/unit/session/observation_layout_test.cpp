@@ -14,20 +14,20 @@ TEST(ObservationLayout, Constants) {
   EXPECT_EQ(kObservationMagic, 0x314f504646'4f00ULL);
   EXPECT_EQ(kObservationVersion, 1U);
   EXPECT_EQ(kObservedClients, 512U);
-  EXPECT_EQ(kNamedMembers, 8U);
+  EXPECT_EQ(base::kNamedMembers, 8U);
   EXPECT_EQ(kObservationHeaderBytes, 4096U);
   EXPECT_EQ(kPageBytes, 131200U);
 }
 
-TEST(ObservationLayout, WaitsFor) {
-  EXPECT_EQ(static_cast<int>(WaitsFor::nothing), 0);
-  EXPECT_EQ(static_cast<int>(WaitsFor::earlier), 1);
-  EXPECT_EQ(static_cast<int>(WaitsFor::not_posted), 2);
-  EXPECT_EQ(static_cast<int>(WaitsFor::silent), 3);
-  EXPECT_EQ(static_cast<int>(WaitsFor::sends), 4);
-  EXPECT_EQ(static_cast<int>(WaitsFor::takes), 5);
-  EXPECT_EQ(static_cast<int>(WaitsFor::service), 6);
-  EXPECT_EQ(static_cast<int>(WaitsFor::answers), 7);
+TEST(ObservationLayout, Waits) {
+  EXPECT_EQ(static_cast<int>(base::Waits::nothing), 0);
+  EXPECT_EQ(static_cast<int>(base::Waits::earlier), 1);
+  EXPECT_EQ(static_cast<int>(base::Waits::not_posted), 2);
+  EXPECT_EQ(static_cast<int>(base::Waits::silent), 3);
+  EXPECT_EQ(static_cast<int>(base::Waits::sends), 4);
+  EXPECT_EQ(static_cast<int>(base::Waits::takes), 5);
+  EXPECT_EQ(static_cast<int>(base::Waits::service), 6);
+  EXPECT_EQ(static_cast<int>(base::Waits::answers), 7);
 }
 
 TEST(ObservationLayout, Header) {

@@ -24,9 +24,9 @@ TEST_F(RemoteRecords, ArgumentsAreCopied) {
     memset(memory.data() + offset, 0xFF, bytes.size());
     ASSERT_TRUE(got.ok()) << got.status().text();
     EXPECT_EQ(testing::encode_remote(got.value()), bytes);
-    EXPECT_EQ(got->head.target_offset, 16U);
+    EXPECT_EQ(got->head.target, 1U);
     EXPECT_EQ(got->ranges[1].offset, -4);
-    EXPECT_EQ(got->data.back(), 8);
+    EXPECT_EQ(got->wanted.back(), 8);
   }
 }
 
@@ -54,9 +54,8 @@ TEST_F(RemoteRecords, ImpossibleOnesAreRefused) {
     at<uint32_t>(kArenaOffset + field) = value;
     return v.remote_arguments(v.slot(5)).status().code();
   };
-  ASSERT_EQ(code_with(offsetof(RemoteRecord, kind), 77), OFFPATH_OK) << "values are up to others";
+  ASSERT_EQ(code_with(offsetof(RemoteRecord, target), 77), OFFPATH_OK) << "values are up to others";
   for (const uint32_t wild : {3U, 0x01000000U, 0x80000000U, UINT32_MAX}) {
-    EXPECT_EQ(code_with(offsetof(RemoteRecord, target_layout), wild), OFFPATH_ERR_ARGUMENT) << wild;
     EXPECT_EQ(code_with(offsetof(RemoteRecord, send) + offsetof(BlockRecord, layout), wild), OFFPATH_ERR_ARGUMENT);
     EXPECT_EQ(code_with(offsetof(RemoteRecord, result) + offsetof(BlockRecord, layout), wild), OFFPATH_ERR_ARGUMENT);
     EXPECT_EQ(code_with(offsetof(RemoteRecord, layouts_count), wild), OFFPATH_ERR_ARGUMENT) << wild;
@@ -64,8 +63,8 @@ TEST_F(RemoteRecords, ImpossibleOnesAreRefused) {
   for (const uint32_t wild : {2U, 4U, 0x08000000U, 0x10000000U, UINT32_MAX}) {
     EXPECT_EQ(code_with(offsetof(RemoteRecord, ranges_count), wild), OFFPATH_ERR_ARGUMENT) << wild;
   }
-  for (const uint32_t wild : {257U, 4096U, UINT32_MAX}) {
-    EXPECT_EQ(code_with(offsetof(RemoteRecord, inline_bytes), wild), OFFPATH_ERR_ARGUMENT) << wild;
+  for (const uint32_t wild : {4097U, 65536U, UINT32_MAX}) {
+    EXPECT_EQ(code_with(offsetof(RemoteRecord, wanted_bytes), wild), OFFPATH_ERR_ARGUMENT) << wild;
   }
 }
 

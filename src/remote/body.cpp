@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Body of a request, little endian:
+// The bytes of a Wanted, little endian:
 //   u64 window, u64 offset, u64 bytes, u8 kind, u8 operator, u8 element, u8 0, u32 ranges (0: contiguous)
 //   with ranges: u64 size, i64 extent, ranges x (i64 offset, u64 bytes)
 //   the data of short ones that send
-#include "ops/onesided/onesided.hpp"
+#include "remote/wanted.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
-namespace offpath::ops::onesided {
+namespace offpath::remote {
 namespace {
 
 using base::Status;
 
-constexpr size_t kHeadBytes = 32;
-constexpr size_t kLayoutBytes = 16;
-constexpr size_t kRangeBytes = 16;
-static_assert(kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes <= graph::kMaxRequestBytes);
 static_assert(uint64_t{2} * 32 <= kInlineBytes, "what a compare and swap sends is inline whatever the element");
 
 class Writer {
@@ -50,12 +47,11 @@ size_t layout_bytes(size_t ranges) { return ranges == 0 ? 0 : kLayoutBytes + ran
 
 }  // namespace
 
-std::vector<uint8_t> encode(const Wanted& wanted) {
+void encode(const Wanted& wanted, std::span<const uint8_t> data, std::vector<uint8_t>& out) {
   const auto ranges = static_cast<uint32_t>(wanted.contiguous ? 0 : wanted.layout.ranges.size());
-  std::vector<uint8_t> out;
-  out.reserve(kHeadBytes + layout_bytes(ranges) + wanted.data.size());
-  out.resize(kHeadBytes + layout_bytes(ranges));
-  Writer writer(out.data());
+  const size_t before = out.size(), head = kHeadBytes + layout_bytes(ranges);
+  out.resize(before + head + data.size());
+  Writer writer(&out[before]);
   writer.number(wanted.window);
   writer.number(wanted.offset);
   writer.number(wanted.bytes);
@@ -72,17 +68,17 @@ std::vector<uint8_t> encode(const Wanted& wanted) {
       writer.number(range.bytes);
     }
   }
-  out.insert(out.end(), wanted.data.begin(), wanted.data.end());
-  return out;
+  std::copy(data.begin(), data.end(), out.begin() + static_cast<std::ptrdiff_t>(before + head));
 }
 
-base::Result<Wanted> decode(std::span<const uint8_t> body) {
+base::Result<Decoded> decode(std::span<const uint8_t> body, Data data) {
   const auto wrong_length = [&] {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided request has a wrong length of %zu bytes", body.size());
   };
   if (body.size() < kHeadBytes) return wrong_length();
   Reader reader(body.data());
-  Wanted wanted;
+  Decoded out;
+  Wanted& wanted = out.wanted;
   wanted.window = reader.number<uint64_t>();
   wanted.offset = reader.number<uint64_t>();
   wanted.bytes = reader.number<uint64_t>();
@@ -110,10 +106,10 @@ base::Result<Wanted> decode(std::span<const uint8_t> body) {
     }
   }
   if (Status status = check(wanted); !status.ok()) return status;
-  const std::span<const uint8_t> data = body.subspan(before_data);
-  if (data.size() != (is_short(wanted) ? data_bytes(wanted) : 0)) return wrong_length();
-  wanted.data.assign(data.begin(), data.end());
-  return wanted;
+  out.data = body.subspan(before_data);
+  const bool follows = data == Data::may_follow && out.data.empty();
+  if (!follows && out.data.size() != (is_short(wanted) ? data_bytes(wanted) : 0)) return wrong_length();
+  return out;
 }
 
-}  // namespace offpath::ops::onesided
+}  // namespace offpath::remote

@@ -1,14 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ops/layouts.hpp"
-#include "ops/onesided/onesided.hpp"
+#include "remote/wanted.hpp"
 
-namespace offpath::ops::onesided {
+#include "base/limits.hpp"
+
+#include <iterator>
+
+namespace offpath::remote {
 
 using base::Status;
 
 namespace {
 
 constexpr auto kRefused = OFFPATH_ERR_ARGUMENT;
+
+constexpr uint8_t kSends = 1, kFetches = 2, kCombines = 4, kHasElement = 8, kLocks = 16;
+
+struct Kind {
+  offpath_remote_kind_t kind;
+  const char* name;
+  uint8_t does;
+};
+constexpr Kind kKinds[] = {
+#define KIND(kind, name, does) {OFFPATH_##kind, name, does},
+#include "remote/kinds.def"
+#undef KIND
+};
+static_assert(
+    [] {
+      for (int i = 0; i < static_cast<int>(std::size(kKinds)); ++i) {
+        if (kKinds[i].kind != OFFPATH_PUT + i) return false;
+      }
+      return kKinds[std::size(kKinds) - 1].kind == OFFPATH_UNLOCK;
+    }(),
+    "kinds.def is in the order of offpath.h");
+
+const Kind& row_of(offpath_remote_kind_t kind) { return kKinds[kind - OFFPATH_PUT]; }
+bool does(offpath_remote_kind_t kind, uint8_t what) { return (row_of(kind).does & what) != 0; }
 
 Status check_reduction(const Wanted& wanted) {
   const kernels::Reduction& reduction = wanted.reduction;
@@ -28,16 +55,15 @@ Status check_reduction(const Wanted& wanted) {
 
 }  // namespace
 
-bool locks(offpath_remote_kind_t kind) { return kind >= OFFPATH_LOCK_SHARED && kind <= OFFPATH_UNLOCK; }
-
-bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE && kind <= OFFPATH_COMPARE_AND_SWAP; }
-
-bool fetches(offpath_remote_kind_t kind) {
-  return kind == OFFPATH_GET || kind == OFFPATH_GET_ACCUMULATE || kind == OFFPATH_COMPARE_AND_SWAP;
-}
+const char* name_of(offpath_remote_kind_t kind) { return row_of(kind).name; }
+bool locks(offpath_remote_kind_t kind) { return does(kind, kLocks); }
+bool accumulates(offpath_remote_kind_t kind) { return does(kind, kHasElement); }
+bool combines(offpath_remote_kind_t kind) { return does(kind, kCombines); }
+bool fetches(offpath_remote_kind_t kind) { return does(kind, kFetches); }
+bool may_send(offpath_remote_kind_t kind) { return does(kind, kSends); }
 
 bool sends(const Wanted& wanted) {
-  return wanted.kind == OFFPATH_PUT || (accumulates(wanted.kind) && wanted.reduction.op != OFFPATH_OP_NO_OP);
+  return may_send(wanted.kind) && !(combines(wanted.kind) && wanted.reduction.op == OFFPATH_OP_NO_OP);
 }
 
 uint64_t data_bytes(const Wanted& wanted) {
@@ -53,16 +79,20 @@ Status check(const Wanted& wanted) {
   if (wanted.kind < OFFPATH_PUT || wanted.kind > OFFPATH_UNLOCK) {
     return Status::error(kRefused, "one-sided kind %d is not known. See offpath.h", static_cast<int>(wanted.kind));
   }
-  if (wanted.bytes >= kBlockLimitBytes) {
+  if (wanted.bytes >= base::kBlockLimitBytes) {
     return Status::error(kRefused, "%llu bytes at the target are too many (the limit is 64 TiB). Split them",
                          static_cast<unsigned long long>(wanted.bytes));
   }
   if (!wanted.contiguous) {
-    if (wanted.layout.ranges.size() > kMaxRanges) {
+    const memory::Layout& layout = wanted.layout;
+    if (layout.ranges.size() > kMaxRanges) {
       return Status::error(kRefused, "the target's layout has %zu ranges (the limit is %u). Split the operation",
-                           wanted.layout.ranges.size(), kMaxRanges);
+                           layout.ranges.size(), kMaxRanges);
     }
-    if (const Status status = check_layout(wanted.layout); !status.ok()) return status;
+    if (!memory::is_layout(layout.size_bytes, layout.ranges)) {
+      return Status::error(kRefused, "the ranges of the target's layout are not its %llu bytes, or none. Check both",
+                           static_cast<unsigned long long>(layout.size_bytes));
+    }
   }
   if (accumulates(wanted.kind)) return check_reduction(wanted);
   if (wanted.reduction != kernels::Reduction{} ||
@@ -73,4 +103,4 @@ Status check(const Wanted& wanted) {
   return {};
 }
 
-}  // namespace offpath::ops::onesided
+}  // namespace offpath::remote

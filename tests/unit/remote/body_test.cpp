@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bodies of requests, and what is refused at either side.
-#include "ops/onesided/onesided.hpp"
+// What a one-sided operation wants, as bytes, and what is refused by whoever reads them.
+#include "body.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
-namespace offpath::ops::onesided {
+namespace offpath::remote {
 namespace {
+
+using testing::Body;
 
 constexpr offpath_remote_kind_t kAll[] = {OFFPATH_PUT,
                                           OFFPATH_GET,
@@ -19,8 +22,8 @@ constexpr offpath_remote_kind_t kAll[] = {OFFPATH_PUT,
                                           OFFPATH_LOCK_EXCLUSIVE,
                                           OFFPATH_UNLOCK};
 
-Wanted good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = true) {
-  Wanted out;
+Body good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = true) {
+  Body out;
   out.window = 0x1122334455667788;
   out.kind = kind;
   if (locks(kind)) return out;
@@ -35,32 +38,38 @@ Wanted good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = tr
   return out;
 }
 
+std::vector<uint8_t> again(const Decoded& decoded) {
+  std::vector<uint8_t> out;
+  encode(decoded.wanted, decoded.data, out);
+  return out;
+}
+
 offpath_status_t code_of(const std::vector<uint8_t>& body) { return decode(body).status().code(); }
 
-TEST(OnesidedBody, IsWhatWasEncoded) {
+TEST(RemoteBody, IsWhatWasEncoded) {
   for (const offpath_remote_kind_t kind : kAll) {
     for (const uint64_t bytes : {0, 8, 1024, 1032, 1 << 20}) {
       for (const bool contiguous : {true, false}) {
-        const Wanted wanted = good(kind, bytes, contiguous);
+        const Body wanted = good(kind, bytes, contiguous);
         ASSERT_TRUE(check(wanted).ok()) << check(wanted).text();
         const auto body = encode(wanted);
         const auto got = decode(body);
         ASSERT_TRUE(got.ok()) << got.status().text() << " kind " << kind << " bytes " << bytes;
-        EXPECT_EQ(encode(got.value()), body);
-        EXPECT_EQ(got->window, wanted.window);
-        EXPECT_EQ(got->kind, kind);
-        EXPECT_EQ(got->reduction, wanted.reduction);
-        EXPECT_EQ(got->offset, wanted.offset);
-        EXPECT_EQ(got->bytes, wanted.bytes);
-        EXPECT_EQ(got->data, wanted.data);
-        EXPECT_LE(body.size(), graph::kMaxRequestBytes);
+        EXPECT_EQ(again(got.value()), body);
+        EXPECT_EQ(got->wanted.window, wanted.window);
+        EXPECT_EQ(got->wanted.kind, kind);
+        EXPECT_EQ(got->wanted.reduction, wanted.reduction);
+        EXPECT_EQ(got->wanted.offset, wanted.offset);
+        EXPECT_EQ(got->wanted.bytes, wanted.bytes);
+        EXPECT_TRUE(std::equal(got->data.begin(), got->data.end(), wanted.data.begin(), wanted.data.end()));
+        EXPECT_LE(body.size(), kMaxBodyBytes);
       }
     }
   }
 }
 
-TEST(OnesidedBody, GoldenBytes) {
-  Wanted wanted = good(OFFPATH_ACCUMULATE, 8, false);
+TEST(RemoteBody, GoldenBytes) {
+  Body wanted = good(OFFPATH_ACCUMULATE, 8, false);
   wanted.data = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<uint8_t> expected = {
       0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                          // window
@@ -75,7 +84,7 @@ TEST(OnesidedBody, GoldenBytes) {
   EXPECT_EQ(encode(wanted), expected);
 }
 
-TEST(OnesidedBody, WrongLengthsAreRefused) {
+TEST(RemoteBody, WrongLengthsAreRefused) {
   for (const offpath_remote_kind_t kind : kAll) {
     for (const bool contiguous : {true, false}) {
       const auto body = encode(good(kind, 8, contiguous));
@@ -89,39 +98,54 @@ TEST(OnesidedBody, WrongLengthsAreRefused) {
   }
 }
 
-TEST(OnesidedBody, ImpossibleValuesAreRefused) {
+TEST(RemoteBody, DataMayFollowWholeOrNotAtAll) {
+  for (const offpath_remote_kind_t kind : kAll) {
+    Body body = good(kind);
+    EXPECT_TRUE(decode(encode(body), Data::may_follow).ok());
+    const bool sends = !body.data.empty();
+    if (sends) body.data.pop_back();
+    EXPECT_EQ(decode(encode(body), Data::may_follow).ok(), !sends);
+    body.data.clear();
+    EXPECT_TRUE(decode(encode(body), Data::may_follow).ok());
+    EXPECT_EQ(decode(encode(body)).ok(), !sends);
+    body.data.resize(4096);
+    EXPECT_FALSE(decode(encode(body), Data::may_follow).ok());
+  }
+}
+
+TEST(RemoteBody, ImpossibleValuesAreRefused) {
   const auto refused = [](offpath_remote_kind_t kind, auto change) {
-    Wanted wanted = good(kind, 8, kind == OFFPATH_GET);
+    Body wanted = good(kind, 8, kind == OFFPATH_GET);
     change(wanted);
     EXPECT_EQ(check(wanted).code(), OFFPATH_ERR_ARGUMENT) << kind;
     EXPECT_EQ(code_of(encode(wanted)), OFFPATH_ERR_ARGUMENT) << kind;
   };
   for (const int wild : {0, 9}) {
-    refused(OFFPATH_PUT, [&](Wanted& w) { w.kind = static_cast<offpath_remote_kind_t>(wild); });
+    refused(OFFPATH_PUT, [&](Body& w) { w.kind = static_cast<offpath_remote_kind_t>(wild); });
   }
   for (const offpath_remote_kind_t kind : {OFFPATH_ACCUMULATE, OFFPATH_GET_ACCUMULATE}) {
-    refused(kind, [](Wanted& w) { w.reduction.op = OFFPATH_OP_NONE; });
-    refused(kind, [](Wanted& w) { w.reduction.op = OFFPATH_OP_MINLOC; });  // pairs only
-    refused(kind, [](Wanted& w) { w.reduction.op = static_cast<offpath_operator_t>(15); });
-    refused(kind, [](Wanted& w) { w.reduction.element = OFFPATH_ELEMENT_NONE; });
-    refused(kind, [](Wanted& w) { w.reduction.element = static_cast<offpath_element_t>(23); });
-    refused(kind, [](Wanted& w) { w.bytes = 12; });
+    refused(kind, [](Body& w) { w.reduction.op = OFFPATH_OP_NONE; });
+    refused(kind, [](Body& w) { w.reduction.op = OFFPATH_OP_MINLOC; });  // pairs only
+    refused(kind, [](Body& w) { w.reduction.op = static_cast<offpath_operator_t>(15); });
+    refused(kind, [](Body& w) { w.reduction.element = OFFPATH_ELEMENT_NONE; });
+    refused(kind, [](Body& w) { w.reduction.element = static_cast<offpath_element_t>(23); });
+    refused(kind, [](Body& w) { w.bytes = 12; });
   }
-  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.bytes = 16; });
-  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.bytes = 0; });
-  refused(OFFPATH_COMPARE_AND_SWAP, [](Wanted& w) { w.reduction.op = OFFPATH_OP_SUM; });
-  refused(OFFPATH_PUT, [](Wanted& w) { w.reduction.op = OFFPATH_OP_SUM; });
-  refused(OFFPATH_GET, [](Wanted& w) { w.reduction.element = OFFPATH_ELEMENT_I8; });
-  refused(OFFPATH_UNLOCK, [](Wanted& w) { w.bytes = 8; });
-  refused(OFFPATH_LOCK_SHARED, [](Wanted& w) { w.offset = 8; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Body& w) { w.bytes = 16; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Body& w) { w.bytes = 0; });
+  refused(OFFPATH_COMPARE_AND_SWAP, [](Body& w) { w.reduction.op = OFFPATH_OP_SUM; });
+  refused(OFFPATH_PUT, [](Body& w) { w.reduction.op = OFFPATH_OP_SUM; });
+  refused(OFFPATH_GET, [](Body& w) { w.reduction.element = OFFPATH_ELEMENT_I8; });
+  refused(OFFPATH_UNLOCK, [](Body& w) { w.bytes = 8; });
+  refused(OFFPATH_LOCK_SHARED, [](Body& w) { w.offset = 8; });
   for (const offpath_remote_kind_t kind : {OFFPATH_PUT, OFFPATH_GET}) {
-    refused(kind, [](Wanted& w) { w.bytes = uint64_t{1} << 46; });
-    refused(kind, [](Wanted& w) { w.bytes = UINT64_MAX; });
-    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {0, 8, {{0, 0}}}; });
-    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {9, 16, {{0, 4}, {4, 4}}}; });
-    refused(kind, [](Wanted& w) { w.contiguous = false, w.layout = {4, 16, {{0, UINT64_MAX}, {4, 5}}}; });
+    refused(kind, [](Body& w) { w.bytes = uint64_t{1} << 46; });
+    refused(kind, [](Body& w) { w.bytes = UINT64_MAX; });
+    refused(kind, [](Body& w) { w.contiguous = false, w.layout = {0, 8, {{0, 0}}}; });
+    refused(kind, [](Body& w) { w.contiguous = false, w.layout = {9, 16, {{0, 4}, {4, 4}}}; });
+    refused(kind, [](Body& w) { w.contiguous = false, w.layout = {4, 16, {{0, UINT64_MAX}, {4, 5}}}; });
   }
-  Wanted many = good(OFFPATH_PUT);
+  Body many = good(OFFPATH_PUT);
   many.contiguous = false;
   many.layout = {kMaxRanges + 1, 1, std::vector<memory::Range>(kMaxRanges + 1, {0, 1})};
   EXPECT_EQ(check(many).code(), OFFPATH_ERR_ARGUMENT);
@@ -129,7 +153,7 @@ TEST(OnesidedBody, ImpossibleValuesAreRefused) {
 }
 
 // Numbers that the enumerations cannot even hold.
-TEST(OnesidedBody, BytesThatAreNoEnumeratorsAreRefused) {
+TEST(RemoteBody, BytesThatAreNoEnumeratorsAreRefused) {
   constexpr size_t kKindAt = 24, kElementAt = 26;
   for (size_t at = kKindAt; at <= kElementAt; ++at) {
     for (const uint8_t wild : {32, 200, 255}) {
@@ -142,17 +166,17 @@ TEST(OnesidedBody, BytesThatAreNoEnumeratorsAreRefused) {
   }
 }
 
-TEST(OnesidedBody, TheLongestFitsARequest) {
-  Wanted wanted = good(OFFPATH_PUT, kInlineBytes);
+TEST(RemoteBody, TheLongestFitsARequest) {
+  Body wanted = good(OFFPATH_PUT, kInlineBytes);
   wanted.contiguous = false;
   wanted.layout = {kMaxRanges * 8, 4096, {}};
   for (uint32_t i = 0; i < kMaxRanges; ++i) wanted.layout.ranges.push_back({int64_t{i} * 16, 8});
   const auto body = encode(wanted);
   EXPECT_TRUE(decode(body).ok());
-  EXPECT_LE(body.size(), graph::kMaxRequestBytes);
+  EXPECT_LE(body.size(), kMaxBodyBytes);
 }
 
-TEST(OnesidedBody, RandomChangesNeverGetThroughUnchecked) {
+TEST(RemoteBody, RandomChangesNeverGetThroughUnchecked) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -162,34 +186,11 @@ TEST(OnesidedBody, RandomChangesNeverGetThroughUnchecked) {
       body[random() % body.size()] = static_cast<uint8_t>(random());
     const auto got = decode(body);
     if (!got.ok()) continue;
-    ASSERT_TRUE(check(got.value()).ok());
-    ASSERT_EQ(got->data.size(), is_short(got.value()) ? data_bytes(got.value()) : 0);
-    ASSERT_EQ(encode(got.value()), body);
+    ASSERT_TRUE(check(got->wanted).ok());
+    ASSERT_EQ(got->data.size(), is_short(got->wanted) ? data_bytes(got->wanted) : 0);
+    ASSERT_EQ(again(got.value()), body);
   }
 }
 
-TEST(OnesidedRequest, RemotesThatMakeNoSenseAreRefused) {
-  const auto code = [](auto change) {
-    Remote remote;
-    remote.wanted = good(OFFPATH_GET_ACCUMULATE, 8);
-    remote.wanted.data.clear();
-    remote.target = 1;
-    remote.send = graph::client_place(0x1000);
-    remote.result = {0x2000, 0, 0};
-    remote.layouts = {{4, 8, {{0, 4}}}};
-    change(remote);
-    return check(remote, 2).code();
-  };
-  EXPECT_EQ(code([](Remote&) {}), OFFPATH_OK);
-  EXPECT_EQ(code([](Remote& r) { r.target = 2; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.result.layout = 1; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.send = {0x1000, 0, 1}; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.send.base = UINT64_MAX - 3; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.layouts[0].size_bytes = 5; }), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(code([](Remote& r) { r.wanted.bytes = 4; }), OFFPATH_ERR_ARGUMENT);
-  // What is not used is not looked at.
-  EXPECT_EQ(code([](Remote& r) { r.send.layout = 7, r.wanted.reduction.op = OFFPATH_OP_NO_OP; }), OFFPATH_OK);
-}
-
 }  // namespace
-}  // namespace offpath::ops::onesided
+}  // namespace offpath::remote

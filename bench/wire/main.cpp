@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// offpath-wire --listen ADDRESS:PORT | --connect ADDRESS:PORT [--core N] [--sizes A,B] [--milliseconds N]
+// What a wire costs whoever computes beside it: two of these, one on each node, exchange blocks both ways while a
+// process on the same core computes. Who connects prints JSON, one row for each size.
+#include <nlohmann/json.hpp>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include "../../apps/arguments/arguments.hpp"
+#include "link.hpp"
+#include "worker.hpp"
+
+namespace {
+
+struct Options {
+  std::string listen, connect;
+  int core = 0;
+  std::vector<std::int64_t> sizes = {256 << 10, 1 << 20, 4 << 20};
+  int milliseconds = 500;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Pieces of work in a nanosecond, alone.
+double work_speed(wire::Worker& worker, double for_ns) {
+  worker.run();
+  const double begin = wire::now_ns();
+  const std::uint64_t before = worker.done();
+  while (wire::now_ns() - begin < for_ns) {
+    timespec nap{0, 20000000};
+    nanosleep(&nap, nullptr);
+  }
+  const double speed = static_cast<double>(worker.done() - before) / (wire::now_ns() - begin);
+  worker.pause();
+  return speed;
+}
+
+std::vector<double> exchange(wire::Link& link, std::size_t bytes, std::uint64_t count) {
+  std::vector<double> times;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const double begin = wire::now_ns();
+    link.exchange(bytes);
+    times.push_back(wire::now_ns() - begin);
+  }
+  return times;
+}
+
+nlohmann::ordered_json measure(wire::Link& link, wire::Worker& worker, std::size_t bytes, const Options& options) {
+  const bool leads = !options.connect.empty();
+  const double for_ns = options.milliseconds * 1e6;
+  link.meet();
+  const double alone_speed = work_speed(worker, for_ns / 2);
+  link.meet();
+  const double once_ns = median(exchange(link, bytes, 5));
+  std::uint64_t count = std::max<std::uint64_t>(5, static_cast<std::uint64_t>(for_ns / once_ns));
+  if (leads) link.tell(count);
+  if (!leads) count = link.hear();
+  const double wire_ns = median(exchange(link, bytes, count));
+  worker.run();
+  link.meet();
+  const double begin = wire::now_ns(), cpu_begin = wire::cpu_ns();
+  const std::uint64_t before = worker.done();
+  const double beside_ns = median(exchange(link, bytes, count));
+  const double passed_ns = wire::now_ns() - begin;
+  const double speed = static_cast<double>(worker.done() - before) / passed_ns / alone_speed;
+  const double process = (wire::cpu_ns() - cpu_begin) / passed_ns;
+  worker.pause();
+  // Work that alone takes as long as the exchange: while that lasts it gets on at `speed`, then at full speed.
+  const double total_ns = std::max(beside_ns, beside_ns + wire_ns - speed * beside_ns);
+  return {{"bytes", bytes},
+          {"wire_ns", wire_ns},
+          {"beside_ns", beside_ns},
+          {"bits_per_s", 8e9 * static_cast<double>(bytes) / wire_ns},
+          {"slowdown", speed},
+          {"process_share", process},
+          {"interrupt_share", std::max(0.0, 1 - speed - process)},
+          {"reachable_efficiency", wire_ns / total_ns}};
+}
+
+int run(const Options& options) {
+  wire::pin(options.core);
+  wire::Worker worker(options.core);
+  wire::Link link = options.connect.empty() ? wire::Link::listen(options.listen) : wire::Link::connect(options.connect);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::int64_t bytes : options.sizes) {
+    rows.push_back(measure(link, worker, static_cast<std::size_t>(bytes), options));
+  }
+  if (!options.connect.empty()) std::puts(rows.dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  arguments::Arguments known("offpath-wire", "What a wire costs whoever computes beside it, as JSON.");
+  known.text("--listen", options.listen, "IPv4 address and port, 0 for any; says which on stdout");
+  known.text("--connect", options.connect, "where the other one listens; this one prints the results");
+  known.number("--core", options.core, 0, CPU_SETSIZE - 1, "for the exchange and the computation");
+  known.numbers("--sizes", options.sizes, 1, std::int64_t{1} << 30, "bytes each way; the same on both sides");
+  known.number("--milliseconds", options.milliseconds, 10, 60000, "how long each of the three measurements takes");
+  std::string problem = known.parse(argc, argv);
+  if (problem.empty() && known.help().empty() && options.listen.empty() == options.connect.empty())
+    problem = "one of --listen and --connect is needed (it takes two). See --help";
+  if (!problem.empty()) {
+    std::fprintf(stderr, "offpath-wire: %s\n", problem.c_str());
+    return 2;
+  }
+  if (!known.help().empty()) {
+    std::fputs(known.help().c_str(), stdout);
+    return 0;
+  }
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "offpath-wire: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lanes/mover.hpp"
+
+#include "device/quiet_thread.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/native/native.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+namespace offpath::mpi {
+
+Mover mover;
+
+namespace {
+
+constexpr std::chrono::microseconds kNap{500};  // most programs wait for what they post, and that moves it, too
+
+void move() {
+  if (Inside::here()) return;  // a native call of ours
+  try {
+    offloader.move_held();
+  } catch (const std::exception&) {
+    // Without memory: the next round tries again.
+  }
+}
+
+int move_in_round() {
+  if (offloader.holds_back()) move();
+  return 0;
+}
+
+}  // namespace
+
+int Mover::thread_level(int required) {
+  return native.call_in_rounds != nullptr ? required : std::max<int>(required, MPI_THREAD_MULTIPLE);
+}
+
+bool Mover::start(int granted) {
+  if (native.call_in_rounds != nullptr) {
+    in_rounds_ = native.call_in_rounds(&move_in_round) == 0;
+    return in_rounds_;
+  }
+  if (granted < MPI_THREAD_MULTIPLE) return false;
+  try {
+    thread_ = device::quiet_thread([this] { run(); });
+  } catch (const std::exception&) {  // the system has no thread left
+    return false;
+  }
+  return true;
+}
+
+void Mover::stop() {
+  if (in_rounds_) native.call_no_more(&move_in_round);
+  in_rounds_ = false;
+  if (!thread_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    woken_.notify_one();
+  }
+  thread_.join();
+}
+
+void Mover::wake() {
+  std::lock_guard lock(mutex_);
+  wanted_ = true;
+  woken_.notify_one();
+}
+
+void Mover::run() {
+  pthread_setname_np(pthread_self(), "offpath-mover");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    woken_.wait(lock, [this] { return wanted_ || stopping_; });
+    if (stopping_) return;
+    wanted_ = false;
+    while (!stopping_ && offloader.holds_back()) {
+      if (woken_.wait_for(lock, kNap, [this] { return stopping_; })) return;
+      lock.unlock();
+      move();
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace offpath::mpi
