@@ -28,7 +28,7 @@ STANDS_ON = {
     "graph": ["memory", "kernels"],
     "engine": ["fabric", "graph"],
     "ops": ["graph", "collective", "remote", "policy"],
-    "model": ["ops", "policy", "wire"],
+    "model": ["engine", "ops", "policy"],
     "device": ["session"],
     "executor": ["device"],
     "service": ["engine", "ops", "session", "policy", "device"],

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
+from offpath.plan import machine as machines
 from offpath.split import (
     Comparison,
     Costs,
@@ -29,7 +30,7 @@ from offpath.split import (
     split_program,
     variants,
 )
-from offpath.split.costs import read_machine
+from offpath.split.costs import Side, read_machine
 from offpath.split.dominant import DPU, HOST
 
 _SUM_PER_DOUBLING_US = 5.0
@@ -49,7 +50,10 @@ def split_command(
     ] = "pipecg",
     weights: Annotated[
         Optional[str],
-        typer.Option(metavar="FILE|measured", help="What operations cost: a TOML file, or measured here (2 s)."),
+        typer.Option(
+            metavar="FILE|measured",
+            help="What operations cost: TOML, a machine file of offpath calibrate (.json), or measured here (2 s).",
+        ),
     ] = None,
     rows: Annotated[int, typer.Option(min=1, max=_MAX_ROWS, help="Rows of the matrix, of all ranks.")] = 1_000_000,
     nnz_per_row: Annotated[float, typer.Option(min=0, max=1e6, help="Nonzeros per row of the matrix.")] = 27.0,
@@ -108,11 +112,26 @@ def split_command(
     _show(program, costs, compare(program, costs))
 
 
+def _planned_machine(machine: dict, reduction_s: float) -> Machine:
+    """The planner's machine: a core of the host and one of the service, which share a memory."""
+    rates = machines.rates(machine)
+    host = rates.core_memory_bytes_per_s
+    return Machine(
+        Side(host),
+        Side(host * rates.service_speed),
+        shared_bytes_per_s=rates.two_cores_memory_bytes_per_s,
+        exchange_latency_s=rates.handover_s,
+        reduction_s=reduction_s,
+    )
+
+
 def _machine(weights: str | None, reduction_s: float, given_us: float | None) -> Machine:
     if weights == "measured":
         from offpath.split.measuring import measured_machine
 
         return measured_machine(reduction_s)
+    if weights and weights.endswith(".json"):
+        return _planned_machine(machines.load(Path(weights)), reduction_s)
     machine = read_machine(Path(weights)) if weights else Machine(reduction_s=reduction_s)
     if given_us is None and weights and machine.reduction_s:
         return machine

@@ -119,7 +119,7 @@ Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, Opera
   operation.exports_left = static_cast<uint32_t>(operation.graph.exports.size());
   operation.awaits_reply = part == Part::requester;
   for (const Layout& layout : operation.graph.layouts) operation.layouts.push_back(memory::index_layout(layout));
-  if (operation.graph.scratch_bytes > 0) operation.scratch = scratch->take(operation.graph.scratch_bytes);
+  if (operation.graph.scratch_bytes > 0) operation.scratch = doer.scratch(operation.graph.scratch_bytes);
   operations[operation.id] = std::move(owned);
   team->operations[key] = &operation;
   return operation;

@@ -17,8 +17,9 @@
 #pragma once
 
 #include "base/standing.hpp"
-#include "graph/request.hpp"
+#include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
+#include "graph/request.hpp"
 #include "kernels/helpers.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
@@ -109,6 +110,7 @@ struct Config {
   uint32_t worker = UINT32_MAX;              // the own index among the workers of this service
   std::function<void()> wake = [] {};        // called by ports that end an access later, from any thread
   kernels::Helpers* helpers = nullptr;       // who helps with computations; outlives the engine. Null: nobody
+  Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
 };
 
 class Engine : public fabric::Receiver {

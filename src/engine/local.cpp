@@ -162,7 +162,7 @@ void Engine::State::read_operands(Operation& operation, const Work& work, const 
 }
 
 void Engine::State::combine(Operation& operation, const Work& work, const Operands& operands) {
-  kernels::combine(operation.graph.reduction, operands.data[0], operands.data[1], operands.result, operands.bytes);
+  doer.combine(operation.graph.reduction, operands.data[0], operands.data[1], operands.result, operands.bytes);
   const auto end = [this, work, operands](Operation* op, const Status& status) {
     give_back(operands);
     if (op != nullptr) end_chunk(*op, work, operands.bytes, status, Cause::target_fault);

@@ -45,6 +45,7 @@ bool Sender::send_waiting() {
 }
 
 void Sender::say_from(fabric::Peer peer, const Message& message, fabric::Bytes payload, Chunk* chunk) {
+  flush(peer);  // it would wait behind the payload
   uint8_t header[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, header);
   fabric_.send(peer, fabric::Bytes(header, length), payload, reinterpret_cast<uint64_t>(chunk));
@@ -91,6 +92,7 @@ uint8_t* Sender::add_entry(fabric::Peer peer, const Message& message, size_t pay
 }
 
 void Sender::flush(fabric::Peer peer) {
+  if (peer >= outboxes_.size()) return;
   const Outbox box = std::exchange(outboxes_[peer], {});
   if (box.chunk == nullptr) return;
   fabric::Bytes entries(box.chunk->memory.get(), box.used);

@@ -18,7 +18,6 @@
 
 #include "engine/records.hpp"
 #include "engine/sender.hpp"
-#include "memory/scratch.hpp"
 
 namespace offpath::engine {
 
@@ -215,7 +214,8 @@ struct Engine::State {
   Sender sender{fabric, chunks};
   std::vector<std::unique_ptr<Carrier>> carriers = make_carriers();
   Responder* responder = nullptr;
-  std::shared_ptr<memory::ScratchPool> scratch = std::make_shared<memory::ScratchPool>(config.scratch_cache_bytes);
+  const std::unique_ptr<Doer> own_doer = config.doer == nullptr ? make_doer(config.scratch_cache_bytes) : nullptr;
+  Doer& doer = config.doer == nullptr ? *own_doer : *config.doer;
   std::unordered_map<ClientId, std::shared_ptr<memory::Port>> clients;
   std::map<TeamKey, std::shared_ptr<Team>> teams;
   std::unordered_map<TeamHandle, std::shared_ptr<Team>> team_by_handle;

@@ -79,6 +79,8 @@ class Request {
       if (const Status status = read_operations(); !status.ok()) return status;
       json& row = prices.emplace_back(json::array());
       for (const Operation& operation : job_.operations) {
+        if (operation.remote != Remote::none)
+          return bad("kind", "a collective: one-sided operations are simulated only");
         auto found = price(job_.machine, operation, job_.nodes, ppn.get<uint32_t>());
         if (!found.ok()) return found.status();
         row.push_back({{"total_ns", found->total_ns},

@@ -61,6 +61,7 @@ class Reader {
 };
 
 constexpr double kNs = 1e9, kPerByte = 1e4, kBytes = 1e12, kSpeed = 1e5;
+constexpr double kServiceChunk = 1 << 24;  // simulated engines have buffers
 
 }  // namespace
 
@@ -95,7 +96,7 @@ base::Result<Machine> read_machine(const json& file) {
       .number("crossing_efficiency", 0.1, 1, native.crossing_efficiency);
   dpu.flag("own_cores", service.own_cores)
       .number("speed", 1e-3, 1e3, service.speed)
-      .number("chunk_bytes", 64, kBytes, service.chunk_bytes)
+      .number("chunk_bytes", 64, kServiceChunk, service.chunk_bytes)
       .number("window_bytes", 64, kBytes, service.window_bytes)
       .number("post_ns", 0, kNs, service.post_ns)
       .number("operation_ns", 0, kNs, service.operation_ns)

@@ -30,7 +30,7 @@ struct Service {
   bool own_cores = false;  // else on the ranks' cores
   double speed = 1;        // of its cores; 1: as the host's
   double chunk_bytes = 57344;
-  double window_bytes = 917504;  // of one block under way
+  double window_bytes = 917504;  // a connection takes so much before the receiver reads
   double post_ns = 1000;         // what the host spends on an operation
   double operation_ns = 3000;
   double step_ns = 300;

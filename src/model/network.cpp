@@ -9,11 +9,11 @@ namespace offpath::model {
 Network::Network(Events& events, const LinkSpeed& speed, uint32_t nodes)
     : events_(events), speed_(speed), links_(size_t{2} * nodes, Link{speed.burst_bytes, speed.rate_bytes_per_ns}) {}
 
-void Network::send(uint64_t connection, const Route& route, double bytes, Action arrived, Action sent) {
+void Network::send(uint64_t connection, const Route& route, double bytes, Action arrived) {
   const auto nodes = static_cast<uint32_t>(links_.size() / 2);
   const Connection made{route.from, nodes + route.to, route.crossing_efficiency, {}};
   Connection& c = connections_.try_emplace(connection, made).first->second;
-  c.messages.push_back({bytes, std::move(arrived), std::move(sent)});
+  c.messages.push_back({bytes, std::move(arrived)});
   if (c.messages.size() > 1) return;
   advance();
   c.left_bytes = bytes;
@@ -51,42 +51,27 @@ void Network::find_rates() {
 void Network::share() {
   find_rates();
   for (Link& link : links_) {
-    link.spare = speed_of(link);
     link.used = 0;
     link.open = 0;
   }
-  for (Connection* c : active_) {
-    c->fixed = false;
+  for (const Connection* c : active_) {
     ++links_[c->up].open;
     ++links_[c->down].open;
   }
-  for (size_t left = active_.size(); left > 0;) {
+  for (std::vector<Connection*> open = active_; !open.empty();) {
     double tightest = std::numeric_limits<double>::max();
-    for (const Link& link : links_) {
+    for (Link& link : links_) {
+      link.spare = speed_of(link) - link.used;
       if (link.open > 0) tightest = std::min(tightest, link.spare / link.open);
     }
-    const auto is_tight = [&](const Link& link) { return link.spare <= link.open * tightest * (1 + 1e-9); };
-    for (Connection* c : active_) {
-      if (c->fixed) continue;
-      const bool limited = is_tight(links_[c->up]) || is_tight(links_[c->down]);
-      if (!limited) continue;
-      c->fixed = true;
+    for (Link& link : links_) link.tight = link.spare <= link.open * tightest * (1 + 1e-9);
+    // All connections of the tightest links are taken off together: they have seen the same spare.
+    std::erase_if(open, [&](Connection* c) {
+      if (!links_[c->up].tight && !links_[c->down].tight) return false;
       c->rate = tightest;
-    }
-    // Taken off only now: all connections of the tightest links have been seen with the same spare.
-    left = 0;
-    for (Link& link : links_) link.open = 0, link.used = 0;
-    for (Connection* c : active_) {
-      for (const uint32_t l : {c->up, c->down}) {
-        if (c->fixed) {
-          links_[l].used += c->rate;
-        } else {
-          ++links_[l].open;
-        }
-      }
-      left += c->fixed ? 0 : 1;
-    }
-    for (Link& link : links_) link.spare = speed_of(link) - link.used;
+      for (const uint32_t l : {c->up, c->down}) links_[l].used += tightest, --links_[l].open;
+      return true;
+    });
   }
 }
 
@@ -127,10 +112,7 @@ void Network::on_event() {
   for (const Link& link : links_) changed |= !has_burst(link) && link.used > link.rate * (1 + 1e-9);
   if (changed) share();
   plan();
-  for (Message& message : over) {
-    if (message.sent) message.sent();
-    events_.after(speed_.latency_ns, std::move(message.arrived));
-  }
+  for (Message& message : over) events_.after(speed_.latency_ns, std::move(message.arrived));
 }
 
 }  // namespace offpath::model

@@ -35,14 +35,14 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Connections have numbers of their caller's choice, and each one route; `sent` is called when the last byte is on
-  // the way, `arrived` a latency later.
-  void send(uint64_t connection, const Route& route, double bytes, Action arrived, Action sent = {});
+  // Connections have numbers of their caller's choice, and each one route; `arrived` is called a latency after the last
+  // byte is on the way.
+  void send(uint64_t connection, const Route& route, double bytes, Action arrived);
 
  private:
   struct Message {
     double bytes;
-    Action arrived, sent;
+    Action arrived;
   };
   struct Connection {
     uint32_t up, down;  // links
@@ -50,7 +50,6 @@ class Network {
     std::deque<Message> messages;
     double left_bytes = 0;  // of the first
     double rate = 0;        // bytes per ns
-    bool fixed = false;     // while rates are found
   };
   struct Link {
     double level_bytes;
@@ -60,6 +59,7 @@ class Network {
     uint32_t open = 0;   // connections whose rate is not found yet
     uint32_t peer = 0;   // of its first active connection: a link
     bool forks = false;  // others lead elsewhere
+    bool tight = false;  // fixes the rates of its connections
   };
   void advance();
   void find_rates();

@@ -29,21 +29,6 @@ uint64_t contributed_bytes(const Operation& operation, uint32_t member, uint32_t
   return share(operation.bytes, member, size);
 }
 
-// Origin 0 and target 1, as members of a graph of two.
-graph::Graph remote_graph(const Operation& operation, uint32_t member) {
-  graph::Graph graph;
-  graph.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
-  const uint32_t source = operation.remote == Remote::put ? 0 : 1;
-  if (member == source) {
-    graph.offer(1 - member, 0, graph::client_place(kSendBase), operation.bytes);
-  } else {
-    const graph::Place target = graph::client_place(kRecvBase);
-    const uint32_t pull = graph.pull(source, 0, target, operation.bytes);
-    if (operation.reduces) graph.order(pull, graph.reduce(target, target, target, operation.bytes));
-  }
-  return graph;
-}
-
 }  // namespace
 
 offpath_collective_kind_t kind_of(Collective kind) {
@@ -101,9 +86,14 @@ uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to,
   }
 }
 
+uint64_t own_bytes(const Operation& operation, uint32_t member) {
+  const auto kind = kind_of(operation.kind);
+  if (operation.remote != Remote::none || (kind != OFFPATH_EXCHANGE && kind != OFFPATH_ALLGATHER)) return 0;
+  return exchanged_bytes(operation, member, member, static_cast<uint32_t>(operation.members.size()));
+}
+
 base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own) {
   const uint32_t rank = topology.rank, size = topology.size();
-  if (operation.remote != Remote::none) return remote_graph(operation, rank);
   ops::Collective collective;
   collective.kind = kind_of(operation.kind);
   collective.algorithm = operation.algorithm;

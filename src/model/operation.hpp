@@ -31,7 +31,7 @@ struct Operation {
 // The name is that of the policy, or put, get, accumulate, fetch.
 base::Status set_kind(Operation& operation, const std::string& name);
 
-// What the DPU runs. `copy_own`: the service copies own blocks itself.
+// What the DPU runs of a collective. `copy_own`: the service copies own blocks itself.
 base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own);
 
 // What the MPI library does: rounds, each of which waits for all of the one before.
@@ -43,6 +43,8 @@ bool is_pairwise(const Operation& operation, uint32_t size, const Native& native
 // Bytes that `from` sends to `to`, for the kinds that are an exchange of blocks.
 uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to, uint32_t size);
 bool is_exchange(policy::Collective kind);
+// Of its block for itself, which is only copied.
+uint64_t own_bytes(const Operation& operation, uint32_t member);
 
 // What the service runs for it.
 offpath_collective_kind_t kind_of(policy::Collective kind);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "model/transfer.hpp"
+#include "model/job.hpp"
+#include "model/messages.hpp"
+#include "model/service.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace offpath::model {
 namespace {
@@ -21,15 +22,21 @@ class Simulation {
                  {job.machine.rate_bytes_per_ns, job.machine.peak_bytes_per_ns, job.machine.burst_bytes,
                   job.machine.latency_ns},
                  job.nodes),
-        transfers_(events_, network_, job.machine, [this](Part& part) { on_done(part); }),
-        service_costs_(Costs::of_service(job.machine)),
-        native_costs_(Costs::of_native(job.machine)) {}
+        messages_(events_, network_, job.machine,
+                  [this](uint32_t number, uint32_t member) { on_done(number, member); }),
+        cores_(make_cores()),
+        services_(events_, network_, job, cores_,
+                  [this](uint32_t number, uint32_t member) { on_done(number, member); }),
+        members_(job.operations.size()) {
+    for (size_t i = 0; i < members_.size(); ++i) members_[i].resize(job.operations[i].members.size());
+  }
 
   Result<Outcome> run() {
     make_agents();
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) go_on(rank);
     while (problem_.ok() && events_.step()) {
     }
+    if (problem_.ok()) problem_ = services_.problem();
     if (!problem_.ok()) return problem_;
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       if (ranks_[rank].next == job_.ranks[rank].size()) continue;
@@ -50,21 +57,26 @@ class Simulation {
     Core* core = nullptr;
     Agent* mpi = nullptr;
   };
+  // What a member has of an operation.
+  struct Member {
+    bool posted = false, done = false;
+    double done_ns = 0;
+    double own_copy_bytes = 0;  // left to the waiting rank
+  };
+
+  std::vector<std::unique_ptr<Core>> make_cores() {
+    uint32_t count = 0;
+    for (const uint32_t core : job_.rank_core) count = std::max(count, core + 1);
+    for (const uint32_t core : job_.service_core) count = std::max(count, core + 1);
+    std::vector<std::unique_ptr<Core>> cores;
+    for (uint32_t i = 0; i < count; ++i) cores.push_back(std::make_unique<Core>(events_));
+    return cores;
+  }
 
   void make_agents() {
-    uint32_t cores = 0;
-    for (const uint32_t core : job_.rank_core) cores = std::max(cores, core + 1);
-    for (const uint32_t core : job_.service_core) cores = std::max(cores, core + 1);
-    for (uint32_t i = 0; i < cores; ++i) cores_.push_back(std::make_unique<Core>(events_));
-    const Machine& m = job_.machine;
-    for (uint32_t node = 0; node < job_.nodes; ++node) {
-      services_.push_back(std::make_unique<Agent>(events_, *cores_[job_.service_core[node]], node, m.service.speed,
-                                                  m.service.wake_ns, true, m.service.crossing_efficiency));
-    }
     for (uint32_t rank = 0; rank < job_.ranks.size(); ++rank) {
       Core& core = *cores_[job_.rank_core[rank]];
-      agents_.push_back(
-          std::make_unique<Agent>(events_, core, job_.node_of[rank], 1, 0, false, m.native.crossing_efficiency));
+      agents_.push_back(std::make_unique<Agent>(core, job_.node_of[rank], job_.machine.native.crossing_efficiency));
       ranks_.emplace_back();
       ranks_.back().core = &core;
       ranks_.back().mpi = agents_.back().get();
@@ -73,42 +85,20 @@ class Simulation {
     }
   }
 
-  // An operation's graphs are made when its first member posts it.
-  Status make_operation(uint32_t number) {
+  // Of native MPI: the graphs of all members are made when the first one posts it.
+  void make_messages(uint32_t number) {
+    if (messages_.knows(number)) return;
     const Operation& operation = operations_[number];
     std::vector<uint64_t> nodes;
     for (const uint32_t rank : operation.members) nodes.push_back(job_.node_of[rank]);
     auto topology = ops::Topology::make(0, nodes);
     std::vector<Part> parts;
-    for (uint32_t member = 0; member < operation.members.size(); ++member) {
-      topology.rank = member;
-      const bool dpu = operation.path == Path::dpu;
-      Part part;
-      part.member = member;
-      part.rank = operation.members[member];
-      part.agent = dpu ? services_[job_.node_of[part.rank]].get() : ranks_[part.rank].mpi;
-      part.costs = dpu ? &service_costs_ : &native_costs_;
-      if (dpu) {
-        auto graph = service_graph(operation, topology, job_.machine.service.own_cores);
-        if (!graph.ok()) return graph.status();
-        part.graph = std::move(graph.value());
-      } else {
-        part.graph = native_graph(operation, topology, job_.machine.native);
-      }
-      if ((!dpu || !job_.machine.service.own_cores) && operation.remote == Remote::none) {
-        part.own_copy_bytes = own_bytes(operation, member, topology.size());
-      }
-      parts.push_back(std::move(part));
+    for (topology.rank = 0; topology.rank < topology.size(); ++topology.rank) {
+      parts.push_back({.member = topology.rank,
+                       .agent = ranks_[operation.members[topology.rank]].mpi,
+                       .graph = native_graph(operation, topology, job_.machine.native)});
     }
-    transfers_.add(number, std::move(parts));
-    return {};
-  }
-
-  static double own_bytes(const Operation& operation, uint32_t member, uint32_t size) {
-    const bool gathers =
-        operation.kind == policy::Collective::iallgather || operation.kind == policy::Collective::iallgatherv;
-    if (!gathers && !is_exchange(operation.kind)) return 0;
-    return static_cast<double>(exchanged_bytes(operation, member, member, size));
+    messages_.add(number, std::move(parts));
   }
 
   const Act& act(uint32_t index) const {
@@ -181,27 +171,38 @@ class Simulation {
     rank.mpi->open();
     for (const uint32_t number : act(index).operations) {
       const Operation& operation = operations_[number];
-      if (!transfers_.knows(number)) problem_ = make_operation(number);
-      if (!problem_.ok()) return;
+      // The target of a one-sided operation posts nothing: its part begins with the origin's.
+      const bool one_sided = operation.remote != Remote::none;
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
-        Part& part = transfers_.part(number, member);
-        // The target of a one-sided operation posts nothing: its part begins with the origin's.
-        const bool begins = operation.remote == Remote::none ? part.rank == index : operation.members[0] == index;
-        if (!begins || part.posted) continue;
-        // A target is asked, but for what MPI puts: that is sent like any message.
-        const bool asked = operation.path == Path::dpu || operation.remote == Remote::get;
-        if (member == 1 && operation.remote != Remote::none && asked) {
-          transfers_.request(transfers_.part(number, 0), part);
-        } else if (operation.path == Path::host) {
-          transfers_.begin(part);
-        } else {
-          part.posted = true;
-          rank.mpi->handle(job_.machine.service.post_ns, [this, &part] { transfers_.begin(part); });
-        }
+        const bool begins =
+            one_sided ? member == 0 && operation.members[0] == index : operation.members[member] == index;
+        if (!begins || members_[number][member].posted) continue;
+        members_[number][member].posted = true;
+        const bool copies = operation.path == Path::host || !job_.machine.service.own_cores;
+        if (copies) members_[number][member].own_copy_bytes = static_cast<double>(own_bytes(operation, member));
+        operation.path == Path::host ? post_native(number, member) : post_to_service(number, member);
       }
     }
     // Behind what posting has to do; what comes of it later waits for the next call of MPI.
     rank.core->urgent(0, [this, index] { ranks_[index].core->urgent(0, [this, index] { leave_mpi(index); }); });
+  }
+
+  void post_native(uint32_t number, uint32_t member) {
+    make_messages(number);
+    messages_.begin(number, member);
+    // What MPI puts is sent like any message; for what it gets the target is asked.
+    const Remote remote = operations_[number].remote;
+    if (remote == Remote::put) messages_.begin(number, 1);
+    if (remote == Remote::get) messages_.begin_target(number);
+  }
+
+  void post_to_service(uint32_t number, uint32_t member) {
+    const Operation& operation = operations_[number];
+    Rank& rank = ranks_[operation.members[member]];
+    rank.mpi->handle(job_.machine.service.post_ns, [this, &operation, number, member] {
+      const Status status = services_.post(number, operation, member);
+      if (!status.ok()) problem_ = status;
+    });
   }
 
   // A waiting rank: are all operations done?
@@ -212,20 +213,15 @@ class Simulation {
     bool done = true;
     for (const uint32_t number : act(index).operations) {
       const Operation& operation = operations_[number];
-      if (!transfers_.knows(number)) {
-        done = false;
-        continue;
-      }
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
-        Part& part = transfers_.part(number, member);
-        const bool counts =
-            operation.remote == Remote::none ? part.rank == index : operation.remote == Remote::put || member == 0;
+        Member& own = members_[number][member];
+        const bool counts = operation.remote == Remote::none ? operation.members[member] == index
+                                                             : operation.remote == Remote::put || member == 0;
         if (!counts) continue;
-        done &= part.done;
-        copy_bytes += part.own_copy_bytes;
-        part.own_copy_bytes = 0;
-        if (part.done_ns == events_.now_ns() && operation.path == Path::dpu)
-          wake_ns = job_.machine.service.host_wake_ns;
+        done &= own.done;
+        copy_bytes += own.own_copy_bytes;
+        own.own_copy_bytes = 0;
+        if (own.done_ns == events_.now_ns() && operation.path == Path::dpu) wake_ns = job_.machine.service.host_wake_ns;
       }
     }
     // Own blocks while there is nothing else to do.
@@ -246,22 +242,27 @@ class Simulation {
     }
   }
 
-  void on_done(Part& part) {
-    const Operation& operation = operations_[part.operation];
-    if (operation.remote == Remote::none) return look(part.rank);
-    look(operation.members[0]);
+  void on_done(uint32_t number, uint32_t member) {
+    const Operation& operation = operations_[number];
+    const bool one_sided = operation.remote != Remote::none;
+    // A service says once that a one-sided operation is over.
+    const bool all = one_sided && operation.path == Path::dpu;
+    for (uint32_t i = all ? 0 : member; i <= (all ? 1 : member); ++i) {
+      members_[number][i].done = true;
+      members_[number][i].done_ns = events_.now_ns();
+    }
+    look(operation.members[one_sided ? 0 : member]);
   }
 
   Outcome outcome() {
     Outcome result;
     result.act_end_ns = std::move(act_end_ns_);
     result.drawn = std::move(drawn_);
-    for (uint32_t i = 0; i < operations_.size(); ++i) {
+    for (const auto& members : members_) {
       auto& done = result.done_ns.emplace_back();
-      if (!transfers_.knows(i)) continue;
-      for (uint32_t m = 0; m < operations_[i].members.size(); ++m) done.push_back(transfers_.part(i, m).done_ns);
+      for (const Member& member : members) done.push_back(member.done_ns);
     }
-    for (const auto& service : services_) result.service_ns.push_back(service->spent_ns());
+    for (uint32_t node = 0; node < job_.nodes; ++node) result.service_ns.push_back(services_.spent_ns(node));
     for (const auto& ends : result.act_end_ns) {
       if (!ends.empty()) result.end_ns = std::max(result.end_ns, ends.back());
     }
@@ -274,10 +275,11 @@ class Simulation {
   std::vector<size_t> next_of_queue_;
   Events events_;
   Network network_;
-  TransferEngine transfers_;
-  const Costs service_costs_, native_costs_;
-  std::vector<std::unique_ptr<Core>> cores_;
-  std::vector<std::unique_ptr<Agent>> services_, agents_;
+  Messages messages_;
+  const std::vector<std::unique_ptr<Core>> cores_;
+  Services services_;
+  std::vector<std::unique_ptr<Agent>> agents_;
+  std::vector<std::vector<Member>> members_;  // by operation
   std::vector<Rank> ranks_;
   std::vector<std::vector<double>> act_end_ns_;
   std::vector<std::vector<uint32_t>> drawn_;

@@ -232,6 +232,18 @@ def test_law_writes_its_curves(tmp_path):
     assert (tmp_path / "law.html").read_text().count("<polyline") == 5
 
 
+def test_the_law_takes_a_machine_and_options_over_it(tmp_path):
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(machine.default()))
+    words = ("plan", "law", "--n", "512", "--max-nodes", "1", "--json", "--machine", str(file))
+    [row] = json.loads(offpath(*words).stdout)["rows"]
+    [faster] = json.loads(offpath(*words, "--link", "12.5").stdout)["rows"]
+    node = law.Node(2e9, 20e9, 0.125e9)
+    assert row["t_compute_s"] == pytest.approx(law.fft(512, 1, node).compute_s)
+    assert row["t_memory_s"] == pytest.approx(law.fft(512, 1, node).memory_s) == faster["t_memory_s"]
+    assert row["t_network_s"] == pytest.approx(100 * faster["t_network_s"])
+
+
 def test_call_sites_without_symbols_are_offsets():
     assert sites.names([("/nowhere/app", 64)]) == {("/nowhere/app", 64): "app+0x40"}
 

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as tree
 import pytest
 from conftest import assert_one_line_error, offpath
 from offpath.errors import UserError
+from offpath.plan import machine
 from offpath.split import describe, load, variants
 from offpath.split.costs import read_machine
 from split_support import program_of
@@ -100,6 +101,13 @@ def test_weights_change_the_prediction(tmp_path):
     file.write_text(WEIGHTS)
     found = json.loads(offpath("split", "--weights", str(file), "--json", "-").stdout)
     assert found["prediction"]["busy_s"]["host"] == pytest.approx(1e6 * (2 * 3e-8 + 40 / 1.2e10), rel=0.2)
+    file = tmp_path / "machine.json"
+    planned = machine.default() | {"cores": {"shared_copy_bytes_per_ns": {"median": 5}}}
+    file.write_text(json.dumps(planned))
+    found = json.loads(offpath("split", "--weights", str(file), "--json", "-").stdout)
+    traffic = 1e6 * sum(found["prediction"]["bytes_per_row"].values())
+    assert found["prediction"]["memory_bound"]  # two cores get no more than one; each byte is read and written
+    assert found["prediction"]["seconds_per_iteration"]["split"] == pytest.approx(traffic / 20e9)
     result = offpath("split", "--weights", "measured", "--rows", "1000")
     assert result.returncode == 0 and "Split saves" in result.stdout
 

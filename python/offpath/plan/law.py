@@ -5,9 +5,11 @@ T_compute = W/P, T_memory = W/(P f(Z)), T_network = W/h(n) g(P)/P. Source: Czech
 Yeung, Vuduc (ICS 2012) and Czechowski et al. (HotPar 2011). Units: seconds, bytes, words of 8 or 16 bytes.
 """
 
+from __future__ import annotations
+
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Annotated, Optional
@@ -17,6 +19,7 @@ from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
+from offpath.plan import machine as machines
 
 WORD_BYTES, COMPLEX_BYTES = 8, 16
 EXCHANGES = 2  # of a 3-D FFT in pencils
@@ -38,6 +41,12 @@ class Node:
     memory_bytes_per_s: float = 100e9
     link_bytes_per_s: float = 12.5e9
     fast_bytes: float = 32e6  # Z
+
+    @classmethod
+    def of(cls, machine: dict) -> Node:
+        """With one core."""
+        rates = machines.rates(machine)
+        return cls(rates.core_flop_per_s, rates.core_memory_bytes_per_s, rates.link_bytes_per_s)
 
 
 @dataclass(frozen=True)
@@ -127,10 +136,18 @@ def law_command(
     ] = 4096,
     max_nodes: Annotated[int, typer.Option(min=1, help="Up to that many nodes, in powers of two.")] = 4096,
     topology: Annotated[str, typer.Option(help="full, torus2, torus3 or torus4.")] = "full",
-    flops: Annotated[float, typer.Option(help="GFlop/s of a node.")] = 1000,
-    memory: Annotated[float, typer.Option(help="GB/s of a node's memory.")] = 100,
-    link: Annotated[float, typer.Option(help="GB/s of a node's link.")] = 12.5,
-    fast: Annotated[float, typer.Option(help="MB of a node's fast memory.")] = 32,
+    machine_file: Annotated[
+        Optional[Path],
+        typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote: nodes of one such core."),
+    ] = None,
+    flops: Annotated[Optional[float], typer.Option(help="GFlop/s of a node. Default: 1000, or the machine's.")] = None,
+    memory: Annotated[
+        Optional[float], typer.Option(help="GB/s of a node's memory. Default: 100, or the machine's.")
+    ] = None,
+    link: Annotated[
+        Optional[float], typer.Option(help="GB/s of a node's link. Default: 12.5, or the machine's.")
+    ] = None,
+    fast: Annotated[Optional[float], typer.Option(help="MB of a node's fast memory. Default: 32.")] = None,
     overlap: Annotated[float, typer.Option(min=0, max=1, help="Part of the network's time that a DPU hides.")] = 0.9,
     html: Annotated[Optional[Path], typer.Option(help="Write a page with the curves there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
@@ -149,11 +166,19 @@ def law_command(
             f"Give --problem {' or '.join(PROBLEMS)}, "
             f"--topology {', '.join(TOPOLOGIES)}."
         )
-    for name, value in (("flops", flops), ("memory", memory), ("link", link), ("fast", fast)):
+    node = Node.of(machines.load(machine_file)) if machine_file else Node()
+    for name, value, field, unit in (
+        ("flops", flops, "flop_per_s", 1e9),
+        ("memory", memory, "memory_bytes_per_s", 1e9),
+        ("link", link, "link_bytes_per_s", 1e9),
+        ("fast", fast, "fast_bytes", 1e6),
+    ):
+        if value is None:
+            continue
         if not 0 < value < 1e9:
             raise UserError(f"--{name} {value:g} is absurd (it should be above 0). Give another value.")
+        node = replace(node, **{field: value * unit})
     comparison.writable_file(html, "--html")
-    node = Node(flops * 1e9, memory * 1e9, link * 1e9, fast * 1e6)
     counts = [2**k for k in range(max_nodes.bit_length()) if 2**k <= max_nodes]
     rows = curve(problem, n, counts, node, topology, overlap)
     if html:

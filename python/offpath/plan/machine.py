@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from offpath.errors import UserError
@@ -49,6 +50,8 @@ DEFAULTS = {
         "crossing_efficiency": 1.0,
     },
 }
+# What no prediction of messages needs, and older files lack.
+CORES = {"compute_flop_per_ns": 2.0, "shared_copy_bytes_per_ns": None}
 NOT_NUMBERS = {("native", "family"), ("service", "own_cores")}
 
 
@@ -60,6 +63,34 @@ def default() -> dict:
 def value(machine: dict, section: str, field: str) -> float:
     found = machine[section][field]
     return found["median"] if isinstance(found, dict) else found
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What formulas need of a machine, in seconds. Bytes of memory are those read and those written."""
+
+    core_flop_per_s: float
+    core_memory_bytes_per_s: float
+    two_cores_memory_bytes_per_s: float
+    link_bytes_per_s: float
+    service_speed: float  # of its cores; 1: as the host's
+    handover_s: float  # from the host to a service that sleeps
+
+
+def rates(machine: dict) -> Rates:
+    def core(field: str) -> float | None:
+        found = machine.get("cores", {}).get(field, CORES[field])
+        return found["median"] if isinstance(found, dict) else found
+
+    copy_rate = value(machine, "memory", "copy_bytes_per_ns")
+    return Rates(
+        core_flop_per_s=1e9 * core("compute_flop_per_ns"),
+        core_memory_bytes_per_s=2e9 * copy_rate,
+        two_cores_memory_bytes_per_s=4e9 * (core("shared_copy_bytes_per_ns") or copy_rate),
+        link_bytes_per_s=1e9 * value(machine, "network", "rate_bytes_per_ns"),
+        service_speed=value(machine, "service", "speed"),
+        handover_s=1e-9 * (value(machine, "service", "post_ns") + value(machine, "service", "wake_ns")),
+    )
 
 
 def load(file: Path) -> dict:

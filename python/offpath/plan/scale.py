@@ -89,9 +89,8 @@ def scale(machine: dict, counts: list[int], ppn: int, total: int, points: int) -
 
 def _fft(machine: dict, points: int, ranks: int, host: dict, dpu: dict) -> tuple[float, float]:
     """Two transforms with an exchange each; the host's exchange hides nothing that needs an answer."""
-    speed = machine.get("cores", {}).get("compute_flop_per_ns", 2.0)
-    speed = speed["median"] if isinstance(speed, dict) else speed
-    compute = 3 * FLOP_PER_POINT * points**3 * math.log2(points) / ranks / speed
+    flop_per_ns = machines.rates(machine).core_flop_per_s / 1e9
+    compute = 3 * FLOP_PER_POINT * points**3 * math.log2(points) / ranks / flop_per_ns
     stolen = 0 if machine["service"]["own_cores"] else dpu["agent_ns"]
     exposed = max(0.0, host["total_ns"] - compute) if host["hides"] else host["total_ns"]
     return 2 * (compute + exposed), 2 * max(compute + stolen, dpu["total_ns"])

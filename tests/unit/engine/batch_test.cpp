@@ -65,6 +65,26 @@ TEST(Batching, ManySmallMessagesShareFewFabricMessages) {
   EXPECT_GT(std::count(sent.begin(), sent.end(), Kind::batch), 0);
 }
 
+// Rank 1 has asked before rank 0 posts: what rank 0 asks for in turn does not wait behind the block for rank 1.
+TEST(Batching, WhatIsAskedForLeavesBeforeBlocks) {
+  constexpr size_t kBytes = 100 << 10;
+  Cluster cluster(2, 2, 3, no_pushes());
+  const auto team = everybody(cluster);
+  const Bytes send(2 * kBytes);
+  Bytes recv[2] = {send, send};
+  for (const uint32_t rank : {1, 0}) {
+    cluster.settle();
+    cluster.fabric_of(0).sent.clear();
+    cluster.engine_of(rank).post(
+        team[rank], 0, alltoall_graph(rank, 2, address_of(send.data()), address_of(recv[rank].data()), kBytes), 0);
+  }
+  cluster.settle();
+  const auto& sent = cluster.fabric_of(0).sent;
+  const auto first = [&](Kind kind) { return std::find(sent.begin(), sent.end(), kind); };
+  // With the hello of its first operation.
+  EXPECT_LT(first(Kind::batch), first(Kind::data));
+}
+
 TEST(Batching, AllOfARoundLeavesWithIt) {
   Cluster cluster(2, 32, 3, no_pushes());
   const auto team = everybody(cluster);

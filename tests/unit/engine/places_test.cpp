@@ -101,5 +101,43 @@ TEST(Places, CopiesAndReductionsMatchTheSameDoneByHand) {
   for (uint64_t seed = 0; seed < 400 && !::testing::Test::HasFailure(); ++seed) run_random_sequence(seed);
 }
 
+// Puts down zeros, and has a limit.
+class LimitedDoer : public engine::Doer {
+ public:
+  std::shared_ptr<memory::Port> scratch(uint64_t bytes) override {
+    return bytes <= 256 ? kernels_->scratch(bytes) : nullptr;
+  }
+  void combine(const kernels::Reduction&, const uint8_t*, const uint8_t*, uint8_t* result, size_t bytes) override {
+    std::fill_n(result, bytes, 0);
+    combined_bytes += bytes;
+  }
+  uint64_t combined_bytes = 0;
+
+ private:
+  const std::unique_ptr<engine::Doer> kernels_ = engine::make_doer(0);
+};
+
+TEST(Places, WhoReducesAndKeepsPartialResultsIsGiven) {
+  LimitedDoer doer;
+  engine::Config config = Cluster::small_chunks();
+  config.doer = &doer;
+  Cluster cluster(1, 1, 3, config, std::make_shared<FarMemory>());
+  const auto team = cluster.make_team({0}, 1);
+  const Bytes from(256, 7);
+  Bytes to(256, 9);
+  for (const uint64_t more : {0, 1}) {
+    Graph graph;
+    graph.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_I8};
+    const Place scratch = scratch_place(graph.reserve_scratch(256 + more));
+    graph.order(graph.reduce(at(from), at(from), scratch, 256), graph.copy(scratch, at(to), 256));
+    cluster.engine_of(0).post(team[0], more, std::move(graph), more);
+    cluster.settle();
+  }
+  EXPECT_EQ(cluster.outcome(0, 0), OFFPATH_OK);
+  EXPECT_EQ(cluster.outcome(0, 1), OFFPATH_ERR_NO_MEMORY);
+  EXPECT_EQ(doer.combined_bytes, 256u);
+  EXPECT_EQ(to, Bytes(256, 0));
+}
+
 }  // namespace
 }  // namespace offpath::testing

@@ -84,6 +84,10 @@ TEST(ModelJson, MistakesAreOneLine) {
     changed[name] = value;
     return complaint(changed);
   };
+  json price_of_a_get = request();
+  price_of_a_get["do"] = "price";
+  price_of_a_get["nodes"] = {2};
+  price_of_a_get["operations"] = json::parse(R"([{"kind": "get", "members": [0, 1]}])");
   const std::string complaints[] = {complaint(json::array()),
                                     complaint(json::object()),
                                     with("do", "dance"),
@@ -110,7 +114,9 @@ TEST(ModelJson, MistakesAreOneLine) {
                                     with("policy", {"ialltoall:maybe"}),
                                     with("cores", {{0}}),
                                     with("service_cores", {"x", "y"}),
-                                    with("machine", 1)};
+                                    with("machine", 1),
+                                    with("do", "price"),
+                                    complaint(price_of_a_get)};
   for (const std::string& text : complaints) {
     EXPECT_FALSE(text.empty());
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;

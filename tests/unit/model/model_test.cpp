@@ -200,6 +200,66 @@ TEST(Model, AShortGetIsAskedFor) {
   EXPECT_NEAR(outcome->act_end_ns[1][2], wire_ns, 0.05 * wire_ns);
 }
 
+// As the engine does it: a put needs an answer as much as a get does.
+TEST(Model, AShortPutIsOverWhenItIsAnswered) {
+  Machine m;
+  m.service.own_cores = true;
+  double ends[2];
+  for (const Remote remote : {Remote::put, Remote::get}) {
+    Job job = job_of(m, 2);
+    job.operations = {operation_of(job, Collective::window, 8, Path::dpu)};
+    job.operations[0].remote = remote;
+    job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+    const auto outcome = simulate(job);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+    ends[remote == Remote::put ? 0 : 1] = outcome->end_ns;
+    EXPECT_GT(outcome->end_ns, 2 * (m.latency_ns + m.service.wake_ns));
+  }
+  EXPECT_NEAR(ends[0] / ends[1], 1, 0.05);
+}
+
+// A chunk at a time, while one in a socket is not read yet.
+TEST(Model, ASocketTakesNoMoreThanItsWindow) {
+  Machine m = wire_only(0.125, 1e6);
+  m.service.window_bytes = m.service.chunk_bytes;
+  const double chunks = std::ceil(kMiB / 2 / m.service.chunk_bytes), expected = kMiB / 2 / 0.125 + chunks * 1e6;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), expected, 0.15 * expected);
+  m.service.window_bytes = 2 * m.service.chunk_bytes;
+  EXPECT_LT(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), 0.7 * expected);
+}
+
+// Two communicators: each rank may begin with either.
+TEST(Model, OneOrderOfPostingIsNeededOnOneCommunicatorOnly) {
+  Job job = job_of(wire_only(), 2);
+  job.operations.assign(4, operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu));
+  job.ranks[0] = {{Act::Kind::post, 0, {0, 1, 2, 3}}, {Act::Kind::wait, 0, {0, 1, 2, 3}}};
+  job.ranks[1] = {{Act::Kind::post, 0, {1, 0, 3, 2}}, {Act::Kind::wait, 0, {0, 1, 2, 3}}};
+  const auto outcome = simulate(job);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+  EXPECT_NEAR(outcome->end_ns, 2 * kMiB / 0.125, 0.02 * kMiB);
+}
+
+// Nobody is in step after the first: what is asked for must not wait behind blocks, nor blocks for buffers.
+TEST(Model, AlltoallsThatFollowEachOtherKeepTheLinksBusyAndAreTheSameEachTime) {
+  Machine m;
+  m.service.own_cores = true;
+  Job job = job_of(m, 8, 2);
+  constexpr uint32_t kOperations = 6;
+  for (uint32_t i = 0; i < kOperations; ++i) {
+    job.operations.push_back(operation_of(job, Collective::ialltoall, 1 << 20, Path::dpu));
+    for (auto& acts : job.ranks) {
+      acts.push_back({Act::Kind::post, 0, {i}});
+      acts.push_back({Act::Kind::wait, 0, {i}});
+    }
+  }
+  const auto first = simulate(job), second = simulate(job);
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  const double wire = kOperations * 2 * kMiB * 14 / 16 / m.wire_efficiency / m.rate_bytes_per_ns;
+  EXPECT_NEAR(first->end_ns, wire, 0.06 * wire);
+  EXPECT_EQ(first->act_end_ns, second->act_end_ns);
+  EXPECT_EQ(first->service_ns, second->service_ns);
+}
+
 // Four sections of 1 ms, and a rank that has 2 ms of its own to do first.
 TEST(Model, WhoIsFreeDrawsTheNextSection) {
   Job job = job_of(wire_only(), 2);
