@@ -37,6 +37,26 @@ def rma(s):
         check(all(one["offloaded_count"] == FLAVORS + 2 for one in found), str(found))
 
 
+# Whether any puts and gets go natively then.
+WAYS = {"dpu": False, "host": True, "alternate": True, "auto": True}
+
+
+def rma_ways(s):
+    """Random operations against a model, whichever way they go. Alike: how many there were, and how much data."""
+    sums = set()
+    for ways in WAYS:
+        other, found = run(s, "rma_ways", ranks=3, OFFPATH_MPI_WINDOWS=ways)
+        check(other.out.count(": ok") == 12, str(other))
+        for one in found:
+            check((one["natively_count"] > 0) == WAYS[ways], f"{ways}: {one}")
+        sums.add(tuple(one["operations_count"] + one["natively_count"] for one in found))
+        sums.add(tuple(one["operations_bytes"] + one["natively_bytes"] for one in found))
+    check(len(sums) == 2, f"operations were lost, or counted twice: {sums}")
+    # The user's row means the service for everything; what tests force by it, too.
+    _, found = run(s, "rma_ways", ranks=3)
+    check(all(one["natively_count"] == 0 for one in found), str(found))
+
+
 def rma_types(s):
     run(s, "rma_types", ranks=2)
     run(s, "rma_types", ranks=3)
@@ -111,11 +131,16 @@ def rma_lost(s):
     if s.kind == "real":
         for way in ("fence", "lock", "request"):
             kill_service(s, way, program="rma_lost")
+        for ways in ("host", "alternate"):
+            kill_service(s, "both", program="rma_lost", OFFPATH_MPI_WINDOWS=ways, **NATIVE)
         return
     for way in ("fence", "lock", "request"):
         for lose in ("0:1", "1:7", "2:30", "3:39"):
             other = s.offloaded("rma_lost", way, OFFPATH_FAKE_LOSE_REMOTE=lose, **NATIVE)
             check(other.status == 0 and "after the loss: ok" in other.out and "errors: some" in other.out, str(other))
+    for ways in ("host", "alternate"):
+        other = s.offloaded("rma_lost", "both", OFFPATH_FAKE_LOSE_REMOTE="1:30", OFFPATH_MPI_WINDOWS=ways, **NATIVE)
+        check(other.status == 0 and "after the loss: ok" in other.out and "errors: some" in other.out, str(other))
 
 
-CASES = (rma, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)
+CASES = (rma, rma_ways, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)
