@@ -66,6 +66,7 @@ JsonObject windows_object() {
   JsonObject object = attach::offloaded_and_native(totals.offloaded_count.load(), totals.native_count.load());
   object.number("operations_count", totals.operations_count.load());
   object.number("operations_bytes", totals.operations_bytes.load());
+  object.number("mixed_count", totals.mixed_count.load());
   object.number("natively_count", totals.natively_count.load());
   return object.number("natively_bytes", totals.natively_bytes.load());
 }

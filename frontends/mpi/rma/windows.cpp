@@ -138,6 +138,7 @@ int adopt(int code, MPI_Comm comm, MPI_Info info, const Part& part, const MPI_Wi
     // No rank needs to know of another's.
     const Ways ways = parse_ways(job.settings().windows, *wanted);
     if (ways != Ways::dpu && !part.dynamic && Mixture::possible(*win)) {
+      windows.totals().mixed_count.fetch_add(1, std::memory_order_relaxed);
       window->mix(std::make_unique<Mixture>(*win, places_of(comm, window->rank()), ways));
     }
     windows.add(std::move(window));
