@@ -104,7 +104,8 @@ def test_each_operation_its_way(place, mpi):
     if place.lab is None or place.ranks > 4:
         pytest.skip("two nodes suffice")
     alternate = {"OFFPATH_POLICY": "window:dpu", "OFFPATH_MPI_WINDOWS": "alternate"}
-    result = place.run(mpi, [program("conformance_rma", mpi), *arguments()], SETTINGS | (alternate if place.ranks > 2 else {}))
+    env = SETTINGS | (alternate if place.ranks > 2 else {})
+    result = place.run(mpi, [program("conformance_rma", mpi), *arguments()], env)
     assert_same_lines(expected(place.ranks), result.stdout, f"{mpi}, {place.ranks} ranks")
     assert result.returncode == 0, result.stderr[-3000:]
     assert all(rank["windows"]["mixed_count"] > 0 for rank in result.stats), result.stats
