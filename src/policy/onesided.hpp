@@ -43,6 +43,8 @@ class OnesidedChooser {
   void posted(uint64_t now_ns);
   // Something without a choice was posted.
   void add_other() { others_ = true; }
+  // Nothing was posted since all was done: a call that completes need not be told.
+  bool idle() const { return batch_.operations == 0 && !others_; }
   // A call that completes. `all`: nothing is under way any more.
   void flushed(uint64_t entered_ns, uint64_t left_ns, bool all);
 

@@ -45,7 +45,9 @@ def rma_ways(s):
     """Random operations against a model, whichever way they go. Alike: how many there were, and how much data."""
     sums = set()
     for ways in WAYS:
-        other, found = run(s, "rma_ways", ranks=3, OFFPATH_MPI_WINDOWS=ways)
+        # MPICH itself cannot end with a window that was not freed.
+        kept = ["kept"] if ways == "host" and s.mpi == "openmpi" else []
+        other, found = run(s, "rma_ways", *kept, ranks=3, OFFPATH_MPI_WINDOWS=ways)
         check(other.out.count(": ok") == 12, str(other))
         wrong = [one for one in found if WAYS[ways] not in (None, one["natively_count"] > 0)]
         check(not wrong, f"{ways}: {wrong}")

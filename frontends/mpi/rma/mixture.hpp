@@ -45,6 +45,8 @@ class Mixture {
   // Contiguous data. `displacement` counts in the target's units. Error code of the library. Inside.
   int put(const void* from, uint64_t bytes, int target, int64_t displacement);
   int get(void* to, uint64_t bytes, int target, int64_t displacement);
+  // Nothing of either way awaits a call that completes.
+  bool idle() const { return pending_.empty() && chooser_.idle(); }
   // Until what went natively to that target, or to kEverybody, is done there and here.
   int flush(int target);
   // A call that completes has waited since `entered_ns`; `served`: nothing is under way at the service.

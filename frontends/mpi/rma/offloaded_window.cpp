@@ -194,7 +194,7 @@ void OffloadedWindow::finish_requests() {
 }
 
 int OffloadedWindow::flush(int target) {
-  if (mixture_ == nullptr) return flush_served();
+  if (mixture_ == nullptr || mixture_->idle()) return flush_served();
   const uint64_t entered_ns = base::clock_ns();
   const int natively = mixture_->flush(target);  // the service works meanwhile
   const int served = flush_served();
@@ -205,7 +205,7 @@ int OffloadedWindow::flush(int target) {
 int OffloadedWindow::flush_local(int target) {
   const uint64_t through = unsent_.load(std::memory_order_acquire);
   if (offpath_window_completed(data_) < through || any_staged_.load(std::memory_order_acquire)) return flush(target);
-  if (mixture_ == nullptr) return MPI_SUCCESS;
+  if (mixture_ == nullptr || mixture_->idle()) return MPI_SUCCESS;
   const uint64_t entered_ns = base::clock_ns();
   // osc/pt2pt's flush_local does not wait for gets.
   const int natively = mixture_->flush(target);

@@ -190,8 +190,11 @@ TEST(Onesided, FlushesOfNothingAreNothing) {
   OnesidedChooser chooser;
   chooser.flushed(1, 2, true);
   chooser.posted(3);
+  EXPECT_TRUE(chooser.idle());
   chooser.add_other();
+  EXPECT_FALSE(chooser.idle());
   chooser.flushed(4, 5, true);
+  EXPECT_TRUE(chooser.idle());
   EXPECT_EQ(chooser.choose(Onesided::put, Place::far, 0, 6).path, Path::dpu);
 }
 
