@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t kTooLong = 8;       // times what the way in use takes
 constexpr uint64_t kTooLongCold = 64;  // for the first batch, which may open connections
 constexpr uint64_t kTryingPart = 50;   // of the time since the first operation
+constexpr uint64_t kMostTried = 16;    // batches of a trial
 
 uint64_t excess(uint64_t ns, uint64_t usual_ns) { return ns > usual_ns ? ns - usual_ns : 0; }
 
@@ -94,12 +95,14 @@ OnesidedChooser::Choice OnesidedChooser::begin(Key& key, uint64_t now_ns) {
   if (key.of(Path::dpu).ns == 0) return {Path::dpu, Why::policy};
   // What cannot be measured is no reason to try.
   if (others_) return {key.home, Why::adapted};
-  const bool first = key.of(Path::host).ns == 0;
-  const bool may = first || tried_ns_ * kTryingPart <= now_ns - begin_ns_;
-  if (!key.trying && may && (first || key.waited >= key.patience)) {
+  const bool affordable = tried_ns_ <= (now_ns - begin_ns_) / kTryingPart;
+  if (!key.trying && affordable && key.waited >= key.due) {
     key.trying = true;
+    key.tried = 0;
     key.of(key.other()).count = 0;
   }
+  // Batches that turn out to be none to measure must not keep it on for long.
+  if (key.trying && ++key.tried > kMostTried) end_trial(key);
   return key.trying ? Choice{key.other(), Why::exploring} : Choice{key.home, Why::adapted};
 }
 
@@ -135,11 +138,15 @@ void OnesidedChooser::measure(Key& key, uint64_t sample_ns) {
   } else if (!other.collect(sample_ns)) {
     return;
   }
+  if (!first) key.patience = std::min(2 * key.patience, kMostPatience);
+  end_trial(key);
+  decide(key);
+}
+
+void OnesidedChooser::end_trial(Key& key) {
   key.trying = false;
   key.waited = 0;
-  const Path home = key.home;
-  decide(key);
-  if (key.home == home && !first) key.patience = std::min(2 * key.patience, kMostPatience);
+  key.due = key.patience;
 }
 
 void OnesidedChooser::decide(Key& key) {
@@ -148,6 +155,7 @@ void OnesidedChooser::decide(Key& key) {
   if (there_ns == 0 || here_ns == 0 || there_ns >= here_ns - here_ns / 8) return;
   key.home = key.other();
   key.patience = kLeastPatience;
+  key.due = kLeastPatience;
   key.waited = 0;
 }
 

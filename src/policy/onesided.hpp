@@ -69,8 +69,10 @@ class OnesidedChooser {
     std::array<Estimate, 2> estimates;  // by path
     Path home = Path::dpu;
     bool trying = false;     // the other way
+    uint64_t tried = 0;      // batches of this trial
     uint8_t overlapped = 0;  // batches lately
     uint64_t waited = 0;     // batches since the last trial
+    uint64_t due = 0;        // so many before the next
     uint64_t patience = kLeastPatience;
 
     Estimate& of(Path path) { return estimates[static_cast<size_t>(path)]; }
@@ -94,6 +96,7 @@ class OnesidedChooser {
   Choice begin(Key& key, uint64_t now_ns);
   void end();
   void measure(Key& key, uint64_t sample_ns);
+  void end_trial(Key& key);
   void decide(Key& key);
 
   std::map<uint32_t, Key> keys_;

@@ -100,6 +100,7 @@ TEST(Onesided, KeysAreApart) {
   program.kind = Onesided::put;
   program.host_ns = 200 * kUs;
   EXPECT_EQ(program.count_host(20), 4);
+  program.now_ns() += 1'000'000 * kUs;  // else the next trial were too much
   program.kind = Onesided::get;
   program.bytes = 20000;
   EXPECT_EQ(program.count_host(20), 4);
@@ -136,6 +137,7 @@ TEST(Onesided, PlacesAreApart) {
   Program program;
   program.host_ns = 150 * kUs;
   EXPECT_EQ(program.count_host(20), 4);
+  program.now_ns() += 1'000'000 * kUs;
   program.place = Place::own;
   program.host_ns = kUs;
   EXPECT_EQ(program.count_host(20), 16);
@@ -157,6 +159,22 @@ TEST(Onesided, WhatHasOthersInItIsNotMeasured) {
   program.other = true;
   program.host_ns = 1000 * kUs;
   EXPECT_EQ(program.count_host(20), 20) << "the way that is better without them";
+}
+
+TEST(Onesided, ATrialThatMeasuresNothingEnds) {
+  Program program;
+  EXPECT_EQ(program.count_host(5), 1) << "a trial has begun";
+  OnesidedChooser& chooser = program.chooser();
+  int host = 0;
+  for (int i = 0; i < 60; ++i) {  // a get, and then an accumulate
+    host += chooser.choose(Onesided::get, Place::far, 8192, ++program.now_ns()).path == Path::host ? 1 : 0;
+    chooser.posted(++program.now_ns());
+    chooser.add_other();
+    chooser.flushed(program.now_ns(), program.now_ns() + 1, true);
+  }
+  EXPECT_EQ(host, 15);
+  EXPECT_EQ(program.count_host(64), 0);
+  EXPECT_EQ(program.count_host(10), 10);
 }
 
 TEST(Onesided, FollowsTheProgram) {
