@@ -19,6 +19,7 @@ struct Settings {
   std::string adapt;                              // OFFPATH_MPI_ADAPT: on, off or freeze
   uint64_t adapt_percent = 1;                     // OFFPATH_MPI_ADAPT_PERCENT: of the run for exploring, at most
   std::string comm_policy;                        // OFFPATH_MPI_COMM_POLICY: communicators by name
+  std::string windows;                            // OFFPATH_MPI_WINDOWS: how operations on offloaded windows go
   std::string blocking;                           // OFFPATH_MPI_BLOCKING: blocking forms to offload
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES

@@ -78,10 +78,12 @@ def _calls(ranks: Sequence[dict]) -> str:
 def _windows(ranks: Sequence[dict]) -> list[str]:
     windows = [rank["windows"] for rank in ranks if isinstance(rank.get("windows"), dict)]
     operations, native = total(windows, "operations_count"), total(windows, "native_count")
-    if not operations and not native:
+    natively = total(windows, "natively_count")
+    if not operations and not native and not natively:
         return []
     text = f"{_many(operations, 'one-sided operation')} offloaded"
     text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
+    text += f", {natively} native ({rough_size_text(total(windows, 'natively_bytes'))})" if natively else ""
     return [text + (f", {_many(native, 'window')} native" if native else "")]
 
 

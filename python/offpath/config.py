@@ -32,6 +32,11 @@ SETTINGS = (
     Setting("OFFPATH_MPI_ADAPT_PERCENT", "1", "of the time since MPI_Init that finding out may cost"),
     Setting("OFFPATH_MPI_MEMORY", None, "rows that adaptation begins with; offpath run fills it in"),
     Setting("OFFPATH_MPI_COMM_POLICY", None, "NAME=host|dpu|auto|freeze, ...: communicators by MPI_Comm_set_name"),
+    Setting(
+        "OFFPATH_MPI_WINDOWS",
+        None,
+        "dpu|host|auto|alternate: how puts and gets on offloaded windows go; default: auto, dpu if you wrote the row",
+    ),
     Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),

@@ -78,9 +78,9 @@ def lost_persistent(s):
     lost(s, "0:2:2", "idle", "persistent")
 
 
-def kill_service(s, mode, failed=None, program="lost"):
+def kill_service(s, mode, failed=None, program="lost", **more):
     ready, go = f"{s.folder}/ready-{mode}", f"{s.folder}/go-{mode}"
-    changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1"}
+    changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "LOST_SHOW": "1", **more}
     process = s.launch([s.program(program), mode], 4, changes, s.library)
     try:
         deadline = time.monotonic() + 60
@@ -97,6 +97,8 @@ def kill_service(s, mode, failed=None, program="lost"):
         result = s.collect(process)
     finally:
         end_group(process)
+    os.unlink(ready)
+    os.unlink(go)
     check(result.status == 0 and "after the loss: ok" in result.out, str(result))
     if failed is not None:
         counts = re.search(r"failed (\d+), right (\d+) of (\d+)", result.out)

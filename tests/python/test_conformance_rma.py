@@ -96,3 +96,17 @@ def test_offloaded(place, mpi):
     assert result.returncode == 0, f"{how}\n{result.stderr[-3000:]}"
     assert len(result.stats) == place.ranks, result.stderr[-3000:]
     assert all(rank["windows"]["operations_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_each_operation_its_way(place, mpi):
+    """On two nodes: by the policy's own row puts and gets may go natively; and where every second one does."""
+    if place.lab is None or place.ranks > 4:
+        pytest.skip("two nodes suffice")
+    alternate = {"OFFPATH_POLICY": "window:dpu", "OFFPATH_MPI_WINDOWS": "alternate"}
+    env = SETTINGS | (alternate if place.ranks > 2 else {})
+    result = place.run(mpi, [program("conformance_rma", mpi), *arguments()], env)
+    assert_same_lines(expected(place.ranks), result.stdout, f"{mpi}, {place.ranks} ranks")
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert all(rank["windows"]["mixed_count"] > 0 for rank in result.stats), result.stats
+    assert place.ranks == 2 or all(rank["windows"]["natively_count"] > 0 for rank in result.stats), result.stats

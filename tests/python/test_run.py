@@ -219,6 +219,11 @@ def line(**changes):
             "(2.0 KiB).",
         ),
         (
+            [line(windows=dict(operations_count=1, operations_bytes=512, natively_count=3, natively_bytes=1024))] * 2,
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 2 one-sided operations offloaded "
+            "(1.0 KiB), 6 native (2.0 KiB).",
+        ),
+        (
             [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
             "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; PETSc solvers: 60 vector steps "
             "offloaded, 0 native.",

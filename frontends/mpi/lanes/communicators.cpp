@@ -155,16 +155,21 @@ std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Prefere
   return std::make_unique<Lane>(std::move(cell), std::move(*made), nodes, council, preference);
 }
 
-uint32_t count_nodes(MPI_Comm comm) {
+std::vector<uint32_t> nodes_of(MPI_Comm comm) {
   const Inside inside;
   int inter = 0;
   int size = 0;
-  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return 0;
-  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return 0;
+  if (native.Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return {};
+  if (native.Comm_size(comm, &size) != MPI_SUCCESS || size < 2) return {};
   const Group group(comm);
-  std::unordered_set<uint32_t> nodes;
-  for (const int rank : world_ranks(group.get(), size)) nodes.insert(job.node_of(rank));
-  return static_cast<uint32_t>(nodes.size());
+  std::vector<uint32_t> nodes;
+  for (const int rank : world_ranks(group.get(), size)) nodes.push_back(job.node_of(rank));
+  return nodes;
+}
+
+uint32_t count_nodes(MPI_Comm comm) {
+  const std::vector<uint32_t> nodes = nodes_of(comm);
+  return static_cast<uint32_t>(std::unordered_set<uint32_t>(nodes.begin(), nodes.end()).size());
 }
 
 void adopt_communicator(MPI_Comm comm, Preference preference) {

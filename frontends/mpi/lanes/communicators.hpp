@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace offpath::mpi {
 
@@ -30,6 +31,8 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able);
 // Nodes that the ranks of `comm` live on; 0: nothing is ever offloaded there (one rank, an intercommunicator, ranks of
 // another world). The same on all its ranks.
 uint32_t count_nodes(MPI_Comm comm);
+// By rank; empty where there are none to count.
+std::vector<uint32_t> nodes_of(MPI_Comm comm);
 
 // A lane for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
 // all get none. Collective over `comm`. May throw bad_alloc.

@@ -65,7 +65,10 @@ JsonObject windows_object() {
   const WindowTotals& totals = windows.totals();
   JsonObject object = attach::offloaded_and_native(totals.offloaded_count.load(), totals.native_count.load());
   object.number("operations_count", totals.operations_count.load());
-  return object.number("operations_bytes", totals.operations_bytes.load());
+  object.number("operations_bytes", totals.operations_bytes.load());
+  object.number("mixed_count", totals.mixed_count.load());
+  object.number("natively_count", totals.natively_count.load());
+  return object.number("natively_bytes", totals.natively_bytes.load());
 }
 
 std::string statistics() {

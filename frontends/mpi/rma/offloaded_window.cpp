@@ -61,9 +61,9 @@ offpath_status_t OffloadedWindow::open(void* base, uint64_t bytes, offpath_error
 void OffloadedWindow::close() {
   handle_.store(MPI_WIN_NULL, std::memory_order_release);
   // Where a loss left operations behind, the service may still read or write their staging memory.
-  const bool quiet = data_ == nullptr || offpath_window_completed(data_) == offpath_window_issued(data_);
+  const bool is_quiet = data_ == nullptr || quiet();
   for (const auto& staged : staged_) {
-    if (!quiet) staged->memory.abandon();
+    if (!is_quiet) staged->memory.abandon();
   }
   staged_.clear();
   end_followed();
@@ -114,9 +114,9 @@ void OffloadedWindow::wait_until(const char* call, auto&& ready) {
 
 int OffloadedWindow::post(const offpath_remote_t& remote, offpath_op_t** op) {
   offpath_status_t status = offpath_remote(data_, &remote, op);
-  if (status == OFFPATH_ERR_NO_MEMORY && offpath_window_completed(data_) != offpath_window_issued(data_)) {
+  if (status == OFFPATH_ERR_NO_MEMORY && !quiet()) {
     wait_until("post an operation", [&] {
-      const bool idle = offpath_window_completed(data_) == offpath_window_issued(data_);
+      const bool idle = quiet();
       status = offpath_remote(data_, &remote, op);
       return status != OFFPATH_ERR_NO_MEMORY || idle || offpath_session_alive(job.session()) == 0;
     });
@@ -176,7 +176,7 @@ int OffloadedWindow::end_flush(offpath_status_t status) {
   return code_of(status);
 }
 
-int OffloadedWindow::flush() {
+int OffloadedWindow::flush_served() {
   const uint64_t through = offpath_window_issued(data_);
   offpath_status_t status = offpath_window_flush_test(data_);
   if (status == OFFPATH_IN_PROGRESS) {
@@ -193,10 +193,24 @@ void OffloadedWindow::finish_requests() {
   wait_until("finish requests", [this] { return requests_.load(std::memory_order_acquire) == 0; });
 }
 
-int OffloadedWindow::flush_local() {
+int OffloadedWindow::flush(int target) {
+  if (mixture_ == nullptr || mixture_->idle()) return flush_served();
+  const uint64_t entered_ns = base::clock_ns();
+  const int natively = mixture_->flush(target);  // the service works meanwhile
+  const int served = flush_served();
+  mixture_->completed(entered_ns, quiet());
+  return served == MPI_SUCCESS ? natively : served;
+}
+
+int OffloadedWindow::flush_local(int target) {
   const uint64_t through = unsent_.load(std::memory_order_acquire);
-  if (offpath_window_completed(data_) >= through && !any_staged_.load(std::memory_order_acquire)) return MPI_SUCCESS;
-  return flush();
+  if (offpath_window_completed(data_) < through || any_staged_.load(std::memory_order_acquire)) return flush(target);
+  if (mixture_ == nullptr || mixture_->idle()) return MPI_SUCCESS;
+  const uint64_t entered_ns = base::clock_ns();
+  // osc/pt2pt's flush_local does not wait for gets.
+  const int natively = mixture_->flush(target);
+  mixture_->completed(entered_ns, quiet());
+  return natively;
 }
 
 int OffloadedWindow::lock(offpath_remote_kind_t kind, const std::vector<int>& targets) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A window whose one-sided operations go to the service. The native window exists too: it is the application's handle
-// and keeps its attributes, info, group, name and error handler.
+// and keeps its attributes, info, group, name and error handler. Where there is a mixture, some puts and gets go to it.
 //
 // It has a team of its own, and on that two windows of the service: one for data, and one for nothing but locks, so
 // that a flush never waits for a lock that another thread of this process waits for.
@@ -14,6 +14,7 @@
 #include "mpi/rma/epochs.hpp"
 #include "mpi/rma/footprint.hpp"
 #include "mpi/rma/handshake.hpp"
+#include "mpi/rma/mixture.hpp"
 #include "mpi/rma/submission.hpp"
 
 #include <mpi.h>
@@ -68,6 +69,10 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   bool dynamic() const { return exposed_.empty(); }
   Epochs& epochs() { return epochs_; }
   Handshake& handshake() { return handshake_; }
+  // nullptr: everything goes to the service.
+  Mixture* mixture() const { return mixture_.get(); }
+  // Before anybody uses the window.
+  void mix(std::unique_ptr<Mixture> mixture) { mixture_ = std::move(mixture); }
 
   // The target's address space: offset of `displacement` there, and whether [low, high) from it lies in the window, as
   // far as it is known here. MPI error class.
@@ -84,9 +89,9 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   void count_bytes(uint64_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
 
   // MPI error classes. All wait with native progress going on. flush: until everything posted is done, at the target
-  // too. flush_local: until the application's memory is its own again.
-  int flush();
-  int flush_local();
+  // too; of what went natively only that for `target`. flush_local: until the application's memory is its own again.
+  int flush(int target = Mixture::kEverybody);
+  int flush_local(int target = Mixture::kEverybody);
   int lock(offpath_remote_kind_t kind, const std::vector<int>& targets);
   int unlock(const std::vector<int>& targets);
   // Attaches and detaches memory of this process.
@@ -108,6 +113,9 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
 
  private:
   void wait_until(const char* call, auto&& ready);
+  // Nothing is under way at the service.
+  bool quiet() const { return offpath_window_completed(data_) == offpath_window_issued(data_); }
+  int flush_served();
   int end_flush(offpath_status_t status);
   void settle_staged(bool deliver);
   void end_followed();
@@ -119,6 +127,7 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   offpath_window_t* locks_ = nullptr;
   Epochs epochs_;
   Handshake handshake_;
+  std::unique_ptr<Mixture> mixture_;
   std::atomic<uint64_t> unsent_{0};  // flush_local waits for so many operations
   std::atomic<uint64_t> bytes_{0};
   std::atomic<int> requests_{0};

@@ -119,7 +119,7 @@ int unlock(OffloadedWindow& window, int rank) {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(rank, window)) return MPI_ERR_RANK;
   if (!window.epochs().unlock(rank, &asked)) return MPI_ERR_RMA_SYNC;
-  const int code = window.flush();
+  const int code = window.flush(rank);
   const int given = asked ? window.unlock({rank}) : MPI_SUCCESS;
   return code == MPI_SUCCESS ? given : code;
 }
@@ -152,12 +152,12 @@ int may_flush(const OffloadedWindow& window, const Epochs& epochs, int rank) {
 
 int flush(OffloadedWindow& window, int rank) {
   const int code = may_flush(window, window.epochs(), rank);
-  return code == MPI_SUCCESS ? window.flush() : code;
+  return code == MPI_SUCCESS ? window.flush(rank) : code;
 }
 
 int flush_local(OffloadedWindow& window, int rank) {
   const int code = may_flush(window, window.epochs(), rank);
-  return code == MPI_SUCCESS ? window.flush_local() : code;
+  return code == MPI_SUCCESS ? window.flush_local(rank) : code;
 }
 
 int flush_all(OffloadedWindow& window) { return window.epochs().may_flush_all() ? window.flush() : MPI_ERR_RMA_SYNC; }

@@ -50,6 +50,13 @@ bool are_alike(const DataType& one, const DataType& other) {
 
 bool accumulates(offpath_remote_kind_t kind) { return kind >= OFFPATH_ACCUMULATE; }
 
+constexpr uint64_t kMostNativeBytes = INT32_MAX;  // one count of a native call
+
+bool begins_at_once(const Elements& elements) {
+  const Footprint& footprint = *elements.footprint;
+  return footprint.contiguous(elements.count) && footprint.ranges->front().offset_bytes == 0;
+}
+
 // What a call asks for, checked step by step.
 class Start {
  public:
@@ -65,6 +72,9 @@ class Start {
  private:
   int check();
   int choose_reduction();
+  int measure();
+  bool goes_natively();
+  int post_natively();
   int prepare();
   int post(const Piece& piece);
   void finish();
@@ -128,10 +138,9 @@ int Start::check() {
   return window_.epochs().may_access(transfer_.target) ? MPI_SUCCESS : MPI_ERR_RMA_SYNC;
 }
 
-int Start::prepare() {
+int Start::measure() {
   const bool whole = accumulates(transfer_.kind);
   if (int code = there_.measure(transfer_.type, whole); code != MPI_SUCCESS) return code;
-  const bool one_piece = there_.bytes == 0 || is_one_piece(*there_.footprint, there_.count);
   if (sends_) {
     if (int code = sent_.measure(transfer_.send.type, whole); code != MPI_SUCCESS) return code;
     if (sent_.bytes != there_.bytes) return MPI_ERR_TRUNCATE;
@@ -143,9 +152,33 @@ int Start::prepare() {
   if (there_.bytes == 0) return MPI_SUCCESS;
   int64_t low = 0, high = 0;
   if (!there_.footprint->bounds(there_.count, &low, &high)) return MPI_ERR_RMA_RANGE;
-  if (int code = window_.locate(transfer_.target, transfer_.displacement, low, high, &offset_); code != MPI_SUCCESS) {
-    return code;
+  return window_.locate(transfer_.target, transfer_.displacement, low, high, &offset_);
+}
+
+// In passive epochs, what is contiguous and begins where it says: only that is the same for every library.
+bool Start::goes_natively() {
+  Mixture* const mixture = window_.mixture();
+  if (mixture == nullptr) return false;
+  const Elements& here = sends_ ? sent_ : fetched_;
+  const Local& local = sends_ ? transfer_.send : transfer_.result;
+  const bool may = request_ == nullptr && !accumulates(transfer_.kind) && there_.bytes <= kMostNativeBytes &&
+                   window_.epochs().may_flush(transfer_.target) && local.address != nullptr;
+  if (!may || !begins_at_once(there_) || !begins_at_once(here)) {
+    mixture->add_other();
+    return false;
   }
+  return mixture->goes_natively(sends_ ? policy::Onesided::put : policy::Onesided::get, transfer_.target, there_.bytes);
+}
+
+int Start::post_natively() {
+  Mixture& mixture = *window_.mixture();
+  const int target = transfer_.target;
+  if (sends_) return mixture.put(transfer_.send.address, there_.bytes, target, transfer_.displacement);
+  return mixture.get(const_cast<void*>(transfer_.result.address), there_.bytes, target, transfer_.displacement);
+}
+
+int Start::prepare() {
+  const bool one_piece = is_one_piece(*there_.footprint, there_.count);
   if (sends_) {
     if (int code = send_.prepare(transfer_.send, sent_, OriginMemory::Way::sent, one_piece); code != MPI_SUCCESS)
       return code;
@@ -200,9 +233,11 @@ void Start::finish() {
 
 int Start::run() {
   if (const int code = check(); code != MPI_SUCCESS || transfer_.target == MPI_PROC_NULL) return code;
-  if (const int code = prepare(); code != MPI_SUCCESS || there_.bytes == 0) return code;
+  if (const int code = measure(); code != MPI_SUCCESS || there_.bytes == 0) return code;
   if (!sends_ && !fetches_) return MPI_SUCCESS;  // an accumulate that changes nothing
-  int code = MPI_SUCCESS;
+  if (goes_natively()) return post_natively();
+  int code = prepare();
+  if (code != MPI_SUCCESS) return code;
   for_each_piece(*there_.footprint, there_.count, [&](const Piece& piece) {
     code = post(piece);
     return code == MPI_SUCCESS;
@@ -230,7 +265,9 @@ bool TransferRequest::advance() {
 }
 
 int start(OffloadedWindow& window, const Transfer& transfer, TransferRequest* request) {
-  return Start(window, transfer, request).run();
+  const int code = Start(window, transfer, request).run();
+  if (window.mixture() != nullptr) window.mixture()->posted();
+  return code;
 }
 
 }  // namespace offpath::mpi

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <optional>
 
 namespace offpath::mpi {
 
@@ -23,6 +24,9 @@ void Windows::add(std::shared_ptr<OffloadedWindow> window) {
 void Windows::count_ended(const OffloadedWindow& window) {
   totals_.operations_count.fetch_add(window.operations(), std::memory_order_relaxed);
   totals_.operations_bytes.fetch_add(window.bytes(), std::memory_order_relaxed);
+  if (window.mixture() == nullptr) return;
+  totals_.natively_count.fetch_add(window.mixture()->operations(), std::memory_order_relaxed);
+  totals_.natively_bytes.fetch_add(window.mixture()->bytes(), std::memory_order_relaxed);
 }
 
 void Windows::remove(OffloadedWindow& window) {
@@ -53,7 +57,7 @@ void Windows::clear() {
 
 namespace {
 
-enum class Word : uint8_t { none, host, dpu };
+enum class Word : uint8_t { none, host, dpu, automatic };
 
 Word read_info(MPI_Info info) {
   char value[8] = "";
@@ -63,15 +67,18 @@ Word read_info(MPI_Info info) {
     return Word::none;
   }
   if (strcmp(value, "dpu") == 0) return Word::dpu;
+  if (strcmp(value, "auto") == 0) return Word::automatic;
   return strcmp(value, "host") == 0 ? Word::host : Word::none;
 }
 
-// The same on all ranks. Collective.
-bool to_be_offloaded(MPI_Comm comm, MPI_Info info, uint32_t nodes) {
+// How its operations go; nothing: the window is native. The same on all ranks. Collective.
+std::optional<Ways> to_be_offloaded(MPI_Comm comm, MPI_Info info, uint32_t nodes) {
   Word word = read_info(info);
-  if (native.Bcast(&word, sizeof(word), MPI_BYTE, 0, comm) != MPI_SUCCESS) return false;
-  if (word != Word::none) return word == Word::dpu;
-  return job.policy().choose(policy::Collective::window, 0, nodes).path == policy::Path::dpu;
+  if (native.Bcast(&word, sizeof(word), MPI_BYTE, 0, comm) != MPI_SUCCESS || word == Word::host) return std::nullopt;
+  if (word != Word::none) return word == Word::dpu ? Ways::dpu : Ways::measured;
+  const policy::Choice choice = job.policy().choose(policy::Collective::window, 0, nodes);
+  if (choice.path == policy::Path::host) return std::nullopt;
+  return choice.origin == policy::Origin::forced ? Ways::dpu : Ways::measured;
 }
 
 struct Part {
@@ -103,6 +110,17 @@ std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const P
   return nullptr;
 }
 
+std::vector<policy::Place> places_of(MPI_Comm comm, int own) {
+  const std::vector<uint32_t> nodes = nodes_of(comm);
+  std::vector<policy::Place> places;
+  for (const uint32_t node : nodes) {
+    const bool near = node == nodes[static_cast<size_t>(own)];
+    places.push_back(near ? policy::Place::near : policy::Place::far);
+  }
+  places[static_cast<size_t>(own)] = policy::Place::own;
+  return places;
+}
+
 // After the native window was made. Collective.
 int adopt(int code, MPI_Comm comm, MPI_Info info, const Part& part, const MPI_Win* win) {
   if (code != MPI_SUCCESS || !job.active() || Inside::here()) return code;
@@ -111,11 +129,19 @@ int adopt(int code, MPI_Comm comm, MPI_Info info, const Part& part, const MPI_Wi
     const uint32_t nodes = count_nodes(comm);
     if (nodes == 0) return code;
     std::optional<Assembly> team;
-    if (to_be_offloaded(comm, info, nodes)) team = assemble(comm, true);
+    const std::optional<Ways> wanted = to_be_offloaded(comm, info, nodes);
+    if (wanted) team = assemble(comm, true);
     std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
     auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
     total.fetch_add(1, std::memory_order_relaxed);
-    if (window != nullptr) windows.add(std::move(window));
+    if (window == nullptr) return code;
+    // No rank needs to know of another's.
+    const Ways ways = parse_ways(job.settings().windows, *wanted);
+    if (ways != Ways::dpu && !part.dynamic && Mixture::possible(*win)) {
+      windows.totals().mixed_count.fetch_add(1, std::memory_order_relaxed);
+      window->mix(std::make_unique<Mixture>(*win, places_of(comm, window->rank()), ways));
+    }
+    windows.add(std::move(window));
   } catch (const std::exception&) {
     // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
     say(job.settings(), LogLevel::error, "out of memory while a window was made");
@@ -186,6 +212,7 @@ int Win_free(MPI_Win* win) {
   window->raise(kCall, code);
   {
     const Inside inside;
+    if (window->mixture() != nullptr) window->mixture()->close();
     windows.remove(*window);
   }
   const int freed = native.Win_free(win);

@@ -22,8 +22,11 @@ namespace offpath::mpi {
 struct WindowTotals {
   std::atomic<uint64_t> offloaded_count{0};
   std::atomic<uint64_t> native_count{0};      // windows whose ranks could have been served
+  std::atomic<uint64_t> mixed_count{0};       // offloaded ones with a native way
   std::atomic<uint64_t> operations_count{0};  // of windows that were freed
   std::atomic<uint64_t> operations_bytes{0};
+  std::atomic<uint64_t> natively_count{0};  // operations on offloaded windows that went natively
+  std::atomic<uint64_t> natively_bytes{0};
 };
 
 class Windows {

@@ -17,7 +17,7 @@ WHY = {
     "adapted": "it was measured while the program ran",
     "exploring": "it was being found out which way is better",
     "agreement": "it was not decided yet when it was posted",
-    "forced": "an info key or the name of the communicator says so",
+    "forced": "an info key, the name of the communicator or OFFPATH_MPI_WINDOWS says so",
     "blocking": "a blocking call (--blocking offloads some kinds of them)",
     "form": "something in the call that the service does not do",
     "communicator": "a communicator that the policy has nothing for, as one on a single node",

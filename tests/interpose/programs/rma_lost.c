@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What one-sided communication comes to when a service is lost: argument "fence", "lock" or "request". Errors go to the
+ * What one-sided communication comes to when a service is lost: argument "fence", "lock", "request" or "both" (ways, by
+ * OFFPATH_MPI_WINDOWS: each round has an operation of the service, and perhaps native ones). Errors go to the
  * window's handler with a class of Offpath's own, nothing hangs, the rest of MPI works.
  *
  * The driver kills the service when it sees the file named by LOST_READY, and then makes the file named by LOST_GO;
@@ -53,7 +54,8 @@ int main(int argc, char** argv) {
   MPI_Win_set_errhandler(win, errors);
   const int next = (rank + 1) % size;
   int rounds = ROUNDS; /* without its epoch there is nothing to ask for */
-  if (strcmp(way, "request") == 0 && MPI_Win_lock_all(0, win) != MPI_SUCCESS) ++failed, rounds = 0;
+  const int both = strcmp(way, "both") == 0, all = both || strcmp(way, "request") == 0;
+  if (all && MPI_Win_lock_all(0, win) != MPI_SUCCESS) ++failed, rounds = 0;
   for (int round = 0; round < rounds; ++round) {
     if (round == ROUNDS / 2) let_the_driver_kill();
     if (strcmp(way, "fence") == 0) {
@@ -65,6 +67,12 @@ int main(int argc, char** argv) {
       if (code != MPI_SUCCESS) continue;
       look(MPI_Accumulate(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, MPI_SUM, win));
       look(MPI_Win_unlock(next, win));
+    } else if (both) {
+      long* const got = data + CELLS / 2;
+      look(MPI_Put(data, CELLS / 4, MPI_LONG, next, 0, CELLS / 4, MPI_LONG, win));
+      look(MPI_Get(got, CELLS / 4, MPI_LONG, next, CELLS / 2, CELLS / 4, MPI_LONG, win));
+      look(MPI_Accumulate(data, 16, MPI_LONG, next, CELLS - 16, 16, MPI_LONG, MPI_SUM, win));
+      look(MPI_Win_flush(next, win));
     } else {
       MPI_Request request = MPI_REQUEST_NULL;
       look(MPI_Rget(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, win, &request));
@@ -72,7 +80,7 @@ int main(int argc, char** argv) {
     }
   }
   if (strcmp(way, "fence") == 0) look(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-  if (strcmp(way, "request") == 0 && rounds > 0) look(MPI_Win_unlock_all(win));
+  if (all && rounds > 0) look(MPI_Win_unlock_all(win));
   report("after the loss", foreign == 0 && handler_calls >= failed);
   int lost = failed > 0, any = 0;
   MPI_Allreduce(&lost, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
