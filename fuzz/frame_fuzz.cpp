@@ -40,8 +40,8 @@ void decode_once(Lane lane, std::span<const uint8_t> in) {
 // `seals`: as a member of the job would say it, whatever it says; else as it comes.
 void take(Security security, Data bytes, bool seals) {
   constexpr SessionKey kKey{5};
-  Sealer sealer(security, kKey);
-  Opener opener(security, kKey);
+  Sealer sealer(security, Lane::brief, kKey);
+  Opener opener(security, Lane::brief, kKey);
   for (size_t at = 0; seals && at + kPrefixBytes <= bytes.size(); at += kPrefixBytes) {
     sealer.seal_prefix(std::span(bytes).subspan(at).first<kPrefixBytes>());
   }

@@ -69,7 +69,7 @@ void Sender::say_owed() {
 }
 
 uint8_t* Sender::add_entry(fabric::Peer peer, const Message& message, size_t payload_bytes) {
-  if (payload_bytes + wire::kEntryOverheadBytes + wire::kMaxMessageBytes > chunks_.chunk_bytes()) return nullptr;
+  if (payload_bytes + wire::kEntryOverheadBytes + wire::kMaxMessageBytes > batch_bytes_) return nullptr;
   if (peer >= outboxes_.size()) outboxes_.resize(peer + size_t{1});
   Outbox& box = outboxes_[peer];
   for (;;) {
@@ -81,7 +81,7 @@ uint8_t* Sender::add_entry(fabric::Peer peer, const Message& message, size_t pay
       continue;  // that may have filled it
     }
     uint8_t* at = box.chunk->memory.get() + box.used;
-    const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, chunks_.chunk_bytes() - box.used});
+    const size_t head_bytes = wire::encode_entry(message, payload_bytes, {at, batch_bytes_ - box.used});
     if (head_bytes > 0) {
       box.used += head_bytes + payload_bytes;
       ++box.entries;

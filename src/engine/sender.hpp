@@ -6,6 +6,7 @@
 #include "engine/chunks.hpp"
 #include "fabric/fabric.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <unordered_set>
@@ -14,7 +15,8 @@ namespace offpath::engine {
 
 class Sender {
  public:
-  Sender(fabric::Fabric& fabric, ChunkPool& chunks) : fabric_(fabric), chunks_(chunks) {}
+  Sender(fabric::Fabric& fabric, ChunkPool& chunks)
+      : fabric_(fabric), chunks_(chunks), batch_bytes_(std::min(chunks.chunk_bytes(), fabric::kShortBytes)) {}
 
   // The fabric has lost it: what waits for it is dropped.
   void lose(fabric::Peer peer) { lost_.insert(peer); }
@@ -57,6 +59,7 @@ class Sender {
 
   fabric::Fabric& fabric_;
   ChunkPool& chunks_;
+  const size_t batch_bytes_;  // longest one
   std::vector<Outbox> outboxes_;  // by peer
   std::vector<fabric::Peer> unsent_;
   std::map<fabric::Peer, std::vector<wire::Message>> owed_;

@@ -32,6 +32,9 @@ using Peer = uint32_t;
 using Announced = uint64_t;
 
 inline constexpr size_t kMaxHeaderBytes = 96;
+// Payloads up to this length are protected like headers, whatever a fabric does with longer ones: what is no user's data
+// is no longer.
+inline constexpr size_t kShortBytes = 8 << 10;
 
 // What all services of a job know and nobody else: its token. A service serves one job, so there is one.
 using JobKey = std::array<uint8_t, 32>;

@@ -23,7 +23,7 @@ inline constexpr size_t kFieldBytes = 8;
 inline constexpr size_t kFrameBytes = kFieldBytes + kMaxHeaderBytes;
 inline constexpr size_t kTagBytes = 16;
 inline constexpr size_t kPrefixBytes = kFrameBytes + kTagBytes;
-inline constexpr size_t kBriefBytes = 8 << 10;  // longest payload on the brief lane
+inline constexpr size_t kBriefBytes = kShortBytes;  // longest payload on the brief lane
 inline constexpr size_t kMaxPayloadBytes = size_t{1} << 30;
 
 enum class FrameKind : uint8_t {

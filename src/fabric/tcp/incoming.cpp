@@ -32,7 +32,7 @@ ssize_t receive(int socket, msghdr& message) {
 
 bool BriefIncoming::take(std::span<uint8_t> bytes, Opener& opener, Sink& sink, size_t& used) {
   used = 0;
-  const size_t tag_bytes = payload_tag_bytes(opener.security());
+  const size_t tag_bytes = opener.tag_bytes();
   while (bytes.size() - used >= kPrefixBytes) {
     const auto prefix = bytes.subspan(used).first<kPrefixBytes>();
     // Opened once, when all of it is there: until then it is known how long a frame can be, at most.
@@ -147,7 +147,7 @@ bool BulkIncoming::advance(Opener& opener, Sink& sink) {
 }
 
 Got BulkIncoming::read(int socket, bool ending, Opener& opener, Sink& sink) {
-  tag_bytes_ = payload_tag_bytes(opener.security());
+  tag_bytes_ = opener.tag_bytes();
   for (int i = 0; i < kReadsInARow; ++i) {
     if (stage_ == Stage::waiting) return Got::pause;
     size_t asked = 0;

@@ -47,8 +47,8 @@ void Endpoint::establish(Link& link, base::Fd socket, const SessionKeys& keys) {
   ++counters_.links;
   bury(std::move(link.attempt));
   link.socket = std::move(socket);
-  link.sealer.emplace(options_.security, keys.out);
-  link.opener.emplace(options_.security, keys.in);
+  link.sealer.emplace(options_.security, link.lane, keys.out);
+  link.opener.emplace(options_.security, link.lane, keys.in);
   watch(link.socket.get(), link, true);
   set_dirty(link);
 }

@@ -30,7 +30,7 @@ void Outgoing::seal(Item& item, Sealer& sealer) {
   if (item.sealed) return;
   item.sealed = true;
   sealer.seal_prefix(item.prefix);
-  if (item.payload.empty() || payload_tag_bytes(sealer.security()) == 0) return;
+  if (item.payload.empty() || sealer.tag_bytes() == 0) return;
   item.copy.resize(item.payload.size() + kTagBytes);
   sealer.seal_payload(item.payload, item.copy.data());
 }
