@@ -75,8 +75,11 @@ struct Region {
   std::shared_ptr<const void> mapping;  // keeps it there
 };
 
-// What lies in the region is used in place, by memcpy or through view(); everything else by `rest`.
-std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest);
+// What lies in the region is used in place, by memcpy or through view(), as is what aliases say lies there, too
+// (memory/aliases.hpp; null: nothing does); everything else by `rest`.
+class Aliases;
+std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest,
+                                  std::shared_ptr<Aliases> aliases = nullptr);
 
 // A layout made ready for looking up bytes: immutable, shared by all blocks that lie so.
 class LayoutIndex;
