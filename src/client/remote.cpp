@@ -14,7 +14,10 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   const offpath_status_t checked = offpath::client::check_remote(*remote, window->team->size, wanted);
   if (checked != OFFPATH_OK) return checked;
   wanted.window = window->shared().id;
+  offpath::client::moved::Named named;
+  if (session.moved_memory != nullptr) named = offpath::client::moved::named_by(*remote);
   std::lock_guard lock(session.mutex);
+  session.use_memory(named);
   auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
   op->session = &session;
   op->team = window->team;

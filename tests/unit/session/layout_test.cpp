@@ -254,7 +254,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 88U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 152U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
