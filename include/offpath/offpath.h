@@ -411,6 +411,10 @@ void offpath_memory_free(offpath_session_t* session, void* address);
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes);
 
+/* Memory of the program that is never moved into the shared memory (OFFPATH_MAPPED) from now on: somebody else has it
+ * registered with a device, or writes it at any time. Tell before that happens. Any thread; never blocks for long. */
+void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes);
+
 /* ---- vector programs ------------------------------------------------------------------------------------------ */
 
 /* A vector program is what an iterative solver does between two matrix-vector products, worked off by the service in

@@ -21,11 +21,12 @@ _Atomic uint32_t offpath_watch_forks;
 
 enum { PATIENCE_MS = 10000 };    /* for a child that is stopped before it has its copy */
 static int copied[2] = {-1, -1}; /* a pipe while there is a fork with covered memory; with the lock */
+static int locked;               /* by this fork */
 static int following;
 
 static void before_fork(void) {
   const int saved_errno = errno;
-  offpath_watch_lock();
+  locked = offpath_watch_lock();
   if (atomic_load(&offpath_watch_covered) != 0) {
     atomic_fetch_add(&offpath_watch_forks, 1);
     if (pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
@@ -48,7 +49,7 @@ static void after_in_parent(void) {
     }
   }
   close_pipe_end(0);
-  offpath_watch_unlock();
+  if (locked) offpath_watch_unlock();
   errno = saved_errno;
 }
 
@@ -114,7 +115,7 @@ static void after_in_child(void) {
   const char done = 1;
   if (copied[1] >= 0 && write(copied[1], &done, 1) < 0) close_pipe_end(1);
   close_pipe_end(1);
-  offpath_watch_unlock();
+  if (locked) offpath_watch_unlock();
   errno = saved_errno;
 }
 

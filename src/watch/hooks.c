@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The interposed functions. What is behind them is looked up when the library is loaded, as looking up takes locks: a
- * malloc may call mmap holding its own. Until then there are only system calls. */
+ * malloc may call mmap holding its own. Until then there are only system calls.
+ *
+ * They have the C library's version, not as the default one: what programs and libraries were linked with finds them,
+ * dlsym does not. Libraries that watch memory by changing the code of what dlsym finds (UCX, Open MPI) change the C
+ * library's functions, which are behind ours, and not ours, which would cut them out. */
 #define _GNU_SOURCE
 #include "watch/table.h"
 
@@ -14,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORTED __attribute__((visibility("default")))
+#define EXPORTED(name) __attribute__((visibility("default"), symver(name "@" OFFPATH_LIBC_VERSION)))
 
 typedef void* mmap_function(void*, size_t, int, int, int, off_t);
 typedef int munmap_function(void*, size_t);
@@ -63,28 +67,17 @@ static void* pass_mremap(void* address, size_t bytes, size_t new_bytes, int flag
 
 /* ---- are they called? ------------------------------------------------------------------------------------------- */
 
-static _Atomic uint32_t probed; /* bits of the hooks that were called, while `probing` */
+static _Atomic uint32_t called; /* a bit for each hook, while somebody wants to know */
 static _Atomic int probing;
+
 static void note_call(uint32_t bit) {
-  if (atomic_load_explicit(&probing, memory_order_relaxed)) atomic_fetch_or(&probed, bit);
+  if (atomic_load_explicit(&probing, memory_order_relaxed)) atomic_fetch_or(&called, bit);
 }
 
-int offpath_watch_hooks_work(void) {
-  const int saved_errno = errno;
-  mmap_function* map = (mmap_function*)dlsym(RTLD_DEFAULT, "mmap");
-  munmap_function* unmap = (munmap_function*)dlsym(RTLD_DEFAULT, "munmap");
-  mremap_function* remap = (mremap_function*)dlsym(RTLD_DEFAULT, "mremap");
-  madvise_function* advise = (madvise_function*)dlsym(RTLD_DEFAULT, "madvise");
-  if (map == NULL || unmap == NULL || remap == NULL || advise == NULL) return 0;
-  atomic_store(&probed, 0);
-  atomic_store(&probing, 1);
-  map(NULL, 0, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* all of these do nothing */
-  unmap((void*)1, 0);
-  remap((void*)1, 0, 0, 0, NULL);
-  advise(NULL, 0, MADV_NORMAL);
-  atomic_store(&probing, 0);
-  errno = saved_errno;
-  return atomic_load(&probed) == 15;
+uint32_t offpath_watch_probe(int begin) {
+  if (begin) atomic_store(&called, 0);
+  atomic_store(&probing, begin);
+  return atomic_load(&called);
 }
 
 /* ---- what they do ----------------------------------------------------------------------------------------------- */
@@ -179,23 +172,24 @@ static void* resize(void* address, size_t bytes, size_t new_bytes, int flags, vo
   return place;
 }
 
-EXPORTED void* mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
+EXPORTED("mmap") void* hook_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
   note_call(1);
   void* place = offpath_watch_mmap(address, bytes, protection, flags, file, offset);
   if (place != MAP_FAILED) doubt(place, bytes);
   return place;
 }
 
-EXPORTED void* mmap64(void* address, size_t bytes, int protection, int flags, int file, off_t offset)
-    __attribute__((alias("mmap")));
+EXPORTED("mmap64") void* hook_mmap64(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
+  return hook_mmap(address, bytes, protection, flags, file, offset);
+}
 
-EXPORTED int munmap(void* address, size_t bytes) {
+EXPORTED("munmap") int hook_munmap(void* address, size_t bytes) {
   note_call(2);
   doubt(address, bytes);
   return offpath_watch_munmap(address, bytes);
 }
 
-EXPORTED void* mremap(void* address, size_t bytes, size_t new_bytes, int flags, ...) {
+EXPORTED("mremap") void* hook_mremap(void* address, size_t bytes, size_t new_bytes, int flags, ...) {
   note_call(4);
   va_list arguments;
   va_start(arguments, flags);
@@ -218,7 +212,7 @@ EXPORTED void* mremap(void* address, size_t bytes, size_t new_bytes, int flags, 
   return place;
 }
 
-EXPORTED int madvise(void* address, size_t bytes, int advice) {
+EXPORTED("madvise") int hook_madvise(void* address, size_t bytes, int advice) {
   enum { DONTNEED_LOCKED = 24 };
   note_call(8);
   const int gives_up = advice == MADV_DONTNEED || advice == MADV_FREE || advice == DONTNEED_LOCKED;
@@ -234,7 +228,7 @@ EXPORTED int madvise(void* address, size_t bytes, int advice) {
   return -1;
 }
 
-EXPORTED void* shmat(int id, const void* address, int flags) {
+EXPORTED("shmat") void* hook_shmat(int id, const void* address, int flags) {
   shmat_function* next = next_shmat;
   void* place = next != NULL ? next(id, address, flags) : (void*)syscall(SYS_shmat, id, address, flags);
   if (place != (void*)-1 && atomic_load_explicit(&offpath_watch_covered, memory_order_relaxed) != 0)

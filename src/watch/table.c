@@ -19,9 +19,10 @@ offpath_watch_entry_t offpath_watch_entries[OFFPATH_WATCH_ENTRIES];
 offpath_watch_source_t offpath_watch_sources[OFFPATH_WATCH_SOURCES];
 
 static _Atomic uint32_t used_entries; /* all beyond were never used */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* A signal handler may fork on a thread that has it. */
+static pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 
-void offpath_watch_lock(void) { pthread_mutex_lock(&mutex); }
+int offpath_watch_lock(void) { return pthread_mutex_lock(&mutex) == 0; }
 void offpath_watch_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 int offpath_watch_overlaps(uint64_t begin, uint64_t end) {
@@ -47,7 +48,7 @@ static int join(int memfd, uint64_t mapping, uint64_t bytes) {
   const int saved_errno = errno;
   struct stat info;
   int result = -1;
-  if (offpath_watch_hooks_work() && fstat(memfd, &info) == 0) {
+  if (fstat(memfd, &info) == 0) {
     offpath_watch_lock();
     for (int i = 0; i < OFFPATH_WATCH_SOURCES && result < 0; ++i) {
       offpath_watch_source_t* source = &offpath_watch_sources[i];
@@ -101,11 +102,21 @@ static void uncover(int entry) {
   if (atomic_exchange(&offpath_watch_entries[entry].end, 0) != 0) atomic_fetch_sub(&offpath_watch_covered, 1);
 }
 
+static void begin(void) { offpath_watch_lock(); }
 static uint32_t doubts(void) { return atomic_load_explicit(&offpath_watch_doubts, memory_order_acquire); }
 static uint32_t forks(void) { return atomic_load(&offpath_watch_forks); }
 
 __attribute__((visibility("default"))) const offpath_watch_t* offpath_watch_open(void) {
-  static const offpath_watch_t interface = {
-      sizeof(interface), join, leave, offpath_watch_lock, offpath_watch_unlock, cover, extend, uncover, doubts, forks};
+  static const offpath_watch_t interface = {sizeof(interface),
+                                            offpath_watch_probe,
+                                            join,
+                                            leave,
+                                            begin,
+                                            offpath_watch_unlock,
+                                            cover,
+                                            extend,
+                                            uncover,
+                                            doubts,
+                                            forks};
   return &interface;
 }

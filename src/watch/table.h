@@ -38,9 +38,10 @@ void* offpath_watch_mmap(void* address, size_t bytes, int protection, int flags,
 int offpath_watch_munmap(void* address, size_t bytes);
 int offpath_watch_madvise(void* address, size_t bytes, int advice);
 
-/* Calls each hook by its name as the program would; nonzero: all of them were ours. */
-int offpath_watch_hooks_work(void);
-void offpath_watch_lock(void);
+/* See watch.h. */
+uint32_t offpath_watch_probe(int begin);
+/* 0: this thread has it already. */
+int offpath_watch_lock(void);
 void offpath_watch_unlock(void);
 /* Registers the fork handlers, once. */
 void offpath_watch_follow_forks(void);

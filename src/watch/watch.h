@@ -22,8 +22,10 @@ extern "C" {
 
 typedef struct offpath_watch {
   uint32_t struct_bytes;
-  /* The memory of a client: its file, and where the client itself has it mapped. A number; -1: the hooks are not where
-   * programs would call them, or there is no room. */
+  /* Are the hooks called by those who call the functions? Begins to look, or says which were called since: mmap 1,
+   * munmap 2, mremap 4, madvise 8. */
+  uint32_t (*probe)(int begin);
+  /* The memory of a client: its file, and where the client itself has it mapped. A number; -1: there is no room. */
   int (*join)(int memfd, uint64_t mapping, uint64_t bytes);
   /* The client leaves. pages_stay: the program goes on using pages of it; they are watched for ever. */
   void (*leave)(int source, int pages_stay);

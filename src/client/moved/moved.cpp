@@ -29,14 +29,26 @@ uint32_t due_after() {
   return static_cast<uint32_t>(base::Environment::number("OFFPATH_MAPPED", 0, 0, UINT32_MAX - 1));
 }
 
+// Calls that do nothing. Another library may have changed where they go, at any time.
+bool is_heard(const offpath_watch_t& watch) {
+  watch.probe(1);
+  mmap(nullptr, 0, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const nowhere = reinterpret_cast<void*>(1);
+  munmap(nowhere, 0);
+  mremap(nowhere, 0, 0, 0);
+  madvise(nullptr, 0, MADV_NORMAL);
+  return watch.probe(0) == 15;
+}
+
 }  // namespace
 
 std::unique_ptr<Moved> Moved::make(const base::Memfd& segment, Heap& heap) {
   const uint32_t due = due_after();
-  if (due == 0 || heap.capacity() == 0 || strict_overcommit()) return nullptr;
+  const bool usual_pages = sysconf(_SC_PAGESIZE) == static_cast<long>(kPage);
+  if (due == 0 || heap.capacity() == 0 || !usual_pages || strict_overcommit()) return nullptr;
   const auto open_watch = reinterpret_cast<offpath_watch_open_function*>(dlsym(RTLD_DEFAULT, OFFPATH_WATCH_OPEN));
   const offpath_watch_t* watch = open_watch == nullptr ? nullptr : open_watch();
-  if (watch == nullptr || watch->struct_bytes != sizeof(*watch)) return nullptr;
+  if (watch == nullptr || watch->struct_bytes != sizeof(*watch) || !is_heard(*watch)) return nullptr;
   const int source = watch->join(segment.fd(), reinterpret_cast<uint64_t>(segment.data()), segment.bytes());
   if (source < 0) return nullptr;
   return std::unique_ptr<Moved>(new Moved(segment, heap, *watch, source, due));
@@ -56,10 +68,7 @@ Moved::Moved(const base::Memfd& segment, Heap& heap, const offpath_watch_t& watc
 }
 
 // The pages stay where they are, and stay watched: the program goes on using them.
-Moved::~Moved() {
-  for (const Watched& watched : watched_) watch_.uncover(watched.entry);
-  watch_.leave(source_, stretches_.empty() ? 0 : 1);
-}
+Moved::~Moved() { watch_.leave(source_, stretches_.empty() ? 0 : 1); }
 
 void Moved::use(const Named& named, std::span<const Extent> open) {
   if (!stretches_.empty()) check(named.all);
@@ -79,7 +88,7 @@ void Moved::check(std::span<const Extent> used) {
     for (auto it = first; it != stretches_.end() && it->pages.begin < extent.end; ++it) {
       const uint64_t begin = std::max(extent.begin, it->pages.begin) / kPage * kPage;
       const uint64_t end = std::min(extent.end, it->pages.end);
-      if (it->whole && !in_place({begin, end})) return look_again();
+      if (it->known && !in_place({begin, end})) return look_again();
     }
   }
 }
@@ -107,31 +116,46 @@ bool Moved::in_place(const Extent& extent) const {
 void Moved::look_again() {
   doubts_seen_ = watch_.doubts();
   objects_seen_ = objects_changed();
+  changed_ = true;
   const auto data = reinterpret_cast<uint64_t>(segment_.data());
-  std::vector<Mapped> mapped, again;
   const Extent own{data, data + segment_.bytes()};
+  std::vector<Mapped> mapped, again;
   const bool known = find_mapped(device_, inode_, own, mapped) && find_mapped(device_, inode_, own, again);
   mapped.insert(mapped.end(), again.begin(), again.end());
   std::sort(mapped.begin(), mapped.end(),
             [](const Mapped& a, const Mapped& b) { return a.pages.begin < b.pages.begin; });
-  std::erase_if(stretches_, [&](Stretch& stretch) {
-    if (known) return settle(stretch, still_there(stretch.pages, session::kSegmentBytes + stretch.offset, mapped));
-    changed_ |= std::exchange(stretch.whole, false);
-    return false;
-  });
+  const auto before = std::exchange(stretches_, {});
+  for (Stretch stretch : before) {
+    stretch.known = known;
+    const Extents there =
+        known ? still_there(stretch.pages, session::kSegmentBytes + stretch.offset, mapped) : Extents{stretch.pages};
+    there == Extents{stretch.pages} ? stretches_.push_back(stretch) : settle(stretch, there);
+  }
 }
 
-// True: nothing is left of it.
-bool Moved::settle(Stretch& stretch, const Extents& there) {
-  const Extents gone = minus(stretch.pages, there);
-  if (gone.empty()) return false;
-  if (std::exchange(stretch.whole, false)) ++totals_.dropped;
-  changed_ = true;
-  for (const Extent& part : gone) punch(stretch.offset + (part.begin - stretch.pages.begin), part.bytes());
-  if (!there.empty()) return false;
+// What is there goes on as stretches of their own.
+void Moved::settle(const Stretch& stretch, const Extents& there) {
+  ++totals_.dropped;
+  full_ = false;
+  const auto offset_of = [&](uint64_t address) { return stretch.offset + (address - stretch.pages.begin); };
+  uint64_t last = stretch.offset;  // of the heap's stretches
+  const auto cut = [&](uint64_t offset) {
+    heap_.split(last, offset);
+    last = std::max(last, offset);
+  };
+  for (const Extent& part : there) {
+    watch_.begin();
+    const int entry = watch_.cover(part.begin, part.end);  // the old one stays until then
+    watch_.end();
+    cut(offset_of(part.begin));
+    if (part.end < stretch.pages.end) cut(offset_of(part.end));
+    stretches_.push_back({part, offset_of(part.begin), entry, entry >= 0});
+  }
   watch_.uncover(stretch.entry);
-  heap_.release(stretch.offset);
-  return true;
+  for (const Extent& part : minus(stretch.pages, there)) {
+    punch(offset_of(part.begin), part.bytes());
+    heap_.release(offset_of(part.begin));
+  }
 }
 
 void Moved::punch(uint64_t heap_offset, uint64_t bytes) const {
@@ -149,25 +173,29 @@ Extents Moved::covered() const {
 }
 
 void Moved::consider(const Extent& pages, std::span<const Extent> open) {
+  if (full_) return;
   Extents left = minus(pages, covered());
   std::erase_if(left, [](const Extent& part) { return part.bytes() < kShortestBytes; });
   if (left.empty() || !uses_.count(pages)) return;
   uses_.forget(pages);
   for (const Extent& part : left) {
-    const bool is_open = std::any_of(open.begin(), open.end(), [&](const Extent& e) { return e.overlaps(part); });
-    if (is_open) {
+    const auto overlaps = [&](const Extent& extent) { return extent.overlaps(part); };
+    if (std::any_of(open.begin(), open.end(), overlaps) || std::any_of(kept_.begin(), kept_.end(), overlaps)) {
       ++totals_.refused_window;
     } else if (!is_plain(part)) {
       ++totals_.refused_kind;
       uses_.refuse(pages);
     } else if (!move(part)) {
       ++totals_.refused_room;
+      full_ = true;
     }
   }
 }
 
 bool Moved::move(const Extent& pages) {
-  if (stretches_.size() >= session::kMaxAliases || watch_.forks() >= kMostForks || !pagemap_.valid()) return false;
+  if (stretches_.size() >= session::kMaxAliases || watch_.forks() >= kMostForks || !pagemap_.valid() ||
+      !is_heard(watch_))
+    return false;
   const auto offset = heap_.allocate(pages.bytes() + kPage);  // nothing grows into what lies behind
   if (!offset) return false;
   watch_.begin();
@@ -224,25 +252,23 @@ void Moved::publish() {
   std::atomic_thread_fence(std::memory_order_release);
   uint32_t count = 0;
   for (const Stretch& stretch : stretches_) {
-    if (stretch.whole) table[count++] = {stretch.pages.begin, stretch.pages.bytes(), stretch.offset};
+    if (stretch.known && count < session::kMaxAliases)
+      table[count++] = {stretch.pages.begin, stretch.pages.bytes(), stretch.offset};
   }
   header.aliases_count = count;
   header.aliases_version.store(version + 2, std::memory_order_release);
 }
 
-// ---- memory that the program got from us --------------------------------------------------------------------------
-
-void Moved::watch(const Extent& stretch) {
-  const int entry = watch_.cover(stretch.begin, stretch.end);
-  if (entry >= 0) watched_.push_back({stretch.begin, entry});
-}
-
-void Moved::unwatch(uint64_t begin) {
-  const auto found =
-      std::find_if(watched_.begin(), watched_.end(), [&](const Watched& watched) { return watched.begin == begin; });
-  if (found == watched_.end()) return;
-  watch_.uncover(found->entry);
-  watched_.erase(found);
+// Far more than programs register one by one; then nothing is moved any more.
+void Moved::keep(const Extent& memory) {
+  constexpr size_t kMostKept = 1024;
+  Extent whole = kept_.size() < kMostKept ? memory : Extent{0, UINT64_MAX};
+  std::erase_if(kept_, [&](const Extent& kept) {
+    if (kept.begin > whole.end || whole.begin > kept.end) return false;
+    whole = {std::min(kept.begin, whole.begin), std::max(kept.end, whole.end)};
+    return true;
+  });
+  kept_.push_back(whole);
 }
 
 }  // namespace offpath::client::moved

@@ -39,20 +39,15 @@ class Moved {
   void use(const Named& named, std::span<const Extent> open);
   const Totals& totals() const { return totals_; }
 
-  // Stretches of the heap that the program got from us: its children get copies.
-  void watch(const Extent& stretch);
-  void unwatch(uint64_t begin);
+  // It is never moved.
+  void keep(const Extent& memory);
 
  private:
   struct Stretch {
     Extent pages;
     uint64_t offset;  // in the heap
     int entry;        // of the watch
-    bool whole;       // else a part of it has become other memory
-  };
-  struct Watched {
-    uint64_t begin;
-    int entry;
+    bool known;       // to be there still
   };
 
   Moved(const base::Memfd& segment, Heap& heap, const offpath_watch_t& watch, int source, uint32_t due);
@@ -60,7 +55,7 @@ class Moved {
   void check(std::span<const Extent> used);
   bool in_place(const Extent& pages) const;
   void look_again();
-  bool settle(Stretch& stretch, const Extents& there);
+  void settle(const Stretch& stretch, const Extents& there);
   void consider(const Extent& pages, std::span<const Extent> open);
   // False: there is no room for it.
   bool move(const Extent& pages);
@@ -77,10 +72,11 @@ class Moved {
   base::Fd pagemap_;
   uint64_t device_ = 0, inode_ = 0;  // of the segment
   std::vector<Stretch> stretches_;   // by address
-  std::vector<Watched> watched_;
+  Extents kept_;
   uint32_t doubts_seen_ = 0;
   uint64_t objects_seen_ = 0;
   bool changed_ = false;  // since the table was published
+  bool full_ = false;     // there was no room for more
   Totals totals_;
 };
 
