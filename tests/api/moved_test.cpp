@@ -2,6 +2,7 @@
 // Memory that is moved into the session where it lies: whatever a program does with it, it behaves as its own, and what
 // is sent and received is right.
 #include "job.hpp"
+#include "window.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -146,13 +147,7 @@ TEST(Moved, AWindowIsNotMovedWhileItIsOpen) {
     offpath_team_t* team = p.join(session);
     constexpr size_t kBytes = 32 * kPage;
     uint8_t *memory = map_memory(2 * kBytes), *recv = map_memory(2 * kBytes);
-    offpath_window_params_t params{};
-    params.struct_bytes = sizeof(params);
-    params.id = 1;
-    params.base = memory;
-    params.bytes = 2 * kBytes;
-    offpath_window_t* window = nullptr;
-    REQUIRE_STATUS(offpath_window_create(team, &params, &window, nullptr), OFFPATH_OK);
+    offpath_window_t* window = open_window(team, 1, memory, 2 * kBytes);
     p.barrier();
     exchange(p, team, memory, recv, kBytes, 1);
     REQUIRE(moved(session) == 1 && counters_of(session).refused_window_count == 1);
@@ -161,7 +156,62 @@ TEST(Moved, AWindowIsNotMovedWhileItIsOpen) {
     exchange(p, team, memory, recv, kBytes, 2);
     REQUIRE(moved(session) == 2);
     p.barrier();
+    // From here on as what it is: others write and read it in place.
+    window = open_window(team, 2, memory, 2 * kBytes);
+    uint8_t* origin = map_memory(kBytes);
+    fill(origin, kBytes, 50 + p.rank);
+    p.barrier();
+    const uint32_t other = 1 - p.rank;
+    const auto before = counters_of(session);
+    REQUIRE_STATUS(run(window, put_of(other, p.rank * kBytes, origin, kBytes)), OFFPATH_OK);
+    p.barrier();
+    REQUIRE(holds(memory + other * kBytes, kBytes, 50 + other));
+    fill(memory + p.rank * kBytes, kBytes, 60 + p.rank);
+    p.barrier();
+    REQUIRE_STATUS(run(window, get_of(other, other * kBytes, origin, kBytes)), OFFPATH_OK);
+    REQUIRE(holds(origin, kBytes, 60 + other));
+    p.barrier();
+    REQUIRE(counters_of(session).copied_bytes == before.copied_bytes && moved(session) == 3);
+    REQUIRE(counters_of(session).in_place_bytes - before.in_place_bytes >= 4 * kBytes);
+    p.barrier();
+    offpath_window_destroy(window);
+    // Others may write what is kept at any time, by ways that the session does not know.
+    uint8_t* kept = map_memory(2 * kBytes);
+    offpath_memory_keep(session, kept + kBytes, 1);
+    exchange(p, team, kept, recv, kBytes, 3);
+    REQUIRE(moved(session) == 3);
+    p.barrier();
     offpath_session_detach(session);
+  });
+}
+
+TEST(Moved, StaysWithTheProgramWhenTheServiceIsLost) {
+  Job job(2);
+  job.run([](Process& p) {
+    use_moving();
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    constexpr size_t kBytes = 32 * kPage, kAll = 2 * kBytes;
+    uint8_t *send = map_memory(kAll), *recv = map_memory(kAll);
+    exchange(p, team, send, recv, kBytes, 1);
+    REQUIRE(moved(session) == 2);
+    p.barrier();
+    if (p.rank == 0) kill(service_of(session), SIGKILL);
+    REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));
+    offpath_op_t* op = nullptr;
+    REQUIRE_STATUS(offpath_alltoall(team, send, recv, kBytes, &op), OFFPATH_ERR_NOT_STARTED);
+    offpath_session_detach(session);
+    REQUIRE(holds(recv, kBytes, 16) && holds(send, kBytes, 16 + p.rank));
+    REQUIRE(madvise(recv, kBytes, MADV_DONTNEED) == 0 && std::count(recv, recv + kBytes, 0) == kBytes);
+    const pid_t child = fork();
+    if (child == 0) {
+      memset(send, 1, kAll);
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    REQUIRE(holds(send, kBytes, 16 + p.rank));
+    REQUIRE(munmap(send, kAll) == 0 && munmap(recv, kAll) == 0);
   });
 }
 
@@ -454,8 +504,8 @@ struct RandomProgram {
   }
 };
 
-void run_program(uint32_t seed, uint32_t steps, bool of_heap) {
-  Job job(2);
+void run_program(uint32_t seed, uint32_t steps, bool of_heap, uint32_t nodes = 1) {
+  Job job(2, nodes);
   job.run([=](Process& p) {
     use_moving();
     if (of_heap) mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -483,8 +533,9 @@ uint32_t seed_of_run() {
   return given != nullptr ? static_cast<uint32_t>(strtoul(given, nullptr, 10)) : 20260101;
 }
 
-TEST(Moved, RandomProgramsWithMappedBlocks) { run_program(seed_of_run(), 3000, false); }
-TEST(Moved, RandomProgramsWithBlocksOfTheHeap) { run_program(seed_of_run() + 1, 3000, true); }
+TEST(Moved, RandomProgramsWithMappedBlocks) { run_program(seed_of_run(), 1500, false); }
+TEST(Moved, RandomProgramsWithBlocksOfTheHeap) { run_program(seed_of_run() + 1, 1500, true); }
+TEST(Moved, RandomProgramsOnTwoNodes) { run_program(seed_of_run() + 2, 1000, false, 2); }
 
 }  // namespace
 }  // namespace offpath::testing
