@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,22 @@ void exchange(Process& p, offpath_team_t* team, uint8_t* send, uint8_t* recv, si
   p.wait_ok(op);
   offpath_op_free(op);
   for (uint32_t peer = 0; peer < p.size; ++peer) REQUIRE(holds(recv + peer * bytes, bytes, step * 16 + peer));
+}
+
+// The longest readable mapping of a file of that name, if it is loaded.
+std::pair<uint8_t*, size_t> mapping_of(const char* name) {
+  uintptr_t place = 0;
+  size_t bytes = 0;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  while (fgets(line, sizeof(line), maps) != nullptr) {
+    uintptr_t begin = 0, end = 0;
+    char readable = '-';
+    if (sscanf(line, "%lx-%lx %c", &begin, &end, &readable) != 3 || readable != 'r') continue;
+    if (strstr(line, name) != nullptr && end - begin > bytes) place = begin, bytes = end - begin;
+  }
+  fclose(maps);
+  return {reinterpret_cast<uint8_t*>(place), bytes};
 }
 
 uint64_t moved(offpath_session_t* session) { return counters_of(session).moved_count; }
@@ -160,9 +177,9 @@ TEST(Moved, AWindowIsNotMovedWhileItIsOpen) {
     window = open_window(team, 2, memory, 2 * kBytes);
     uint8_t* origin = map_memory(kBytes);
     fill(origin, kBytes, 50 + p.rank);
-    p.barrier();
     const uint32_t other = 1 - p.rank;
     const auto before = counters_of(session);
+    p.barrier();
     REQUIRE_STATUS(run(window, put_of(other, p.rank * kBytes, origin, kBytes)), OFFPATH_OK);
     p.barrier();
     REQUIRE(holds(memory + other * kBytes, kBytes, 50 + other));
@@ -271,11 +288,54 @@ TEST(Moved, OtherMemoryThatComesToLieThereIsNotMistakenForIt) {
     REQUIRE(mmap(recv, kAll, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == recv);
     uint8_t* fresh = map_memory(kAll);
     exchange(p, team, fresh, recv, kBytes, 3);
-    // Given back by malloc, which nobody sees, and had again.
+    // Given back unseen, and other plain memory there.
+    REQUIRE(syscall(SYS_munmap, fresh, kAll) == 0);
+    constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    REQUIRE(syscall(SYS_mmap, fresh, kAll, PROT_READ | PROT_WRITE, kHow, -1, 0) == reinterpret_cast<long>(fresh));
+    exchange(p, team, fresh, recv, kBytes, 50);
+    // By malloc, as programs do.
     for (uint32_t step = 4; step < 40; ++step) {
       auto* block = static_cast<uint8_t*>(malloc(kAll + kPage));
       exchange(p, team, block, recv, kBytes, step);
       free(block);
+    }
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+// The loader maps files unseen, and memory was given back unseen before.
+TEST(Moved, LibrariesThatAreLoadedThereAreNotMistakenForIt) {
+  Job job(2);
+  job.run([](Process& p) {
+    use_moving();
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    constexpr size_t kBytes = 12 * kPage, kAll = 2 * kBytes;
+    constexpr const char* kName = "libhwloc.so";
+    uint8_t* recv = map_memory(kAll);
+    const auto load = [&] { return dlopen("libhwloc.so.15", RTLD_NOW); };
+    void* library = load();
+    const auto [place, bytes] = mapping_of(kName);
+    const bool comes_and_goes =
+        library != nullptr && bytes >= kAll && dlclose(library) == 0 && mapping_of(kName).second == 0;
+    p.shared.value[p.rank] = comes_and_goes ? 1 : 2;
+    p.barrier();
+    if (p.shared.value[0] == 1 && p.shared.value[1] == 1) {
+      constexpr int kHow = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+      REQUIRE(mmap(place, kAll, PROT_READ | PROT_WRITE, kHow, -1, 0) == place);
+      exchange(p, team, place, recv, kBytes, 1);
+      REQUIRE(moved(session) == 2);
+      REQUIRE(syscall(SYS_munmap, place, kAll) == 0);
+      library = load();
+      REQUIRE(mapping_of(kName) == std::make_pair(place, bytes));
+      const std::vector<uint8_t> code(place, place + kAll);
+      offpath_op_t* op = nullptr;
+      REQUIRE_STATUS(offpath_alltoall(team, place, recv, kBytes, &op), OFFPATH_OK);
+      p.wait_ok(op);
+      offpath_op_free(op);
+      // From the other one's; the own block is copied here.
+      REQUIRE(memcmp(recv + (1 - p.rank) * kBytes, code.data() + p.rank * kBytes, kBytes) == 0);
     }
     p.barrier();
     offpath_session_detach(session);
