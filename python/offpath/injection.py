@@ -40,7 +40,7 @@ def variables(
         chosen.pop(name, None)
     libraries = [library]
     if chosen.get("OFFPATH_MAPPED", "off") not in ("", "0", "off"):
-        libraries.append(str(where.watch_library))
+        libraries.append(str(where.require_watch_library()))
     chosen["LD_PRELOAD"] = preload(libraries, environ)
     if where.service.exists():
         chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))

@@ -102,6 +102,9 @@ class Paths:
     def require_shmem_library(self) -> Path:
         return _built(self.shmem_library)
 
+    def require_watch_library(self) -> Path:
+        return _built(self.watch_library)
+
     def require_yield_library(self) -> Path:
         return _built(self.yield_library)
 

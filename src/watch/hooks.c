@@ -18,7 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORTED(name) __attribute__((visibility("default"), symver(name "@" OFFPATH_LIBC_VERSION)))
+/* An assembler's directive: not every compiler has an attribute for it. */
+#define EXPORTED(name)                                             \
+  __asm__(".symver hook_" name "," name "@" OFFPATH_LIBC_VERSION); \
+  __attribute__((visibility("default"), used))
 
 typedef void* mmap_function(void*, size_t, int, int, int, off_t);
 typedef int munmap_function(void*, size_t);
