@@ -21,8 +21,12 @@ class Aliases {
  public:
   // By address, without overlaps. They replace those that were there.
   void set(std::vector<Alias> aliases);
-  // Where in the region all these bytes lie, if they do.
-  std::optional<uint64_t> find(uint64_t address, uint64_t bytes) const;
+  // The first bytes of some: so many of them lie together in the region, from `offset` on, or so many do not lie there.
+  struct Found {
+    std::optional<uint64_t> offset;
+    uint64_t bytes;
+  };
+  Found find(uint64_t address, uint64_t bytes) const;
 
   void count_in_place(uint64_t bytes) { in_place_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   void count_copied(uint64_t bytes) { copied_bytes_.fetch_add(bytes, std::memory_order_relaxed); }

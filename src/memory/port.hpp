@@ -61,6 +61,8 @@ class Port {
   virtual bool prompt() const { return true; }
   // Where this process can use the client's bytes in place; null when it cannot, then read and write.
   virtual uint8_t* view(uint64_t address, size_t bytes) const;
+  // So many of the bytes are alike: all of them have a view together, or none has. At least one, of any.
+  virtual size_t alike(uint64_t address, size_t bytes) const;
 };
 
 // Cross-memory attach (process_vm_readv/writev): any address of a process of the same user. One copy each way by the

@@ -226,6 +226,7 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
 // Its slot may be used again from the end of this on.
 void ServedClient::finish(uint32_t index, offpath_status_t status, Counted counted) {
   if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());
+  show_memory_use();
   view_.finish(index, status, counted);
 }
 

@@ -53,29 +53,20 @@ static void after_in_parent(void) {
   errno = saved_errno;
 }
 
-static void copy_range(uint64_t begin, uint64_t end, const offpath_map_t* map, int file) {
-  void* place = (void*)(uintptr_t)begin;
-  const int protection = (map->permissions[0] == 'r' ? PROT_READ : 0) | (map->permissions[1] == 'w' ? PROT_WRITE : 0);
-  const off_t offset = (off_t)(map->offset + (begin - map->begin));
-  /* The same pages until they are written to: then they are the child's. */
-  if (offpath_watch_mmap(place, end - begin, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, offset) !=
-      place)
-    return;
-  offpath_watch_madvise(place, end - begin, MADV_POPULATE_WRITE);
-}
-
-/* What of a mapping is to be copied: all of it, but of the client's own only what the program uses. */
+/* A mapping of moved pages; the client's own is not. */
 static void copy_mapping(const offpath_map_t* map) {
   const offpath_watch_source_t* source = offpath_watch_source_of(map);
-  if (source == NULL) return;
-  if (map->begin < source->mapping || map->end > source->mapping + source->bytes)
-    return copy_range(map->begin, map->end, map, source->file);
-  for (int i = 0; i < OFFPATH_WATCH_ENTRIES; ++i) {
-    const uint64_t entry_begin = offpath_watch_entries[i].begin, entry_end = offpath_watch_entries[i].end;
-    const uint64_t begin = entry_begin > map->begin ? entry_begin : map->begin;
-    const uint64_t end = entry_end < map->end ? entry_end : map->end;
-    if (begin < end) copy_range(begin, end, map, source->file);
+  if (source == NULL || (map->begin >= source->mapping && map->end <= source->mapping + source->bytes)) return;
+  void* place = (void*)(uintptr_t)map->begin;
+  const size_t bytes = map->end - map->begin;
+  const int protection = (map->permissions[0] == 'r' ? PROT_READ : 0) | (map->permissions[1] == 'w' ? PROT_WRITE : 0);
+  const int both = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+  /* The same pages until they are written to: then they are the child's. So each is, now. */
+  if (offpath_watch_mmap(place, bytes, both, flags, source->file, (off_t)map->offset) != place) return;
+  if (offpath_watch_madvise(place, bytes, MADV_POPULATE_WRITE) != 0) { /* before Linux 5.14 */
+    for (volatile char *page = place, *end = page + bytes; page < end; page += 4096) *page = *page;
   }
+  if (protection != both) mprotect(place, bytes, protection);
 }
 
 enum { BATCH = 64 };

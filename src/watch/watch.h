@@ -8,7 +8,7 @@
  *   mremap                        resizes memory that is several mappings to the kernel
  *   fork                          the child gets a copy, before fork() returns in either process
  *
- * Without covered memory each of these costs one load. Hooks take no lock, use no heap and keep errno. A client finds
+ * Without covered memory each of these costs two loads. Hooks take no lock, use no heap and keep errno. A client finds
  * the functions below by dlsym(RTLD_DEFAULT, OFFPATH_WATCH_OPEN) and moves nothing where there are none.
  */
 #ifndef OFFPATH_WATCH_WATCH_H

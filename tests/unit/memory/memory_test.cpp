@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -279,6 +280,27 @@ TEST(Mapped, AliasesAreUsedInPlaceAndTheRestIsCopied) {
   EXPECT_TRUE(port->read(got, reinterpret_cast<uint64_t>(own.data()), 16).ok());
   EXPECT_EQ(got[15], 7);
   EXPECT_EQ(aliases->copied_bytes(), 16U);
+  EXPECT_EQ(port->alike(0x100000, 4 * kPage), 3 * kPage);
+  EXPECT_EQ(port->alike(0x102FFF, 5), 1U);
+  EXPECT_EQ(port->alike(0x103000, 5), 5U);
+  EXPECT_EQ(port->alike(0xFFFF0, kPage), 16U);
+  EXPECT_EQ(port->alike(0x1000 + 7 * kPage, kPage), kPage);
+  // Half of it lies in the client's own memory: only that is copied.
+  std::vector<uint8_t> edge(2 * kPage, 9), out(2 * kPage);
+  const auto at = reinterpret_cast<uint64_t>(edge.data());
+  aliases->set({{at + 100, 200, 4 * kPage}});
+  const uint64_t copied = aliases->copied_bytes(), in_place_before = aliases->in_place_bytes();
+  std::vector<uint8_t> data(1000);
+  std::iota(data.begin(), data.end(), uint8_t{1});
+  EXPECT_TRUE(port->write(at, data.data(), 1000).ok());
+  EXPECT_EQ(edge[99], data[99]);
+  EXPECT_EQ(edge[100], 9);
+  EXPECT_EQ(region[4 * kPage + 199], data[299]);
+  EXPECT_EQ(edge[300], data[300]);
+  EXPECT_TRUE(port->read(out.data(), at, 1000).ok());
+  EXPECT_TRUE(std::equal(data.begin(), data.end(), out.begin()));
+  EXPECT_EQ(aliases->copied_bytes() - copied, 1600U);
+  EXPECT_EQ(aliases->in_place_bytes() - in_place_before, 400U);
   aliases->set({});
   EXPECT_EQ(port->view(0x100000, 1), nullptr);
 }
