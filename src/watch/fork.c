@@ -106,7 +106,7 @@ static void after_in_child(void) {
   const char done = 1;
   if (copied[1] >= 0 && write(copied[1], &done, 1) < 0) close_pipe_end(1);
   close_pipe_end(1);
-  if (locked) offpath_watch_unlock();
+  offpath_watch_renew_lock();
   errno = saved_errno;
 }
 

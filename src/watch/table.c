@@ -23,6 +23,7 @@ static _Atomic uint32_t used_entries; /* all beyond were never used */
 static pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 
 int offpath_watch_lock(void) { return pthread_mutex_lock(&mutex) == 0; }
+void offpath_watch_renew_lock(void) { mutex = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP; }
 void offpath_watch_unlock(void) { pthread_mutex_unlock(&mutex); }
 
 int offpath_watch_overlaps(uint64_t begin, uint64_t end) {

@@ -43,6 +43,8 @@ uint32_t offpath_watch_probe(int begin);
 /* 0: this thread has it already. */
 int offpath_watch_lock(void);
 void offpath_watch_unlock(void);
+/* In a child, whose only thread is not the one that has it. */
+void offpath_watch_renew_lock(void);
 /* Registers the fork handlers, once. */
 void offpath_watch_follow_forks(void);
 extern _Atomic uint32_t offpath_watch_forks;

@@ -430,10 +430,16 @@ TEST(Moved, ChildrenAreOnTheirOwn) {
       if (i == 1) REQUIRE(mprotect(send, kAll, PROT_READ) == 0);
       const pid_t child = fork();
       if (child == 0) {
+        alarm(20);
         char byte;
         const bool same = holds(send, kBytes, (i + 1) * 16 + p.rank) && holds(recv, kBytes, (i + 1) * 16);
         memset(recv, 0xEE, kAll);
         REQUIRE(read(go[0], &byte, 1) == 1);  // the parent has written
+        const pid_t grandchild = fork();
+        if (grandchild == 0) _exit(0);
+        int ended = 0;
+        REQUIRE(waitpid(grandchild, &ended, 0) == grandchild && ended == 0);
+        offpath_session_detach(session);
         const bool still = holds(send, kBytes, (i + 1) * 16 + p.rank) && recv[77] == 0xEE;
         _exit(same && still ? 0 : 1);
       }
