@@ -35,6 +35,8 @@ size_t place(uint32_t where) {
       return kSlotsOffset + at % (4 * sizeof(Slot));
     case 3:
       return kArenaOffset + at % 4096;
+    case 4:
+      return kAliasesOffset + at % (4 * sizeof(AliasRecord));
     default:
       return at % (kSegmentBytes - 8);
   }
@@ -88,6 +90,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   }
   auto view = SegmentView::open(segment().other_mapping());
   if (view.ok()) {
+    if (const auto aliases = view->take_aliases()) {
+      for (const AliasRecord& alias : *aliases) {
+        FUZZ_REQUIRE(alias.bytes <= view->shared_bytes() && alias.offset <= view->shared_bytes() - alias.bytes);
+      }
+    }
     for (int i = 0; i < 8; ++i) {
       const auto index = view->take_submission();
       if (!index) break;

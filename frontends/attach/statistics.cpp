@@ -52,7 +52,21 @@ void add_loss(const Loss& loss, JsonObject* line) {
 void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("pulled_bytes", counters.pulled_bytes).number("served_bytes", counters.served_bytes);
   line->number("local_bytes", counters.local_bytes).number("doorbell_count", counters.doorbell_count);
+  line->number("in_place_bytes", counters.in_place_bytes).number("copied_bytes", counters.copied_bytes);
+  line->number("moved_count", counters.moved_count).number("moved_bytes", counters.moved_bytes);
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
+}
+
+void say_memory(const Settings& settings, const offpath_session_counters_t& c) {
+  const uint64_t refused = c.refused_kind_count + c.refused_window_count + c.refused_room_count;
+  if (c.moved_count + refused == 0) return;
+  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  say(settings, LogLevel::info,
+      "memory: %llu buffers moved (%llu MiB), %llu of them given up since; left alone: %llu for their kind, %llu in "
+      "windows, %llu for want of room; the service used %llu MiB in place and copied %llu MiB",
+      number(c.moved_count), number(c.moved_bytes >> 20), number(c.dropped_count), number(c.refused_kind_count),
+      number(c.refused_window_count), number(c.refused_room_count), number(c.in_place_bytes >> 20),
+      number(c.copied_bytes >> 20));
 }
 
 uint32_t claim_on_statistics(const Settings& settings) {

@@ -38,6 +38,9 @@ void add_loss(const Loss& loss, JsonObject* line);
 // What the service did for this process.
 void add_service(const offpath_session_counters_t& counters, JsonObject* line);
 
+// What was moved (OFFPATH_MAPPED), if anything was to be: a line at level info.
+void say_memory(const Settings& settings, const offpath_session_counters_t& counters);
+
 // Lines of all processes are gathered and appended by one of them: how well this one can. 0: no file was named; 1: it
 // may be made here; 2: it is here already, as the file of `offpath run` is for whoever shares its file system. The
 // first with the largest claim is the one.

@@ -139,9 +139,18 @@ typedef struct offpath_counters {
   uint32_t service_workers_count;
   uint32_t service_helpers_count; /* threads that help with computations: one per core beyond the workers' */
   uint32_t silence_ms;            /* of a lost service: so long it had given no sign of life; 0: it had */
+  /* Memory (OFFPATH_MAPPED). From here on they are filled in only where struct_bytes includes them. */
+  uint64_t in_place_bytes;       /* of this process's memory, used by the service where it lies */
+  uint64_t copied_bytes;         /* of it, copied by the kernel for the service */
+  uint64_t moved_count;          /* stretches moved into the shared memory */
+  uint64_t moved_bytes;          /* of these */
+  uint64_t dropped_count;        /* moved stretches that the program has given up since, or a part of them */
+  uint64_t refused_kind_count;   /* not moved: files, stacks, large pages, locked memory, ... */
+  uint64_t refused_window_count; /* not moved: others may write them at any time */
+  uint64_t refused_room_count;   /* not moved: no memory or room for more, or the process forks again and again */
 } offpath_session_counters_t;
 
-/* Fills *counters. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
+/* Fills *counters. struct_bytes may be that of the struct up to silence_ms. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters);
 
 /* ---- team ---------------------------------------------------------------------------------------------------- */
@@ -404,6 +413,10 @@ void offpath_memory_free(offpath_session_t* session, void* address);
  */
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes);
+
+/* Memory of the program that is never moved into the shared memory (OFFPATH_MAPPED) from now on: somebody else has it
+ * registered with a device, or writes it at any time. Tell before that happens. Any thread; never blocks for long. */
+void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes);
 
 /* ---- vector programs ------------------------------------------------------------------------------------------ */
 

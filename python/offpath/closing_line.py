@@ -36,6 +36,7 @@ def closing_line(
     if ranks or not solvers:
         parts.append(_calls(ranks))
     parts += _windows(ranks) + _solvers(solvers)
+    parts += _moved(lines)
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
@@ -85,6 +86,15 @@ def _windows(ranks: Sequence[dict]) -> list[str]:
     text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
     text += f", {natively} native ({rough_size_text(total(windows, 'natively_bytes'))})" if natively else ""
     return [text + (f", {_many(native, 'window')} native" if native else "")]
+
+
+def _moved(lines: Sequence[dict]) -> list[str]:
+    """Buffers that lie in shared memory now, and what of the ranks' memory was used in place."""
+    count = total(lines, "moved_count")
+    if not count:
+        return []
+    moved, used, copied = (rough_size_text(total(lines, f"{name}_bytes")) for name in ("moved", "in_place", "copied"))
+    return [f"{_many(count, 'buffer')} moved ({moved}), {used} used in place, {copied} copied"]
 
 
 def _solvers(lines: Sequence[dict]) -> list[str]:

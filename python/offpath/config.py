@@ -66,6 +66,11 @@ SETTINGS = (
         None,
         "memory a rank may share with its service; default: as much as the machine has",
     ),
+    Setting(
+        "OFFPATH_MAPPED",
+        "off",
+        "on, or a number of uses: buffers that communicate so often are moved into the memory shared with the service",
+    ),
     Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
     Setting(
         "OFFPATH_MPI_BLOCKING",

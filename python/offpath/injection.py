@@ -38,7 +38,10 @@ def variables(
     chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
     for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
         chosen.pop(name, None)
-    chosen["LD_PRELOAD"] = preload([library], environ)
+    libraries = [library]
+    if chosen.get("OFFPATH_MAPPED", "off") not in ("", "0", "off"):
+        libraries.append(str(where.require_watch_library()))
+    chosen["LD_PRELOAD"] = preload(libraries, environ)
     if where.service.exists():
         chosen.setdefault("OFFPATH_SERVICE_PATH", str(where.service))
     policy = chosen.get("OFFPATH_POLICY") if options.policy is None else options.policy
@@ -63,6 +66,11 @@ def measured_run(env: Mapping[str, str], stats_file: str, share: bool) -> Offloa
     """For a run whose variables are all in `env`, but for the machine's policy file."""
     policy_file = env.get(policy_table.FILE_VARIABLE) or os.environ.get(policy_table.FILE_VARIABLE)
     return OffloadOptions(policy=env.get("OFFPATH_POLICY"), policy_file=policy_file, stats_file=stats_file, share=share)
+
+
+def memory_setting(env: Mapping[str, str]) -> dict[str, str]:
+    """Of `env`, what decides about libraries to preload."""
+    return {name: value for name, value in env.items() if name == "OFFPATH_MAPPED"}
 
 
 def preload(libraries: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:

@@ -61,7 +61,8 @@ def local_mpirun(
         libraries = []
         if offload:
             options = injection.measured_run(env or {}, stats_file, share=np >= len(cores))
-            chosen |= injection.variables(options, where, {}, openshmem=mpi == mpis.OPENSHMEM)
+            memory = injection.memory_setting(env or {})
+            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
             env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
         if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):

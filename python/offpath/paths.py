@@ -61,6 +61,11 @@ class Paths:
         return self.lib / "liboffpath_shmem.so"
 
     @property
+    def watch_library(self) -> Path:
+        """Preloaded as well where memory is moved (OFFPATH_MAPPED)."""
+        return self.lib / "liboffpath_watch.so"
+
+    @property
     def yield_library(self) -> Path:
         return self.lib / "liboffpath_yield.so"
 
@@ -99,6 +104,9 @@ class Paths:
 
     def require_shmem_library(self) -> Path:
         return _built(self.shmem_library)
+
+    def require_watch_library(self) -> Path:
+        return _built(self.watch_library)
 
     def require_yield_library(self) -> Path:
         return _built(self.yield_library)

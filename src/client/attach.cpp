@@ -138,6 +138,7 @@ Result<std::unique_ptr<offpath_session>> open_session(const offpath_attach_param
 #endif
   if (!status.ok()) return status;
   session->service_pid = session->service.process;
+  session->moved_memory = offpath::client::moved::Moved::make(session->segment, session->heap);
   return session;
 }
 

@@ -21,6 +21,7 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
   op->record = encode(described);
   op->record.resize(op->record.size() + team.size * sizeof(uint32_t));  // the member's counters (Slot::open)
   if (op->record.size() > session::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
+  const bool passing = staging != nullptr;
   op->staging = std::move(staging);
   // On shared cores the caller's memcpy is cheaper than the service's two system calls.
   const bool shares_cores = (session.service.flags & session::kServiceSharesCores) != 0;
@@ -28,7 +29,10 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
     op->flags |= session::kOwnBlockByClient;
     op->own_copies = std::move(own.copies);
   }
+  moved::Named named;
+  if (session.moved_memory != nullptr) named = moved::named_by(collective, passing);
   std::lock_guard lock(session.mutex);
+  session.use_memory(named);
   return session.post(std::move(op), out);
 }
 

@@ -22,6 +22,13 @@ std::optional<uint64_t> Heap::allocate(uint64_t bytes) {
   return std::nullopt;
 }
 
+void Heap::split(uint64_t offset, uint64_t second) {
+  const auto found = used_.find(offset);
+  if (found == used_.end() || second <= offset || second - offset >= found->second) return;
+  used_[second] = found->second - (second - offset);
+  found->second = second - offset;
+}
+
 uint64_t Heap::release(uint64_t offset) {
   const auto found = used_.find(offset);
   if (found == used_.end()) return 0;

@@ -17,6 +17,8 @@ class Heap {
   uint64_t capacity() const { return capacity_; }
   // Nothing when there is no stretch of that length.
   std::optional<uint64_t> allocate(uint64_t bytes);
+  // A stretch that is handed out becomes two, the second from `second` on (a page inside it).
+  void split(uint64_t offset, uint64_t second);
   // The length of the stretch that began there; 0 if none did.
   uint64_t release(uint64_t offset);
   // Whether a stretch that is handed out begins there.

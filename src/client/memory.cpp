@@ -40,6 +40,14 @@ void offpath_memory_free(offpath_session_t* session, void* address) {
             static_cast<off_t>(length));
 }
 
+void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes) {
+  if (session == nullptr || base == nullptr || bytes == 0 || !session->mine()) return;
+  ErrnoGuard guard;
+  std::lock_guard lock(session->mutex);
+  const auto begin = reinterpret_cast<uint64_t>(base);
+  if (session->moved_memory != nullptr) session->moved_memory->keep({begin, begin + bytes});
+}
+
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes) {
   if (session == nullptr || descriptor == nullptr || offset_bytes == nullptr) return OFFPATH_ERR_ARGUMENT;

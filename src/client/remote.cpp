@@ -15,7 +15,10 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   if (checked != OFFPATH_OK) return checked;
   described.wanted.window = window->shared().id;
   encode(described.wanted, described.data, described.origin.body);
+  offpath::client::moved::Named named;
+  if (session.moved_memory != nullptr) named = offpath::client::moved::named_by(*remote);
   std::lock_guard lock(session.mutex);
+  session.use_memory(named);
   auto op = out == nullptr ? session.take_op() : std::make_unique<offpath_op>();
   op->session = &session;
   op->team = window->team;

@@ -130,6 +130,18 @@ void offpath_session::leave() {
   if (!hears) socket_file.remove();
 }
 
+void offpath_session::use_memory(const offpath::client::moved::Named& named) {
+  if (moved_memory == nullptr || lost) return;
+  offpath::client::moved::Extents open;  // others may write it at any time
+  for (const auto& window : windows) {
+    const layout::WindowRecord& record = window->shared();
+    const bool anywhere = (record.flags & layout::kDynamicWindow) != 0;
+    open.push_back(anywhere ? offpath::client::moved::Extent{0, UINT64_MAX}
+                            : offpath::client::moved::Extent{record.base, record.base + record.bytes});
+  }
+  moved_memory->use(named, open);
+}
+
 void offpath_session::ring() {
   unrung = 0;
   if (wake_worker()) ++doorbell_count;
@@ -143,6 +155,22 @@ bool offpath_session::wake_worker() {
   if (send(socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN) check_alive();
   return true;
 }
+
+namespace {
+void count_memory(offpath_session& session, offpath_session_counters_t& counters) {
+  counters.in_place_bytes = session.header().in_place_bytes.load(std::memory_order_relaxed);
+  counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
+  std::lock_guard lock(session.mutex);
+  const auto totals =
+      session.moved_memory == nullptr ? offpath::client::moved::Totals{} : session.moved_memory->totals();
+  counters.moved_count = totals.moved;
+  counters.moved_bytes = totals.moved_bytes;
+  counters.dropped_count = totals.dropped;
+  counters.refused_kind_count = totals.refused_kind;
+  counters.refused_window_count = totals.refused_window;
+  counters.refused_room_count = totals.refused_room;
+}
+}  // namespace
 
 extern "C" {
 
@@ -194,11 +222,14 @@ offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen
 }
 
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters) {
-  if (session == nullptr || counters == nullptr || counters->struct_bytes != sizeof(*counters)) {
+  constexpr uint32_t kFirstBytes = offsetof(offpath_session_counters_t, in_place_bytes);  // as it was at first
+  if (session == nullptr || counters == nullptr ||
+      (counters->struct_bytes != sizeof(*counters) && counters->struct_bytes != kFirstBytes)) {
     return OFFPATH_ERR_ARGUMENT;
   }
   if (!session->mine()) return OFFPATH_ERR_STATE;
   ErrnoGuard guard;
+  if (counters->struct_bytes == sizeof(*counters)) count_memory(*session, *counters);
   const layout::Counters& c = session->header().counters;
   counters->completed_count = c.completed.load(std::memory_order_relaxed);
   counters->failed_count = c.failed.load(std::memory_order_relaxed);

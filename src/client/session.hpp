@@ -15,6 +15,7 @@
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
+#include "client/moved/moved.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
@@ -111,6 +112,8 @@ struct offpath_session {
 
   // All with the mutex held.
   offpath_status_t post(std::unique_ptr<offpath_op> op, offpath_op** out);
+  // Before anything is posted that names memory.
+  void use_memory(const offpath::client::moved::Named& named);
   bool submit(offpath_op& op);  // false: no slot or no arena space now
   void ring();
   bool wake_worker();  // without the mutex, too
@@ -143,7 +146,8 @@ struct offpath_session {
   offpath::session::SocketFile socket_file;
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
   offpath::client::Arena arena;
-  offpath::client::Heap heap;  // of the shared memory
+  offpath::client::Heap heap;                                   // of the shared memory
+  std::unique_ptr<offpath::client::moved::Moved> moved_memory;  // set when attached; null: nothing is moved
   std::vector<uint32_t> free_slots;
   std::vector<offpath_op*> by_slot;
   std::deque<offpath_op*> queue;

@@ -46,7 +46,10 @@ offpath_status_t command(offpath_window& window, OpKind kind, const char* name, 
   op->bytes = bytes;
   offpath_op* posted = nullptr;
   {
+    const bool opens = kind == OpKind::window_open;
+    const uint64_t base = opens ? window.shared().base : address, length = opens ? window.shared().bytes : bytes;
     std::lock_guard lock(session.mutex);
+    session.use_memory({{{base, base + length}}, {}});
     if (const offpath_status_t status = session.post(std::move(op), &posted); status != OFFPATH_OK) return status;
   }
   const offpath_status_t status = offpath_op_wait(posted, kForever);

@@ -50,12 +50,13 @@ bool Engine::State::move_local() {
 
 uint64_t Engine::State::begin_copy(const Work& work) {
   const uint64_t offset = work->offset;
-  const uint64_t bytes = std::min<uint64_t>(config.chunk_bytes, work->bytes - offset);
-  const memory::Port& source = *work->source.memory;
-  const uint64_t from = work->source.address + offset;
+  const memory::Port &source = *work->source.memory, &target = *work->target.memory;
+  const uint64_t from = work->source.address + offset, to = work->target.address + offset;
+  const uint64_t most = source.alike(from, std::min<uint64_t>(config.chunk_bytes, work->bytes - offset));
+  const uint64_t bytes = target.alike(to, most);
   Operation& operation = *work->operation;
   const uint8_t* there = source.view(from, bytes);
-  uint8_t* here = there == nullptr ? work->target.memory->view(work->target.address + offset, bytes) : nullptr;
+  uint8_t* here = there == nullptr ? target.view(to, bytes) : nullptr;
   Chunk* chunk = there == nullptr && here == nullptr ? chunks.take() : nullptr;
   if (there == nullptr && here == nullptr && chunk == nullptr) return 0;
   work->offset += bytes;
@@ -125,6 +126,10 @@ uint64_t Engine::State::begin_reduce(const Work& work) {
   const uint64_t element = kernels::element_bytes(work->operation->graph.reduction.element);
   Operands o{.offset = work->offset};
   o.bytes = std::min<uint64_t>(config.chunk_bytes / element * element, work->bytes - work->offset);
+  for (const Location* place : {&work->target, &work->source, &work->operand}) {
+    o.bytes = place->memory->alike(place->address + o.offset, o.bytes);
+  }
+  o.bytes = std::max(o.bytes / element, uint64_t{1}) * element;
   o.result = work->target.memory->view(work->target.address + o.offset, o.bytes);
   o.in_place = o.result != nullptr;
   const Location* places[2] = {&work->source, &work->operand};

@@ -61,6 +61,8 @@ class Port {
   virtual bool prompt() const { return true; }
   // Where this process can use the client's bytes in place; null when it cannot, then read and write.
   virtual uint8_t* view(uint64_t address, size_t bytes) const;
+  // So many of the bytes are alike: all of them have a view together, or none has. At least one, of any.
+  virtual size_t alike(uint64_t address, size_t bytes) const;
 };
 
 // Cross-memory attach (process_vm_readv/writev): any address of a process of the same user. One copy each way by the
@@ -75,8 +77,11 @@ struct Region {
   std::shared_ptr<const void> mapping;  // keeps it there
 };
 
-// What lies in the region is used in place, by memcpy or through view(); everything else by `rest`.
-std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest);
+// What lies in the region is used in place, by memcpy or through view(), as is what aliases say lies there, too
+// (memory/aliases.hpp; null: nothing does); everything else by `rest`.
+class Aliases;
+std::unique_ptr<Port> make_mapped(const Region& region, std::unique_ptr<Port> rest,
+                                  std::shared_ptr<Aliases> aliases = nullptr);
 
 // A layout made ready for looking up bytes: immutable, shared by all blocks that lie so.
 class LayoutIndex;

@@ -26,13 +26,15 @@ Counted counted(OpKind kind) {
 }  // namespace
 
 ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
-                           session::SegmentView view, const session::ServiceId& service)
+                           session::SegmentView view, const session::ServiceId& service,
+                           std::shared_ptr<memory::Aliases> aliases)
     : id_(id),
       process_(process),
       alive_(std::move(alive)),
       socket_(std::move(socket)),
       view_(std::move(view)),
       service_(service),
+      aliases_(std::move(aliases)),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
@@ -47,6 +49,7 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (!index) return false;
   engine_ = &engine;
   target_ = &target;
+  take_aliases();  // what was submitted with them may not meet older ones
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
@@ -58,6 +61,24 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
   return true;
+}
+
+void ServedClient::take_aliases() {
+  const auto taken = view_.take_aliases();
+  if (!taken) return;
+  std::vector<memory::Alias> aliases;
+  aliases.reserve(taken->size());
+  for (const session::AliasRecord& alias : *taken) aliases.push_back({alias.address, alias.bytes, alias.offset});
+  aliases_->set(std::move(aliases));
+}
+
+void ServedClient::show_memory_use() {
+  session::SegmentHeader& head = view_.header();
+  const auto show = [](session::Atomic64& shown, uint64_t bytes) {
+    if (shown.load(std::memory_order_relaxed) != bytes) shown.store(bytes, std::memory_order_relaxed);
+  };
+  show(head.in_place_bytes, aliases_->in_place_bytes());
+  show(head.copied_bytes, aliases_->copied_bytes());
 }
 
 Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
@@ -204,6 +225,7 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
 // Its slot may be used again from the end of this on.
 void ServedClient::finish(uint32_t index, offpath_status_t status, Counted counted) {
   if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());
+  show_memory_use();
   view_.finish(index, status, counted);
 }
 

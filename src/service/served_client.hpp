@@ -5,6 +5,7 @@
 
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
+#include "memory/aliases.hpp"
 #include "ops/collectives/collective.hpp"
 #include "ops/onesided/target.hpp"
 #include "service/completion_count.hpp"
@@ -20,7 +21,7 @@ namespace offpath::service {
 class ServedClient {
  public:
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
-               const session::ServiceId& service);
+               const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -38,6 +39,7 @@ class ServedClient {
   // Wakes the client's sleeping threads if something happened for them, and says that this worker lives; after each
   // round of work.
   void wake() {
+    show_memory_use();
     view_.wake();
     view_.answer();
   }
@@ -78,6 +80,8 @@ class ServedClient {
   };
   static constexpr uint64_t kRemoteContext = uint64_t{1} << 32;  // the rest is the slot's index
 
+  void take_aliases();
+  void show_memory_use();
   base::Status carry_out(session::OpKind kind, uint32_t index, session::Slot& slot);
   base::Status create_team(const session::Slot& slot);
   void destroy_team(uint64_t record);
@@ -114,6 +118,7 @@ class ServedClient {
   base::Fd socket_;
   session::SegmentView view_;
   session::ServiceId service_;
+  std::shared_ptr<memory::Aliases> aliases_;            // of the port to its memory
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
   std::vector<Remote> remotes_;                         // by slot; without operations: none is under way

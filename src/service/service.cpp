@@ -207,11 +207,12 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   auto view = open_segment(credentials, request, segment_fd, options_.token);
   Status status = view.status();
   std::shared_ptr<memory::Port> memory;
+  const auto aliases = std::make_shared<memory::Aliases>();
   Fd alive;
   if (status.ok()) {
     alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
     memory = memory::make_mapped({view->shared_address(), view->shared_bytes(), view->shared_data(), view->mapping()},
-                                 memory::make_cma(credentials->pid));
+                                 memory::make_cma(credentials->pid), aliases);
     const session::SegmentHeader& header = view->header();
     uint64_t value = 0;
     status = memory->read(&value, header.probe_address, sizeof(value)).status();
@@ -245,7 +246,7 @@ void Service::attach(Fd socket, const Result<session::PeerCredentials>& credenti
   base::log_write(LogLevel::info, "client %llu is process %d", static_cast<unsigned long long>(id), credentials->pid);
   [[maybe_unused]] const auto sent = session::send_message(raw, &reply, sizeof(reply));
   workers_[worker]->add_client(std::make_unique<ServedClient>(id, credentials->pid, std::move(alive), std::move(socket),
-                                                              std::move(view.value()), id_),
+                                                              std::move(view.value()), id_, aliases),
                                memory);
 }
 

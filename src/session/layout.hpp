@@ -2,7 +2,8 @@
 // The session segment: the memory that one client owns and its service maps. It holds everything there is to know
 // about the client's operations, so a service that dies loses nothing. Fixed offsets, checked by golden tests.
 //
-//   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][arena: teams, arrays][shared memory]
+//   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][AliasRecord x kMaxAliases][arena: teams, arrays]
+//   [shared memory]
 //
 // Up to kSegmentBytes lies what client and service say to each other; behind it the memory that the client hands out to
 // its program (offpath_memory_allocate), sparse: data only, which the service works on in place.
@@ -20,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 8;
+inline constexpr uint32_t kVersion = 9;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -155,6 +156,16 @@ struct TermRecord {
 };
 static_assert(sizeof(TermRecord) == 8);
 
+// Pages of the program that lie in the shared memory, too: the client has mapped them there (docs/design/0017-mapped-memory.md).
+// The service may use either. The table is a hint: without it everything is reached at the program's own addresses.
+struct AliasRecord {
+  uint64_t address;  // of the client; whole pages
+  uint64_t bytes;
+  uint64_t offset;  // in the shared memory
+};
+static_assert(sizeof(AliasRecord) == 24);
+inline constexpr uint32_t kMaxAliases = 512;
+
 struct Counters {
   Atomic64 completed;
   Atomic64 failed;
@@ -187,6 +198,12 @@ struct SegmentHeader {
   // CLOCK_MONOTONIC in ns.
   alignas(64) Atomic64 waited_ns;
   Atomic64 waiting_since_ns;
+  // Client: odd while it writes the table, else a new number for each new table. Set before what is submitted next.
+  alignas(64) Atomic32 aliases_version;
+  uint32_t aliases_count;
+  // Service: bytes of this client's memory that it used in place, and that the kernel copied for it.
+  alignas(64) Atomic64 in_place_bytes;
+  Atomic64 copied_bytes;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);
@@ -198,6 +215,7 @@ static_assert(sizeof(SegmentHeader) <= kHeaderBytes);
 
 inline constexpr size_t kRingOffset = kHeaderBytes;
 inline constexpr size_t kSlotsOffset = kRingOffset + size_t{kSlotCount} * sizeof(uint32_t);
-inline constexpr size_t kArenaOffset = kSlotsOffset + size_t{kSlotCount} * sizeof(Slot);
+inline constexpr size_t kAliasesOffset = kSlotsOffset + size_t{kSlotCount} * sizeof(Slot);
+inline constexpr size_t kArenaOffset = kAliasesOffset + size_t{kMaxAliases} * sizeof(AliasRecord);
 
 }  // namespace offpath::session

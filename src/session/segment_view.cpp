@@ -60,6 +60,38 @@ std::optional<uint32_t> SegmentView::take_submission() {
   return index;
 }
 
+namespace {
+bool good_aliases(const std::vector<AliasRecord>& aliases, uint64_t shared_bytes) {
+  uint64_t end = 0;  // of the one before
+  for (const AliasRecord& alias : aliases) {
+    const bool whole = (alias.address | alias.bytes | alias.offset) % kHeaderBytes == 0 && alias.bytes > 0;
+    if (!whole || alias.bytes > shared_bytes || alias.offset > shared_bytes - alias.bytes || alias.address < end ||
+        alias.address > UINT64_MAX - alias.bytes) {
+      return false;
+    }
+    end = alias.address + alias.bytes;
+  }
+  return true;
+}
+}  // namespace
+
+std::optional<std::vector<AliasRecord>> SegmentView::take_aliases() {
+  const SegmentHeader& head = header();
+  const uint32_t version = head.aliases_version.load(std::memory_order_acquire);
+  if (version == aliases_seen_) return std::nullopt;
+  aliases_seen_ = version;
+  const uint32_t count = head.aliases_count;  // the client may change it
+  std::vector<AliasRecord> aliases;
+  if (version % 2 != 0 || count > kMaxAliases) return aliases;
+  aliases.resize(count);
+  if (count > 0) memcpy(aliases.data(), mapping_->data() + kAliasesOffset, count * sizeof(AliasRecord));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::sort(aliases.begin(), aliases.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  const bool whole = head.aliases_version.load(std::memory_order_relaxed) == version;
+  if (!whole || !good_aliases(aliases, shared_bytes())) aliases.clear();
+  return aliases;
+}
+
 uint8_t* SegmentView::bytes_at(uint64_t offset, uint64_t count) const {
   if (offset < kArenaOffset || offset > kSegmentBytes || count > kSegmentBytes - offset) return nullptr;
   return mapping_->data() + offset;

@@ -62,6 +62,10 @@ class SegmentView {
   uint8_t* shared_data() const { return mapping_->data() + kSegmentBytes; }
   std::shared_ptr<const base::Memfd> mapping() const { return mapping_; }
 
+  // The client's aliases, by address, if it has changed them since the last call. They lie in the shared memory and do not
+  // overlap in the client; of a table that is being written, or nonsense, there are none.
+  std::optional<std::vector<AliasRecord>> take_aliases();
+
   // u8[count] inside the arena, or null.
   uint8_t* bytes_at(uint64_t offset, uint64_t count) const;
   // u32[count] inside the arena, or null. The client reads them at any time.
@@ -94,6 +98,7 @@ class SegmentView {
   uint64_t shared_address_;
   bool corrupt_ = false;
   bool told_ = false;
+  uint32_t aliases_seen_ = 0;
   uint32_t answered_ = 0;
 };
 

@@ -19,6 +19,7 @@ import adapting
 import doorways
 import local_facts
 import losses
+import mapped
 import onesided
 import teams
 import telemetry
@@ -225,6 +226,7 @@ def report_statistics(s):
     lines = statistics(stats)
     keys = {"rank", "size", "node", "mpi", "enabled", "reason", "offloaded_count", "native_count", "offloaded_bytes",
             "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
+            "in_place_bytes", "copied_bytes", "moved_count", "moved_bytes",
             "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed",
             "learned"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
@@ -295,7 +297,8 @@ CASES = {
                                at_exit, neighbors, pairs, types, persistent, no_service, switched_off, no_backend,
                                one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
                                symbols, without_mpi, *adapting.CASES, *doorways.CASES,
-                               *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES)},
+                               *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,
+                               *mapped.CASES)},
 }
 
 

@@ -62,6 +62,14 @@ def test_program_without_mpirun(programs, witness_env):
     assert result.stdout.strip() == str(programs / "prefix" / "lib" / "liboffpath_mpi.so")
 
 
+def test_who_moves_memory_gets_the_library_that_watches_it():
+    where = paths()
+    libraries = [str(where.preload_library), str(where.watch_library)]
+    for value, preloaded in (("on", libraries), ("3", libraries), ("off", libraries[:1]), ("0", libraries[:1])):
+        chosen = injection.variables(OffloadOptions(), where, {"OFFPATH_MAPPED": value})
+        assert chosen["LD_PRELOAD"].split(":") == preloaded
+
+
 def test_program_that_a_signal_ends(witness_env):
     result = offpath("run", "--quiet", "--", "sh", "-c", "kill -SEGV $$", env=witness_env)
     assert result.returncode == -signal.SIGSEGV  # it took our place
@@ -227,6 +235,11 @@ def line(**changes):
             [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
             "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; PETSc solvers: 60 vector steps "
             "offloaded, 0 native.",
+        ),
+        (
+            [line(offloaded_count=1, moved_count=1, moved_bytes=4096, in_place_bytes=1024, copied_bytes=0)] * 2,
+            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; 2 buffers moved (8.0 KiB), 2.0 KiB "
+            "used in place, 0 B copied.",
         ),
         (
             [line(passed={"blocking_count": 4})] * 2,

@@ -80,7 +80,9 @@ std::string statistics() {
   line.number("offloaded_bytes", counters.offloaded_bytes.load())
       .number("completed_count", counters.completed_count.load());
   line.number("failed_count", counters.failed_count.load());
-  attach::add_service(attach::counters_of(job.session()), &line);
+  const offpath_session_counters_t service = attach::counters_of(job.session());
+  attach::say_memory(job.settings(), service);
+  attach::add_service(service, &line);
   line.number("wait_ns", counters.wait_ns.load()).number("post_ns", counters.post_ns.load());
   attach::add_loss(job.loss(), &line);
   // From MPI_Init to MPI_Finalize; 0 where nothing could be offloaded from the beginning.

@@ -154,11 +154,17 @@ int adopt(int code, MPI_Comm comm, MPI_Info info, const Part& part, const MPI_Wi
 namespace handlers {
 namespace {
 
+// The native window may have registered it with a network card, where it is bound to the pages it has now.
+void keep_in_place(const void* base, MPI_Aint bytes) {
+  if (job.active() && bytes > 0) offpath_memory_keep(job.session(), base, static_cast<uint64_t>(bytes));
+}
+
 int attach_error(int code) { return code == MPI_ERR_ARG ? MPI_ERR_RMA_ATTACH : code; }
 
 }  // namespace
 
 int Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  keep_in_place(base, size);
   const int code = native.Win_create(base, size, unit, info, comm, win);
   return adopt(code, comm, info, {base, size, unit, false}, win);
 }
@@ -169,6 +175,7 @@ int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* ba
 }
 
 int Win_create_c(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  keep_in_place(base, size);
   const int code = native.Win_create_c(base, size, unit, info, comm, win);
   return adopt(code, comm, info, {base, size, unit, false}, win);
 }
@@ -184,6 +191,7 @@ int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 
 int Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   constexpr const char* kCall = name_of(&Native::Win_attach);
+  keep_in_place(base, size);
   OffloadedWindow* const window = windows.find(win);
   if (window == nullptr) return native.Win_attach(win, base, size);
   if (!window->dynamic()) return window->raise(kCall, MPI_ERR_RMA_FLAVOR);

@@ -148,7 +148,8 @@ class Lab:
         libraries = []
         if offload:
             options = injection.measured_run(env, stats_file, share=True)
-            chosen |= injection.variables(options, where, {}, openshmem=mpi == mpis.OPENSHMEM)
+            memory = injection.memory_setting(env)
+            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
             env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
             chosen |= {

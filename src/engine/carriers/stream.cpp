@@ -78,8 +78,10 @@ class Engine::State::Stream : public Carrier {
     Flow& flow = flows_.at(id);
     Chunk* chunk = s_.chunks.take_to_send();
     if (chunk == nullptr) return false;
-    const uint64_t bytes = std::min<uint64_t>(s_.config.chunk_bytes, flow.bytes - flow.offset);
     const uint64_t from = flow.source.address + flow.offset;
+    // What is in place ends a chunk, and so does what is not: the few bytes around it do not make it copied.
+    const uint64_t bytes =
+        flow.source.memory->alike(from, std::min<uint64_t>(s_.config.chunk_bytes, flow.bytes - flow.offset));
     Message data;
     data.kind = Kind::data;
     data.pull_id = flow.pull_id;

@@ -170,4 +170,6 @@ void offpath_team_skip(offpath_team_t* team, uint64_t count) {
   team->posted += count;
 }
 
+void offpath_memory_keep(offpath_session_t*, const void*, uint64_t) {}
+
 }  // extern "C"

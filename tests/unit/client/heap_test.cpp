@@ -46,5 +46,18 @@ TEST(Heap, HasNothingWithoutMemory) {
   EXPECT_EQ(small.allocate(4096), uint64_t{0});
 }
 
+TEST(Heap, AStretchIsGivenBackInParts) {
+  Heap heap(16 * 4096);
+  const uint64_t at = *heap.allocate(8 * 4096);
+  heap.split(at, at + 3 * 4096);
+  heap.split(at, at);                    // no parts
+  heap.split(at, at + 3 * 4096);         // done already
+  heap.split(at + 1 * 4096, at + 8192);  // none begins there
+  EXPECT_TRUE(heap.begins_at(at) && heap.begins_at(at + 3 * 4096));
+  EXPECT_EQ(heap.release(at), 3 * 4096U);
+  EXPECT_EQ(heap.release(at + 3 * 4096), 5 * 4096U);
+  EXPECT_EQ(*heap.allocate(16 * 4096), 0U);
+}
+
 }  // namespace
 }  // namespace offpath::client

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Port through layouts, by CMA (of this very process) and directly, against a list of byte addresses; scratch memory.
+#include "memory/aliases.hpp"
 #include "memory/port.hpp"
 #include "memory/scratch.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -250,6 +252,73 @@ TEST(Scratch, BlocksMayOutliveThePoolAndReturnFromAnyThread) {
   for (std::thread& thread : threads) thread.join();
   pool.reset();
   EXPECT_NE(last->view(0, 1), nullptr);
+}
+
+// Memory at 0x100000 to the client lies in its region from page 2 on.
+TEST(Mapped, AliasesAreUsedInPlaceAndTheRestIsCopied) {
+  constexpr uint64_t kPage = 4096;
+  std::vector<uint8_t> region(8 * kPage), own(16, 7);
+  const auto aliases = std::make_shared<Aliases>();
+  const auto port = make_mapped({0x1000, region.size(), region.data(), nullptr}, make_direct(), aliases);
+  EXPECT_EQ(port->view(0x100000, 1), nullptr);
+  aliases->set({{0x50000, kPage, 0}, {0x100000, 3 * kPage, 2 * kPage}});
+  EXPECT_EQ(port->view(0x100000, 3 * kPage), &region[2 * kPage]);
+  EXPECT_EQ(port->view(0x102FFF, 1), &region[5 * kPage - 1]);
+  EXPECT_EQ(port->view(0x102FFF, 2), nullptr);
+  EXPECT_EQ(port->view(0xFFFFF, 2), nullptr);
+  EXPECT_EQ(port->view(0x51000, 1), nullptr);
+  EXPECT_EQ(port->view(UINT64_MAX, 1), nullptr);
+  EXPECT_EQ(port->view(0x100000, UINT64_MAX), nullptr);
+  EXPECT_EQ(port->view(0x1000, kPage), region.data()) << "the region itself";
+  const uint64_t in_place = aliases->in_place_bytes();
+  const uint8_t five[5] = {1, 2, 3, 4, 5};
+  EXPECT_TRUE(port->write(0x100010, five, 5).ok());
+  EXPECT_EQ(region[2 * kPage + 0x14], 5);
+  EXPECT_EQ(aliases->in_place_bytes(), in_place + 5);
+  EXPECT_EQ(aliases->copied_bytes(), 0U);
+  uint8_t got[16] = {};
+  EXPECT_TRUE(port->read(got, reinterpret_cast<uint64_t>(own.data()), 16).ok());
+  EXPECT_EQ(got[15], 7);
+  EXPECT_EQ(aliases->copied_bytes(), 16U);
+  EXPECT_EQ(port->alike(0x100000, 4 * kPage), 3 * kPage);
+  EXPECT_EQ(port->alike(0x102FFF, 5), 1U);
+  EXPECT_EQ(port->alike(0x103000, 5), 5U);
+  EXPECT_EQ(port->alike(0xFFFF0, kPage), 16U);
+  EXPECT_EQ(port->alike(0x1000 + 7 * kPage, kPage), kPage);
+  // Half of it lies in the client's own memory: only that is copied.
+  std::vector<uint8_t> edge(2 * kPage, 9), out(2 * kPage);
+  const auto at = reinterpret_cast<uint64_t>(edge.data());
+  aliases->set({{at + 100, 200, 4 * kPage}});
+  const uint64_t copied = aliases->copied_bytes(), in_place_before = aliases->in_place_bytes();
+  std::vector<uint8_t> data(1000);
+  std::iota(data.begin(), data.end(), uint8_t{1});
+  EXPECT_TRUE(port->write(at, data.data(), 1000).ok());
+  EXPECT_EQ(edge[99], data[99]);
+  EXPECT_EQ(edge[100], 9);
+  EXPECT_EQ(region[4 * kPage + 199], data[299]);
+  EXPECT_EQ(edge[300], data[300]);
+  EXPECT_TRUE(port->read(out.data(), at, 1000).ok());
+  EXPECT_TRUE(std::equal(data.begin(), data.end(), out.begin()));
+  EXPECT_EQ(aliases->copied_bytes() - copied, 1600U);
+  EXPECT_EQ(aliases->in_place_bytes() - in_place_before, 400U);
+  aliases->set({});
+  EXPECT_EQ(port->view(0x100000, 1), nullptr);
+}
+
+TEST(Mapped, AliasesChangeWhileOthersLookThemUp) {
+  std::vector<uint8_t> region(1 << 16);
+  const auto aliases = std::make_shared<Aliases>();
+  const auto port = make_mapped({1, region.size(), region.data(), nullptr}, make_direct(), aliases);
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) {
+      const uint8_t* place = port->view(0x100000, 100);
+      EXPECT_TRUE(place == nullptr || place == &region[0] || place == &region[4096]);
+    }
+  });
+  for (uint64_t i = 0; i < 3000; ++i) aliases->set({{0x100000, 4096, i % 2 * 4096}}), aliases->set({});
+  over = true;
+  reader.join();
 }
 
 }  // namespace

@@ -20,13 +20,14 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 8U);
+  EXPECT_EQ(kVersion, 9U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
   EXPECT_EQ(kRingOffset, 4096U);
   EXPECT_EQ(kSlotsOffset, 8192U);
-  EXPECT_EQ(kArenaOffset, 139264U);
+  EXPECT_EQ(kAliasesOffset, 139264U);
+  EXPECT_EQ(kArenaOffset, 151552U);
   EXPECT_EQ(kMagic, 0x3147504646'4f00ULL);
   EXPECT_EQ(kOwnBlockByClient, 1U);
   EXPECT_EQ(kTimed, 2U);
@@ -71,7 +72,11 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
   EXPECT_AT(SegmentHeader, waited_ns, 384);
   EXPECT_AT(SegmentHeader, waiting_since_ns, 392);
-  EXPECT_EQ(sizeof(SegmentHeader), 448U);
+  EXPECT_AT(SegmentHeader, aliases_version, 448);
+  EXPECT_AT(SegmentHeader, aliases_count, 452);
+  EXPECT_AT(SegmentHeader, in_place_bytes, 512);
+  EXPECT_AT(SegmentHeader, copied_bytes, 520);
+  EXPECT_EQ(sizeof(SegmentHeader), 576U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
   EXPECT_AT(Counters, pulled_bytes, 16);
@@ -211,7 +216,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 88U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 152U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);

@@ -231,6 +231,101 @@ TEST_F(Segment, FinishCountsAndWakes) {
   EXPECT_EQ(header().counters.failed.load(), 1U);
 }
 
+// A client with shared memory.
+struct Aliases : ::testing::Test {
+  static constexpr uint64_t kShared = 64 * 4096;
+  base::Memfd memory = std::move(base::Memfd::create("test", kSegmentBytes + kShared).value());
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory.data()); }
+  AliasRecord* table() const { return reinterpret_cast<AliasRecord*>(memory.data() + kAliasesOffset); }
+  SegmentView view() const {
+    SegmentHeader& head = header();
+    head.magic = kMagic;
+    head.version = kVersion;
+    head.slot_count = kSlotCount;
+    head.segment_bytes = kSegmentBytes;
+    head.ring_offset = kRingOffset;
+    head.slots_offset = kSlotsOffset;
+    head.arena_offset = kArenaOffset;
+    head.shared_bytes = kShared;
+    auto other = base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes + kShared);
+    return std::move(SegmentView::open(std::move(other.value())).value());
+  }
+  void publish(const std::vector<AliasRecord>& aliases) const {
+    std::copy(aliases.begin(), aliases.end(), table());
+    header().aliases_count = static_cast<uint32_t>(aliases.size());
+    header().aliases_version += 2;
+  }
+};
+
+TEST_F(Aliases, AreTakenOnceForEachVersion) {
+  SegmentView v = view();
+  EXPECT_FALSE(v.take_aliases().has_value());
+  publish({{0x20000, 4096, 8192}, {0x10000, 8192, 0}});
+  const auto taken = v.take_aliases();
+  ASSERT_TRUE(taken.has_value());
+  ASSERT_EQ(taken->size(), 2U);
+  EXPECT_EQ((*taken)[0].address, 0x10000U);
+  EXPECT_EQ((*taken)[1].offset, 8192U);
+  EXPECT_FALSE(v.take_aliases().has_value());
+  publish({});
+  EXPECT_TRUE(v.take_aliases()->empty());
+}
+
+TEST_F(Aliases, OfATableThatIsBeingWrittenThereAreNone) {
+  SegmentView v = view();
+  publish({{0x10000, 4096, 0}});
+  ++header().aliases_version;
+  EXPECT_TRUE(v.take_aliases()->empty());
+  ++header().aliases_version;
+  EXPECT_EQ(v.take_aliases()->size(), 1U);
+}
+
+TEST_F(Aliases, LiesAreNotBelieved) {
+  SegmentView v = view();
+  const std::vector<std::vector<AliasRecord>> lies = {
+      {{0x10000, kShared + 4096, 0}},
+      {{0x10000, 4096, kShared}},
+      {{0x10000, 8192, kShared - 4096}},
+      {{0x10000, 4096, UINT64_MAX - 4095}},
+      {{0x10000, UINT64_MAX - 4095, 4096}},
+      {{UINT64_MAX - 4095, 8192, 0}},
+      {{0x10001, 4096, 0}},
+      {{0x10000, 4095, 0}},
+      {{0x10000, 4096, 1}},
+      {{0x10000, 0, 0}},
+      {{0x10000, 8192, 0}, {0x11000, 4096, 8192}},
+  };
+  for (const auto& lie : lies) {
+    publish(lie);
+    EXPECT_TRUE(v.take_aliases()->empty());
+  }
+  publish({});
+  header().aliases_count = kMaxAliases + 1;
+  header().aliases_version += 2;
+  EXPECT_TRUE(v.take_aliases()->empty());
+  std::mt19937_64 random(18);
+  const auto wild = [&]() -> uint64_t {
+    const uint64_t choices[] = {random(), random() % 80 * 4096, kShared, UINT64_MAX - 4095, 4096, 0};
+    return choices[random() % std::size(choices)];
+  };
+  size_t believed = 0;
+  for (int i = 0; i < 20000; ++i) {
+    publish({{wild(), wild(), wild()}, {wild(), wild(), wild()}});
+    header().aliases_count = static_cast<uint32_t>(1 + random() % 2);
+    const auto taken = v.take_aliases();
+    uint64_t end = 0;
+    for (const AliasRecord& alias : *taken) {
+      ++believed;
+      ASSERT_LE(alias.bytes, kShared);
+      ASSERT_LE(alias.offset, kShared - alias.bytes);
+      ASSERT_GE(alias.address, end);
+      end = alias.address + alias.bytes;
+      ASSERT_GT(end, alias.address);
+    }
+  }
+  EXPECT_GT(believed, 10U);
+}
+
 TEST_F(Segment, RandomRecordsNeverReachOutside) {
   std::mt19937_64 random(17);
   SegmentView v = view();
