@@ -59,7 +59,7 @@ class Sender {
 
   fabric::Fabric& fabric_;
   ChunkPool& chunks_;
-  const size_t batch_bytes_;  // longest one
+  const size_t batch_bytes_;      // longest one
   std::vector<Outbox> outboxes_;  // by peer
   std::vector<fabric::Peer> unsent_;
   std::map<fabric::Peer, std::vector<wire::Message>> owed_;

@@ -95,7 +95,8 @@ TEST(Batching, AllOfARoundLeavesWithIt) {
   }
   EXPECT_TRUE(cluster.fabric_of(0).sent.empty());
   cluster.engine_of(0).progress();
-  EXPECT_EQ(cluster.fabric_of(0).sent, std::vector<Kind>{Kind::batch}) << "72 hellos and pulls: no more than a batch may hold";
+  EXPECT_EQ(cluster.fabric_of(0).sent, std::vector<Kind>{Kind::batch})
+      << "72 hellos and pulls: no more than a batch may hold";
   EXPECT_FALSE(cluster.engine_of(0).progress() && cluster.fabric_of(0).sent.size() > 1);
 }
 

@@ -143,7 +143,8 @@ TEST(TcpBrief, NothingIsTakenTwiceLeftOutOrMoved) {
     EXPECT_FALSE(BriefIncoming::take(twice, opener, sink, used));
     EXPECT_EQ(sink.frames.size(), 1U);
     const Data three = stream(security, kFrames);
-    Data late(three.begin() + static_cast<std::ptrdiff_t>(three.size() - 2 * kPrefixBytes - 1 - kTagBytes), three.end());
+    Data late(three.begin() + static_cast<std::ptrdiff_t>(three.size() - 2 * kPrefixBytes - 1 - kTagBytes),
+              three.end());
     Opener fresh(security, Lane::brief, kKey);
     EXPECT_FALSE(BriefIncoming::take(late, fresh, sink, used));
     EXPECT_EQ(sink.frames.size(), 1U);
