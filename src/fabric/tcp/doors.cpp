@@ -11,7 +11,7 @@
 
 namespace offpath::fabric::tcp {
 namespace {
-constexpr int kTicksToProve = 10;
+constexpr int kTicksForGuests = 10;
 constexpr int kGuestsInARow = 64;
 constexpr const char* kLeft = "it left";
 }  // namespace
@@ -57,7 +57,7 @@ void Endpoint::let_in(Listener& listener) {
       dismiss(silent == guests_.end() ? *guests_.front() : **silent, "others wait");
     }
     auto guest = std::make_unique<Guest>(*this, std::move(socket));
-    guest->ticks = kTicksToProve;
+    guest->ticks = kTicksForGuests;
     watch(guest->socket.get(), *guest, false);
     guests_.push_back(std::move(guest));
     start_ticks();
