@@ -18,8 +18,9 @@ offpath_status_t post_collective(offpath_team& team, const offpath_collective_t&
   op->team = &team;
   op->kind = session::OpKind::collective;
   op->name = name != nullptr ? name : collective::name_of(collective.kind);
-  op->record = encode(described);
-  op->record.resize(op->record.size() + team.size * sizeof(uint32_t));  // the member's counters (Slot::open)
+  const size_t counters_bytes = team.size * sizeof(uint32_t);  // the member's (Slot::open)
+  op->record = encode(described, counters_bytes);
+  op->record.resize(op->record.size() + counters_bytes);
   if (op->record.size() > session::kSegmentBytes) return OFFPATH_ERR_NO_MEMORY;
   const bool passing = staging != nullptr;
   op->staging = std::move(staging);

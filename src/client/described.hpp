@@ -16,7 +16,7 @@ namespace offpath::client {
 // than it takes; OFFPATH_ERR_NO_MEMORY when the description is longer than any segment: then its arrays were not looked at.
 offpath_status_t describe(const offpath_collective_t& from, uint32_t rank, uint32_t size, collective::Collective& out);
 
-// The origin's part is complete but for the body, which wants the window's id: `wanted`, with `data` behind it.
+// The origin's part has no body yet, which wants the window's id: `wanted`, with `data` behind it.
 struct DescribedRemote {
   remote::Origin origin;
   remote::Wanted wanted;

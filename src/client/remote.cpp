@@ -14,7 +14,6 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   const offpath_status_t checked = offpath::client::describe(*remote, window->team->size, described);
   if (checked != OFFPATH_OK) return checked;
   described.wanted.window = window->shared().id;
-  encode(described.wanted, described.data, described.origin.body);
   offpath::client::moved::Named named;
   if (session.moved_memory != nullptr) named = offpath::client::moved::named_by(*remote);
   std::lock_guard lock(session.mutex);
@@ -30,6 +29,6 @@ extern "C" offpath_status_t offpath_remote(offpath_window_t* window, const offpa
   const bool is_short = !offpath::remote::locks(remote->kind) && remote->target_bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   const bool flushed = out == nullptr || (remote->flags & OFFPATH_REMOTE_FLUSHED) != 0;
   op->lazy = flushed && is_short && window->issued() > window->completed();
-  encode(described.origin, op->record);
+  encode(described.origin, described.wanted, described.data, op->record);
   return session.post(std::move(op), out);
 }

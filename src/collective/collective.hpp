@@ -44,8 +44,8 @@ const char* name_of(offpath_collective_kind_t kind);
 // order of peers and tags. OFFPATH_ERR_ARGUMENT and why.
 base::Status check(const Collective& collective, uint32_t rank, uint32_t size);
 
-// Its bytes as they stand in a segment (record.cpp).
-std::vector<uint8_t> encode(const Collective& collective);
+// Its bytes as they stand in a segment (record.cpp), in a vector with room for so many more.
+std::vector<uint8_t> encode(const Collective& collective, size_t room_behind = 0);
 // The first bytes of `record`, each read once: who owns them may change them meanwhile. Errors: OFFPATH_ERR_ARGUMENT
 // (cut short, values that no enumeration has, layouts or ranges that are not there). Whether it makes sense says check().
 base::Result<Collective> decode(std::span<const uint8_t> record);

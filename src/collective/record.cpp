@@ -19,7 +19,7 @@ bool is_known(const CollectiveRecord& head) {
 
 }  // namespace
 
-std::vector<uint8_t> encode(const Collective& collective) {
+std::vector<uint8_t> encode(const Collective& collective, size_t room_behind) {
   const CollectiveRecord head{.kind = static_cast<uint32_t>(collective.kind),
                               .algorithm = static_cast<uint32_t>(collective.algorithm),
                               .root = collective.root,
@@ -31,7 +31,10 @@ std::vector<uint8_t> encode(const Collective& collective) {
                               .layouts_count = static_cast<uint32_t>(collective.layouts.size()),
                               .ranges_count = static_cast<uint32_t>(memory::count_ranges(collective.layouts))};
   std::vector<uint8_t> out;
-  out.reserve(sizeof(head) + (collective.send.size() + collective.recv.size()) * sizeof(Block));
+  out.reserve(sizeof(head) + (collective.send.size() + collective.recv.size()) * sizeof(Block) +
+              collective.counts_bytes.size() * sizeof(uint64_t) +
+              collective.layouts.size() * sizeof(memory::LayoutRecord) + head.ranges_count * sizeof(memory::Range) +
+              room_behind);
   base::RecordWriter writer(out);
   writer.write(head);
   writer.write_all(std::span<const Block>(collective.send));

@@ -47,9 +47,13 @@ size_t layout_bytes(size_t ranges) { return ranges == 0 ? 0 : kLayoutBytes + ran
 
 }  // namespace
 
+size_t encoded_bytes(const Wanted& wanted) {
+  return kHeadBytes + layout_bytes(wanted.contiguous ? 0 : wanted.layout.ranges.size());
+}
+
 void encode(const Wanted& wanted, std::span<const uint8_t> data, std::vector<uint8_t>& out) {
   const auto ranges = static_cast<uint32_t>(wanted.contiguous ? 0 : wanted.layout.ranges.size());
-  const size_t before = out.size(), head = kHeadBytes + layout_bytes(ranges);
+  const size_t before = out.size(), head = encoded_bytes(wanted);
   out.resize(before + head + data.size());
   Writer writer(&out[before]);
   writer.number(wanted.window);

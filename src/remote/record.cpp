@@ -5,14 +5,24 @@ namespace offpath::remote {
 
 using base::Status;
 
-void encode(const Origin& origin, std::vector<uint8_t>& out) {
+// All but the body, of which it says how long it is.
+static void write_front(const Origin& origin, size_t body_bytes, std::vector<uint8_t>& out) {
   out.clear();
   base::RecordWriter writer(out);
   writer.write(RemoteRecord{origin.target, static_cast<uint32_t>(origin.layouts.size()),
                             static_cast<uint32_t>(memory::count_ranges(origin.layouts)),
-                            static_cast<uint32_t>(origin.body.size()), origin.send, origin.result});
+                            static_cast<uint32_t>(body_bytes), origin.send, origin.result});
   memory::write_layouts(origin.layouts, writer);
-  writer.write_all(std::span<const uint8_t>(origin.body));
+}
+
+void encode(const Origin& origin, std::vector<uint8_t>& out) {
+  write_front(origin, origin.body.size(), out);
+  base::RecordWriter(out).write_all(std::span<const uint8_t>(origin.body));
+}
+
+void encode(const Origin& origin, const Wanted& wanted, std::span<const uint8_t> data, std::vector<uint8_t>& out) {
+  write_front(origin, encoded_bytes(wanted) + data.size(), out);
+  encode(wanted, data, out);
 }
 
 base::Result<Origin> decode_origin(std::span<const uint8_t> record) {

@@ -28,6 +28,8 @@ struct Origin {
 
 // Replaces what `out` holds.
 void encode(const Origin& origin, std::vector<uint8_t>& out);
+// The same with the body that `wanted` and its data make, written where it belongs.
+void encode(const Origin& origin, const Wanted& wanted, std::span<const uint8_t> data, std::vector<uint8_t>& out);
 // As of a Collective. The body is any bytes.
 base::Result<Origin> decode_origin(std::span<const uint8_t> record);
 

@@ -48,6 +48,7 @@ base::Status check(const Wanted& wanted);
 
 // Its bytes, little endian, behind what `out` holds, with data of a short one behind them (body.cpp).
 void encode(const Wanted& wanted, std::span<const uint8_t> data, std::vector<uint8_t>& out);
+size_t encoded_bytes(const Wanted& wanted);  // the data aside
 
 // `data` lies in the body.
 struct Decoded {

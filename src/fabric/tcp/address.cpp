@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/tcp/address.hpp"
 
+#include "fabric/checksum.hpp"
+
 #include <arpa/inet.h>
-#include <sodium.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,16 +11,6 @@
 
 namespace offpath::fabric::tcp {
 namespace {
-
-constexpr size_t kCheckBytes = crypto_shorthash_BYTES;
-
-// No secret, so no key.
-std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
-  constexpr uint8_t kNoKey[crypto_shorthash_KEYBYTES] = {};
-  std::array<uint8_t, kCheckBytes> out{};
-  crypto_shorthash(out.data(), bytes.data(), bytes.size(), kNoKey);
-  return out;
-}
 
 bool same_network(const Place& a, const Place& b) {
   const size_t bits = std::min<size_t>(std::min(a.network_bits, b.network_bits), 8 * a.ip_bytes());

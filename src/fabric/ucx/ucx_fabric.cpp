@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/ucx/ucx_fabric.hpp"
 
+#include "fabric/checksum.hpp"
 #include "fabric/ucx/ucx_endpoint.hpp"
-
-#include <sodium.h>
 
 #include <algorithm>
 #include <array>
@@ -14,15 +13,6 @@ namespace offpath::fabric {
 namespace {
 
 constexpr unsigned kMessageId = 1;
-constexpr size_t kCheckBytes = crypto_shorthash_BYTES;
-
-// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum in front. No secret: no key.
-std::array<uint8_t, kCheckBytes> checksum(Bytes bytes) {
-  constexpr uint8_t kNoKey[crypto_shorthash_KEYBYTES] = {};
-  std::array<uint8_t, kCheckBytes> out{};
-  crypto_shorthash(out.data(), bytes.data(), bytes.size(), kNoKey);
-  return out;
-}
 
 }  // namespace
 
@@ -52,6 +42,7 @@ UcxFabric::~UcxFabric() {
   ucp_worker_destroy(worker_);
 }
 
+// UCX trusts an address it is given and dies of a damaged one, so ours carry a checksum in front.
 std::vector<uint8_t> UcxFabric::address() const {
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;

@@ -112,9 +112,11 @@ struct Built {
     DescribedRemote described;
     EXPECT_EQ(describe(from, 2, described), OFFPATH_OK);
     described.wanted.window = 9;
+    std::vector<uint8_t> record(7), same;
+    encode(described.origin, described.wanted, described.data, record);
     encode(described.wanted, described.data, described.origin.body);
-    std::vector<uint8_t> record;
-    encode(described.origin, record);
+    encode(described.origin, same);
+    EXPECT_EQ(record, same) << "whether the body is written at once or was there";
     auto origin_read = remote::decode_origin(record);
     EXPECT_TRUE(origin_read.ok()) << origin_read.status().text();
     if (!origin_read.ok()) return;
