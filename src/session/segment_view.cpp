@@ -2,6 +2,7 @@
 #include "session/segment_view.hpp"
 
 #include "base/clock.hpp"
+#include "base/records.hpp"
 #include "session/futex.hpp"
 
 #include <algorithm>
@@ -118,34 +119,30 @@ Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   out.rank = record->rank;
   out.size = record->size;
   out.address_stride = record->address_stride;
-  uint64_t addresses = record->addresses;
+  base::RecordReader addresses(bytes_from(record->addresses));
   if (out.rank >= out.size || out.address_stride == 0 || out.address_stride > OFFPATH_ADDRESS_MAX_BYTES ||
-      !copy_array(addresses, uint64_t{out.size} * out.address_stride, out.addresses) ||
+      !addresses.read_all(out.addresses, uint64_t{out.size} * out.address_stride) ||
       bytes_at(record->lost, out.size) == nullptr) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "team record has impossible values");
   }
   return out;
 }
 
-std::span<const uint8_t> SegmentView::record(const Slot& slot) const {
-  const uint64_t offset = slot.record;
+std::span<const uint8_t> SegmentView::bytes_from(uint64_t offset) const {
   const uint8_t* begin = bytes_at(offset, 0);
   if (begin == nullptr) return {};
   return {begin, kSegmentBytes - offset};
 }
 
 Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const {
-  uint64_t offset = slot.record;
-  const uint8_t* record = bytes_at(offset, sizeof(ProgramRecord));
-  if (record == nullptr) return Status::error(OFFPATH_ERR_ARGUMENT, "program record lies outside the segment");
+  base::RecordReader reader(record(slot));
   ProgramArguments out{};
-  memcpy(&out.head, record, sizeof(out.head));
-  offset += sizeof(out.head);
-  if (!copy_array(offset, out.head.vectors_count, out.vectors) ||
-      !copy_array(offset, out.head.matrices_count, out.matrices) ||
-      !copy_array(offset, out.head.before_count, out.before) || !copy_array(offset, out.head.after_count, out.after) ||
-      !copy_array(offset, out.head.statements_count, out.statements) ||
-      !copy_array(offset, out.head.terms_count, out.terms)) {
+  if (!reader.read(out.head)) return Status::error(OFFPATH_ERR_ARGUMENT, "program record lies outside the segment");
+  if (!reader.read_all(out.vectors, out.head.vectors_count) ||
+      !reader.read_all(out.matrices, out.head.matrices_count) || !reader.read_all(out.before, out.head.before_count) ||
+      !reader.read_all(out.after, out.head.after_count) ||
+      !reader.read_all(out.statements, out.head.statements_count) ||
+      !reader.read_all(out.terms, out.head.terms_count)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "program arguments lie outside the segment");
   }
   uint64_t terms = 0;
@@ -155,17 +152,6 @@ Result<ProgramArguments> SegmentView::program_arguments(const Slot& slot) const 
                          static_cast<unsigned long long>(terms), out.terms.size());
   }
   return out;
-}
-
-template <typename T>
-bool SegmentView::copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const {
-  if (count > kSegmentBytes / sizeof(T)) return false;
-  const uint8_t* from = bytes_at(offset, count * sizeof(T));
-  if (from == nullptr) return false;
-  out.resize(count);
-  if (count > 0) memcpy(out.data(), from, count * sizeof(T));
-  offset += count * sizeof(T);
-  return true;
 }
 
 void SegmentView::note_start(Slot& slot) {

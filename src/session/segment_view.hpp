@@ -51,7 +51,8 @@ class SegmentView {
   TeamRecord* team_record(uint64_t offset) const;
   base::Result<TeamArguments> team_arguments(uint64_t offset) const;
   // From there to the end of the arena; nothing if it is not in it. The client may change the bytes at any time.
-  std::span<const uint8_t> record(const Slot& slot) const;
+  std::span<const uint8_t> bytes_from(uint64_t offset) const;
+  std::span<const uint8_t> record(const Slot& slot) const { return bytes_from(slot.record); }
   // Null when the offset is not a window record inside the arena.
   WindowRecord* window_record(uint64_t offset) const;
   base::Result<ProgramArguments> program_arguments(const Slot& slot) const;
@@ -90,9 +91,6 @@ class SegmentView {
   // Null when the offset is not that of a T inside the arena.
   template <typename T>
   T* record_at(uint64_t offset) const;
-  // Advances `offset` behind the array; false when the array does not lie in the arena.
-  template <typename T>
-  bool copy_array(uint64_t& offset, uint64_t count, std::vector<T>& out) const;
 
   std::shared_ptr<const base::Memfd> mapping_;
   uint64_t shared_address_;
