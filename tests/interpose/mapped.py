@@ -85,6 +85,13 @@ def lent(s):
         for line in lines:
             check((line["lent_count"] > 4096) == ours, f"{value}: {line}")
             check(not ours or line["in_place_bytes"] > 4 * line["copied_bytes"], f"copied: {line}")
+    # Those of windows: the origin's, and that of each window where none of its operations is better off natively.
+    for value, count in (("dpu", 5), ("auto", 1)):
+        other = s.offloaded("lent", "windows", ranks=3, OFFPATH_MPI_WINDOWS=value, OFFPATH_STATS_FILE=stats, **NATIVE)
+        same(s.native("lent", "windows", ranks=3, **NATIVE), other)
+        lines = statistics(stats)
+        os.unlink(stats)
+        check(all(line["lent_count"] == count and line["windows"]["offloaded_count"] == 4 for line in lines), str(lines))
     # No room, and one line that says so where it is asked for.
     other = s.offloaded("lent", ranks=3, OFFPATH_LOG="info", OFFPATH_SHARED_MEMORY_BYTES="1048576", **NATIVE)
     same(native, other)

@@ -50,7 +50,7 @@ void say_once(offpath_status_t status) {
 }  // namespace
 
 void* lend(MPI_Aint bytes, MPI_Info info) {
-  if (bytes < kLeastBytes || !job.active() || Inside::here()) return nullptr;
+  if (bytes < kLeastBytes || !job.active()) return nullptr;
   const std::optional<uint64_t> alignment = read_alignment(info);
   if (!alignment) return nullptr;
   void* memory = nullptr;
@@ -63,7 +63,7 @@ bool take_back(void* memory) { return offpath_memory_take_back(memory) != 0; }
 namespace handlers {
 
 int Alloc_mem(MPI_Aint bytes, MPI_Info info, void* base) {
-  void* const lent = base == nullptr ? nullptr : lend(bytes, info);
+  void* const lent = base == nullptr || Inside::here() ? nullptr : lend(bytes, info);
   if (lent == nullptr) return native.Alloc_mem(bytes, info, base);
   *static_cast<void**>(base) = lent;
   return MPI_SUCCESS;

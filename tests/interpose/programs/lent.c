@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Memory that the program asks MPI for: nothing shows where it comes from. With an argument also what MPI does not allow:
- * memory that is freed after MPI_Finalize. */
+ * Memory that the program asks MPI for: nothing shows where it comes from. With the argument "after" also what MPI does
+ * not allow: memory that is freed after MPI_Finalize. With "windows" only windows. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -159,6 +159,10 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 1 && strcmp(argv[1], "windows") == 0) {
+    report("windows", windows());
+    return finish();
+  }
   report("allocated", allocated());
   report("infos", infos());
   report("lengths", lengths());
