@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "service/debt.hpp"
 
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -32,6 +33,8 @@ class Nudge {
   // Then, if it is to be nudged when its debt is paid; unless it wakes up before.
   void set();
   void cancel();
+  // How often so far; any thread.
+  uint64_t times() const { return times_.load(std::memory_order_relaxed); }
 
  private:
   void set_timer(uint64_t ns);
@@ -39,6 +42,7 @@ class Nudge {
   Debt debt_;
   uint64_t left_ns_ = 0;
   bool is_set_ = false;
+  std::atomic<uint64_t> times_{0};
   std::thread thread_;
 };
 
