@@ -182,6 +182,28 @@ TEST(Lent, NoRoomForMappingsIsAnError) {
 }
 #endif
 
+// Whatever was done to its pages.
+TEST(Lent, MemoryComesZeroedAndWritable) {
+  Job job(1);
+  job.run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    for (int round = 0; round < 3; ++round) {
+      uint8_t* lent = lend(session, kAll);
+      void* allocated = nullptr;
+      REQUIRE_STATUS(offpath_memory_allocate(session, kAll, &allocated), OFFPATH_OK);
+      REQUIRE(is_zero(lent, kAll) && is_zero(static_cast<uint8_t*>(allocated), kAll));
+      memset(lent, 1, kAll);
+      memset(allocated, 2, kAll);
+      mlock(lent, kPage);
+      mlock(allocated, kAll);
+      REQUIRE(mprotect(lent + kPage, kAll - kPage, round == 1 ? PROT_NONE : PROT_READ) == 0);
+      REQUIRE(round == 2 || offpath_memory_take_back(lent) == 1);
+      offpath_memory_free(session, allocated);
+    }
+    offpath_session_detach(session);
+  });
+}
+
 TEST(Lent, LimitsAreErrors) {
   Job job(2);
   job.run([](Process& p) {
