@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NumPy's arrays, kept, grown, sliced and dropped, all to all by MPI_Ialltoall; as Python's MPI modules do, through the C library.
+"""NumPy's arrays, kept, grown, sliced and dropped, all to all by MPI_Ialltoall, as Python's MPI modules do it.
 Prints one line of rank 0; the exit status says whether all was right."""
 import ctypes
 import os
