@@ -68,6 +68,9 @@ def test_who_moves_memory_gets_the_library_that_watches_it():
     for value, preloaded in (("on", libraries), ("3", libraries), ("off", libraries[:1]), ("allocated", libraries[:1])):
         chosen = injection.variables(OffloadOptions(), where, {"OFFPATH_MAPPED": value})
         assert chosen["LD_PRELOAD"].split(":") == preloaded
+    # A benchmark or a lab's run inherits what was set for it, unless it says otherwise itself.
+    assert injection.memory_setting({}, {"OFFPATH_MAPPED": "on", "HOME": "/"}) == {"OFFPATH_MAPPED": "on"}
+    assert injection.memory_setting({"OFFPATH_MAPPED": "off"}, {"OFFPATH_MAPPED": "on"}) == {"OFFPATH_MAPPED": "off"}
 
 
 def test_program_that_a_signal_ends(witness_env):
