@@ -39,7 +39,7 @@ def variables(
     for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
         chosen.pop(name, None)
     libraries = [library]
-    if chosen.get("OFFPATH_MAPPED", "off") not in ("", "0", "off"):
+    if chosen.get("OFFPATH_MAPPED", "") not in ("", "0", "off", "allocated"):
         libraries.append(str(where.require_watch_library()))
     chosen["LD_PRELOAD"] = preload(libraries, environ)
     if where.service.exists():
