@@ -150,7 +150,7 @@ struct offpath_session {
   offpath::client::Heap heap;                                   // of the shared memory
   std::unique_ptr<offpath::client::moved::Moved> moved_memory;  // set when attached; null: nothing is moved
   std::shared_ptr<offpath::base::Fd> lent_file;  // for memory that is lent, which may outlive the session
-  bool lends = offpath::client::Mapping::from_environment().lends;
+  uint64_t lends_up_to = offpath::client::Mapping::from_environment().lends_up_to;
   uint64_t lent_count = 0, lent_bytes = 0;  // ever
   std::vector<uint32_t> free_slots;
   std::vector<offpath_op*> by_slot;
