@@ -25,7 +25,7 @@ using offpath::fabric::tcp::Security;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
-// Where the two ranks are served: by one worker, by two of one service, or by two services that have sockets between them.
+// Where the two ranks are served: by one worker, by two of one service, or by two services with sockets between them.
 enum class Way { near, workers, sockets };
 
 const arguments::Arguments::Words<Way> kWays = {

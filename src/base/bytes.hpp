@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Little-endian numbers in byte arrays, whatever the processor: what segments, sockets and the wire agree on. The caller
-// knows the sizes.
+// Little-endian numbers in byte arrays, whatever the processor: what segments, sockets and the wire agree on. The
+// caller knows the sizes.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lease: memory that another thread may read until its owner ends that, without waiting for who is reading. So whoever has
-// read asks is_over() before he takes it for data.
+// Lease: memory that another thread may read until its owner ends that, without waiting for who is reading. So whoever
+// has read asks is_over() before he takes it for data.
 #pragma once
 
 #include "memory/port.hpp"

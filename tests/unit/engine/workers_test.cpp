@@ -56,8 +56,8 @@ TEST(Workers, WhatTheySayToEachOtherStaysInTheNode) {
   }
 }
 
-// The connection of one worker of each node breaks, at any moment. Those behind it are lost, and all of the team are told; nobody
-// waits for ever, nothing wrong is taken for right, and teams that do not need the connection go on.
+// The connection of one worker of each node breaks, at any moment. Those behind it are lost, and all of the team are
+// told; nobody waits for ever, nothing wrong is taken for right, and teams that do not need the connection go on.
 TEST(Workers, AConnectionThatBreaksConcernsOnlyThoseBehindIt) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -92,7 +92,8 @@ TEST(Workers, AConnectionThatBreaksConcernsOnlyThoseBehindIt) {
   }
 }
 
-// An operation that fails gives its buffers back at once: what another worker still reads from them is not taken for data.
+// An operation that fails gives its buffers back at once: what another worker still reads from them is not taken for
+// data.
 TEST(Workers, WhatWasOfferedIsNotTakenAfterAFailure) {
   constexpr size_t kBytes = 640;
   uint32_t good = 0, failed = 0;

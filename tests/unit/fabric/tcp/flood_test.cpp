@@ -129,7 +129,8 @@ TEST(TcpFlood, TenThousandAreRefusedAndThoseOfTheJobLetIn) {
   ASSERT_TRUE(run_until([&] { return open_descriptors() <= before + 2; }, [&] { b->progress(); }));
 }
 
-// The kernel has as many as it keeps, all strangers: who comes then has to try again, and gets in when they are looked at.
+// The kernel has as many as it keeps, all strangers: who comes then has to try again, and gets in when they are looked
+// at.
 TEST(TcpFlood, AFullBacklogOnlyDelays) {
   Options options = quick();
   options.sockets.backlog = 4;
@@ -148,7 +149,8 @@ TEST(TcpFlood, AFullBacklogOnlyDelays) {
   EXPECT_TRUE(a.hears->lost.empty());
 }
 
-// They have proven nothing, and neither go nor say anything: their time is up after some ticks, without any other guest.
+// They have proven nothing, and neither go nor say anything: their time is up after some ticks, without any other
+// guest.
 TEST(TcpFlood, HalfAHandshakeHasABound) {
   Side b(quick());
   const Words greeting = Initiator(quick().secret, {Lane::brief, Security::auth, {1}, {}}).greet();

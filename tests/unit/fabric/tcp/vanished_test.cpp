@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host that vanishes: no end of a connection is ever said. In a network of its own, which is there or not; needs root.
+// A host that vanishes: no end of a connection is ever said. In a network of its own, which is there or not; needs
+// root.
 #include "pair.hpp"
 
 #include <net/if.h>
