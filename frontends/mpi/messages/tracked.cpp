@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/messages/tracked.hpp"
+
+#include "mpi/job/waiting.hpp"
+#include "mpi/messages/completion.hpp"
+#include "mpi/messages/counts.hpp"
+#include "mpi/messages/rounds.hpp"
+#include "mpi/native/handle_table.hpp"
+#include "mpi/native/native.hpp"
+
+namespace offpath::mpi {
+
+TrackedTable tracked;
+
+// ---- sends
+
+TrackedSend::TrackedSend(RouteRef route, Office::Sending sending)
+    : Tracked(std::move(route)), sending_(std::move(sending)), ticket_(write_ticket(office.mark(), sending_.ticket)) {}
+
+TrackedSend::~TrackedSend() { offpath_op_free(sending_.op); }
+
+bool TrackedSend::at_service() const { return offpath_op_test(sending_.op) == OFFPATH_IN_PROGRESS; }
+
+bool TrackedSend::ready(MPI_Request native_request) {
+  int done = 0;
+  const Inside inside;
+  const bool asked = beneath.Request_get_status(native_request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  return (done != 0 || !asked) && !at_service();
+}
+
+void TrackedSend::before() {
+  if (!at_service()) return;
+  const WaitTimer timer;
+  Waiter waiter;
+  while (at_service()) {
+    move_on();
+    if (!at_service()) return;
+    waiter.pause();
+  }
+}
+
+int TrackedSend::after(MPI_Status*) {
+  const offpath_status_t status = offpath_op_test(sending_.op);
+  if (status == OFFPATH_OK) return MPI_SUCCESS;
+  counts.failed.fetch_add(1, std::memory_order_relaxed);
+  if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
+  return Office::code_of(status);
+}
+
+// ---- receives
+
+void TrackedReceive::look(const MPI_Status& status) {
+  looked_ = true;
+  const Inside inside;
+  if (const auto ticket = ticket_of(status, elements_))
+    claim_.emplace(*ticket);
+  else
+    note_received(*route_, status);
+}
+
+bool TrackedReceive::ready(MPI_Request native_request) {
+  if (!looked_) {
+    int done = 0;
+    MPI_Status status;
+    const Inside inside;
+    if (beneath.Request_get_status(native_request, &done, &status) != MPI_SUCCESS) return true;
+    if (done == 0) return false;
+    look(status);
+  }
+  return !claim_ || claim_->settled();
+}
+
+int TrackedReceive::after(MPI_Status* status) {
+  if (!looked_) look(*status);
+  int code = MPI_SUCCESS;
+  if (claim_) {
+    claim_->await();
+    const Inside inside;
+    code = claim_->deliver(elements_);
+    claim_->fill(status);
+    if (code != MPI_SUCCESS) counts.failed.fetch_add(1, std::memory_order_relaxed);
+  }
+  claim_.reset();
+  looked_ = false;
+  return code;
+}
+
+void TrackedReceive::show(MPI_Status* status) const {
+  if (claim_) claim_->fill(status);
+}
+
+void note_received(const Route& route, const MPI_Status& status) {
+  int bytes = 0;
+  native.Get_count(&status, MPI_BYTE, &bytes);
+  // More than an int counts is undefined, and long.
+  const uint64_t length = bytes < 0 ? uint64_t{1} << 31 : static_cast<uint64_t>(bytes);
+  if (length < office.least_bytes()) return;
+  const int from = route.world_rank(status.MPI_SOURCE);
+  if (from >= 0 && office.offloads(from, length)) office.consider(from);
+}
+
+int receive_payload(const Route& route, ReceivedElements& elements, MPI_Status* status) {
+  std::optional<Ticket> ticket;
+  {
+    const Inside inside;
+    ticket = ticket_of(*status, elements);
+    if (!ticket) {
+      note_received(route, *status);
+      return MPI_SUCCESS;
+    }
+  }
+  Claim claim(*ticket);
+  claim.await();
+  const Inside inside;
+  const int code = claim.deliver(elements);
+  claim.fill(status);
+  if (code != MPI_SUCCESS) counts.failed.fetch_add(1, std::memory_order_relaxed);
+  return code;
+}
+
+// ---- the table
+
+void TrackedTable::add(MPI_Request request, TrackedRef entry) {
+  std::lock_guard lock(mutex_);
+  entries_.insert_or_assign(handle_key(request), std::move(entry));
+  count_.store(entries_.size(), std::memory_order_release);
+}
+
+TrackedRef TrackedTable::find_any(MPI_Request request) const {
+  if (empty()) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto found = entries_.find(handle_key(request));
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+TrackedRef TrackedTable::find(MPI_Request request) const {
+  TrackedRef found = find_any(request);
+  return found != nullptr && found->active ? found : nullptr;
+}
+
+void TrackedTable::remove(MPI_Request request) {
+  TrackedRef gone;  // dies without the lock: it may free datatypes
+  std::lock_guard lock(mutex_);
+  const auto found = entries_.find(handle_key(request));
+  if (found == entries_.end()) return;
+  gone = std::move(found->second);
+  entries_.erase(found);
+  count_.store(entries_.size(), std::memory_order_release);
+}
+
+void TrackedTable::clear() {
+  decltype(entries_) gone;
+  std::lock_guard lock(mutex_);
+  gone.swap(entries_);
+  count_.store(0, std::memory_order_release);
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests of point-to-point messages that concern us, by the application's handles: sends whose payload goes through the
+// services, and receives that may get a ticket. The functions that complete requests (completion.cpp) look here.
+//
+// Threads: the table any; of a request one at a time, as MPI has it.
+#pragma once
+
+#include "mpi/messages/claim.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/messages/routes.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+namespace offpath::mpi {
+
+class Tracked {
+ public:
+  explicit Tracked(RouteRef route) : route_(std::move(route)) {}
+  Tracked(const Tracked&) = delete;
+  Tracked& operator=(const Tracked&) = delete;
+  virtual ~Tracked() = default;
+
+  // Whether the native request is complete, and nothing else is left to wait for. Never waits. May throw bad_alloc.
+  virtual bool ready(MPI_Request native_request) = 0;
+  // Its part is at a service: who waits may sleep.
+  virtual bool at_service() const = 0;
+  // What has to be waited for before the native request is waited for.
+  virtual void before() {}
+  // After the native request has completed without an error. MPI error code; nobody was told. May throw bad_alloc.
+  virtual int after(MPI_Status* status) = 0;
+  // The status of one that is ready, which is not completed yet.
+  virtual void show(MPI_Status*) const {}
+  virtual bool is_send() const = 0;
+  int raise(int code) const { return route_->raise(code); }
+
+  // Persistent: between two starts it is none of ours.
+  bool persistent = false;
+  bool active = true;
+  // What the library completes in place of the application's handle; null: that itself.
+  MPI_Request stands = MPI_REQUEST_NULL;
+
+ protected:
+  RouteRef route_;
+};
+using TrackedRef = std::shared_ptr<Tracked>;
+
+class TrackedSend : public Tracked {
+ public:
+  TrackedSend(RouteRef route, Office::Sending sending);
+  ~TrackedSend() override;
+
+  // Sent natively; it stays until that is over.
+  const std::byte* ticket() const { return ticket_.data(); }
+
+  bool ready(MPI_Request native_request) override;
+  bool at_service() const override;
+  void before() override;
+  int after(MPI_Status* status) override;
+  bool is_send() const override { return true; }
+
+ private:
+  Office::Sending sending_;
+  TicketBytes ticket_;
+};
+
+class TrackedReceive : public Tracked {
+ public:
+  TrackedReceive(RouteRef route, ReceivedElements&& elements)
+      : Tracked(std::move(route)), elements_(std::move(elements)) {}
+
+  bool ready(MPI_Request native_request) override;
+  bool at_service() const override { return claim_.has_value(); }
+  int after(MPI_Status* status) override;
+  void show(MPI_Status* status) const override;
+  bool is_send() const override { return false; }
+
+ private:
+  void look(const MPI_Status& status);
+
+  ReceivedElements elements_;
+  bool looked_ = false;
+  std::optional<Claim> claim_;
+};
+
+class TrackedTable {
+ public:
+  bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
+  // May throw bad_alloc.
+  void add(MPI_Request request, TrackedRef tracked);
+  // Those that are started; nullptr: none of ours.
+  TrackedRef find(MPI_Request request) const;
+  // Those that are not, too.
+  TrackedRef find_any(MPI_Request request) const;
+  void remove(MPI_Request request);
+  void clear();
+
+ private:
+  std::atomic<size_t> count_{0};  // to know without the lock that there are none
+  mutable std::mutex mutex_;
+  std::unordered_map<uintptr_t, TrackedRef> entries_;
+};
+
+extern TrackedTable tracked;
+
+// After a native receive that has brought what `status` says: a region may be granted to whom it came from.
+void note_received(const Route& route, const MPI_Status& status);
+// As the tail of a receive that is not tracked: exchanges a ticket for its payload, awaits it. MPI error code; nobody was
+// told. May throw bad_alloc.
+int receive_payload(const Route& route, ReceivedElements& elements, MPI_Status* status);
+
+}  // namespace offpath::mpi

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases of point-to-point messages. The service carries them between ranks of one node, too, where a row says so."""
+
+import os
+
+from setting import check, same, statistics
+
+POLICY = "*:host,send:2K-inf:dpu"
+
+
+def run(s, *arguments, ranks=2, policy=POLICY, program="messages", **changes):
+    """Under the preload; with the numbers of each rank's messages."""
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=stats, **changes)
+    check(other.status == 0 and "WRONG" not in other.out and not other.warnings(), str(other))
+    found = [line["messages"] for line in statistics(stats)]
+    os.unlink(stats)
+    return other, found
+
+
+def all_arrived(found):
+    """What was sent as tickets was received."""
+    sent, received = (sum(one[key] for one in found) for key in ("offloaded_count", "received_count"))
+    check(sent == received and all(one["failed_count"] == 0 for one in found), f"lost tickets, or failed: {found}")
+    return sent
+
+
+def messages(s):
+    for ranks in (2, 3):
+        other, found = run(s, ranks=ranks)
+        same(s.native("messages", ranks=ranks), other)
+        check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+    # Without a row for it, and for other nodes only, nothing is touched.
+    for policy in ("*:host,ialltoall:dpu", "*:dpu,send:2K-inf:nodes=2:dpu"):
+        other, found = run(s, policy=policy)
+        check(all(one["offloaded_count"] == 0 and one["staging_bytes"] == 0 for one in found), f"{policy}: {found}")
+
+
+def messages_overlap(s):
+    """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
+    _, found = run(s, "overlap", s.folder)
+    check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
+
+
+CASES = [messages, messages_overlap]
