@@ -239,6 +239,20 @@ int free_request(MPI_Request* request) {
   return MPI_SUCCESS;
 }
 
+int start(MPI_Request* request) {
+  const TrackedRef found = request == nullptr ? nullptr : tracked.find_any(*request);
+  if (found == nullptr || found->active) return beneath.Start(request);  // the library knows what to say of the latter
+  return found->start(request);
+}
+
+// One by one where any is ours: each has its place in the order of messages.
+int start_all(int count, MPI_Request* requests) {
+  if (none_of_ours()) return beneath.Startall(count, requests);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i]);
+  return code;
+}
+
 // Handlers throw nothing.
 template <auto* function, typename... Arguments>
 int guarded(Arguments... arguments) {
@@ -290,6 +304,8 @@ void watch_completions() {
   native.Testsome = guard<&test_some>(&test_some);
   native.Request_get_status = guard<&get_status>(&get_status);
   native.Request_free = guard<&free_request>(&free_request);
+  native.Start = guard<&start>(&start);
+  native.Startall = guard<&start_all>(&start_all);
 }
 
 }  // namespace offpath::mpi

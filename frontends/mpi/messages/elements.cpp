@@ -31,6 +31,17 @@ int ReceivedElements::keep() {
   return by_ranges ? MPI_SUCCESS : type_->hold();
 }
 
+int ReceivedElements::keep_handle() {
+  if (!describe()) return MPI_ERR_TYPE;
+  const int code = type_->hold();
+  handle_ = type_->handle();
+  return code;
+}
+
+int ReceivedElements::receive(MPI_Message* message, MPI_Request* request) const {
+  return native.Imrecv(reinterpret_cast<void*>(address_), static_cast<int>(count_), handle_, message, request);
+}
+
 std::optional<Ticket> ReceivedElements::ticket(const Mark& mark) {
   if (!describe()) return std::nullopt;
   if (const auto run = as_run(**type_, address_, count_)) {

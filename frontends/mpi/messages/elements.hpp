@@ -25,6 +25,10 @@ class ReceivedElements {
 
   // The application may free its datatype from here on. MPI error code. Inside. May throw bad_alloc.
   int keep();
+  // The same for one that is received again and again.
+  int keep_handle();
+  int receive(MPI_Message* message, MPI_Request* request) const;
+  bool hold_a_ticket() const { return hold_a_ticket(count_, handle_); }
   // The ticket that lies there. Inside. May throw bad_alloc.
   std::optional<Ticket> ticket(const Mark& mark);
   // Copies a payload of `bytes`, or as much of it as fits: MPI_ERR_TRUNCATE then. Inside. May throw bad_alloc.

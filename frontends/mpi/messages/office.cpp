@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/offloader.hpp"
+#include "mpi/messages/kept.hpp"
 #include "mpi/messages/routes.hpp"
 #include "mpi/native/native.hpp"
 
@@ -76,8 +77,8 @@ bool Office::open() {
   mark_ = common.mark;
   offpath_error_t error{};
   uint64_t own = 0;
-  bool made =
-      routes.open() == MPI_SUCCESS && job.create_team(common.team, &team_, &error) == OFFPATH_OK && open_own(&own);
+  bool made = routes.open() == MPI_SUCCESS && kept_messages.open() == MPI_SUCCESS &&
+              job.create_team(common.team, &team_, &error) == OFFPATH_OK && open_own(&own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
              MPI_SUCCESS &&
@@ -92,6 +93,7 @@ bool Office::open() {
 
 void Office::close() {
   turn_off();
+  kept_messages.close();
   routes.close();
   std::lock_guard lock(mutex_);
   offpath_window_destroy(std::exchange(window_, nullptr));

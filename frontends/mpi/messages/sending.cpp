@@ -104,9 +104,46 @@ int send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_
   return code;
 }
 
+// Persistent: remembered if its messages may be long.
+template <auto prepare, auto as_ticket>
+int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+  const int code = (native.*prepare)(buffer, count, type, to, tag, comm, request);
+  const Outgoing message{buffer, count, type, to, tag, comm};
+  if (code != MPI_SUCCESS || !may_offload(message)) return code;
+  try {
+    RouteRef route = routes.find(comm);
+    if (route == nullptr || route->world_rank(to) < 0) return code;
+    std::shared_ptr<HeldType> held;  // the application may free it
+    {
+      const Inside inside;
+      held = std::make_shared<HeldType>(type, find_type(type, job.control()));
+      if (held->hold() != MPI_SUCCESS) return code;
+    }
+    const auto begin = [=](MPI_Request* sent) {
+      TrackedRef ticket = make_ticket({buffer, count, held->handle(), to, tag, comm});
+      if (ticket == nullptr) return ticket;
+      const int failed =
+          (native.*as_ticket)(ticket_in(ticket), static_cast<int>(kTicketBytes), MPI_BYTE, to, tag, comm, sent);
+      return failed == MPI_SUCCESS ? ticket : nullptr;
+    };
+    tracked.add(*request, std::make_shared<PersistentSend>(std::move(route), begin));
+  } catch (const std::exception&) {  // it goes natively
+  }
+  return code;
+}
+
 }  // namespace
 
 namespace handlers {
+
+int Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return prepare_send<&Native::Send_init, &Native::Isend>(buffer, count, type, to, tag, comm, request);
+}
+
+int Ssend_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return prepare_send<&Native::Ssend_init, &Native::Issend>(buffer, count, type, to, tag, comm, request);
+}
 
 int Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
   return send<&Native::Isend, &Native::Isend>(buffer, count, type, to, tag, comm, request);

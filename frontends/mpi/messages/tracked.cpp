@@ -49,6 +49,11 @@ int TrackedSend::after(MPI_Status*) {
 
 // ---- receives
 
+int TrackedReceive::keep() {
+  const Inside inside;
+  return elements_.keep();
+}
+
 void TrackedReceive::look(const MPI_Status& status) {
   looked_ = true;
   const Inside inside;
@@ -67,10 +72,14 @@ bool TrackedReceive::ready(MPI_Request native_request) {
     if (done == 0) return false;
     look(status);
   }
-  return !claim_ || claim_->settled();
+  int sent = 1;
+  if (other_half_.request != MPI_REQUEST_NULL) beneath.Test(&other_half_.request, &sent, MPI_STATUS_IGNORE);
+  return sent != 0 && (!claim_ || claim_->settled());
 }
 
 int TrackedReceive::after(MPI_Status* status) {
+  if (other_half_.request != MPI_REQUEST_NULL) beneath.Wait(&other_half_.request, MPI_STATUS_IGNORE);
+  if (matched_) matched_->correct(status);
   if (!looked_) look(*status);
   int code = MPI_SUCCESS;
   if (claim_) {
@@ -81,12 +90,40 @@ int TrackedReceive::after(MPI_Status* status) {
     if (code != MPI_SUCCESS) counts.failed.fetch_add(1, std::memory_order_relaxed);
   }
   claim_.reset();
+  matched_.reset();
   looked_ = false;
   return code;
 }
 
 void TrackedReceive::show(MPI_Status* status) const {
+  if (matched_) matched_->correct(status);
   if (claim_) claim_->fill(status);
+}
+
+int PersistentReceive::keep() {
+  const Inside inside;
+  return elements_.keep_handle();
+}
+
+int PersistentReceive::start(MPI_Request* handle) {
+  matched_ = kept_messages.take(from_, tag_, route_->comm.load());
+  const int code = matched_ ? elements_.receive(&matched_->message, &stands) : beneath.Start(handle);
+  active = code == MPI_SUCCESS && (matched_ || elements_.hold_a_ticket());
+  return code;
+}
+
+// ---- persistent sends
+
+int PersistentSend::start(MPI_Request* handle) {
+  current_ = begin_(&stands);
+  active = current_ != nullptr;
+  return active ? MPI_SUCCESS : beneath.Start(handle);
+}
+
+int PersistentSend::after(MPI_Status* status) {
+  const int code = current_->after(status);
+  current_.reset();
+  return code;
 }
 
 void note_received(const Route& route, const MPI_Status& status) {

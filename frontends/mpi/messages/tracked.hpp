@@ -6,6 +6,7 @@
 #pragma once
 
 #include "mpi/messages/claim.hpp"
+#include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/routes.hpp"
 
@@ -13,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +40,8 @@ class Tracked {
   // The status of one that is ready, which is not completed yet.
   virtual void show(MPI_Status*) const {}
   virtual bool is_send() const = 0;
+  // Starts a persistent one, whose handle that is. MPI error code after the handler was called.
+  virtual int start(MPI_Request*) { return MPI_ERR_REQUEST; }
   int raise(int code) const { return route_->raise(code); }
 
   // Persistent: between two starts it is none of ours.
@@ -70,10 +74,23 @@ class TrackedSend : public Tracked {
   TicketBytes ticket_;
 };
 
+// A native send that a receive's request stands for, too, and what it sends unless that is the program's.
+struct OtherHalf {
+  MPI_Request request = MPI_REQUEST_NULL;
+  std::vector<std::byte> copy = {};
+};
+
 class TrackedReceive : public Tracked {
  public:
   TrackedReceive(RouteRef route, ReceivedElements&& elements)
       : Tracked(std::move(route)), elements_(std::move(elements)) {}
+  // What it receives.
+  void is_of(const Matched& matched, OtherHalf other_half) {
+    matched_ = matched;
+    other_half_ = std::move(other_half);
+  }
+  // The application may free its datatype from here on. MPI error code.
+  int keep();
 
   bool ready(MPI_Request native_request) override;
   bool at_service() const override { return claim_.has_value(); }
@@ -81,12 +98,53 @@ class TrackedReceive : public Tracked {
   void show(MPI_Status* status) const override;
   bool is_send() const override { return false; }
 
+ protected:
+  ReceivedElements elements_;
+  std::optional<Matched> matched_;
+
  private:
   void look(const MPI_Status& status);
 
-  ReceivedElements elements_;
   bool looked_ = false;
   std::optional<Claim> claim_;
+  OtherHalf other_half_;
+};
+
+class PersistentReceive : public TrackedReceive {
+ public:
+  PersistentReceive(RouteRef route, ReceivedElements&& elements, int from, int tag)
+      : TrackedReceive(std::move(route), std::move(elements)), from_(from), tag_(tag) {
+    persistent = true;
+    active = false;
+  }
+  int keep();
+  int start(MPI_Request* handle) override;
+
+ private:
+  int from_;
+  int tag_;
+};
+
+// Each start decides anew how the message goes.
+class PersistentSend : public Tracked {
+ public:
+  // Puts a payload on its way, or has no room for it.
+  using Begin = std::function<TrackedRef(MPI_Request* sent)>;
+  PersistentSend(RouteRef route, Begin begin) : Tracked(std::move(route)), begin_(std::move(begin)) {
+    persistent = true;
+    active = false;
+  }
+  int start(MPI_Request* handle) override;
+
+  bool ready(MPI_Request native_request) override { return current_->ready(native_request); }
+  bool at_service() const override { return current_->at_service(); }
+  void before() override { current_->before(); }
+  int after(MPI_Status* status) override;
+  bool is_send() const override { return true; }
+
+ private:
+  Begin begin_;
+  TrackedRef current_;
 };
 
 class TrackedTable {

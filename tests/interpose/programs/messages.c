@@ -129,11 +129,13 @@ static void stay_out_until(const char* name) {
 
 /* Whether a send completes while its receiver is not in MPI: it needs room there, which is granted meanwhile. */
 static int send_alone(int try) {
-  char sent[32];
+  char sent[32], posted[32];
   int done = 0, alone = 0;
   MPI_Request request;
   snprintf(sent, sizeof(sent), "sent%d", try);
+  snprintf(posted, sizeof(posted), "posted%d", try);
   if (rank == 0) {
+    stay_out_until(posted);
     MPI_Isend(out, MOST, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &request);
     for (int test = 0; test < 500 && !done; ++test) {
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -145,6 +147,7 @@ static int send_alone(int try) {
   } else {
     memset(in, 0, MOST);
     MPI_Irecv(in, MOST, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &request);
+    leave_mark(posted);
     stay_out_until(sent);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (!is_filled(in, MOST, 100)) MPI_Abort(MPI_COMM_WORLD, 3);
