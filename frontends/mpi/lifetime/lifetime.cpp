@@ -86,6 +86,7 @@ void stop() {
   const Inside inside;
   if (active) {
     tracked.clear();
+    sent_tickets.abandon();
     office.close();
     windows.clear();
     persistents.clear();

@@ -77,35 +77,31 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
 }
 
 // A ticket in place of the message; nullptr: it goes natively.
-TrackedRef make_ticket(const Outgoing& message) {
+std::shared_ptr<TrackedSend> make_ticket(const Outgoing& message, bool synchronous) {
   const RouteRef route = routes.find(message.comm);
   if (route == nullptr) return nullptr;
   std::optional<Office::Sending> started = start(message, *route);
   if (!started) return nullptr;
-  return std::make_shared<TrackedSend>(route, std::move(*started));
+  return std::make_shared<TrackedSend>(route, std::move(*started), synchronous);
 }
 
-const std::byte* ticket_in(const TrackedRef& sent) { return static_cast<const TrackedSend&>(*sent).ticket(); }
-
-template <auto plain, auto as_ticket>
+template <auto plain, bool synchronous>
 int send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
   const Outgoing message{buffer, count, type, to, tag, comm};
   if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
-  TrackedRef sent;
   try {
-    sent = make_ticket(message);
+    const auto sent = make_ticket(message, synchronous);
+    if (sent == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
+    const int code = sent->post(to, tag, comm, request);
+    if (code == MPI_SUCCESS) tracked.add(*request, sent);
+    return code;
   } catch (const std::exception&) {
     return raise_error(comm, MPI_ERR_NO_MEM);
   }
-  if (sent == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
-  const int code =
-      (native.*as_ticket)(ticket_in(sent), static_cast<int>(kTicketBytes), MPI_BYTE, to, tag, comm, request);
-  if (code == MPI_SUCCESS) tracked.add(*request, std::move(sent));
-  return code;
 }
 
 // Persistent: remembered if its messages may be long.
-template <auto prepare, auto as_ticket>
+template <auto prepare, bool synchronous>
 int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                  MPI_Request* request) {
   const int code = (native.*prepare)(buffer, count, type, to, tag, comm, request);
@@ -120,12 +116,9 @@ int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int t
       held = std::make_shared<HeldType>(type, find_type(type, job.control()));
       if (held->hold() != MPI_SUCCESS) return code;
     }
-    const auto begin = [=](MPI_Request* sent) {
-      TrackedRef ticket = make_ticket({buffer, count, held->handle(), to, tag, comm});
-      if (ticket == nullptr) return ticket;
-      const int failed =
-          (native.*as_ticket)(ticket_in(ticket), static_cast<int>(kTicketBytes), MPI_BYTE, to, tag, comm, sent);
-      return failed == MPI_SUCCESS ? ticket : nullptr;
+    const auto begin = [=](MPI_Request* sent) -> TrackedRef {
+      const auto ticket = make_ticket({buffer, count, held->handle(), to, tag, comm}, synchronous);
+      return ticket != nullptr && ticket->post(to, tag, comm, sent) == MPI_SUCCESS ? ticket : nullptr;
     };
     tracked.add(*request, std::make_shared<PersistentSend>(std::move(route), begin));
   } catch (const std::exception&) {  // it goes natively
@@ -138,23 +131,23 @@ int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int t
 namespace handlers {
 
 int Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return prepare_send<&Native::Send_init, &Native::Isend>(buffer, count, type, to, tag, comm, request);
+  return prepare_send<&Native::Send_init, false>(buffer, count, type, to, tag, comm, request);
 }
 
 int Ssend_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return prepare_send<&Native::Ssend_init, &Native::Issend>(buffer, count, type, to, tag, comm, request);
+  return prepare_send<&Native::Ssend_init, true>(buffer, count, type, to, tag, comm, request);
 }
 
 int Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Isend, &Native::Isend>(buffer, count, type, to, tag, comm, request);
+  return send<&Native::Isend, false>(buffer, count, type, to, tag, comm, request);
 }
 
 int Issend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Issend, &Native::Issend>(buffer, count, type, to, tag, comm, request);
+  return send<&Native::Issend, true>(buffer, count, type, to, tag, comm, request);
 }
 
 int Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Irsend, &Native::Isend>(buffer, count, type, to, tag, comm, request);
+  return send<&Native::Irsend, false>(buffer, count, type, to, tag, comm, request);
 }
 
 }  // namespace handlers

@@ -14,28 +14,99 @@ TrackedTable tracked;
 
 // ---- sends
 
-TrackedSend::TrackedSend(RouteRef route, Office::Sending sending)
-    : Tracked(std::move(route)), sending_(std::move(sending)), ticket_(write_ticket(office.mark(), sending_.ticket)) {}
+namespace {
 
-TrackedSend::~TrackedSend() { offpath_op_free(sending_.op); }
+int query_sent(void*, MPI_Status* status) {
+  native.Status_set_elements(status, MPI_BYTE, 0);
+  native.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return MPI_SUCCESS;
+}
+int free_sent(void*) { return MPI_SUCCESS; }
+int cancel_sent(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+void SentTickets::add(MPI_Request request, std::unique_ptr<TicketBytes> ticket) {
+  std::lock_guard lock(mutex_);
+  Sent& added = sent_.emplace_back(Sent{request, nullptr});
+  added.ticket = std::move(ticket);
+}
+
+void SentTickets::tidy() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(sent_, [](Sent& sent) {
+    int done = 0;
+    return beneath.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+  });
+}
+
+void SentTickets::abandon() {
+  tidy();
+  std::lock_guard lock(mutex_);
+  for (Sent& sent : sent_) {
+    beneath.Request_free(&sent.request);
+    static_cast<void>(sent.ticket.release());
+  }
+  sent_.clear();
+}
+
+SentTickets sent_tickets;
+
+TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, bool synchronous)
+    : Tracked(std::move(route)),
+      sending_(std::move(sending)),
+      synchronous_(synchronous),
+      ticket_(std::make_unique<TicketBytes>(write_ticket(office.mark(), sending_.ticket))) {}
+
+TrackedSend::~TrackedSend() {
+  offpath_op_free(sending_.op);
+  if (ticket_sent_ == MPI_REQUEST_NULL) return;
+  try {
+    sent_tickets.add(ticket_sent_, std::move(ticket_));
+  } catch (const std::exception&) {
+    static_cast<void>(ticket_.release());  // the library may still read it
+  }
+}
+
+int TrackedSend::post(int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  sent_tickets.tidy();
+  const auto send = synchronous_ ? native.Issend : native.Isend;
+  int code = send(ticket_->data(), static_cast<int>(kTicketBytes), MPI_BYTE, to, tag, comm, &ticket_sent_);
+  if (code == MPI_SUCCESS) code = native.Grequest_start(&query_sent, &free_sent, &cancel_sent, nullptr, &request_);
+  if (code == MPI_SUCCESS) *request = request_;
+  return code;
+}
 
 bool TrackedSend::at_service() const { return offpath_op_test(sending_.op) == OFFPATH_IN_PROGRESS; }
 
-bool TrackedSend::ready(MPI_Request native_request) {
-  int done = 0;
+bool TrackedSend::is_over() {
+  if (at_service()) return false;
+  int sent = 1;
+  if (synchronous_) beneath.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
+  if (sent == 0) return false;
+  if (!completed_) native.Grequest_complete(request_);
+  completed_ = true;
+  return true;
+}
+
+bool TrackedSend::ready(MPI_Request) {
   const Inside inside;
-  const bool asked = beneath.Request_get_status(native_request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
-  return (done != 0 || !asked) && !at_service();
+  return is_over();
 }
 
 void TrackedSend::before() {
-  if (!at_service()) return;
+  if (ready(request_)) return;
   const WaitTimer timer;
   Waiter waiter;
-  while (at_service()) {
+  for (;;) {
     move_on();
-    if (!at_service()) return;
-    waiter.pause();
+    if (ready(request_)) return;
+    if (at_service())
+      waiter.pause();
+    else
+      waiter.poll();
   }
 }
 

@@ -55,13 +55,36 @@ class Tracked {
 };
 using TrackedRef = std::shared_ptr<Tracked>;
 
+// Tickets that are on their way: the program's requests do not wait for them.
+class SentTickets {
+ public:
+  // May throw bad_alloc; then the memory is never freed.
+  void add(MPI_Request request, std::unique_ptr<TicketBytes> ticket);
+  // Lets go of those that were sent.
+  void tidy();
+  // Leaves the rest to the library, and their memory.
+  void abandon();
+
+ private:
+  struct Sent {
+    MPI_Request request;
+    std::unique_ptr<TicketBytes> ticket;
+  };
+  std::mutex mutex_;
+  std::vector<Sent> sent_;
+};
+
+extern SentTickets sent_tickets;
+
+// The program's request is a generalized one: what stands for the ticket, a library may share among many (MPICH does), or
+// complete only when the receiver has looked (Open MPI in shared memory).
 class TrackedSend : public Tracked {
  public:
-  TrackedSend(RouteRef route, Office::Sending sending);
+  TrackedSend(RouteRef route, Office::Sending sending, bool synchronous);
   ~TrackedSend() override;
 
-  // Sent natively; it stays until that is over.
-  const std::byte* ticket() const { return ticket_.data(); }
+  // Sends the ticket natively and makes the program's request. MPI error code.
+  int post(int to, int tag, MPI_Comm comm, MPI_Request* request);
 
   bool ready(MPI_Request native_request) override;
   bool at_service() const override;
@@ -70,8 +93,14 @@ class TrackedSend : public Tracked {
   bool is_send() const override { return true; }
 
  private:
+  bool is_over();
+
   Office::Sending sending_;
-  TicketBytes ticket_;
+  bool synchronous_;
+  std::unique_ptr<TicketBytes> ticket_;
+  MPI_Request ticket_sent_ = MPI_REQUEST_NULL;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool completed_ = false;
 };
 
 // A native send that a receive's request stands for, too, and what it sends unless that is the program's.
