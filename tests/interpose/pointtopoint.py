@@ -2,8 +2,10 @@
 """Cases of point-to-point messages. The service carries them between ranks of one node, too, where a row says so."""
 
 import os
+import signal
+import time
 
-from setting import check, same, statistics
+from setting import FORCED, Wrong, check, end_group, same, statistics
 
 POLICY = "*:host,send:2K-inf:dpu"
 
@@ -50,4 +52,30 @@ def messages_overlap(s):
     check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
 
 
-CASES = [messages, messages_calls, messages_overlap]
+def wait_for(path, seconds=60):
+    for _ in range(seconds * 100):
+        if os.path.exists(path):
+            return
+        time.sleep(0.01)
+    raise Wrong(f"{path} did not appear")
+
+
+def messages_lost(s):
+    """The service is stopped, so that all messages posted then are under way when it is ended."""
+    changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
+    process = s.launch([s.program("messages"), "lost", s.folder], 2, changes, s.library)
+    try:
+        wait_for(f"{s.folder}/warm")
+        (service,) = s.service_pids()
+        os.kill(service, signal.SIGSTOP)
+        open(f"{s.folder}/stopped", "w").close()
+        wait_for(f"{s.folder}/posted")
+        os.kill(service, signal.SIGKILL)
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    check(other.status == 0 and other.out.count(": ok") == 2, str(other))
+    check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
+
+
+CASES = [messages, messages_calls, messages_overlap, messages_lost]
