@@ -78,4 +78,12 @@ def messages_lost(s):
     check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
 
 
-CASES = [messages, messages_calls, messages_overlap, messages_lost]
+def messages_random(s):
+    """Random programs, checked by MPI's rules; with little room, so that some messages go natively; and in threads."""
+    for ranks, threads, staging in ((2, 1, 64 << 20), (3, 1, 600000), (2, 3, 64 << 20)):
+        other, found = run(s, "1", "60", str(threads), ranks=ranks, program="messages_random",
+                           OFFPATH_MPI_STAGING=str(staging))
+        check(all_arrived(found) > 0 and all(one["staging_bytes"] <= staging for one in found), f"{ranks}: {found}")
+
+
+CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random]
