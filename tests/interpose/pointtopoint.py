@@ -86,4 +86,15 @@ def messages_random(s):
         check(all_arrived(found) > 0 and all(one["staging_bytes"] <= staging for one in found), f"{ranks}: {found}")
 
 
-CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random]
+def messages_solver(s):
+    """A real code: its known solution is met, and its messages were offloaded."""
+    program = os.path.join(s.build, "apps", s.mpi, "halo3d")
+    stats = f"{s.folder}/stats.json"
+    other = s.run([program, "--points", "48", "--sweeps", "40"], 4, s.library,
+                  **{**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": stats})
+    check(other.status == 0 and "verified: yes" in other.out and not other.warnings(), str(other))
+    found = [line["messages"] for line in statistics(stats)]
+    check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
+CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random, messages_solver]
