@@ -88,14 +88,14 @@ int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm,
   std::lock_guard lock(mutex_);
   if (const auto kept = find(from, tag, comm); kept != kept_.end()) {
     *found = 1;
-    if (status != MPI_STATUS_IGNORE) *status = kept->status;
+    show(kept->status, status);
     return MPI_SUCCESS;
   }
   MPI_Status seen;
   const int code = native.Iprobe(from, tag, comm, found, &seen);
   if (code != MPI_SUCCESS || *found == 0) return code;
   if (!has_length_of_ticket(seen)) {
-    if (status != MPI_STATUS_IGNORE) *status = seen;
+    show(seen, status);
     return code;
   }
   *found = 0;
@@ -111,7 +111,7 @@ int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm,
     count_.store(kept_.size(), std::memory_order_release);
     if (!matches(kept_.back(), from, tag, comm)) continue;
     *found = 1;
-    if (status != MPI_STATUS_IGNORE) *status = kept_.back().status;
+    show(kept_.back().status, status);
     return MPI_SUCCESS;
   }
 }

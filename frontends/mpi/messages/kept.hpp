@@ -22,6 +22,14 @@
 
 namespace offpath::mpi {
 
+// Gives the program a status; its MPI_ERROR is only for functions that complete several requests.
+inline void show(const MPI_Status& from, MPI_Status* to) {
+  if (to == MPI_STATUS_IGNORE) return;
+  const int error = to->MPI_ERROR;
+  *to = from;
+  to->MPI_ERROR = error;
+}
+
 // A message that was matched and not received yet.
 struct Matched {
   MPI_Message message = MPI_MESSAGE_NULL;

@@ -29,7 +29,7 @@ int improbe(int from, int tag, MPI_Comm comm, const RouteRef& route, int* found,
     const int code = kept_messages.match(from, tag, route, comm, found, &matched);
     if (code != MPI_SUCCESS || *found == 0) return code;
     *message = matched.message;
-    if (status != MPI_STATUS_IGNORE) *status = matched.status;
+    show(matched.status, status);
     if (matched.message != MPI_MESSAGE_NO_PROC) kept_messages.hand_out(matched);
     return code;
   } catch (const std::exception&) {
