@@ -2,6 +2,7 @@
 #include "attach/joining.hpp"
 
 #include "attach/statistics.hpp"
+#include "base/environment.hpp"
 
 #include <cstdio>
 #include <utility>
@@ -61,6 +62,8 @@ void Membership::detach() {
 
 void Membership::announce(const Settings& settings) const {
   if (rank_ != 0) return;
+  const base::Status problem = base::Environment::problem();
+  if (!problem.ok()) say(settings, LogLevel::warn, "%s", problem.text());
   say(settings, LogLevel::info, "attached on %u node(s), %d %ss, service cores of %s: %s", nodes_.count(), size_,
       process_, host_name().data(), cores_.list.empty() ? "chosen by the service" : cores_.list.c_str());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attach/loss.hpp"
 
+#include <tuple>
+
 namespace offpath::attach {
 
 Loss loss_of(const char* host, const offpath_session_counters_t& counters) {
@@ -11,6 +13,13 @@ Loss loss_of(const char* host, const offpath_session_counters_t& counters) {
           "Check its node and the network between services, leave it a core of its own, or more time by "
           "OFFPATH_SERVICE_SILENCE_MS; " +
               last_words};
+}
+
+bool says_more(const Parting& one, const Parting& other) {
+  const auto order = [](const Parting& parting) {
+    return std::tuple(!parting, parting.silence_ms == 0, parting.here, parting.there);
+  };
+  return order(one) < order(other);
 }
 
 Loss parting_of(const char* host, const char* other, uint64_t silence_ms) {

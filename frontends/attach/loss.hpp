@@ -16,6 +16,10 @@ struct Parting {
   explicit operator bool() const { return here != there; }
 };
 
+// Which of two is told; on all ranks the same. Who gave the other up for its silence knows why; the other only sees
+// that its connection ended.
+bool says_more(const Parting& one, const Parting& other);
+
 struct Loss {
   std::string problem;  // empty: nothing was lost
   std::string cure;

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 
 namespace offpath::attach {
@@ -24,6 +26,12 @@ JsonObject& JsonObject::text(const char* key, const std::string& value) {
     out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return add(key, out + '"');
+}
+
+JsonObject& JsonObject::list(const char* key, const std::vector<JsonObject>& values) {
+  std::string all;
+  for (const JsonObject& value : values) all += (all.empty() ? "" : ",") + value.json();
+  return add(key, "[" + all + "]");
 }
 
 JsonObject statistics_of(int rank, int size, const char* interface, const std::string& reason) {
@@ -54,19 +62,31 @@ void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("local_bytes", counters.local_bytes).number("doorbell_count", counters.doorbell_count);
   line->number("in_place_bytes", counters.in_place_bytes).number("copied_bytes", counters.copied_bytes);
   line->number("moved_count", counters.moved_count).number("moved_bytes", counters.moved_bytes);
+  line->number("lent_count", counters.lent_count).number("lent_bytes", counters.lent_bytes);
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
+}
+
+void add_moved(offpath_session_t* session, JsonObject* line) {
+  std::array<offpath_moved_t, 8> moved;  // more say little
+  std::vector<JsonObject> list;
+  const uint32_t count = session == nullptr ? 0 : offpath_session_moved(session, moved.data(), moved.size());
+  for (const offpath_moved_t& one : std::span(moved).first(count)) {
+    list.emplace_back().number("address", reinterpret_cast<uintptr_t>(one.address)).number("bytes", one.bytes);
+  }
+  line->list("moved", list);
 }
 
 void say_memory(const Settings& settings, const offpath_session_counters_t& c) {
   const uint64_t refused = c.refused_kind_count + c.refused_window_count + c.refused_room_count;
-  if (c.moved_count + refused == 0) return;
+  if (c.moved_count + refused + c.lent_count == 0) return;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   say(settings, LogLevel::info,
-      "memory: %llu buffers moved (%llu MiB), %llu of them given up since; left alone: %llu for their kind, %llu in "
+      "memory: %llu buffers allocated (%llu MiB); %llu moved (%llu MiB), %llu of them given up since; left alone: %llu "
+      "for their kind, %llu in "
       "windows, %llu for want of room; the service used %llu MiB in place and copied %llu MiB",
-      number(c.moved_count), number(c.moved_bytes >> 20), number(c.dropped_count), number(c.refused_kind_count),
-      number(c.refused_window_count), number(c.refused_room_count), number(c.in_place_bytes >> 20),
-      number(c.copied_bytes >> 20));
+      number(c.lent_count), number(c.lent_bytes >> 20), number(c.moved_count), number(c.moved_bytes >> 20),
+      number(c.dropped_count), number(c.refused_kind_count), number(c.refused_window_count),
+      number(c.refused_room_count), number(c.in_place_bytes >> 20), number(c.copied_bytes >> 20));
 }
 
 uint32_t claim_on_statistics(const Settings& settings) {

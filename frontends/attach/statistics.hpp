@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace offpath::attach {
 
@@ -19,6 +20,7 @@ class JsonObject {
   JsonObject& flag(const char* key, bool value) { return add(key, value ? "true" : "false"); }
   JsonObject& text(const char* key, const std::string& value);
   JsonObject& object(const char* key, const JsonObject& value) { return add(key, value.json()); }
+  JsonObject& list(const char* key, const std::vector<JsonObject>& values);
   std::string json() const { return "{" + members_ + "}"; }
 
  private:
@@ -38,7 +40,10 @@ void add_loss(const Loss& loss, JsonObject* line);
 // What the service did for this process.
 void add_service(const offpath_session_counters_t& counters, JsonObject* line);
 
-// What was moved (OFFPATH_MAPPED), if anything was to be: a line at level info.
+// The longest buffers that were moved.
+void add_moved(offpath_session_t* session, JsonObject* line);
+
+// What was allocated and moved (OFFPATH_MAPPED), if anything was to be: a line at level info.
 void say_memory(const Settings& settings, const offpath_session_counters_t& counters);
 
 // Lines of all processes are gathered and appended by one of them: how well this one can. 0: no file was named; 1: it

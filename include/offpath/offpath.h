@@ -139,7 +139,7 @@ typedef struct offpath_counters {
   uint32_t service_workers_count;
   uint32_t service_helpers_count; /* threads that help with computations: one per core beyond the workers' */
   uint32_t silence_ms;            /* of a lost service: so long it had given no sign of life; 0: it had */
-  /* Memory (OFFPATH_MAPPED). From here on they are filled in only where struct_bytes includes them. */
+  /* Memory (OFFPATH_MAPPED). From here on they are filled in only where struct_bytes includes all of them. */
   uint64_t in_place_bytes;       /* of this process's memory, used by the service where it lies */
   uint64_t copied_bytes;         /* of it, copied by the kernel for the service */
   uint64_t moved_count;          /* stretches moved into the shared memory */
@@ -148,7 +148,18 @@ typedef struct offpath_counters {
   uint64_t refused_kind_count;   /* not moved: files, stacks, large pages, locked memory, ... */
   uint64_t refused_window_count; /* not moved: others may write them at any time */
   uint64_t refused_room_count;   /* not moved: no memory or room for more, or the process forks again and again */
+  uint64_t lent_count;           /* of offpath_memory_lend, ever */
+  uint64_t lent_bytes;           /* of these */
 } offpath_session_counters_t;
+
+/* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */
+typedef struct offpath_moved {
+  void* address;
+  uint64_t bytes;
+} offpath_moved_t;
+
+/* Writes the longest ones that are known to lie there, the longest first; at most `capacity`. Returns how many. */
+uint32_t offpath_session_moved(offpath_session_t* session, offpath_moved_t* moved, uint32_t capacity);
 
 /* Fills *counters. struct_bytes may be that of the struct up to silence_ms. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters);
@@ -407,6 +418,18 @@ offpath_status_t offpath_memory_allocate(offpath_session_t* session, uint64_t by
 /* Gives back what offpath_memory_allocate gave and no operation uses; NULL is allowed. */
 void offpath_memory_free(offpath_session_t* session, void* address);
 
+/* The same for a program that asks for memory by an interface of its own (MPI_Alloc_mem): it behaves as memory of malloc.
+ * Its pages come when they are touched. It stays when the session goes. A child of fork() has copies; after three forks no
+ * more is lent. alignment: a power of two; pages begin at multiples of 4096 anyway. free() and realloc() of the C library,
+ * which are wrong for it, leave it as it is (realloc() may copy from it).
+ * Returns   as offpath_memory_allocate; OFFPATH_ERR_NO_MEMORY also where there is no room for more mappings or more is lent
+ *           than 4096 times; OFFPATH_ERR_STATE also with OFFPATH_MAPPED=off and after the service was lost */
+offpath_status_t offpath_memory_lend(offpath_session_t* session, uint64_t bytes, uint64_t alignment, void** address);
+
+/* Takes back what offpath_memory_lend has lent, in any session of this process, living or gone. 1: done; 0: it was not
+ * lent. Any thread. */
+int offpath_memory_take_back(void* address);
+
 /* The file that such memory lies in, so that other processes of this user may map it, too (MAP_SHARED, whole pages from
  * offset_bytes on), by /proc or a passed descriptor. The descriptor stays the session's.
  * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no memory of offpath_memory_allocate begins there) · OFFPATH_ERR_STATE
@@ -414,9 +437,12 @@ void offpath_memory_free(offpath_session_t* session, void* address);
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,
                                      uint64_t* offset_bytes);
 
-/* Memory of the program that is never moved into the shared memory (OFFPATH_MAPPED) from now on: somebody else has it
+/* Memory of the program that is not moved into the shared memory (OFFPATH_MAPPED) from now on: somebody else has it
  * registered with a device, or writes it at any time. Tell before that happens. Any thread; never blocks for long. */
 void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes);
+
+/* Ends one offpath_memory_keep of the same memory: nobody has it registered any more. */
+void offpath_memory_release(offpath_session_t* session, const void* base, uint64_t bytes);
 
 /* ---- vector programs ------------------------------------------------------------------------------------------ */
 

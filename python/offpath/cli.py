@@ -58,6 +58,12 @@ def _bench_wire() -> Callable:
     return app_command
 
 
+def _bench_worker() -> Callable:
+    from offpath.bench_worker import app_command
+
+    return app_command
+
+
 def _info() -> Callable:
     from offpath.info_command import info
 
@@ -184,6 +190,7 @@ class BenchGroup(LazyGroup):
         "openmp": _bench_openmp,
         "plan": _bench_plan,
         "wire": _bench_wire,
+        "worker": _bench_worker,
     }
 
 

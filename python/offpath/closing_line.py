@@ -101,12 +101,14 @@ def _messages(ranks: Sequence[dict]) -> list[str]:
 
 
 def _moved(lines: Sequence[dict]) -> list[str]:
-    """Buffers that lie in shared memory now, and what of the ranks' memory was used in place."""
-    count = total(lines, "moved_count")
-    if not count:
-        return []
-    moved, used, copied = (rough_size_text(total(lines, f"{name}_bytes")) for name in ("moved", "in_place", "copied"))
-    return [f"{_many(count, 'buffer')} moved ({moved}), {used} used in place, {copied} copied"]
+    """Buffers that lie in shared memory, and what of the ranks' memory was used in place."""
+    parts = [
+        f"{_many(total(lines, f'{name}_count'), 'buffer')} {done} ({rough_size_text(total(lines, f'{name}_bytes'))})"
+        for name, done in (("lent", "allocated"), ("moved", "moved"))
+        if total(lines, f"{name}_count")
+    ]
+    used, copied = (rough_size_text(total(lines, f"{name}_bytes")) for name in ("in_place", "copied"))
+    return [", ".join([*parts, f"{used} used in place", f"{copied} copied"])] if parts else []
 
 
 def _solvers(lines: Sequence[dict]) -> list[str]:

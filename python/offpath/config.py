@@ -73,8 +73,9 @@ SETTINGS = (
     ),
     Setting(
         "OFFPATH_MAPPED",
-        "off",
-        "on, or a number of uses: buffers that communicate so often are moved into the memory shared with the service",
+        "allocated",
+        "what lies in the memory shared with the service: off (nothing), allocated (what MPI allocates), on, or a "
+        "number of uses (also buffers that communicate so often; they are moved there)",
     ),
     Setting("OFFPATH_MPI_LOSS_TIMEOUT_MS", "60000", "how long a rank waits for word of ranks whose service is lost"),
     Setting(

@@ -39,7 +39,7 @@ def variables(
     for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
         chosen.pop(name, None)
     libraries = [library]
-    if chosen.get("OFFPATH_MAPPED", "off") not in ("", "0", "off"):
+    if chosen.get("OFFPATH_MAPPED", "") not in ("", "0", "off", "allocated"):
         libraries.append(str(where.require_watch_library()))
     chosen["LD_PRELOAD"] = preload(libraries, environ)
     if where.service.exists():
@@ -68,9 +68,9 @@ def measured_run(env: Mapping[str, str], stats_file: str, share: bool) -> Offloa
     return OffloadOptions(policy=env.get("OFFPATH_POLICY"), policy_file=policy_file, stats_file=stats_file, share=share)
 
 
-def memory_setting(env: Mapping[str, str]) -> dict[str, str]:
-    """Of `env`, what decides about libraries to preload."""
-    return {name: value for name, value in env.items() if name == "OFFPATH_MAPPED"}
+def memory_setting(env: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What decides about libraries to preload: of `env`, or of what the job inherits."""
+    return {name: value for name, value in {**environ, **env}.items() if name == "OFFPATH_MAPPED"}
 
 
 def preload(libraries: Sequence[str], environ: Mapping[str, str] = os.environ) -> str:

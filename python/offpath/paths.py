@@ -96,6 +96,9 @@ class Paths:
     def require_wire_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-wire")
 
+    def require_worker_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-worker")
+
     def require_devices_program(self) -> Path:
         return _built(self.devices_program)
 

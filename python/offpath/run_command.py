@@ -167,7 +167,7 @@ def run(
         for file in files:
             prometheus.write(ranks, file)
         if where is not None:
-            recording.finish(where, trace, summary, samples)
+            recording.finish(where, trace, summary, samples, ranks)
     raise typer.Exit(result.exit_status)
 
 

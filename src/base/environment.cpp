@@ -12,15 +12,15 @@ namespace {
 std::mutex problem_mutex;
 Status first_problem;
 
-void note_problem(const char* name, const char* value, const char* expected) {
+}  // namespace
+
+void Environment::refuse(const char* name, const std::string& value, const char* expected) {
   std::lock_guard lock(problem_mutex);
   if (first_problem.ok()) {
     first_problem = Status::error(OFFPATH_ERR_ARGUMENT, "%s='%.40s' is not %s (the default is used). Correct it", name,
-                                  value, expected);
+                                  value.c_str(), expected);
   }
 }
-
-}  // namespace
 
 std::string Environment::text(const char* name) {
   const char* value = secure_getenv(name);  // of whom the program trusts more than who started it
@@ -37,7 +37,7 @@ uint64_t Environment::number(const char* name, uint64_t fallback, uint64_t low, 
     char expected[80];
     snprintf(expected, sizeof(expected), "a whole number from %llu to %llu", static_cast<unsigned long long>(low),
              static_cast<unsigned long long>(high));
-    note_problem(name, value.c_str(), expected);
+    refuse(name, value, expected);
     return fallback;
   }
   return parsed;
@@ -52,7 +52,7 @@ bool Environment::flag(const char* name, bool fallback) {
   for (const char* no : {"0", "no", "off", "false"}) {
     if (strcasecmp(value.c_str(), no) == 0) return false;
   }
-  note_problem(name, value.c_str(), "0 or 1");
+  refuse(name, value, "0 or 1");
   return fallback;
 }
 

@@ -18,6 +18,8 @@ class Environment {
   static uint64_t number(const char* name, uint64_t fallback, uint64_t low, uint64_t high);
   // 1/yes/on/true and 0/no/off/false.
   static bool flag(const char* name, bool fallback);
+  // A value that its reader does not take, and what it would: "one of a, b".
+  static void refuse(const char* name, const std::string& value, const char* expected);
   // The first bad value met so far, or ok.
   static Status problem();
 };

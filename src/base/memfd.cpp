@@ -79,9 +79,17 @@ Memfd& Memfd::operator=(Memfd&& other) noexcept {
 
 Memfd::~Memfd() { unmap(); }
 
-void Memfd::unmap() {
-  if (data_ != nullptr) munmap(data_, bytes_);
-  data_ = nullptr;
+void Memfd::unmap() { unmap_but({}); }
+
+void Memfd::unmap_but(std::span<const Stretch> kept) {
+  uint8_t* at = std::exchange(data_, nullptr);
+  if (at == nullptr) return;
+  uint8_t* const end = at + bytes_;
+  for (const Stretch& stretch : kept) {
+    if (at < stretch.data) munmap(at, static_cast<size_t>(stretch.data - at));
+    at = stretch.data + stretch.bytes;
+  }
+  if (at < end) munmap(at, static_cast<size_t>(end - at));
 }
 
 }  // namespace offpath::base

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace offpath::base {
 
@@ -26,8 +27,15 @@ class Memfd {
   ~Memfd();
 
   uint8_t* data() const { return data_; }
+  bool holds(const void* address) const { return data_ <= address && address < data_ + bytes_; }
   size_t bytes() const { return bytes_; }
   int fd() const { return fd_.get(); }
+  struct Stretch {
+    uint8_t* data = nullptr;
+    size_t bytes = 0;
+  };
+  // These stretches of it stay mapped, for ever; they are in order.
+  void unmap_but(std::span<const Stretch> kept);
   // What is mapped stays.
   void close_descriptor() { fd_.reset(); }
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that the service maps too: pages of the session's memfd behind the segment.
 #include "base/result.hpp"
+#include "client/lent.hpp"
+#include "client/mapping.hpp"
 #include "client/session.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
 
 using offpath::base::ErrnoGuard;
 namespace layout = offpath::session;
@@ -35,9 +41,29 @@ void offpath_memory_free(offpath_session_t* session, void* address) {
   const auto at = static_cast<uint64_t>(static_cast<uint8_t*>(address) - session->segment.data());
   const uint64_t length = session->heap.release(at - layout::kSegmentBytes);
   if (length == 0) return;
-  // The service's mapping stays, so the pages are given back by a hole.
+  // The service's mapping stays, so the pages are given back by a hole. Libraries that watch memory hear of the first call,
+  // which locked memory refuses.
+  if (madvise(session->segment.data() + at, length, MADV_REMOVE) == 0) return;
   fallocate(session->segment.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
             static_cast<off_t>(length));
+}
+
+offpath_status_t offpath_memory_lend(offpath_session_t* session, uint64_t bytes, uint64_t alignment, void** address) {
+  if (session == nullptr || address == nullptr || bytes == 0) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  *address = nullptr;
+  if (!session->mine() || session->lost || bytes > session->lends_up_to) return OFFPATH_ERR_STATE;
+  try {
+    *address = offpath::client::Lent::of_process().lend(*session, bytes, alignment);
+  } catch (const std::bad_alloc&) {
+  }
+  return *address == nullptr ? OFFPATH_ERR_NO_MEMORY : OFFPATH_OK;
+}
+
+int offpath_memory_take_back(void* address) {
+  if (address == nullptr) return 0;
+  ErrnoGuard guard;
+  return offpath::client::Lent::of_process().take_back(address) ? 1 : 0;
 }
 
 void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t bytes) {
@@ -46,6 +72,25 @@ void offpath_memory_keep(offpath_session_t* session, const void* base, uint64_t 
   std::lock_guard lock(session->mutex);
   const auto begin = reinterpret_cast<uint64_t>(base);
   if (session->moved_memory != nullptr) session->moved_memory->keep({begin, begin + bytes});
+}
+
+uint32_t offpath_session_moved(offpath_session_t* session, offpath_moved_t* moved, uint32_t capacity) {
+  if (session == nullptr || moved == nullptr || !session->mine()) return 0;
+  std::lock_guard lock(session->mutex);
+  if (session->moved_memory == nullptr) return 0;
+  auto all = session->moved_memory->covered();
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
+  const auto count = static_cast<uint32_t>(std::min<size_t>(all.size(), capacity));
+  for (uint32_t i = 0; i < count; ++i) moved[i] = {reinterpret_cast<void*>(all[i].begin), all[i].bytes()};
+  return count;
+}
+
+void offpath_memory_release(offpath_session_t* session, const void* base, uint64_t bytes) {
+  if (session == nullptr || base == nullptr || bytes == 0 || !session->mine()) return;
+  ErrnoGuard guard;
+  std::lock_guard lock(session->mutex);
+  const auto begin = reinterpret_cast<uint64_t>(base);
+  if (session->moved_memory != nullptr) session->moved_memory->release({begin, begin + bytes});
 }
 
 offpath_status_t offpath_memory_file(offpath_session_t* session, const void* address, int* descriptor,

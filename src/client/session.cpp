@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/process.hpp"
 #include "base/result.hpp"
+#include "client/lent.hpp"
 #include "session/futex.hpp"
 
 #include <sys/mman.h>
@@ -52,6 +53,8 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
 }
 
 offpath_session::~offpath_session() {
+  const auto stay = offpath::client::Lent::of_process().leave(*this);
+  if (!stay.empty()) segment.unmap_but(stay);
   if (fork_mark != nullptr) munmap(fork_mark, kPage);
 }
 
@@ -161,6 +164,8 @@ void count_memory(offpath_session& session, offpath_session_counters_t& counters
   counters.in_place_bytes = session.header().in_place_bytes.load(std::memory_order_relaxed);
   counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
   std::lock_guard lock(session.mutex);
+  counters.lent_count = session.lent_count;
+  counters.lent_bytes = session.lent_bytes;
   const auto totals =
       session.moved_memory == nullptr ? offpath::client::moved::Totals{} : session.moved_memory->totals();
   counters.moved_count = totals.moved;

@@ -15,6 +15,7 @@
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
+#include "client/mapping.hpp"
 #include "client/moved/moved.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
@@ -148,6 +149,9 @@ struct offpath_session {
   offpath::client::Arena arena;
   offpath::client::Heap heap;                                   // of the shared memory
   std::unique_ptr<offpath::client::moved::Moved> moved_memory;  // set when attached; null: nothing is moved
+  std::shared_ptr<offpath::base::Fd> lent_file;  // for memory that is lent, which may outlive the session
+  uint64_t lends_up_to = offpath::client::Mapping::from_environment().lends_up_to;
+  uint64_t lent_count = 0, lent_bytes = 0;  // ever
   std::vector<uint32_t> free_slots;
   std::vector<offpath_op*> by_slot;
   std::deque<offpath_op*> queue;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/command.hpp"
 
-#include "device/bytes.hpp"
+#include "base/bytes.hpp"
 
 namespace offpath::device {
 
+using base::ByteReader;
+using base::ByteWriter;
 using base::Result;
 using base::Status;
 

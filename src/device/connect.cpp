@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/connect.hpp"
 
+#include "base/bytes.hpp"
 #include "base/random.hpp"
-#include "device/bytes.hpp"
 #include "device/frames.hpp"
 
 #include <sodium.h>
@@ -21,6 +21,8 @@
 
 namespace offpath::device {
 
+using base::ByteReader;
+using base::ByteWriter;
 using base::Fd;
 using base::Result;
 using base::Status;

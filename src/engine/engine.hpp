@@ -86,7 +86,7 @@ class Neighbours {
   // The payload (requests and replies) is the caller's again on return. Messages to one worker keep their order.
   virtual void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) = 0;
   // Answers a pull of a member served there (Engine::on_neighbour_offer): it may read `bytes` bytes at `address` of
-  // `memory` until it says done, and keeps the memory meanwhile. With 0 bytes the memory is null.
+  // `memory` until it says done, and keeps the memory meanwhile (what is_over() says counts). With 0 bytes the memory is null.
   virtual void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                      uint64_t bytes) = 0;
 };

@@ -107,6 +107,11 @@ void Engine::State::end_work(Operation& operation, const LocalWork& work) {
   const auto pull = pulls.find(work.pull_id);
   if (pull == pulls.end()) return;  // given up meanwhile
   pull->second.placed = work.done;
+  if (work.status.ok() && work.source.memory->is_over()) {  // and has said why: that is on its way
+    const Status over = Status::error(OFFPATH_ERR_PEER_LOST, "member %u has given the operation up",
+                                      operation.graph.steps[work.step].peer);
+    return finish_pull(work.pull_id, over, Cause::source_fault);
+  }
   finish_pull(work.pull_id, work.status, work.cause);
 }
 

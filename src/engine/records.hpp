@@ -6,6 +6,7 @@
 #include "engine/chunks.hpp"
 #include "engine/engine.hpp"
 #include "engine/exchange.hpp"
+#include "memory/lease.hpp"
 
 #include <deque>
 #include <functional>
@@ -56,9 +57,10 @@ struct ExportProgress {
   bool waits = false;    // for its step, in the list of those
   bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
-  uint64_t limit = 0;               // bytes the peer takes
-  uint64_t transfer = 0;            // for its carrier
-  uint32_t next_waiting = kNoStep;  // another export that waits for the same step
+  uint64_t limit = 0;                    // bytes the peer takes
+  uint64_t transfer = 0;                 // for its carrier
+  uint32_t next_waiting = kNoStep;       // another export that waits for the same step
+  std::shared_ptr<memory::Lease> lease;  // of the worker that copies it
 };
 
 // Messages that carry what they are about, whole.

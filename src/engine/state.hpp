@@ -56,7 +56,7 @@ struct Engine::State {
   void settle();
   void retire(Operation& operation);
   // Forgets pulls, streams and local work of an operation that ends early; user memory is not touched any more.
-  void release(const Operation& operation);
+  void release(Operation& operation);
 
   // messages.cpp
   void receive(fabric::Bytes header, fabric::Bytes payload);

@@ -203,7 +203,7 @@ void Engine::State::retire(Operation& operation) {
   reply(team, gone->key.peer, number, gone->status, {});
 }
 
-void Engine::State::release(const Operation& operation) {
+void Engine::State::release(Operation& operation) {
   if (operation.steps_left > 0) {
     std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
     std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });

@@ -3,8 +3,12 @@
 #include "memory/join.hpp"
 #include "memory/port.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace offpath::memory {
 namespace {
@@ -32,14 +36,17 @@ class MappedPort : public Port {
         address, bytes, ticket, [&](size_t at, uint8_t* place, size_t count) { memmove(place, here + at, count); },
         [&](size_t at, size_t count, Ticket part) { return rest_->write(address + at, here + at, count, part); });
   }
-  // Many short ranges cost the kernel less than one call each costs us, wherever they lie.
   Outcome gather(void* to, std::span<const Range> ranges, Ticket ticket) const override {
-    aliases_->count_copied(total(ranges));
-    return rest_->gather(to, ranges, ticket);
+    auto* const here = static_cast<uint8_t*>(to);
+    return in_pieces(
+        ranges, ticket, [&](uint64_t at, const uint8_t* place, size_t count) { memmove(here + at, place, count); },
+        [&](uint64_t at, std::span<const Range> part, Ticket t) { return rest_->gather(here + at, part, t); });
   }
   Outcome scatter(std::span<const Range> ranges, const void* from, Ticket ticket) const override {
-    aliases_->count_copied(total(ranges));
-    return rest_->scatter(ranges, from, ticket);
+    const auto* const here = static_cast<const uint8_t*>(from);
+    return in_pieces(
+        ranges, ticket, [&](uint64_t at, uint8_t* place, size_t count) { memmove(place, here + at, count); },
+        [&](uint64_t at, std::span<const Range> part, Ticket t) { return rest_->scatter(part, here + at, t); });
   }
   bool prompt() const override { return rest_->prompt(); }
   uint8_t* view(uint64_t address, size_t bytes) const override {
@@ -53,8 +60,70 @@ class MappedPort : public Port {
  private:
   Aliases::Found find(uint64_t address, uint64_t bytes) const {
     const uint64_t offset = address - region_.address;
-    const bool inside = address >= region_.address && offset <= region_.bytes && bytes <= region_.bytes - offset;
-    return inside ? Aliases::Found{offset, bytes} : aliases_->find(address, bytes);
+    const bool inside = address >= region_.address && offset < region_.bytes;
+    return inside ? Aliases::Found{offset, std::min(bytes, region_.bytes - offset)} : aliases_->find(address, bytes);
+  }
+
+  // From the lowest byte of the ranges to the one behind the highest. Nothing: they leave the address space.
+  static std::optional<std::pair<uint64_t, uint64_t>> bounds(std::span<const Range> ranges) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (const Range& range : ranges) {
+      const auto begin = static_cast<uint64_t>(range.offset);
+      if (range.bytes > UINT64_MAX - begin) return std::nullopt;
+      low = std::min(low, begin);
+      high = std::max(high, begin + range.bytes);
+    }
+    return std::pair(low, high);
+  }
+
+  // What lies in the region piece by piece, what is between at once: many short ranges cost the kernel less than one call each.
+  template <typename InPlace, typename Rest>
+  Outcome in_pieces(std::span<const Range> ranges, Ticket ticket, InPlace in_place, Rest rest) const {
+    const auto hull = bounds(ranges);
+    if (!hull || ranges.empty()) return rest(0, ranges, ticket);
+    const auto [low, high] = *hull;
+    uint64_t known_from = low;
+    Aliases::Found known = find(low, high - low);  // from there on
+    if (!known.offset && known.bytes == high - low) {
+      aliases_->count_copied(total(ranges));
+      return rest(0, ranges, ticket);
+    }
+    if (known.offset && known.bytes == high - low) {
+      uint64_t at = 0;
+      for (const Range& range : ranges) {
+        in_place(at, region_.data + *known.offset + (static_cast<uint64_t>(range.offset) - low), range.bytes);
+        at += range.bytes;
+      }
+      aliases_->count_in_place(at);
+      return {};
+    }
+    Join join(ticket);
+    std::vector<Range> left;  // behind `left_at`
+    uint64_t at = 0, left_at = 0, used_in_place = 0;
+    const auto do_left = [&] {
+      const bool goes_on = left.empty() || join.add(rest(left_at, left, join.next()));
+      aliases_->count_copied(total(left));
+      left.clear();
+      return goes_on;
+    };
+    for (const Range& range : ranges) {
+      for (uint64_t done = 0, bytes = 0; done < range.bytes; done += bytes, at += bytes) {
+        const uint64_t address = static_cast<uint64_t>(range.offset) + done;
+        if (address - known_from >= known.bytes) known_from = address, known = find(address, high - address);
+        bytes = std::min(range.bytes - done, known.bytes - (address - known_from));
+        if (!known.offset) {
+          if (left.empty()) left_at = at;
+          left.push_back({static_cast<int64_t>(address), bytes});
+          continue;
+        }
+        if (!do_left()) return join.end();
+        in_place(at, region_.data + *known.offset + (address - known_from), bytes);
+        used_in_place += bytes;
+      }
+    }
+    aliases_->count_in_place(used_in_place);
+    do_left();
+    return join.end();
   }
 
   template <typename InPlace, typename Rest>

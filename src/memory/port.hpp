@@ -63,6 +63,8 @@ class Port {
   virtual uint8_t* view(uint64_t address, size_t bytes) const;
   // So many of the bytes are alike: all of them have a view together, or none has. At least one, of any.
   virtual size_t alike(uint64_t address, size_t bytes) const;
+  // Whether what was read so far may have been something else than data already (memory/lease.hpp).
+  virtual bool is_over() const { return false; }
 };
 
 // Cross-memory attach (process_vm_readv/writev): any address of a process of the same user. One copy each way by the

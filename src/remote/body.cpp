@@ -3,10 +3,10 @@
 //   u64 window, u64 offset, u64 bytes, u8 kind, u8 operator, u8 element, u8 0, u32 ranges (0: contiguous)
 //   with ranges: u64 size, i64 extent, ranges x (i64 offset, u64 bytes)
 //   the data of short ones that send
+#include "base/bytes.hpp"
 #include "remote/wanted.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 namespace offpath::remote {
 namespace {
@@ -14,34 +14,6 @@ namespace {
 using base::Status;
 
 static_assert(uint64_t{2} * 32 <= kInlineBytes, "what a compare and swap sends is inline whatever the element");
-
-class Writer {
- public:
-  explicit Writer(uint8_t* to) : to_(to) {}
-  template <typename T>
-  void number(T value) {
-    const auto bits = static_cast<std::make_unsigned_t<T>>(value);
-    for (size_t i = 0; i < sizeof(T); ++i) *to_++ = static_cast<uint8_t>(bits >> (8 * i));
-  }
-
- private:
-  uint8_t* to_;
-};
-
-// The caller has looked at the length.
-class Reader {
- public:
-  explicit Reader(const uint8_t* from) : from_(from) {}
-  template <typename T>
-  T number() {
-    uint64_t bits = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) bits |= uint64_t{*from_++} << (8 * i);
-    return static_cast<T>(bits);
-  }
-
- private:
-  const uint8_t* from_;
-};
 
 size_t layout_bytes(size_t ranges) { return ranges == 0 ? 0 : kLayoutBytes + ranges * kRangeBytes; }
 
@@ -55,7 +27,7 @@ void encode(const Wanted& wanted, std::span<const uint8_t> data, std::vector<uin
   const auto ranges = static_cast<uint32_t>(wanted.contiguous ? 0 : wanted.layout.ranges.size());
   const size_t before = out.size(), head = encoded_bytes(wanted);
   out.resize(before + head + data.size());
-  Writer writer(&out[before]);
+  base::ByteWriter writer(&out[before]);
   writer.number(wanted.window);
   writer.number(wanted.offset);
   writer.number(wanted.bytes);
@@ -80,7 +52,7 @@ base::Result<Decoded> decode(std::span<const uint8_t> body, Data data) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a one-sided request has a wrong length of %zu bytes", body.size());
   };
   if (body.size() < kHeadBytes) return wrong_length();
-  Reader reader(body.data());
+  base::ByteReader reader(body.data());
   Decoded out;
   Wanted& wanted = out.wanted;
   wanted.window = reader.number<uint64_t>();

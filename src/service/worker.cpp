@@ -73,6 +73,9 @@ void Worker::watch(int epoll, int fd, uint64_t tag) {
 }
 
 base::Status Worker::start() {
+  if (options_.spin.count() == 0) {
+    if (const base::Status status = nudge_.start(options_.cores); !status.ok()) return status;
+  }
   std::promise<base::Status> bound;
   auto result = bound.get_future();
   thread_ = std::thread([this, &bound] {
@@ -216,8 +219,11 @@ void Worker::sleep() {
     pending |= client->has_submission();
   }
   const int timeout_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
+  nudge_.note_sleep();
   if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
+    if (may_stand_still()) nudge_.set();
     poll_events(epoll_.get(), timeout_ms);
+    nudge_.cancel();
     ++wakeups_;
   }
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
@@ -251,6 +257,15 @@ int Worker::until_watch() {
     next_watch_ = now + interval;
   }
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next_watch_ - now).count());
+}
+
+// While somebody computes and what comes next is said by a short message. Bytes that stream in may wait in the kernel.
+bool Worker::may_stand_still() const {
+  if (!engine_->awaits() || engine_->expects(1)) return false;
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+    const session::SegmentHeader& header = entry.second->header();
+    return header.waiters.load(std::memory_order_relaxed) == 0 && header.waiting_since_ns.load() == 0;
+  });
 }
 
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as

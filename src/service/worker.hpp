@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worker: a thread with its own event loop, fabric endpoint and engine; owns some clients. It sleeps in epoll when
-// there is nothing to do, and spins briefly before that only when it has cores of its own.
+// there is nothing to do, and spins briefly before that only when it has cores of its own. Where it shares them with a
+// program that computes, a Nudge keeps it from standing still.
 #pragma once
 
 #include "engine/engine.hpp"
 #include "fabric/named.hpp"
+#include "service/nudge.hpp"
 #include "service/served_client.hpp"
 
 #include <atomic>
@@ -66,6 +68,7 @@ class Worker : public engine::Observer {
   int until_senders_are_told();
   int until_watch();
   bool nap();
+  bool may_stand_still() const;
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
   bool has_tasks();
@@ -85,6 +88,7 @@ class Worker : public engine::Observer {
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
+  Nudge nudge_;
   std::chrono::nanoseconds nap_{0};
   uint64_t moved_before_nap_ = 0;
   uint64_t wakeups_ = 0;

@@ -3,11 +3,10 @@
  * parent waits inside fork() until it has, so it cannot write them first. Other threads of the parent can: to the child
  * their writes happen before the fork or after it, byte by byte. */
 #define _GNU_SOURCE
+#include "watch/gate.h"
 #include "watch/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -19,9 +18,8 @@
 
 _Atomic uint32_t offpath_watch_forks;
 
-enum { PATIENCE_MS = 10000 };    /* for a child that is stopped before it has its copy */
-static int copied[2] = {-1, -1}; /* a pipe while there is a fork with covered memory; with the lock */
-static int locked;               /* by this fork */
+static offpath_gate_t copied = {{-1, -1}}; /* open while there is a fork with covered memory; with the lock */
+static int locked;                         /* by this fork */
 static int following;
 
 static void before_fork(void) {
@@ -29,26 +27,14 @@ static void before_fork(void) {
   locked = offpath_watch_lock();
   if (atomic_load(&offpath_watch_covered) != 0) {
     atomic_fetch_add(&offpath_watch_forks, 1);
-    if (pipe2(copied, O_CLOEXEC) != 0) copied[0] = copied[1] = -1;
+    offpath_gate_open(&copied);
   }
   errno = saved_errno;
 }
 
-static void close_pipe_end(int end) {
-  if (copied[end] >= 0) close(copied[end]);
-  copied[end] = -1;
-}
-
-/* A byte, or the end of a child that never was. */
 static void after_in_parent(void) {
   const int saved_errno = errno;
-  close_pipe_end(1);
-  if (copied[0] >= 0) {
-    struct pollfd wait = {copied[0], POLLIN, 0};
-    while (poll(&wait, 1, PATIENCE_MS) < 0 && errno == EINTR) {
-    }
-  }
-  close_pipe_end(0);
+  offpath_gate_await(&copied);
   if (locked) offpath_watch_unlock();
   errno = saved_errno;
 }
@@ -84,7 +70,7 @@ static int collect(const offpath_map_t* map, void* argument) {
 
 static void after_in_child(void) {
   const int saved_errno = errno;
-  close_pipe_end(0);
+  offpath_gate_enter(&copied);
   if (atomic_load(&offpath_watch_covered) != 0) {
     batch_t batch = {0};
     const offpath_maps_visitor_t visitor = {collect, NULL, &batch};
@@ -103,9 +89,7 @@ static void after_in_child(void) {
     if (offpath_watch_sources[i].used) close(offpath_watch_sources[i].file);
     offpath_watch_sources[i].used = 0;
   }
-  const char done = 1;
-  if (copied[1] >= 0 && write(copied[1], &done, 1) < 0) close_pipe_end(1);
-  close_pipe_end(1);
+  offpath_gate_pass(&copied);
   offpath_watch_renew_lock();
   errno = saved_errno;
 }

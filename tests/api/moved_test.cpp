@@ -2,6 +2,7 @@
 // Memory that is moved into the session where it lies: whatever a program does with it, it behaves as its own, and what
 // is sent and received is right.
 #include "job.hpp"
+#include "memory.hpp"
 #include "window.hpp"
 
 #include <dlfcn.h>
@@ -24,36 +25,7 @@
 namespace offpath::testing {
 namespace {
 
-constexpr size_t kPage = 4096;
-
 void use_moving(const char* uses = "1") { setenv("OFFPATH_MAPPED", uses, 1); }
-
-uint8_t* map_memory(size_t bytes, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int file = -1) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
-  REQUIRE(memory != MAP_FAILED);
-  return static_cast<uint8_t*>(memory);
-}
-
-uint8_t value_at(uint32_t seed, size_t i) { return static_cast<uint8_t>(seed * 131 + i * 7 + (i >> 12) * 13 + 1); }
-void fill(uint8_t* to, size_t bytes, uint32_t seed) {
-  for (size_t i = 0; i < bytes; ++i) to[i] = value_at(seed, i);
-}
-bool holds(const uint8_t* at, size_t bytes, uint32_t seed) {
-  for (size_t i = 0; i < bytes; ++i) {
-    if (at[i] != value_at(seed, i)) return false;
-  }
-  return true;
-}
-
-// All to all among the team: what `from` gets of rank r is value_at(step * 16 + r).
-void exchange(Process& p, offpath_team_t* team, uint8_t* send, uint8_t* recv, size_t bytes, uint32_t step) {
-  for (uint32_t peer = 0; peer < p.size; ++peer) fill(send + peer * bytes, bytes, step * 16 + p.rank);
-  offpath_op_t* op = nullptr;
-  REQUIRE_STATUS(offpath_alltoall(team, send, recv, bytes, &op), OFFPATH_OK);
-  p.wait_ok(op);
-  offpath_op_free(op);
-  for (uint32_t peer = 0; peer < p.size; ++peer) REQUIRE(holds(recv + peer * bytes, bytes, step * 16 + peer));
-}
 
 // The longest readable mapping of a file of that name, if it is loaded.
 std::pair<uint8_t*, size_t> mapping_of(const char* name) {
@@ -199,6 +171,47 @@ TEST(Moved, SpecialMemoryIsLeftAlone) {
   });
 }
 
+constexpr size_t kLarge = 2 << 20;
+
+// Two large pages; null: there are none to be had.
+uint8_t* map_large(int flags) {
+  void* memory = mmap(nullptr, 3 * kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  return reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(memory) + kLarge - 1) / kLarge * kLarge);
+}
+
+// What the kernel has given large pages would lose them.
+void expect_large_pages_stay(int flags, bool advised) {
+  Job job(2);
+  job.run([=](Process& p) {
+    use_moving();
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    uint8_t *large = map_large(flags), *recv = map_memory(2 * kLarge);
+    const bool there = large != nullptr && (!advised || madvise(large, 2 * kLarge, MADV_HUGEPAGE) == 0);
+    if (!there) large = recv;  // the other process has taken the last one
+    for (uint32_t step = 1; step < 4; ++step)
+      exchange(p, team, large, there ? recv : map_memory(2 * kLarge), kLarge, step);
+    REQUIRE(!there || (moved(session) == 1 && counters_of(session).refused_kind_count == 1));
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Moved, TransparentLargePagesStay) {
+  uint8_t* large = map_large(0);
+  if (large == nullptr || madvise(large, 2 * kLarge, MADV_HUGEPAGE) != 0) GTEST_SKIP() << "no transparent large pages";
+  munmap(large, 2 * kLarge);
+  expect_large_pages_stay(0, true);
+}
+
+TEST(Moved, ExplicitLargePagesStay) {
+  uint8_t* large = map_large(MAP_HUGETLB | MAP_POPULATE);
+  if (large == nullptr) GTEST_SKIP() << "no explicit large pages (vm.nr_hugepages)";
+  munmap(large, 2 * kLarge);
+  expect_large_pages_stay(MAP_HUGETLB | MAP_POPULATE, false);
+}
+
 TEST(Moved, AWindowIsNotMovedWhileItIsOpen) {
   Job job(2);
   job.run([](Process& p) {
@@ -240,6 +253,13 @@ TEST(Moved, AWindowIsNotMovedWhileItIsOpen) {
     offpath_memory_keep(session, kept + kBytes, 1);
     exchange(p, team, kept, recv, kBytes, 3);
     REQUIRE(moved(session) == 3);
+    offpath_memory_keep(session, kept + kBytes, 1);
+    offpath_memory_release(session, kept + kBytes, 1);
+    exchange(p, team, kept, recv, kBytes, 4);
+    REQUIRE(moved(session) == 3);  // kept twice, released once
+    offpath_memory_release(session, kept + kBytes, 1);
+    exchange(p, team, kept, recv, kBytes, 5);
+    REQUIRE(moved(session) == 4);
     p.barrier();
     offpath_session_detach(session);
   });
@@ -513,24 +533,34 @@ TEST(Moved, NothingIsLostWhenThereIsNoRoomForAMapping) {
 constexpr size_t kMostBytes = 256 * kPage;
 
 struct Buffer {
-  enum Kind { of_malloc, mapped } kind = of_malloc;
+  enum Kind { of_malloc, mapped, lent } kind = of_malloc;
   uint8_t* data = nullptr;
   std::vector<uint8_t> expected;
 
-  void allocate(Kind how, size_t bytes) {
+  // A session that cannot lend: enough of forks.
+  void allocate(offpath_session_t* session, Kind how, size_t bytes) {
     kind = how;
-    data = how == mapped ? map_memory(bytes) : static_cast<uint8_t*>(malloc(bytes));
+    void* memory = nullptr;
+    if (how == lent && offpath_memory_lend(session, bytes, 1, &memory) != OFFPATH_OK) kind = of_malloc;
+    data = static_cast<uint8_t*>(kind == lent ? memory : kind == mapped ? map_memory(bytes) : malloc(bytes));
     REQUIRE(data != nullptr);
     memset(data, 0x5A, bytes);
     expected.assign(bytes, 0x5A);
   }
   void release() {
-    kind == mapped ? REQUIRE(munmap(data, expected.size()) == 0) : free(data);
+    if (kind == lent) {
+      REQUIRE(offpath_memory_take_back(data) == 1);
+    } else {
+      kind == mapped ? REQUIRE(munmap(data, expected.size()) == 0) : free(data);
+    }
     data = nullptr;
   }
   void resize(size_t bytes) {
+    if (kind == lent) bytes = std::min(bytes, expected.size());
     const size_t before = expected.size();
-    void* there = kind == mapped ? mremap(data, before, bytes, MREMAP_MAYMOVE) : realloc(data, bytes);
+    void* there = kind == lent     ? data
+                  : kind == mapped ? mremap(data, before, bytes, MREMAP_MAYMOVE)
+                                   : realloc(data, bytes);
     REQUIRE(there != nullptr && there != MAP_FAILED);
     data = static_cast<uint8_t*>(there);
     if (bytes > before) memset(data + before, 0x33, bytes - before);
@@ -546,6 +576,7 @@ struct RandomProgram {
   std::mt19937 common, own;  // the first draws alike on all ranks
   std::vector<Buffer> buffers = std::vector<Buffer>(8);
   uint32_t forks = 0;
+  static constexpr Buffer::Kind kinds[] = {Buffer::mapped, Buffer::of_malloc, Buffer::mapped, Buffer::lent};
 
   size_t draw(std::mt19937& from, size_t low, size_t high) { return low + from() % (high - low + 1); }
   Buffer& any() { return buffers[own() % buffers.size()]; }
@@ -580,6 +611,7 @@ struct RandomProgram {
     const auto end = (reinterpret_cast<uintptr_t>(buffer.data) + buffer.expected.size()) / kPage * kPage;
     const size_t pages = (end - first) / kPage, at = own() % pages, count = draw(own, 1, pages - at);
     const size_t offset = first - reinterpret_cast<uintptr_t>(buffer.data) + at * kPage;
+    if (buffer.kind == Buffer::lent) return;  // of a file, to the kernel
     REQUIRE(madvise(buffer.data + offset, count * kPage, MADV_DONTNEED) == 0);
     memset(buffer.expected.data() + offset, 0, count * kPage);
   }
@@ -611,7 +643,7 @@ struct RandomProgram {
     }
     Buffer& buffer = any();
     buffer.release();
-    buffer.allocate(own() % 2 == 0 ? Buffer::mapped : Buffer::of_malloc, bytes);
+    buffer.allocate(session, kinds[own() % 4], bytes);
   }
 };
 
@@ -623,8 +655,7 @@ void run_program(uint32_t seed, uint32_t steps, bool of_heap, uint32_t nodes = 1
     offpath_session_t* session = nullptr;
     offpath_team_t* team = p.join(session);
     RandomProgram program{p, session, team, std::mt19937(seed), std::mt19937(seed * 16 + p.rank + 1)};
-    for (Buffer& buffer : program.buffers)
-      buffer.allocate(program.own() % 2 == 0 ? Buffer::mapped : Buffer::of_malloc, kMostBytes);
+    for (Buffer& buffer : program.buffers) buffer.allocate(session, program.kinds[program.own() % 4], kMostBytes);
     for (uint32_t step = 1; step <= steps; ++step) {
       program.step(step);
       for (const Buffer& buffer : program.buffers) {

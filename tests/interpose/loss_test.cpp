@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace offpath::attach {
 namespace {
 
@@ -18,6 +20,16 @@ TEST(Loss, NamesTheSilenceAndWhatToDo) {
   EXPECT_EQ(parting_of("a", "b", 0).problem, "the service on host a lost the connection to that on host b");
   EXPECT_EQ(parting_of("a", "b", 9).problem,
             "the service on host a heard nothing of that on host b for 9 ms and gave it up");
+}
+
+TEST(Parting, IsToldByWhoKnowsWhy) {
+  const Parting none, ended{0, 1, 0}, later{2, 1, 0}, silent{1, 0, 400};
+  const std::vector<Parting> ordered{silent, ended, later, none};
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    for (size_t j = 0; j < ordered.size(); ++j) {
+      EXPECT_EQ(says_more(ordered[i], ordered[j]), i < j) << i << ' ' << j;
+    }
+  }
 }
 
 TEST(Loss, StandsInTheStatisticsOnlyIfThereIsOne) {

@@ -130,3 +130,18 @@ def test_a_carrier_is_a_file_and_a_row(scratch):
     append_after(scratch / "src/engine/carriers/carriers.def", "OFFPATH_CARRIER(push)", "OFFPATH_CARRIER(absent)\n")
     assert changed(scratch) == (1, 1)
     run_tests(scratch, "engine_test", "RandomCollectives*:*Push*:Batching.*")
+
+
+def test_a_fabric_is_a_folder_and_a_row(scratch):
+    fabrics = scratch / "src/fabric"
+    shutil.copytree(fabrics / "tcp", fabrics / "copper")
+    files = list((fabrics / "copper").iterdir())
+    for path in files:
+        text = path.read_text().replace("fabric/tcp/", "fabric/copper/").replace("fabric_tcp", "fabric_copper")
+        text = text.replace("open_tcp", "open_copper").replace("namespace tcp", "namespace copper")
+        path.write_text(text.replace("fabric::tcp", "fabric::copper").replace(" tcp::", " copper::"))
+    append_after(fabrics / "fabrics.def", "FABRIC(tcp)", "FABRIC(copper)\n")
+    assert changed(scratch) == (len(files), 1)
+    test = scratch / "tests/unit/fabric/factory_test.cpp"
+    test.write_text(test.read_text().replace('Values("", "tcp", "ucx")', 'Values("copper")'))
+    run_tests(scratch, "fabric_test", "Each/FactoryTest*copper*")

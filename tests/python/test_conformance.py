@@ -91,6 +91,14 @@ def test_several_threads(place, mpi):
     assert_conforms(place, mpi, argv, {}, frozenset())
 
 
+@pytest.mark.parametrize("mpi", MPIS)
+def test_several_workers(place, mpi):
+    """More of them than ranks of a node, or fewer: then one serves two."""
+    only(place, 1, 2)
+    argv = [program("conformance", mpi), "--random", "--steps", str(STEPS), "--seed", str(PROGRAM_SEED)]
+    assert_conforms(place, mpi, argv, {"OFFPATH_SERVICE_WORKERS": "3"}, frozenset())
+
+
 @pytest.mark.parametrize("binding", BINDINGS)
 @pytest.mark.parametrize("mpi", MPIS)
 def test_fortran(place, mpi, binding):

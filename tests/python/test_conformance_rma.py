@@ -99,6 +99,15 @@ def test_offloaded(place, mpi):
 
 
 @pytest.mark.parametrize("mpi", MPIS)
+def test_several_workers(mpi):
+    result = Place(3).run(mpi, [program("conformance_rma", mpi), *arguments()],
+                          SETTINGS | EVERYTHING | {"OFFPATH_SERVICE_WORKERS": "2"})  # fmt: skip
+    assert_same_lines(expected(3), result.stdout, f"{mpi}, 3 ranks, 2 workers")
+    assert result.returncode == 0 and len(result.stats) == 3, result.stderr[-3000:]
+    assert all(rank["windows"]["operations_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+
+
+@pytest.mark.parametrize("mpi", MPIS)
 def test_each_operation_its_way(place, mpi):
     """On two nodes: by the policy's own row puts and gets may go natively; and where every second one does."""
     if place.lab is None or place.ranks > 4:

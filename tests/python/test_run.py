@@ -65,9 +65,12 @@ def test_program_without_mpirun(programs, witness_env):
 def test_who_moves_memory_gets_the_library_that_watches_it():
     where = paths()
     libraries = [str(where.preload_library), str(where.watch_library)]
-    for value, preloaded in (("on", libraries), ("3", libraries), ("off", libraries[:1]), ("0", libraries[:1])):
+    for value, preloaded in (("on", libraries), ("3", libraries), ("off", libraries[:1]), ("allocated", libraries[:1])):
         chosen = injection.variables(OffloadOptions(), where, {"OFFPATH_MAPPED": value})
         assert chosen["LD_PRELOAD"].split(":") == preloaded
+    # A benchmark or a lab's run inherits what was set for it, unless it says otherwise itself.
+    assert injection.memory_setting({}, {"OFFPATH_MAPPED": "on", "HOME": "/"}) == {"OFFPATH_MAPPED": "on"}
+    assert injection.memory_setting({"OFFPATH_MAPPED": "off"}, {"OFFPATH_MAPPED": "on"}) == {"OFFPATH_MAPPED": "off"}
 
 
 def test_program_that_a_signal_ends(witness_env):
@@ -245,6 +248,11 @@ def line(**changes):
             [line(offloaded_count=1, moved_count=1, moved_bytes=4096, in_place_bytes=1024, copied_bytes=0)] * 2,
             "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; 2 buffers moved (8.0 KiB), 2.0 KiB "
             "used in place, 0 B copied.",
+        ),
+        (
+            [line(lent_count=3, lent_bytes=1024, in_place_bytes=1024), line(moved_count=1, moved_bytes=4096)],
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 3 buffers allocated (1.0 KiB), 1 buffer "
+            "moved (4.0 KiB), 1.0 KiB used in place, 0 B copied.",
         ),
         (
             [line(passed={"blocking_count": 4})] * 2,

@@ -116,8 +116,10 @@ def test_why_on_the_host(run):
 
 
 def test_the_summary_is_one_screen(run):
-    overview.show(run, Console(width=100, file=(text := io.StringIO())))
+    lines = [{"in_place_bytes": 4096, "copied_bytes": 0, "moved": [{"address": 4096, "bytes": 131072}]}] * 2
+    overview.show(run, Console(width=100, file=(text := io.StringIO())), lines)
     shown = text.getvalue()
+    assert "memory: 8 KiB used in place, 0 B copied by the kernel\nmoved: 2 of 128 KiB\n" in shown
     assert len(shown.splitlines()) <= 24
     assert "2 operations on the DPU, 4 on the host" in shown
     assert "app+0x40" in shown

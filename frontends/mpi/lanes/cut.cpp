@@ -12,8 +12,7 @@ void Cut::combine(const Word& word) {
   combined_.begun = std::max(combined_.begun, word.begun);
   combined_.gave_up |= word.gave_up;
   combined_.own_lost |= word.own_lost;
-  const bool first = !combined_.parting || word.parting.here < combined_.parting.here;  // on all ranks the same
-  if (word.parting && first) combined_.parting = word.parting;
+  if (attach::says_more(word.parting, combined_.parting)) combined_.parting = word.parting;
 }
 
 bool Cut::listen() {

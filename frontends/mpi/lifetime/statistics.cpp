@@ -93,6 +93,7 @@ std::string statistics() {
   const offpath_session_counters_t service = attach::counters_of(job.session());
   attach::say_memory(job.settings(), service);
   attach::add_service(service, &line);
+  attach::add_moved(job.session(), &line);
   line.number("wait_ns", counters.wait_ns.load()).number("post_ns", counters.post_ns.load());
   attach::add_loss(job.loss(), &line);
   // From MPI_Init to MPI_Finalize; 0 where nothing could be offloaded from the beginning.

@@ -204,7 +204,7 @@ def run(
         if offload and not quiet:
             console.note(closing_line(result.stats, kind))
         if where is not None:
-            recording.finish(where, trace, summary, samples)
+            recording.finish(where, trace, summary, samples, result.stats)
     raise typer.Exit(result.exit_status)
 
 

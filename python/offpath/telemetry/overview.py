@@ -2,6 +2,7 @@
 """The end-of-run summary: one screen that says what was hidden, what was lost, and what stayed on the host and why."""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -97,7 +98,8 @@ def headline(run: Run) -> str:
     return text
 
 
-def show(run: Run, console: Console) -> None:
+def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
+    """`lines`: what the ranks reported, if that is known, too."""
     console.print(headline(run), markup=False, soft_wrap=True)
     console.print(_calls(run))
     stayed = reasons(run)
@@ -105,7 +107,7 @@ def show(run: Run, console: Console) -> None:
         console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
     if len(stayed) > HOST_ROWS:
         console.print(f"host: {len(stayed) - HOST_ROWS} more kinds of calls", markup=False)
-    for line in _late(run):
+    for line in [*_late(run), *_memory(lines)]:
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -127,6 +129,15 @@ def _late(run: Run) -> list[str]:
     pairs = [(ns, waiting, other) for waiting, others in run.late().items() for other, ns in others.items()]
     worst = sorted(pairs, reverse=True)[:2]
     return [f"late: rank {waiting} waited {seconds(ns)} for rank {other} to call" for ns, waiting, other in worst]
+
+
+def _memory(lines: Sequence[dict]) -> list[str]:
+    """How services reached the ranks' memory, and which buffers were moved for that: the longest of each rank."""
+    used, copied = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("in_place", "copied"))
+    text = [f"memory: {rounded(used)} used in place, {rounded(copied)} copied by the kernel"] if used + copied else []
+    sizes = Counter(buffer["bytes"] for line in lines for buffer in line.get("moved", ()))
+    moved = [f"{count} of {rounded(size)}" for size, count in sorted(sizes.items(), reverse=True)[:CALL_ROWS]]
+    return text + ([f"moved: {', '.join(moved)}"] if moved else [])
 
 
 def seconds(ns: float) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def prefix(trace: Path | None) -> Iterator[Path]:
         yield folder / "rank"
 
 
-def finish(where: Path, trace: Path | None, summary: bool, wires: Samples) -> None:
+def finish(where: Path, trace: Path | None, summary: bool, wires: Samples, ranks: Sequence[dict] = ()) -> None:
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
     from offpath.telemetry import operations, overview, perfetto, record  # a program without it need not wait for them
 
@@ -48,4 +48,4 @@ def finish(where: Path, trace: Path | None, summary: bool, wires: Samples) -> No
             f"{len(run.operations)} operations: {trace}. Open it at ui.perfetto.dev, or: offpath report {trace}"
         )
     if summary:
-        overview.show(run, console.err)
+        overview.show(run, console.err, ranks)

@@ -22,6 +22,23 @@ Extent span_of(const offpath_block_t& block, const offpath_layout_t& layout) {
   return {static_cast<uint64_t>(begin), static_cast<uint64_t>(end)};
 }
 
+// The stretches of a block with a layout, unless that are too many to look at.
+void add_stretches(const offpath_block_t& block, const offpath_layout_t& layout, Extents& stretches) {
+  constexpr uint64_t kMost = 1024;  // of all blocks of a side
+  const uint64_t elements = (block.bytes - 1) / layout.size_bytes + 1;
+  const bool whole = elements * layout.size_bytes == block.bytes;
+  if (!whole || layout.ranges_count == 0 || elements > kMost / layout.ranges_count ||
+      stretches.size() + elements * layout.ranges_count > kMost || span_of(block, layout) == kEverywhere)
+    return;
+  const auto base = reinterpret_cast<int64_t>(block.address);
+  for (uint64_t element = 0; element < elements; ++element) {
+    for (const offpath_range_t& range : std::span(layout.ranges, layout.ranges_count)) {
+      const int64_t begin = base + static_cast<int64_t>(element) * layout.extent_bytes + range.offset_bytes;
+      stretches.push_back({static_cast<uint64_t>(begin), static_cast<uint64_t>(begin) + range.bytes});
+    }
+  }
+}
+
 void add_dense(Extents& stretches, Extents& dense) {
   std::sort(stretches.begin(), stretches.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (size_t i = 0; i < stretches.size();) {
@@ -61,6 +78,7 @@ void add_blocks(std::span<const offpath_block_t> blocks, const offpath_layout_t*
     const auto address = reinterpret_cast<uint64_t>(block.address);
     if (block.layout != 0) {
       out.all.push_back(span_of(block, layouts[block.layout - 1]));
+      if (!passing) add_stretches(block, layouts[block.layout - 1], stretches);
     } else if (block.bytes <= UINT64_MAX - address) {
       out.all.push_back({address, address + block.bytes});
       if (!passing) stretches.push_back(out.all.back());

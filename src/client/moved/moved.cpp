@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/moved/moved.hpp"
 
-#include "base/environment.hpp"
+#include "client/mapping.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,17 +17,8 @@
 namespace offpath::client::moved {
 namespace {
 
-constexpr uint32_t kUsesThatPay = 12;  // moving costs about eleven copies
-constexpr uint32_t kMostForks = 3;     // each copies what was moved
+constexpr uint32_t kMostForks = 3;  // each copies what was moved
 constexpr uint64_t kSliceBytes = 4 << 20;
-
-// 0: nothing is moved.
-uint32_t due_after() {
-  const std::string value = base::Environment::text("OFFPATH_MAPPED");
-  if (value.empty() || value == "off") return 0;
-  if (value == "on") return kUsesThatPay;
-  return static_cast<uint32_t>(base::Environment::number("OFFPATH_MAPPED", 0, 0, UINT32_MAX - 1));
-}
 
 // Calls that do nothing. Another library may have changed where they go, at any time.
 bool is_heard(const offpath_watch_t& watch) {
@@ -43,7 +34,7 @@ bool is_heard(const offpath_watch_t& watch) {
 }  // namespace
 
 std::unique_ptr<Moved> Moved::make(const base::Memfd& segment, Heap& heap) {
-  const uint32_t due = due_after();
+  const uint32_t due = Mapping::from_environment().moves_from;
   const bool usual_pages = sysconf(_SC_PAGESIZE) == static_cast<long>(kPage);
   if (due == 0 || heap.capacity() == 0 || !usual_pages || strict_overcommit()) return nullptr;
   const auto open_watch = reinterpret_cast<offpath_watch_open_function*>(dlsym(RTLD_DEFAULT, OFFPATH_WATCH_OPEN));
@@ -173,14 +164,15 @@ Extents Moved::covered() const {
 }
 
 void Moved::consider(const Extent& pages, std::span<const Extent> open) {
-  if (full_) return;
+  if (full_ || segment_.holds(reinterpret_cast<const void*>(pages.begin))) return;
   Extents left = minus(pages, covered());
   std::erase_if(left, [](const Extent& part) { return part.bytes() < kShortestBytes; });
   if (left.empty() || !uses_.count(pages)) return;
   uses_.forget(pages);
   for (const Extent& part : left) {
     const auto overlaps = [&](const Extent& extent) { return extent.overlaps(part); };
-    if (std::any_of(open.begin(), open.end(), overlaps) || std::any_of(kept_.begin(), kept_.end(), overlaps)) {
+    if (kept_more_ > 0 || std::any_of(open.begin(), open.end(), overlaps) ||
+        std::any_of(kept_.begin(), kept_.end(), overlaps)) {
       ++totals_.refused_window;
     } else if (!is_plain(part)) {
       ++totals_.refused_kind;
@@ -259,16 +251,18 @@ void Moved::publish() {
   header.aliases_version.store(version + 2, std::memory_order_release);
 }
 
-// Far more than programs register one by one; then nothing is moved any more.
 void Moved::keep(const Extent& memory) {
-  constexpr size_t kMostKept = 1024;
-  Extent whole = kept_.size() < kMostKept ? memory : Extent{0, UINT64_MAX};
-  std::erase_if(kept_, [&](const Extent& kept) {
-    if (kept.begin > whole.end || whole.begin > kept.end) return false;
-    whole = {std::min(kept.begin, whole.begin), std::max(kept.end, whole.end)};
-    return true;
-  });
-  kept_.push_back(whole);
+  constexpr size_t kMostKept = 4096;  // far more than programs register one by one
+  kept_.size() < kMostKept ? kept_.push_back(memory) : void(++kept_more_);
+}
+
+void Moved::release(const Extent& memory) {
+  const auto found = std::find(kept_.begin(), kept_.end(), memory);
+  if (found != kept_.end()) {
+    kept_.erase(found);
+  } else if (kept_more_ > 0) {
+    --kept_more_;
+  }
 }
 
 }  // namespace offpath::client::moved

@@ -38,9 +38,11 @@ class Moved {
   // Before anything is submitted that names memory. `open`: what others may write at any time.
   void use(const Named& named, std::span<const Extent> open);
   const Totals& totals() const { return totals_; }
+  Extents covered() const;
 
-  // It is never moved.
+  // It is not moved until release() of the same; as often as that.
   void keep(const Extent& memory);
+  void release(const Extent& memory);
 
  private:
   struct Stretch {
@@ -60,7 +62,6 @@ class Moved {
   // False: there is no room for it.
   bool move(const Extent& pages);
   uint64_t move_pages(const Extent& pages, uint64_t offset);
-  Extents covered() const;
   void publish();
   void punch(uint64_t heap_offset, uint64_t bytes) const;
 
@@ -73,6 +74,7 @@ class Moved {
   uint64_t device_ = 0, inode_ = 0;  // of the segment
   std::vector<Stretch> stretches_;   // by address
   Extents kept_;
+  uint32_t kept_more_ = 0;  // that were too many to remember: nothing is moved until they are released
   uint32_t doubts_seen_ = 0;
   uint64_t objects_seen_ = 0;
   bool changed_ = false;  // since the table was published

@@ -20,7 +20,7 @@ class Carrier {
   // Moves a chunk of everything it has taken. False: there was nothing to be done.
   virtual bool move() { return false; }
   // The export is resolved, or its operation over: nothing more of it leaves.
-  virtual void forget(const Operation&, uint32_t /*export_index*/) {}
+  virtual void forget(Operation&, uint32_t /*export_index*/) {}
   // A chunk that it sent has left; `transfer` is what it wrote into the chunk.
   virtual void on_sent(uint64_t /*transfer*/) {}
   // Of what it has taken: still to be sent over the fabric.

@@ -48,7 +48,7 @@ class Engine::State::Stream : public Carrier {
     return busy;
   }
 
-  void forget(const Operation& operation, uint32_t index) override { flows_.erase(operation.exports[index].transfer); }
+  void forget(Operation& operation, uint32_t index) override { flows_.erase(operation.exports[index].transfer); }
 
   void on_sent(uint64_t id) override {
     if (const auto it = flows_.find(id); it != flows_.end()) --it->second.in_flight;

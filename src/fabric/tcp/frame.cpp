@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fabric/tcp/frame.hpp"
 
+#include "base/bytes.hpp"
+
 #include <algorithm>
 
 namespace offpath::fabric::tcp {
@@ -16,7 +18,7 @@ bool belongs(Lane lane, const Frame& frame) {
 }  // namespace
 
 void encode(const Frame& frame, std::span<uint8_t, kFrameBytes> out) {
-  for (size_t i = 0; i < 4; ++i) out[i] = static_cast<uint8_t>(frame.payload_bytes >> (8 * i));
+  base::ByteWriter(out.data()).number(frame.payload_bytes);
   out[4] = static_cast<uint8_t>(frame.kind);
   out[5] = frame.header_bytes;
   out[6] = out[7] = 0;
@@ -26,7 +28,7 @@ void encode(const Frame& frame, std::span<uint8_t, kFrameBytes> out) {
 
 std::optional<Frame> decode(Lane lane, std::span<const uint8_t, kFrameBytes> in) {
   Frame frame;
-  for (size_t i = 0; i < 4; ++i) frame.payload_bytes |= static_cast<uint32_t>(in[i]) << (8 * i);
+  frame.payload_bytes = base::ByteReader(in.data()).number<uint32_t>();
   frame.kind = static_cast<FrameKind>(in[4]);
   frame.header_bytes = in[5];
   if (in[6] != 0 || in[7] != 0 || !belongs(lane, frame)) return std::nullopt;

@@ -20,10 +20,6 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-constexpr int kBacklog = 1024;
-// A host that vanished is noticed within a minute by who has nothing under way to it.
-constexpr int kIdleSeconds = 20, kProbeSeconds = 5, kProbes = 6;
-
 void set(int socket, int level, int option, int value) { setsockopt(socket, level, option, &value, sizeof(value)); }
 
 // Before connecting and listening: the windows follow from them.
@@ -32,12 +28,12 @@ void set_buffers(int socket, const SocketOptions& options) {
   if (options.receive_buffer_bytes > 0) set(socket, SOL_SOCKET, SO_RCVBUF, options.receive_buffer_bytes);
 }
 
-void set_connection(int socket) {
+void set_connection(int socket, const SocketOptions& options) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, options.idle_seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, options.probe_seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, options.probes);
 }
 
 Fd open_socket(const Place& place) {
@@ -114,7 +110,7 @@ Result<Fd> listen_at(Place& place, const SocketOptions& options) {
   place.port = 0;
   socklen_t bytes = to_socket_address(place, address);
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (!socket.valid() || bind(socket.get(), generic, bytes) != 0 || listen(socket.get(), kBacklog) != 0 ||
+  if (!socket.valid() || bind(socket.get(), generic, bytes) != 0 || listen(socket.get(), options.backlog) != 0 ||
       getsockname(socket.get(), generic, &bytes) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot listen for other services");
   }
@@ -128,7 +124,7 @@ Fd accept_from(int listening, const SocketOptions& options) {
   do {
     accepted = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   } while (accepted < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO));
-  if (accepted >= 0) set_connection(accepted);
+  if (accepted >= 0) set_connection(accepted, options);
   if (accepted >= 0) set_buffers(accepted, options);
   return Fd(accepted);
 }
@@ -136,7 +132,7 @@ Fd accept_from(int listening, const SocketOptions& options) {
 Fd begin_connect(const Place& place, const SocketOptions& options) {
   Fd socket = open_socket(place);
   if (!socket.valid()) return socket;
-  set_connection(socket.get());
+  set_connection(socket.get(), options);
   set_buffers(socket.get(), options);
   sockaddr_storage address;
   const socklen_t bytes = to_socket_address(place, address);

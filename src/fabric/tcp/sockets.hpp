@@ -9,10 +9,13 @@
 
 namespace offpath::fabric::tcp {
 
-// What the system decides unless a test wants it otherwise.
+// Tests want it otherwise.
 struct SocketOptions {
-  int send_buffer_bytes = 0;
+  int send_buffer_bytes = 0;  // 0: what the system decides
   int receive_buffer_bytes = 0;
+  int backlog = 1024;
+  // A host that vanished is noticed within a minute by who has nothing under way to it.
+  int idle_seconds = 20, probe_seconds = 5, probes = 6;
 };
 
 // The addresses of the devices in a list with commas ("eth0,ib0"; a port behind a colon is left out). Empty or "all":

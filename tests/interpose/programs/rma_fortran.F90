@@ -5,16 +5,23 @@
 #define HANDLE(name) type(name)
 #define USE_MPI use mpi_f08
 #define INCLUDE_MPI
+#define PLACE type(c_ptr)
+#define POINTER_OF(place) place
 #elif LAYER == 2
 #define HANDLE(name) integer
 #define USE_MPI use mpi
 #define INCLUDE_MPI
+#define PLACE type(c_ptr)
+#define POINTER_OF(place) place
 #else
 #define HANDLE(name) integer
 #define USE_MPI
 #define INCLUDE_MPI include 'mpif.h'
+#define PLACE integer(kind=MPI_ADDRESS_KIND)
+#define POINTER_OF(place) transfer(place, c_null_ptr)
 #endif
 program one_sided
+  use, intrinsic :: iso_c_binding
   USE_MPI
   implicit none
   INCLUDE_MPI
@@ -27,6 +34,8 @@ program one_sided
   integer :: one, ticket, swapped, wanted, empty
   integer(kind=MPI_ADDRESS_KIND) :: bytes, at
   logical :: ok, flag
+  PLACE :: place
+  integer, pointer, asynchronous :: given(:), window(:)
   call mpi_init(ierr)
   call mpi_comm_rank(MPI_COMM_WORLD, rank, ierr)
   call mpi_comm_size(MPI_COMM_WORLD, ranks, ierr)
@@ -83,6 +92,21 @@ program one_sided
   ok = ok .and. ticket == send(1) .and. swapped == send(2)
   ok = ok .and. memory(1) == before*1000003 + 2 .and. memory(2) == -7
   call mpi_win_free(win, ierr)
+
+  ! Memory from MPI.
+  call mpi_alloc_mem(bytes + 4096, MPI_INFO_NULL, place, ierr)
+  call c_f_pointer(POINTER_OF(place), given, [n])
+  call mpi_win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, place, win, ierr)
+  call c_f_pointer(POINTER_OF(place), window, [n])
+  given = send
+  at = 0
+  call mpi_win_fence(0, win, ierr)
+  call mpi_put(given, n, MPI_INTEGER, next, at, n, MPI_INTEGER, win, ierr)
+  call mpi_win_fence(0, win, ierr)
+  ok = ok .and. all(window == [(before*1000003 + i, i=1, n)])
+  call mpi_win_free(win, ierr)
+  call mpi_free_mem(given, ierr)
+  ok = ok .and. ierr == MPI_SUCCESS
 
   call mpi_allreduce(MPI_IN_PLACE, ok, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, ierr)
   if (rank == 0) print '(a,l2)', 'one-sided fortran:', ok

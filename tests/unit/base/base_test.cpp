@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // base/: texts of errors, environment values, shared memory that refuses what it must, and errno left alone.
+#include "base/bytes.hpp"
 #include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "base/log.hpp"
@@ -23,6 +24,36 @@
 
 namespace offpath::base {
 namespace {
+
+// ---- Bytes ------------------------------------------------------------------------------------------------------
+
+TEST(Bytes, AreLittleEndianOnEveryProcessor) {
+  uint8_t bytes[1 + 2 + 4 + 8 + 8] = {};
+  ByteWriter writer(bytes);
+  writer.number(uint8_t{0xfe});
+  writer.number(int16_t{-2});
+  writer.number(uint32_t{0x01020304});
+  writer.number(int64_t{-3});
+  writer.number(uint64_t{0xf1f2f3f4f5f6f7f8});
+  const uint8_t expected[] = {0xfe, 0xfe, 0xff, 4,    3,    2,    1,    0xfd, 0xff, 0xff, 0xff, 0xff,
+                              0xff, 0xff, 0xff, 0xf8, 0xf7, 0xf6, 0xf5, 0xf4, 0xf3, 0xf2, 0xf1};
+  EXPECT_EQ(memcmp(bytes, expected, sizeof(bytes)), 0);
+  ByteReader reader(bytes);
+  EXPECT_EQ(reader.number<uint8_t>(), 0xfe);
+  EXPECT_EQ(reader.number<int16_t>(), -2);
+  EXPECT_EQ(reader.number<uint32_t>(), 0x01020304U);
+  EXPECT_EQ(reader.number<int64_t>(), -3);
+  EXPECT_EQ(reader.number<uint64_t>(), 0xf1f2f3f4f5f6f7f8U);
+}
+
+TEST(Bytes, TextsAreEndedAndPrintable) {
+  uint8_t bytes[4];
+  const char text[] = {'a', '\n', 'b', 'c'};  // not ended
+  ByteWriter(bytes).text(text);
+  char back[4];
+  ByteReader(bytes).text(back);
+  EXPECT_STREQ(back, "a b");
+}
 
 // ---- Status -----------------------------------------------------------------------------------------------------
 

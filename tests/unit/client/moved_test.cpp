@@ -53,6 +53,29 @@ TEST(Extents, LayoutsAreNamedWithTheirGaps) {
   EXPECT_EQ(anything.all, Extents{(Extent{0, UINT64_MAX})});
 }
 
+// Rows of a matrix that are blocks for several peers: whose columns, does not matter.
+TEST(Extents, LayoutsThatFillPagesTogetherAreDense) {
+  std::vector<offpath_range_t> rows;
+  for (int64_t row = 0; row < 64; ++row) rows.push_back({row * 4096, 1024});
+  offpath_layout_t layout{};
+  layout.size_bytes = 64 * 1024;
+  layout.extent_bytes = 64 * 4096;
+  layout.ranges = rows.data();
+  layout.ranges_count = 64;
+  std::vector<offpath_block_t> columns;
+  for (uint64_t column = 0; column < 4; ++column) columns.push_back(block(0x100000 + column * 1024, 64 * 1024, 1));
+  Named named;
+  add_blocks(columns, &layout, false, named);
+  EXPECT_EQ(named.dense, Extents{(Extent{0x100000, 0x140000})});
+  Named gaps;
+  add_blocks(std::span(columns).first(3), &layout, false, gaps);
+  EXPECT_TRUE(gaps.dense.empty());
+  const offpath_block_t many = block(0x100000, 17 * 64 * 1024, 1);
+  Named too_many;
+  add_blocks({&many, 1}, &layout, false, too_many);
+  EXPECT_TRUE(too_many.dense.empty());
+}
+
 TEST(Extents, PagesInsideAreWhole) {
   EXPECT_EQ(pages_inside({0x1001, 0x3FFF}), (Extent{0x2000, 0x3000}));
   EXPECT_EQ(pages_inside({0x1000, 0x3000}), (Extent{0x1000, 0x3000}));

@@ -86,7 +86,7 @@ TEST(Batching, WhatIsAskedForLeavesBeforeBlocks) {
 }
 
 TEST(Batching, AllOfARoundLeavesWithIt) {
-  Cluster cluster(2, 12, 3, no_pushes());
+  Cluster cluster(2, 12, 3, no_pushes(), memory::make_direct(), 1);
   const auto team = everybody(cluster);
   Bytes send(12 * 10), recv(12 * 10);
   for (uint32_t rank = 0; rank < 12; rank += 2) {
@@ -147,7 +147,7 @@ TEST(Batching, LongPiecesGoAlone) {
 TEST(Batching, CanBeLeftOutForData) {
   engine::Config config = no_pushes();
   config.batched_bytes = 0;
-  Cluster cluster(2, 8, 4, config);
+  Cluster cluster(2, 8, 4, config, memory::make_direct(), 1);
   const auto team = everybody(cluster);
   const auto sent = exchange(cluster, team, 50);
   EXPECT_EQ(std::count(sent.begin(), sent.end(), Kind::data), 2 * 4 * 4);

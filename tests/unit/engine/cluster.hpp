@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A whole cluster in one process: nodes with one engine each on a network, ranks spread over the nodes.
+// A whole cluster in one process: nodes with one engine each on a network, ranks spread over the nodes. With
+// OFFPATH_TEST_WORKERS=N the services have N workers, so engines, each; the last one gets more of the node's ranks.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -77,14 +78,22 @@ class Cluster : public engine::Observer {
   };
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
-          std::shared_ptr<memory::Port> memory = memory::make_direct())
-      : network_(make_network(seed)), random_(seed), ranks_(ranks), memory_(std::move(memory)) {
+          std::shared_ptr<memory::Port> memory = memory::make_direct(), uint32_t workers = workers_wanted())
+      : network_(make_network(seed)),
+        random_(seed),
+        count_(nodes),
+        workers_(workers),
+        ranks_(ranks),
+        memory_(std::move(memory)) {
     const bool is_late = dynamic_cast<LatePort*>(memory_.get()) != nullptr;  // and driven by the test
     if (ports_are_late() && !is_late) memory_ = late_ = std::make_shared<LatePort>(memory_, seed);
-    // Half of all clusters hand what members of a node say to each other through a mailbox, as between two workers.
-    if (seed % 2 == 0) config.worker = 0;
-    for (uint32_t i = 0; i < nodes; ++i) nodes_.push_back(std::make_unique<Node>(*this, config));
-    for (uint32_t rank = 0; rank < ranks; ++rank) node_of(rank).engine->add_client(rank + 1, memory_);
+    // Half of all clusters hand what members of a worker say to each other through a mailbox, too.
+    const bool all_by_mail = workers_ == 1 && seed % 2 != 0;
+    for (uint32_t i = 0; i < nodes * workers_; ++i) {
+      if (!all_by_mail) config.worker = i / nodes;
+      engines_.push_back(std::make_unique<Worker>(*this, i % nodes, config));
+    }
+    for (uint32_t rank = 0; rank < ranks; ++rank) worker_of(rank).engine->add_client(rank + 1, memory_);
   }
 
   static engine::Config small_chunks() {
@@ -109,38 +118,56 @@ class Cluster : public engine::Observer {
     spec.client = members[member] + 1;
     spec.context = 1000 + id;
     for (const uint32_t rank : members) {
-      spec.members.push_back({node_index(rank) == node_index(members[member]), 0, node_of(rank).fabric->address()});
+      spec.members.push_back({node_index(rank) == node_index(members[member]), engine_index(rank) / count_,
+                              worker_of(rank).fabric->address()});
     }
-    auto handle = node_of(members[member]).engine->add_team(std::move(spec));
+    auto handle = worker_of(members[member]).engine->add_team(std::move(spec));
     EXPECT_TRUE(handle.ok()) << handle.status().text();
     return handle.value();
   }
 
-  engine::Engine& engine_of(uint32_t rank) { return *node_of(rank).engine; }
-  CountingFabric& fabric_of(uint32_t rank) { return *node_of(rank).fabric; }
-  uint32_t node_index(uint32_t rank) const { return rank % static_cast<uint32_t>(nodes_.size()); }
-  void cut_node(uint32_t node) {
-    network_->cut(node);
-    cut_.insert(node);
+  engine::Engine& engine_of(uint32_t rank) { return *worker_of(rank).engine; }
+  CountingFabric& fabric_of(uint32_t rank) { return *worker_of(rank).fabric; }
+  engine::Engine& engine_at(uint32_t index) { return *engines_[index]->engine; }
+  uint32_t engines() const { return static_cast<uint32_t>(engines_.size()); }
+  uint32_t node_index(uint32_t rank) const { return rank % count_; }
+  uint32_t engine_index(uint32_t rank) const {
+    const uint32_t worker = std::min(rank / count_ % (workers_ + 1), workers_ - 1);
+    return worker * count_ + rank % count_;
   }
+  void cut_node(uint32_t node) {
+    for (uint32_t i = node; i < engines(); i += count_) cut_engine(i);
+  }
+  // One worker: it does nothing any more, and its peers are told.
+  void cut_engine(uint32_t index) {
+    network_->cut(index);
+    cut_.insert(index);
+  }
+  // The workers of two ranks lose each other, as when their connection breaks.
+  void part(uint32_t rank, uint32_t other) {
+    for (const auto& [from, to] : {std::pair(rank, other), std::pair(other, rank)}) {
+      if (const auto peer = fabric_of(from).find(fabric_of(to).address())) fabric_of(from).give_up(*peer);
+    }
+  }
+  bool is_cut(uint32_t index) const { return cut_.contains(index); }
   // It does nothing any more, and nobody is told.
   void silence_node(uint32_t node) {
     network_->silence();
-    cut_.insert(node);
+    for (uint32_t i = node; i < engines(); i += count_) cut_.insert(i);
   }
   void kill_client(uint32_t rank) { engine_of(rank).remove_client(rank + 1); }
 
-  // One step of a random node; returns whether anything happened.
+  // One step of a random engine; returns whether anything happened.
   bool step() {
-    const uint32_t index = static_cast<uint32_t>(random_() % nodes_.size());
+    const uint32_t index = static_cast<uint32_t>(random_() % engines_.size());
     const bool late = late_ != nullptr && late_->step();
-    return (cut_.contains(index) ? false : nodes_[index]->step()) || late;
+    return (cut_.contains(index) ? false : engines_[index]->step()) || late;
   }
 
   // Runs until nothing moves any more.
   void settle() {
     int idle = 0;
-    const int enough = 20 * static_cast<int>(nodes_.size()) + 40;
+    const int enough = 20 * static_cast<int>(engines_.size()) + 40;
     for (int naps = 0; idle < enough; idle = step() ? 0 : idle + 1) {
       if (idle + 1 < enough || network_->patience() < 0) continue;
       if (network_->in_flight() == 0 && naps++ >= network_->patience()) continue;
@@ -186,21 +213,25 @@ class Cluster : public engine::Observer {
   }
 
  private:
-  struct Node : engine::Neighbours {
-    Node(Cluster& owner, const engine::Config& config)
+  struct Worker : engine::Neighbours {
+    Worker(Cluster& owner, uint32_t its_node, const engine::Config& config)
         : cluster(owner),
+          node(its_node),
           fabric(std::make_unique<CountingFabric>(owner.network_->make_endpoint())),
           engine(std::make_unique<engine::Engine>(config, *fabric, *this, owner)) {}
-    void send(uint32_t, const wire::Message& message, fabric::Bytes payload) override {
-      mailbox.emplace_back([this, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
-        engine->on_neighbour_message(message, body);
+    void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override {
+      Worker& to = neighbour(worker);
+      to.mailbox.emplace_back([&to, message, body = std::vector<uint8_t>(payload.begin(), payload.end())] {
+        to.engine->on_neighbour_message(message, body);
       });
     }
-    void offer(uint32_t, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
+    void offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address,
                uint64_t bytes) override {
       EXPECT_EQ(memory == nullptr, bytes == 0);
-      mailbox.emplace_back([=, this] { engine->on_neighbour_offer(pull_id, memory, address, bytes); });
+      Worker& to = neighbour(worker);
+      to.mailbox.emplace_back([=, &to] { to.engine->on_neighbour_offer(pull_id, memory, address, bytes); });
     }
+    Worker& neighbour(uint32_t worker) const { return *cluster.engines_[worker * cluster.count_ + node]; }
     // As a worker: what came, then progress.
     bool step() {
       const bool any = !mailbox.empty();
@@ -212,19 +243,26 @@ class Cluster : public engine::Observer {
       return engine->progress() || any;
     }
     Cluster& cluster;
+    const uint32_t node;
     std::unique_ptr<CountingFabric> fabric;
     std::unique_ptr<engine::Engine> engine;
     std::deque<std::function<void()>> mailbox;
   };
 
-  Node& node_of(uint32_t rank) { return *nodes_[node_index(rank)]; }
+  Worker& worker_of(uint32_t rank) { return *engines_[engine_index(rank)]; }
+  static uint32_t workers_wanted() {
+    const char* count = getenv("OFFPATH_TEST_WORKERS");
+    return count == nullptr ? 1 : static_cast<uint32_t>(atoi(count));
+  }
 
   std::unique_ptr<Network> network_;
   std::mt19937_64 random_;
+  const uint32_t count_;    // of nodes
+  const uint32_t workers_;  // of each
   uint32_t ranks_;
   std::shared_ptr<memory::Port> memory_;
   std::shared_ptr<LatePort> late_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Worker>> engines_;
   std::map<std::pair<engine::ClientId, uint64_t>, offpath_status_t> outcomes_;
   std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;
   std::map<engine::ClientId, std::set<std::pair<uint64_t, uint32_t>>> lost_;

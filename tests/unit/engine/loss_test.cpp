@@ -45,7 +45,8 @@ TEST_F(Loss, OfOneThatNeverPostedMeansNotStarted) {
 
 TEST_F(Loss, InMidOperationMeansPeerLost) {
   for (uint32_t rank = 0; rank < 4; ++rank) post(rank, 0);
-  for (int i = 0; i < 60; ++i) cluster.step();  // pulls have arrived everywhere, data is under way
+  // Pulls have arrived everywhere, data is under way.
+  for (uint32_t i = 0; i < 15 * cluster.engines(); ++i) cluster.step();
   cluster.cut_node(3);
   cluster.settle();
   for (uint32_t rank = 0; rank < 3; ++rank) {

@@ -94,9 +94,9 @@ class Requests : public ::testing::Test {
   static constexpr uint32_t kRanks = 4;
   explicit Requests(uint32_t nodes = 2, uint64_t seed = 77, engine::Config config = Cluster::small_chunks())
       : cluster(nodes, kRanks, seed, config, memory) {
-    for (uint32_t rank = 0; rank < nodes; ++rank) cluster.engine_of(rank).set_responder(&at(rank));
+    for (uint32_t i = 0; i < cluster.engines(); ++i) cluster.engine_at(i).set_responder(&responders[i]);
   }
-  Obedient& at(uint32_t rank) { return responders[cluster.node_index(rank)]; }
+  Obedient& at(uint32_t rank) { return responders[cluster.engine_index(rank)]; }
   // Posts from `rank`; returns the context. `local`: the requester's own memory of the blocks or of the answer.
   uint64_t ask(uint32_t rank, uint32_t target, Ask what, uint64_t local = 0, uint64_t reply_bytes = 0) {
     graph::Request request;
@@ -125,9 +125,10 @@ class Requests : public ::testing::Test {
     for (bool any = true; any;) {
       cluster.settle();
       any = false;
-      for (uint32_t rank = 0; rank < kRanks; ++rank) {
-        if (cluster.node_index(rank) != rank || at(rank).put_off.empty()) continue;
-        at(rank).answer_one(cluster.engine_of(rank), cluster.random()() % at(rank).put_off.size());
+      for (uint32_t i = 0; i < cluster.engines(); ++i) {
+        Obedient& responder = responders[i];
+        if (responder.put_off.empty()) continue;
+        responder.answer_one(cluster.engine_at(i), cluster.random()() % responder.put_off.size());
         any = true;
       }
     }

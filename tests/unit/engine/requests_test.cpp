@@ -211,7 +211,7 @@ TEST_F(Requests, WrongOnesAreRefusedAtOnce) {
 }
 
 TEST_F(Requests, WithoutAResponderAllAreRefused) {
-  for (uint32_t rank = 0; rank < 2; ++rank) cluster.engine_of(rank).set_responder(nullptr);
+  for (uint32_t i = 0; i < cluster.engines(); ++i) cluster.engine_at(i).set_responder(nullptr);
   const uint64_t remote = ask(0, 1, {}), neighbour = ask(0, 2, {}), own = ask(0, 0, {});
   cluster.settle();
   for (const uint64_t posted : {remote, neighbour, own}) EXPECT_EQ(cluster.outcome(0, posted), OFFPATH_ERR_RANGE);

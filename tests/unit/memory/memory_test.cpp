@@ -305,6 +305,45 @@ TEST(Mapped, AliasesAreUsedInPlaceAndTheRestIsCopied) {
   EXPECT_EQ(port->view(0x100000, 1), nullptr);
 }
 
+// Of a layout only what lies elsewhere is left to the port behind.
+TEST(Mapped, PiecesOfLayoutsAreUsedInPlace) {
+  constexpr uint64_t kPage = 4096;
+  std::vector<uint8_t> region(8 * kPage), own(4 * kPage), packed(300), out(300);
+  const auto aliases = std::make_shared<Aliases>();
+  const auto at = reinterpret_cast<uint64_t>(own.data());
+  const auto port = make_mapped({1 << 20, region.size(), region.data(), nullptr}, make_direct(), aliases);
+  aliases->set({{at + kPage, kPage, 3 * kPage}});
+  std::iota(packed.begin(), packed.end(), uint8_t{1});
+  const auto range = [](uint64_t address, uint64_t bytes) { return Range{static_cast<int64_t>(address), bytes}; };
+  const auto move = [&](std::vector<Range> ranges, uint64_t copied, uint64_t in_place) {
+    const uint64_t copied_before = aliases->copied_bytes(), in_place_before = aliases->in_place_bytes();
+    EXPECT_TRUE(port->scatter(ranges, packed.data()).ok());
+    std::fill(out.begin(), out.end(), uint8_t{0});
+    EXPECT_TRUE(port->gather(out.data(), ranges).ok());
+    EXPECT_TRUE(std::equal(out.begin(), out.begin() + 100, packed.begin()));
+    EXPECT_EQ(aliases->copied_bytes() - copied_before, 2 * copied);
+    EXPECT_EQ(aliases->in_place_bytes() - in_place_before, 2 * in_place);
+  };
+  move({range((1 << 20) + 50, 60), range((1 << 20) + 7 * kPage, 40)}, 0, 100);
+  EXPECT_EQ(region[7 * kPage + 39], 100);
+  move({range(at + kPage, 40), range(at + 2 * kPage - 60, 60)}, 0, 100);
+  EXPECT_EQ(region[4 * kPage - 1], 100);
+  move({range(at + 2 * kPage, 40), range(at + 3 * kPage, 60)}, 100, 0);
+  EXPECT_EQ(own[3 * kPage + 59], 100);
+  // Over both edges, in any order, and in both.
+  move({range(at + 2 * kPage - 30, 50), range(at + kPage - 10, 25), range(at, 15), range((1 << 20) + 5, 10)}, 45, 55);
+  EXPECT_EQ(region[4 * kPage - 1], 30);
+  EXPECT_EQ(own[2 * kPage], 31);
+  EXPECT_EQ(own[kPage - 1], 60);
+  EXPECT_EQ(region[3 * kPage], 61);
+  EXPECT_EQ(own[14], 90);
+  EXPECT_EQ(region[14], 100);
+  const auto beyond = {range(at, 10), range(UINT64_MAX - 5, 10)};
+  EXPECT_FALSE(make_mapped({1 << 20, region.size(), region.data(), nullptr}, make_cma(getpid()), aliases)
+                   ->gather(out.data(), std::vector<Range>(beyond))
+                   .ok());
+}
+
 TEST(Mapped, AliasesChangeWhileOthersLookThemUp) {
   std::vector<uint8_t> region(1 << 16);
   const auto aliases = std::make_shared<Aliases>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Little-endian numbers in byte arrays, whatever the processor. The caller knows the sizes.
+// Little-endian numbers in byte arrays, whatever the processor: what segments, sockets and the wire agree on. The
+// caller knows the sizes.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace offpath::device {
+namespace offpath::base {
 
 class ByteWriter {
  public:
@@ -56,4 +57,4 @@ class ByteReader {
   const uint8_t* in_;
 };
 
-}  // namespace offpath::device
+}  // namespace offpath::base

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How windows are made: natively, and then at the service if all ranks want that.
+#include "mpi/job/job.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/rma/lending.hpp"
+#include "mpi/rma/window_memory.hpp"
+#include "mpi/rma/windows.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+namespace offpath::mpi {
+namespace {
+
+enum class Word : uint8_t { none, host, dpu, automatic };
+
+Word read_info(MPI_Info info) {
+  char value[8] = "";
+  int given = 0;
+  if (info == MPI_INFO_NULL) return Word::none;
+  if (native.Info_get(info, "offpath", sizeof(value) - 1, value, &given) != MPI_SUCCESS || given == 0) {
+    return Word::none;
+  }
+  if (strcmp(value, "dpu") == 0) return Word::dpu;
+  if (strcmp(value, "auto") == 0) return Word::automatic;
+  return strcmp(value, "host") == 0 ? Word::host : Word::none;
+}
+
+// How its operations go; nothing: the window is native. The same on all ranks. Collective.
+std::optional<Ways> to_be_offloaded(MPI_Comm comm, MPI_Info info, uint32_t nodes) {
+  Word word = read_info(info);
+  if (native.Bcast(&word, sizeof(word), MPI_BYTE, 0, comm) != MPI_SUCCESS || word == Word::host) return std::nullopt;
+  if (word != Word::none) return word == Word::dpu ? Ways::dpu : Ways::measured;
+  const policy::Choice choice = job.policy().choose(policy::Collective::window, 0, nodes);
+  if (choice.path == policy::Path::host) return std::nullopt;
+  return choice.origin == policy::Origin::forced ? Ways::dpu : Ways::measured;
+}
+
+// How a window's operations go. `wanted` as to_be_offloaded() says.
+struct Plan {
+  uint32_t nodes = 0;  // 0: as if we were not there
+  std::optional<Ways> wanted;
+};
+
+// The same on all ranks. Collective. Inside.
+Plan plan_for(MPI_Comm comm, MPI_Info info) {
+  Plan plan{count_nodes(comm), std::nullopt};
+  if (plan.nodes > 0) plan.wanted = to_be_offloaded(comm, info, plan.nodes);
+  return plan;
+}
+
+struct Part {
+  void* base;
+  int64_t bytes;
+  int64_t unit_bytes;
+  bool dynamic;
+};
+
+// nullptr: on all ranks. Collective.
+std::shared_ptr<OffloadedWindow> make_window(MPI_Win win, Assembly team, const Part& part) {
+  const MPI_Comm shadow = team.shadow;
+  std::vector<Exposed> exposed(part.dynamic ? 0 : static_cast<size_t>(team.size));
+  const Exposed own{part.bytes, part.unit_bytes};
+  bool made = true;
+  if (!part.dynamic) {
+    made = native.Allgather(&own, sizeof(own), MPI_BYTE, exposed.data(), sizeof(own), MPI_BYTE, shadow) == MPI_SUCCESS;
+  }
+  auto window = std::make_shared<OffloadedWindow>(win, std::move(team), std::move(exposed));
+  offpath_error_t error{};
+  made = window->open(part.base, static_cast<uint64_t>(part.bytes), &error) == OFFPATH_OK && made;
+  if (!made) say(job.settings(), LogLevel::info, "a window of %d ranks stays native: %s", window->size(), error.text);
+  const int mine = made ? 1 : 0;
+  int all = 0;
+  // Also tells everybody that all parts are open.
+  const int code = native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, shadow);
+  if (code == MPI_SUCCESS && all == 1) return window;
+  window->close();
+  return nullptr;
+}
+
+std::vector<policy::Place> places_of(MPI_Comm comm, int own) {
+  const std::vector<uint32_t> nodes = nodes_of(comm);
+  std::vector<policy::Place> places;
+  for (const uint32_t node : nodes) {
+    const bool near = node == nodes[static_cast<size_t>(own)];
+    places.push_back(near ? policy::Place::near : policy::Place::far);
+  }
+  places[static_cast<size_t>(own)] = policy::Place::own;
+  return places;
+}
+
+// After the native window was made. Collective.
+int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part,
+          const MPI_Win* win) {
+  if (code != MPI_SUCCESS || !job.active() || Inside::here()) return code;
+  const Inside inside;
+  try {
+    const auto [nodes, wanted] = known ? *known : plan_for(comm, info);
+    if (nodes == 0) return code;
+    std::optional<Assembly> team;
+    if (wanted) team = assemble(comm, true);
+    std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
+    auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
+    total.fetch_add(1, std::memory_order_relaxed);
+    if (window == nullptr) return code;
+    // No rank needs to know of another's.
+    const Ways ways = parse_ways(job.settings().windows, *wanted);
+    if (ways != Ways::dpu && !part.dynamic && Mixture::possible(*win)) {
+      windows.totals().mixed_count.fetch_add(1, std::memory_order_relaxed);
+      window->mix(std::make_unique<Mixture>(*win, places_of(comm, window->rank()), ways));
+    }
+    windows.add(std::move(window));
+  } catch (const std::exception&) {
+    // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.
+    say(job.settings(), LogLevel::error, "out of memory while a window was made");
+  }
+  return code;
+}
+
+bool everywhere(bool here, MPI_Comm comm) {
+  const int own = here ? 1 : 0;
+  int all = 0;
+  return native.Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all == 1;
+}
+
+// Collective; MPI_SUCCESS on all ranks or on none. Where the library cannot make one, the job goes on.
+template <typename Unit, typename Create>
+int create_quietly(Create create, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  MPI_Errhandler saved = MPI_ERRHANDLER_NULL;
+  native.Comm_get_errhandler(comm, &saved);
+  native.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const int code = create(base, bytes, unit, info, comm, win);
+  const bool all = everywhere(code == MPI_SUCCESS, comm);
+  if (code == MPI_SUCCESS && !all) native.Win_free(win);
+  native.Comm_set_errhandler(comm, saved);
+  native.Errhandler_free(&saved);
+  return all ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+// A window to be offloaded whose memory lies where the service uses it in place. Where some of its operations go natively,
+// only if no two ranks share a node: between those the library's own memory is faster. False: on all ranks. Collective.
+template <typename Unit, typename Create>
+bool allocate_here(Create create, const Plan& plan, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base,
+                   MPI_Win* win) {
+  constexpr MPI_Aint kPage = 4096;
+  if (!plan.wanted) return false;
+  int ranks = 0;
+  native.Comm_size(comm, &ranks);
+  const bool apart = plan.nodes == static_cast<uint32_t>(ranks);
+  const bool served = apart || parse_ways(job.settings().windows, *plan.wanted) == Ways::dpu;
+  void* memory = served && bytes >= 0 && base != nullptr ? lend(std::max(bytes, kPage), info) : nullptr;
+  bool made = everywhere(memory != nullptr, comm) &&
+              create_quietly<Unit>(create, memory, bytes, unit, info, comm, win) == MPI_SUCCESS;
+  if (!made) {
+    take_back(memory);
+    return false;
+  }
+  window_memory.lent(*win, memory);
+  *static_cast<void**>(base) = memory;
+  return true;
+}
+
+template <typename Unit, typename Create, typename Allocate>
+int allocate(Create create, Allocate allocate_natively, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm,
+             void* base, MPI_Win* win) {
+  std::optional<Plan> plan;
+  int code = MPI_SUCCESS;
+  bool here = false;
+  if (job.active() && !Inside::here()) {
+    const Inside inside;
+    plan = plan_for(comm, info);
+    here = allocate_here<Unit>(create, *plan, bytes, unit, info, comm, base, win);
+  }
+  if (!here) code = allocate_natively(bytes, unit, info, comm, base, win);
+  if (code != MPI_SUCCESS) return code;
+  void* const memory = *static_cast<void**>(base);
+  if (!here) {
+    window_memory.keep(memory, bytes);
+    window_memory.kept(code, *win, memory, bytes);
+  }
+  return adopt(code, comm, plan, info, {memory, bytes, unit, false}, win);
+}
+
+template <typename Unit, typename Create>
+int create(Create create_natively, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  window_memory.keep(base, bytes);
+  const int code = create_natively(base, bytes, unit, info, comm, win);
+  window_memory.kept(code, code == MPI_SUCCESS ? *win : MPI_WIN_NULL, base, bytes);
+  return adopt(code, comm, std::nullopt, info, {base, bytes, unit, false}, win);
+}
+
+}  // namespace
+
+namespace handlers {
+
+int Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return create(native.Win_create, base, size, unit, info, comm, win);
+}
+
+int Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return allocate(native.Win_create, native.Win_allocate, size, unit, info, comm, base, win);
+}
+
+int Win_create_c(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return create(native.Win_create_c, base, size, unit, info, comm, win);
+}
+
+int Win_allocate_c(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return allocate(native.Win_create_c, native.Win_allocate_c, size, unit, info, comm, base, win);
+}
+
+// A window of memory that is ours was created natively over it.
+int Win_get_attr(MPI_Win win, int key, void* value, int* found) {
+  static int allocated = MPI_WIN_FLAVOR_ALLOCATE;
+  const int code = native.Win_get_attr(win, key, value, found);
+  if (code == MPI_SUCCESS && key == MPI_WIN_CREATE_FLAVOR && *found != 0 && window_memory.is_lent(win))
+    *static_cast<int**>(value) = &allocated;
+  return code;
+}
+
+int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return adopt(native.Win_create_dynamic(info, comm, win), comm, std::nullopt, info, {nullptr, 0, 1, true}, win);
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/rma/window_memory.hpp"
+
+#include "mpi/job/job.hpp"
+#include "mpi/rma/lending.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace offpath::mpi {
+
+WindowMemory window_memory;
+
+namespace {
+
+bool counts(const void* base, MPI_Aint bytes) { return job.active() && base != nullptr && bytes > 0; }
+
+}  // namespace
+
+void WindowMemory::keep(const void* base, MPI_Aint bytes) {
+  if (counts(base, bytes)) offpath_memory_keep(job.session(), base, static_cast<uint64_t>(bytes));
+}
+
+void WindowMemory::kept(int code, MPI_Win win, const void* base, MPI_Aint bytes) {
+  if (!counts(base, bytes)) return;
+  const Part part{win, base, bytes, nullptr};
+  code == MPI_SUCCESS ? add(part) : let_go(part);
+}
+
+void WindowMemory::lent(MPI_Win win, void* memory) { add({win, memory, 0, memory}); }
+
+// What cannot be remembered stays as it is for good.
+void WindowMemory::add(const Part& part) {
+  std::lock_guard lock(mutex_);
+  try {
+    parts_.push_back(part);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+bool WindowMemory::is_lent(MPI_Win win) const {
+  std::lock_guard lock(mutex_);
+  const auto is = [win](const Part& part) { return part.win == win && part.lent != nullptr; };
+  return std::any_of(parts_.begin(), parts_.end(), is);
+}
+
+void WindowMemory::detach(MPI_Win win, const void* base) {
+  std::lock_guard lock(mutex_);
+  const auto is = [&](const Part& part) { return part.win == win && part.base == base; };
+  const auto found = std::find_if(parts_.begin(), parts_.end(), is);
+  if (found == parts_.end()) return;
+  let_go(*found);
+  parts_.erase(found);
+}
+
+void WindowMemory::free(MPI_Win win) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(parts_, [win](const Part& part) {
+    if (part.win == win) let_go(part);
+    return part.win == win;
+  });
+}
+
+void WindowMemory::let_go(const Part& part) {
+  if (part.lent != nullptr) {
+    take_back(part.lent);
+  } else if (job.active()) {
+    offpath_memory_release(job.session(), part.base, static_cast<uint64_t>(part.bytes));
+  }
+}
+
+}  // namespace offpath::mpi

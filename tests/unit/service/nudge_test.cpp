@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/nudge.hpp"
+
+#include <gtest/gtest.h>
+
+namespace offpath::service {
+namespace {
+
+TEST(Nudge, ComesOncePerSetting) {
+  Nudge nudge;
+  ASSERT_TRUE(nudge.start("").ok());
+  for (uint64_t i = 1; i <= 3; ++i) {
+    nudge.note_sleep();
+    nudge.set();
+    while (nudge.times() < i) std::this_thread::yield();
+  }
+  nudge.cancel();
+  EXPECT_EQ(nudge.times(), 3U);
+}
+
+TEST(Nudge, EndsWithOneToCome) {
+  Nudge nudge;
+  ASSERT_TRUE(nudge.start("").ok());
+  nudge.note_sleep();
+  nudge.set();
+}
+
+TEST(Nudge, IsNothingUntilItIsStarted) {
+  Nudge nudge;
+  nudge.note_sleep();
+  nudge.set();
+  nudge.cancel();
+  EXPECT_EQ(nudge.times(), 0U);
+}
+
+}  // namespace
+}  // namespace offpath::service
