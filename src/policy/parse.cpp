@@ -12,7 +12,7 @@ namespace {
 // An error text has no room for all 23.
 constexpr const char* kKnownCollectives =
     "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
-    "ireduce_scatter..., i[ex]scan, ineighbor..., window, send, *";
+    "ireduce_s..., i[ex]scan, ineighbor..., window, send, *";
 constexpr const char* kKnownAlgorithms =
     "Known: default, direct, ring, chain, binomial, scatter_allgather, doubling, rabenseifner, pairwise, dissemination";
 
