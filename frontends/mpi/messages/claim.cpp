@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/messages/claim.hpp"
 
+#include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/office.hpp"
@@ -28,7 +29,12 @@ bool Claim::settled() {
   const auto now = Clock::now();
   if (now < next_look_) return false;
   next_look_ = now + kLook;
-  const int lost = office.lost(ticket_);
+  int lost = office.lost(ticket_);
+  // Where a third process is lost, the sender's service may have given this payload up, too. It cannot tell us.
+  if (lost == MPI_SUCCESS && office.broken()) {
+    if (!broken_since_) broken_since_ = now;
+    if (now - *broken_since_ > job.settings().loss_timeout) lost = Office::code_of(OFFPATH_ERR_PEER_LOST);
+  }
   // What has arrived lies in our own memory, whatever became of the services since.
   if (lost != MPI_SUCCESS && !office.arrived(ticket_, payload_)) code_ = lost;
   return code_ != MPI_SUCCESS;

@@ -22,6 +22,8 @@ namespace {
 constexpr uint64_t kWindowId = 1;
 constexpr uint64_t kLeastRegion = 1 << 20;
 constexpr uint64_t kMessagesOfARegion = 4;
+constexpr uint64_t kPartFromTheBeginning = 4;  // one in so many bytes
+constexpr uint64_t kPatienceNs = 1'000'000'000;
 constexpr unsigned kPositionBits = 48;
 constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
 
@@ -87,8 +89,24 @@ bool Office::open() {
     close();
     return false;
   }
+  grant_to_all(near.has_value(), far.has_value());
   on_.store(true, std::memory_order_release);
   return true;
+}
+
+// In a job of few processes everybody has room for short ones of the long messages from the beginning. Nobody leaves before all know of it.
+void Office::grant_to_all(bool near, bool far) {
+  std::vector<int> senders;
+  for (int rank = 0; rank < job.size(); ++rank) {
+    const bool neighbour = job.node_of(rank) == job.node_of(job.rank());
+    if (rank != job.rank() && (neighbour ? near : far)) senders.push_back(rank);
+  }
+  if (senders.size() * kLeastRegion <= most_staging_bytes_ / kPartFromTheBeginning) {
+    std::lock_guard lock(mutex_);
+    for (const int sender : senders) grant(sender, incoming_[sender], 1);
+    offpath_window_flush(window_, kPatienceNs);
+  }
+  native.Barrier(job.control());
 }
 
 void Office::close() {

@@ -57,6 +57,8 @@ class Office {
   static bool arrived(const Ticket& ticket, const std::byte* payload);
   // It will never arrive: a service is lost, or the sender. MPI error code, or MPI_SUCCESS.
   int lost(const Ticket& ticket) const;
+  // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
+  bool broken() const;
   // The payload was taken out.
   void release(const Ticket& ticket);
   // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
@@ -97,12 +99,12 @@ class Office {
   bool open_own(uint64_t* table);
   void close_own();
   bool agree(bool own) const;
+  void grant_to_all(bool near, bool far);
   void take_grant(int from, Outgoing& out) const;
   void wish(int to, Outgoing& out, uint64_t payload);
   bool grant(int to, Incoming& in, uint64_t payload);
   // 8 bytes or more, at once, into this process's entry there.
   offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes);
-  bool broken() const;
 
   std::atomic<bool> on_{false};
   Mark mark_{};
