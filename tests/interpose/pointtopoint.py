@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases of point-to-point messages. The service carries them between ranks of one node, too, where a row says so."""
 
+import glob
 import os
 import signal
 import time
@@ -52,12 +53,25 @@ def messages_overlap(s):
     check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
 
 
-def wait_for(path, seconds=60):
+def wait_until(is_so, what, seconds=60):
     for _ in range(seconds * 100):
-        if os.path.exists(path):
+        if is_so():
             return
         time.sleep(0.01)
-    raise Wrong(f"{path} did not appear")
+    raise Wrong(f"not so after {seconds} s: {what}")
+
+
+def wait_for(path):
+    wait_until(lambda: os.path.exists(path), f"{path} is there")
+
+
+def all_stopped(process):
+    """A signal stops the other threads when one has got to see it."""
+    states = []
+    for path in glob.glob(f"/proc/{process}/task/*/stat"):
+        with open(path) as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return all(state == "T" for state in states)
 
 
 def messages_lost(s):
@@ -65,9 +79,10 @@ def messages_lost(s):
     changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
     process = s.launch([s.program("messages"), "lost", s.folder], 2, changes, s.library)
     try:
-        wait_for(f"{s.folder}/warm")
+        wait_for(f"{s.folder}/there")  # with room for all of them, from MPI_Init on
         (service,) = s.service_pids()
         os.kill(service, signal.SIGSTOP)
+        wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")
         open(f"{s.folder}/stopped", "w").close()
         wait_for(f"{s.folder}/posted")
         os.kill(service, signal.SIGKILL)
@@ -85,7 +100,10 @@ def messages_random(s):
             s, "1", "60", str(threads), ranks=ranks, program="messages_random", OFFPATH_MPI_STAGING=str(staging)
         )
         sent = all_arrived(found)  # with little room the first ones are native, which may be all
-        check((sent > 0 or staging < 1 << 20) and all(one["staging_bytes"] <= staging for one in found), f"{ranks}: {found}")
+        check(
+            (sent > 0 or staging < 1 << 20) and all(one["staging_bytes"] <= staging for one in found),
+            f"{ranks}: {found}",
+        )
 
 
 def messages_solver(s):
