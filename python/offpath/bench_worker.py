@@ -71,7 +71,7 @@ def _launch(options: Sequence[str]) -> dict:
 def _medians(launches: Sequence[list[dict]]) -> list[dict]:
     """Of each row, with the lowest and the highest."""
     rows = []
-    for samples in zip(*launches, strict=True):
+    for samples in zip(*launches):
         row = {name: value for name, value in samples[0].items() if name in KEYS}
         for name in samples[0]:
             if name in KEYS:

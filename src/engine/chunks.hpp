@@ -24,7 +24,8 @@ struct Chunk {
   std::unique_ptr<uint8_t[], PageAlignedDelete> memory;
   Carrier* carrier = nullptr;            // outgoing, of a block
   uint64_t transfer = 0;                 // what the carrier knows it by
-  std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies
+  std::shared_ptr<memory::Port> source;  // outgoing, sent from where it lies; then
+  uint64_t access = 0;                   // its operation does not end before that
   wire::Message message;                 // incoming: what it is the payload of
   uint64_t bytes = 0;
 };

@@ -26,7 +26,9 @@ void Engine::on_sent(uint64_t context, bool) {
   auto* chunk = reinterpret_cast<Chunk*>(context);
   if (chunk == nullptr) return;  // an address
   if (chunk->carrier != nullptr) chunk->carrier->on_sent(chunk->transfer);
+  const uint64_t access = std::exchange(chunk->access, 0);
   s.chunks.give_back(chunk);
+  if (access != 0) s.end_access(access, {});
 }
 
 namespace {

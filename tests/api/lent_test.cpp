@@ -133,7 +133,7 @@ TEST(Lent, ChildrenAreOnTheirOwn) {
   });
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Lent, TheWrongFunctionsOfTheCLibraryDoNoHarm) {
   Job job(2);
   job.run([](Process& p) {

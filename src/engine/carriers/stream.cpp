@@ -119,12 +119,20 @@ class Engine::State::Stream : public Carrier {
       --flow.in_flight;
       s_.chunks.give_back(chunk);
     } else {
+      if (chunk->source != nullptr) hold(*flow.operation, *chunk);
       s_.sender.say_from(flow.peer, data, fabric::Bytes(payload, bytes), chunk);
     }
     s_.note_moved(*flow.operation, bytes);
     s_.traffic.sent_bytes += bytes;
     --flow.reading;
     if (flow.offset == flow.bytes && flow.reading == 0) flows_.erase(id);
+  }
+
+  // What is sent from where it lies is read until it is sent: an operation that fails meanwhile does not end before.
+  void hold(Operation& operation, Chunk& chunk) {
+    const memory::Ticket sent = s_.next_ticket();
+    chunk.access = sent.number;
+    s_.when_done(operation, memory::Outcome::later(), sent, [](Operation*, const Status&) {});
   }
 
   State& s_;

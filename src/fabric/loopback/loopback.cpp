@@ -8,10 +8,22 @@
 namespace offpath::fabric {
 
 namespace {
+// A payload is read when it leaves, not when it is sent: until then whoever writes there changes it.
+struct Payload {
+  explicit Payload(Bytes bytes) : source(bytes) {}
+  void leave() {
+    if (!has_left) data.assign(source.begin(), source.end());
+    has_left = true;
+  }
+  Bytes source;
+  std::vector<uint8_t> data;
+  bool has_left = false;
+};
+
 struct Packet {
   uint32_t from;
   std::vector<uint8_t> header;
-  std::vector<uint8_t> payload;
+  std::shared_ptr<Payload> payload;  // null: none
 };
 }  // namespace
 
@@ -24,6 +36,9 @@ struct LoopbackNetwork::State {
 class LoopbackFabric : public Fabric {
  public:
   LoopbackFabric(LoopbackNetwork::State& network, uint32_t index) : network_(network), index_(index) {}
+  ~LoopbackFabric() override {
+    for (const Sending& sending : sending_) sending.payload->source = {};  // it never leaves
+  }
 
   void set_receiver(Receiver* receiver) override { receiver_ = receiver; }
 
@@ -55,10 +70,9 @@ class LoopbackFabric : public Fabric {
 
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
     const bool reachable = !is_gone(peer) && !network_.gone[index_];
-    if (reachable) {
-      network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
-    }
-    if (!payload.empty()) sent_.push_back({context, reachable});
+    const auto kept = payload.empty() ? nullptr : std::make_shared<Payload>(payload);
+    if (reachable) network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, kept});
+    if (kept != nullptr) sending_.push_back({peer, context, kept});
   }
 
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
@@ -73,7 +87,7 @@ class LoopbackFabric : public Fabric {
 
   bool progress() override {
     bool busy = report_lost();
-    for (const auto& [context, good] : std::exchange(sent_, {})) receiver_->on_sent(context, good), busy = true;
+    busy |= report_sent();
     for (const auto& [context, good] : std::exchange(fetched_, {})) receiver_->on_fetched(context, good), busy = true;
     auto& inbox = network_.inbox[index_];
     if (network_.gone[index_]) inbox.clear();
@@ -84,7 +98,9 @@ class LoopbackFabric : public Fabric {
 
   int event_fd() const override { return -1; }
   bool arm() override { return true; }
-  void flush(int) override {}
+  void flush(int) override {
+    for (const Sending& sending : sending_) sending.payload->leave();
+  }
 
  private:
   bool is_gone(Peer peer) const { return network_.gone[peer] || given_up_.contains(peer); }
@@ -93,7 +109,7 @@ class LoopbackFabric : public Fabric {
   Packet take_one(std::vector<Packet>& inbox) {
     size_t pick = network_.random() % inbox.size();
     for (size_t i = 0; i < pick; ++i) {
-      if (inbox[i].from == inbox[pick].from && inbox[i].payload.empty() && inbox[pick].payload.empty()) {
+      if (inbox[i].from == inbox[pick].from && inbox[i].payload == nullptr && inbox[pick].payload == nullptr) {
         pick = i;
         break;
       }
@@ -105,14 +121,29 @@ class LoopbackFabric : public Fabric {
 
   void deliver(Packet packet) {
     if (is_gone(packet.from)) return;
-    if (packet.payload.empty() || network_.random() % 2 == 0) {
-      receiver_->on_message(packet.header, packet.payload);
-      return;
-    }
+    if (packet.payload == nullptr) return receiver_->on_message(packet.header, {});
+    packet.payload->leave();
+    if (packet.payload->data.empty()) return;  // whoever sent it has gone
+    if (network_.random() % 2 == 0) return receiver_->on_message(packet.header, packet.payload->data);
     const Announced handle = ++next_handle_;
-    const size_t bytes = packet.payload.size();
-    announced_[handle] = std::move(packet.payload);
+    const size_t bytes = packet.payload->data.size();
+    announced_[handle] = std::move(packet.payload->data);
     receiver_->on_announced(packet.header, bytes, handle);
+  }
+
+  // Any of what was sent may have left.
+  bool report_sent() {
+    const auto sending = std::exchange(sending_, {});
+    for (const Sending& next : sending) {
+      const bool lost = is_gone(next.peer) || network_.gone[index_];
+      if (!lost && !next.payload->has_left && network_.random() % 2 == 0) {
+        sending_.push_back(next);
+        continue;
+      }
+      if (!lost) next.payload->leave();
+      receiver_->on_sent(next.context, !lost);
+    }
+    return !sending.empty();
   }
 
   bool report_lost() {
@@ -130,7 +161,13 @@ class LoopbackFabric : public Fabric {
   Receiver* receiver_ = nullptr;
   std::map<Peer, bool> known_;  // -> loss was reported
   std::set<Peer> given_up_;
-  std::vector<std::pair<uint64_t, bool>> sent_, fetched_;
+  struct Sending {
+    Peer peer;
+    uint64_t context;
+    std::shared_ptr<Payload> payload;
+  };
+  std::vector<Sending> sending_;
+  std::vector<std::pair<uint64_t, bool>> fetched_;
   std::map<Announced, std::vector<uint8_t>> announced_;
   Announced next_handle_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "wire/batch.hpp"
 
 #include <cstring>
+#include <deque>
 
 namespace offpath::testing {
 using wire::Kind;
@@ -84,10 +85,15 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
       idle = busy ? 0 : idle + 1;
     }
   }
+  // A payload is read when it leaves, which may be later.
+  void send(fabric::Bytes header, fabric::Bytes body) {
+    leaving.emplace_back(body.begin(), body.end());
+    raw->send(to_honest, header, leaving.back(), 0);
+  }
   void say(const Message& message, size_t payload_bytes = 0) {
     uint8_t bytes[wire::kMaxMessageBytes];
     const size_t length = wire::encode(message, bytes);
-    raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(payload_bytes), 0);
+    send(fabric::Bytes(bytes, length), fabric::Bytes(payload).first(payload_bytes));
   }
   using Entries = std::vector<std::pair<Message, size_t>>;  // with the length of their payload
   std::vector<uint8_t> pack(const Entries& entries) {
@@ -105,7 +111,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     Message batch;
     batch.kind = Kind::batch;
     uint8_t bytes[wire::kMaxMessageBytes];
-    raw->send(to_honest, fabric::Bytes(bytes, wire::encode(batch, bytes)), entries, 0);
+    send(fabric::Bytes(bytes, wire::encode(batch, bytes)), entries);
   }
   // What the honest engine asked of us for an operation.
   Message pull_for(uint64_t number = 0, wire::Channel channel = wire::Channel::collectives) {
@@ -188,6 +194,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   void on_peer_lost(fabric::Peer) override {}
 
   std::vector<uint8_t> source = std::vector<uint8_t>(2 * kBlock, 0x11), target = std::vector<uint8_t>(2 * kBlock, 0x22);
+  std::deque<std::vector<uint8_t>> leaving;
   std::vector<uint8_t> guard = std::vector<uint8_t>(4096, 0xEE), payload = std::vector<uint8_t>(1 << 16, 0xBB);
   std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();

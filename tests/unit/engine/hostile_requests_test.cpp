@@ -220,7 +220,7 @@ TEST_F(HostileRequests, MutatedMessagesNeverEscape) {
       uint8_t bytes[wire::kMaxMessageBytes];
       const size_t length = wire::encode(m, bytes);
       if (random() % 4 == 0) bytes[random() % length] ^= static_cast<uint8_t>(1 << random() % 8);
-      raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(random() % 64), 0);
+      send(fabric::Bytes(bytes, length), fabric::Bytes(payload).first(random() % 64));
     }
     for (const graph::RequestId id : std::exchange(later, {})) {
       graph::Answer answer;

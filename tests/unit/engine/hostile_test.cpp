@@ -104,7 +104,7 @@ TEST_F(Hostile, GarbageIsRefused) {
   for (int i = 0; i < 5000; ++i) {
     std::vector<uint8_t> bytes(1 + random() % wire::kMaxMessageBytes);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-    raw->send(to_honest, bytes, fabric::Bytes(payload).first(random() % 2 == 0 ? 0 : random() % 200), 0);
+    send(bytes, fabric::Bytes(payload).first(random() % 2 == 0 ? 0 : random() % 200));
   }
   expect_untouched();
   EXPECT_EQ(honest->refused_count() - before, 5000U);
@@ -127,7 +127,7 @@ TEST_F(Hostile, MutatedMessagesNeverEscape) {
       uint8_t bytes[wire::kMaxMessageBytes];
       const size_t length = wire::encode(m, bytes);
       if (random() % 2 == 0) bytes[random() % length] ^= static_cast<uint8_t>(1 << random() % 8);
-      raw->send(to_honest, fabric::Bytes(bytes, length), fabric::Bytes(payload).first(random() % 90), 0);
+      send(fabric::Bytes(bytes, length), fabric::Bytes(payload).first(random() % 90));
     }
     expect_untouched();
   }

@@ -113,7 +113,9 @@ TEST(Workers, WhatWasOfferedIsNotTakenAfterAFailure) {
       if (c.outcome(0, 0)) from.assign(kBytes, 0xEE);
     }
     ASSERT_TRUE(c.outcome(0, 0) && c.outcome(2, 0)) << "seed " << seed;
-    if (c.outcome(2, 0) == OFFPATH_OK) EXPECT_EQ(to, Bytes(kBytes, 7)) << "seed " << seed;
+    if (c.outcome(2, 0) == OFFPATH_OK) {
+      EXPECT_EQ(to, Bytes(kBytes, 7)) << "seed " << seed;
+    }
     ++(c.outcome(2, 0) == OFFPATH_OK ? good : failed);
   }
   EXPECT_GT(good, 0U);
