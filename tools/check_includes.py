@@ -51,10 +51,11 @@ STANDS_ON = {
     "frontends/mpi/requests": ["frontends/mpi/lanes"],
     "frontends/mpi/collectives": ["frontends/mpi/requests"],
     "frontends/mpi/rma": ["frontends/mpi/lanes"],
+    "frontends/mpi/messages": ["frontends/mpi/lanes"],
     "frontends/mpi/regions": ["device"],
     "frontends/mpi/device": ["frontends/mpi/regions"],
     "frontends/mpi/proxy": ["frontends/mpi/lanes", "frontends/mpi/regions"],
-    "frontends/mpi/lifetime": ["frontends/mpi/collectives", "frontends/mpi/rma", "frontends/mpi/proxy"],
+    "frontends/mpi/lifetime": ["frontends/mpi/collectives", "frontends/mpi/rma", "frontends/mpi/messages", "frontends/mpi/proxy"],
     "include": [],
     "apps": [],
 }

@@ -34,6 +34,7 @@ Settings Settings::from_environment() {
   settings.adapt_percent = Environment::number("OFFPATH_MPI_ADAPT_PERCENT", 1, 1, 100);
   settings.comm_policy = Environment::text("OFFPATH_MPI_COMM_POLICY");
   settings.windows = Environment::text("OFFPATH_MPI_WINDOWS");
+  settings.staging_bytes = Environment::number("OFFPATH_MPI_STAGING", 64 << 20, 0, uint64_t{1} << 46);
   settings.blocking = Environment::text("OFFPATH_MPI_BLOCKING");
   settings.stats_file = Environment::text("OFFPATH_STATS_FILE");
   settings.service_cores = Environment::text("OFFPATH_SERVICE_CORES");

@@ -21,6 +21,7 @@ struct Settings {
   std::string comm_policy;                        // OFFPATH_MPI_COMM_POLICY: communicators by name
   std::string windows;                            // OFFPATH_MPI_WINDOWS: how operations on offloaded windows go
   std::string blocking;                           // OFFPATH_MPI_BLOCKING: blocking forms to offload
+  uint64_t staging_bytes = 64 << 20;              // OFFPATH_MPI_STAGING: memory for messages that are not received yet
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES
   bool share_cores = false;                       // OFFPATH_SERVICE_SHARE

@@ -579,7 +579,9 @@ typedef enum offpath_remote_kind {
                                    byte; the old value -> result */
   OFFPATH_LOCK_SHARED = 6,      /* no data. Done when this member holds the target's part. Locks are granted in the */
   OFFPATH_LOCK_EXCLUSIVE = 7,   /* order in which they reach the target's service; that of a lost member ends */
-  OFFPATH_UNLOCK = 8
+  OFFPATH_UNLOCK = 8,
+  OFFPATH_PUT_SIGNAL = 9 /* send -> target, contiguous there; then, once all of it is there, the 8 bytes of the signal
+                            behind it: the last ones of target_bytes. Wakes the target's sleepers (session_events) */
 } offpath_remote_kind_t;
 
 typedef struct offpath_remote_params {
@@ -591,12 +593,14 @@ typedef struct offpath_remote_params {
   uint32_t target_layout;    /* 0: contiguous; k: layouts[k - 1] */
   uint64_t target_offset;    /* of the first element, in bytes from the target's base (dynamic: its address) */
   uint64_t target_bytes;     /* data bytes at the target */
-  offpath_block_t send;      /* of target_bytes, COMPARE_AND_SWAP: contiguous, of twice that (peer and tag 0); where the
+  offpath_block_t send;      /* of target_bytes, COMPARE_AND_SWAP: contiguous, of twice that, PUT_SIGNAL: of 8 less
+                                (peer and tag 0); where the
                                 kind does not send: all 0; with NO_OP it is not looked at */
   offpath_block_t result;    /* of target_bytes; where the kind does not fetch: all 0 */
   const offpath_layout_t* layouts;
   uint32_t layouts_count;
-  uint32_t flags; /* OFFPATH_REMOTE_... */
+  uint32_t flags;     /* OFFPATH_REMOTE_... */
+  const void* signal; /* PUT_SIGNAL: 8 bytes, which belong to the operation as the data does; else NULL */
 } offpath_remote_t;
 
 #define OFFPATH_REMOTE_FLUSHED 1 /* there is an op for what it says in the end: who needs that flushes first */

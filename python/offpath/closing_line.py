@@ -35,7 +35,7 @@ def closing_line(
     parts = []
     if ranks or not solvers:
         parts.append(_calls(ranks))
-    parts += _windows(ranks) + _solvers(solvers)
+    parts += _windows(ranks) + _messages(ranks) + _solvers(solvers)
     parts += _moved(lines)
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
@@ -86,6 +86,18 @@ def _windows(ranks: Sequence[dict]) -> list[str]:
     text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
     text += f", {natively} native ({rough_size_text(total(windows, 'natively_bytes'))})" if natively else ""
     return [text + (f", {_many(native, 'window')} native" if native else "")]
+
+
+def _messages(ranks: Sequence[dict]) -> list[str]:
+    """Point-to-point messages that the policy gives to the service, and the memory they lay in."""
+    messages = [rank["messages"] for rank in ranks if isinstance(rank.get("messages"), dict)]
+    offloaded, native, failed = (total(messages, f"{name}_count") for name in ("offloaded", "native", "failed"))
+    if not offloaded and not native:
+        return []
+    size, staging = (rough_size_text(total(messages, f"{name}_bytes")) for name in ("offloaded", "staging"))
+    text = f"{_many(offloaded, 'message')} offloaded ({size} through {staging} of staging memory)"
+    text += f", {native} native for want of room" if native else ""
+    return [text + (f", {failed} FAILED" if failed else "")]
 
 
 def _moved(lines: Sequence[dict]) -> list[str]:

@@ -37,6 +37,11 @@ SETTINGS = (
         None,
         "dpu|host|auto|alternate: how puts and gets on offloaded windows go; default: auto, dpu if you wrote the row",
     ),
+    Setting(
+        "OFFPATH_MPI_STAGING",
+        "67108864",
+        "bytes a rank gives, as they are needed, to messages that it has not received yet; 0: messages are native",
+    ),
     Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),

@@ -41,8 +41,9 @@ def read(name: str, skip_bytes: int = 0) -> list[dict]:
 
 
 def offloaded_count(ranks: list[dict]) -> int:
-    """Operations that services did for the ranks: collectives, and those on windows."""
-    return total(ranks, "offloaded_count") + total([rank.get("windows", {}) for rank in ranks], "operations_count")
+    """Operations that services did for the ranks: collectives, those on windows, and messages."""
+    windows, messages = ([rank.get(name, {}) for rank in ranks] for name in ("windows", "messages"))
+    return total(ranks, "offloaded_count") + total(windows, "operations_count") + total(messages, "offloaded_count")
 
 
 def by_collective(ranks: list[dict]) -> dict[str, Counter]:

@@ -80,7 +80,8 @@ bool good_blocks(const offpath_collective_t& c) {
 // ---- one-sided ------------------------------------------------------------------------------------------------------
 
 bool good_enumerators(const offpath_remote_t& r) {
-  if (!is_between(r.kind, OFFPATH_PUT, OFFPATH_UNLOCK)) return false;
+  if (!is_between(r.kind, OFFPATH_PUT, remote::kLastKind)) return false;
+  if ((r.signal != nullptr) != remote::signals(r.kind)) return false;
   if (remote::combines(r.kind) && !is_between(r.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_NO_OP)) return false;
   return !remote::accumulates(r.kind) || is_between(r.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64);
 }
@@ -175,8 +176,9 @@ offpath_status_t describe(const offpath_remote_t& r, uint32_t team_size, Describ
   out.origin.target = r.target;
   if (remote::sends(out.wanted)) out.origin.send = block_of(r.send);
   out.origin.result = block_of(r.result);
-  const bool comes_along =
-      remote::sends(out.wanted) && r.send.layout == 0 && r.send.bytes <= OFFPATH_REMOTE_INLINE_BYTES;
+  if (r.signal != nullptr) out.origin.result = {0, 0, reinterpret_cast<uint64_t>(r.signal), remote::kSignalBytes, 0};
+  const bool comes_along = is_short(out.wanted) && remote::sends(out.wanted) && r.send.layout == 0 &&
+                           r.send.bytes <= OFFPATH_REMOTE_INLINE_BYTES;
   if (comes_along) out.data = {static_cast<const uint8_t*>(r.send.address), r.send.bytes};
   return OFFPATH_OK;
 }

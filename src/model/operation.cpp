@@ -66,7 +66,7 @@ Status set_kind(Operation& operation, const std::string& name) {
   if (operation.remote != Remote::none) return {};
   for (size_t i = 0; i < policy::kCollectivesCount; ++i) {
     operation.kind = static_cast<Collective>(i);
-    if (name == policy::collective_name(operation.kind) && operation.kind != Collective::window) return {};
+    if (name == policy::collective_name(operation.kind) && policy::is_collective(operation.kind)) return {};
   }
   return Status::error(OFFPATH_ERR_ARGUMENT,
                        "'%s' is no operation that the model knows. Give a name that the policy has", name.c_str());

@@ -42,7 +42,7 @@ ordered_json to_json(Collective collective) {
     if (knows(collective, algorithm)) algorithms.push_back(algorithm_name(algorithm));
   }
   ordered_json defaults = ordered_json::array();
-  if (collective != Collective::window) {
+  if (is_collective(collective)) {
     for (const auto& [from_bytes, algorithm] : offpath::ops::default_algorithms(offpath::model::kind_of(collective))) {
       defaults.push_back({{"from_bytes", from_bytes}, {"algorithm", algorithm_name(algorithm)}});
     }

@@ -53,6 +53,7 @@ constexpr CollectiveInfo kCollectives[] = {
     {"ineighbor_alltoallv", OFFPATH_EXCHANGE, true},
     {"ineighbor_alltoallw", OFFPATH_EXCHANGE, true},
     {"window", kNoKind, true},
+    {"send", kNoKind, true},
 };
 static_assert(std::size(kCollectives) == kCollectivesCount);
 
@@ -63,6 +64,7 @@ const CollectiveInfo& info(Collective collective) { return kCollectives[static_c
 const char* collective_name(Collective collective) { return info(collective).name; }
 const char* algorithm_name(offpath_algorithm_t algorithm) { return kAlgorithmNames[algorithm]; }
 bool is_irregular(Collective collective) { return info(collective).irregular; }
+bool is_collective(Collective collective) { return collective < Collective::window; }
 bool has_size(Collective collective) { return collective != Collective::window; }
 bool knows(Collective collective, offpath_algorithm_t algorithm) {
   return (info(collective).algorithms & 1u << algorithm) != 0;

@@ -12,7 +12,7 @@ namespace {
 // An error text has no room for all 23.
 constexpr const char* kKnownCollectives =
     "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
-    "ireduce_scatter..., i[ex]scan, ineighbor..., window, *";
+    "ireduce_s..., i[ex]scan, ineighbor..., window, send, *";
 constexpr const char* kKnownAlgorithms =
     "Known: default, direct, ring, chain, binomial, scatter_allgather, doubling, rabenseifner, pairwise, dissemination";
 
@@ -129,6 +129,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const auto collective = static_cast<Collective>(i);
     if (name != "*" && name != collective_name(collective)) continue;
     known = true;
+    if (name == "*" && collective == Collective::send && parsed.row.path == Path::dpu) continue;
     const bool sizeless = !has_size(collective) && parsed.has_range;
     if (name != "*" && sizeless) {
       return bad_row(text, "has a range, but a window has no size that could be looked up in it",

@@ -51,10 +51,12 @@ enum class Collective : uint8_t {
   ineighbor_alltoall,
   ineighbor_alltoallv,
   ineighbor_alltoallw,
-  window,  // no collective but decided like one, per window: its one-sided operations
+  // No collectives, but decided like them:
+  window,  // per window: its one-sided operations
+  send,    // per message of point-to-point communication, by its sender alone
 };
 
-inline constexpr size_t kCollectivesCount = size_t(Collective::window) + 1;
+inline constexpr size_t kCollectivesCount = size_t(Collective::send) + 1;
 inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_DISSEMINATION) + 1;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
@@ -85,14 +87,16 @@ class Table {
   // a # to the end of its line is comment. A row is
   //   collective[:from-to][:nodes=N]:host|dpu[=algorithm]
   // sizes take K, M, G (powers of 1024), inf; algorithms are those of offpath.h, lower case, that the collective knows.
-  // collective may be * : all, or those that know the algorithm if the row names one.
+  // collective may be * : all, or those that know the algorithm if the row names one; of send only with host, as what
+  // forces collectives forces nobody's messages.
   // Without a range all sizes, without nodes teams of any number of nodes.
   // On error nothing is changed and the text says what is wrong with which row.
   base::Status apply(std::string_view text, Origin origin = Origin::forced);
 
   // `bytes`: what all ranks know alike of the size of one rank's part: all it sends or receives, whichever is more
   // (alltoall: size x block; allgather, reduce_scatter: the whole; bcast, reductions: the vector; gather, scatter: the
-  // root's whole). Irregular collectives: the bytes of one block between two ranks.
+  // root's whole). Irregular collectives: the bytes of one block between two ranks. send: of the message; `nodes`: that
+  // its two ranks live on.
   Choice choose(Collective collective, uint64_t bytes, uint32_t nodes) const;
   // False: the collective, or nothing, is ever offloaded for a team on that many nodes, whatever the size.
   bool offloads(Collective collective, uint32_t nodes) const;
@@ -116,9 +120,11 @@ const char* collective_name(Collective collective);
 const char* algorithm_name(offpath_algorithm_t algorithm);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
-// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; and
-// windows.
+// True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; windows
+// and messages.
 bool is_irregular(Collective collective);
+// False for windows and messages.
+bool is_collective(Collective collective);
 // False for windows: their rows carry no range.
 bool has_size(Collective collective);
 

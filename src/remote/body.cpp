@@ -61,7 +61,7 @@ base::Result<Decoded> decode(std::span<const uint8_t> body, Data data) {
   const auto kind = reader.number<uint8_t>();
   const auto op = reader.number<uint8_t>();
   const auto element = reader.number<uint8_t>();
-  if (kind > OFFPATH_UNLOCK || op > OFFPATH_OP_NO_OP || element > OFFPATH_ELEMENT_F64_F64) {
+  if (kind > kLastKind || op > OFFPATH_OP_NO_OP || element > OFFPATH_ELEMENT_F64_F64) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "unknown one-sided request: kind %u, operator %u, element type %u", kind,
                          op, element);
   }

@@ -21,7 +21,7 @@ static_assert(sizeof(RemoteRecord) == 80);
 struct Origin {
   uint32_t target = 0;
   memory::Block send;    // where the data lies that is not in the body
-  memory::Block result;  // where fetched data goes
+  memory::Block result;  // where fetched data goes; or where the signal lies
   std::vector<memory::Layout> layouts;
   std::vector<uint8_t> body;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kRefused = OFFPATH_ERR_ARGUMENT;
 
-constexpr uint8_t kSends = 1, kFetches = 2, kCombines = 4, kHasElement = 8, kLocks = 16;
+constexpr uint8_t kSends = 1, kFetches = 2, kCombines = 4, kHasElement = 8, kLocks = 16, kSignals = 32;
 
 struct Kind {
   offpath_remote_kind_t kind;
@@ -30,7 +30,7 @@ static_assert(
       for (int i = 0; i < static_cast<int>(std::size(kKinds)); ++i) {
         if (kKinds[i].kind != OFFPATH_PUT + i) return false;
       }
-      return kKinds[std::size(kKinds) - 1].kind == OFFPATH_UNLOCK;
+      return kKinds[std::size(kKinds) - 1].kind == kLastKind;
     }(),
     "kinds.def is in the order of offpath.h");
 
@@ -57,6 +57,7 @@ Status check_reduction(const Wanted& wanted) {
 
 const char* name_of(offpath_remote_kind_t kind) { return row_of(kind).name; }
 bool locks(offpath_remote_kind_t kind) { return does(kind, kLocks); }
+bool signals(offpath_remote_kind_t kind) { return does(kind, kSignals); }
 bool accumulates(offpath_remote_kind_t kind) { return does(kind, kHasElement); }
 bool combines(offpath_remote_kind_t kind) { return does(kind, kCombines); }
 bool fetches(offpath_remote_kind_t kind) { return does(kind, kFetches); }
@@ -68,15 +69,17 @@ bool sends(const Wanted& wanted) {
 
 uint64_t data_bytes(const Wanted& wanted) {
   if (!sends(wanted)) return 0;
+  if (signals(wanted.kind)) return wanted.bytes - kSignalBytes;
   return wanted.kind == OFFPATH_COMPARE_AND_SWAP ? 2 * wanted.bytes : wanted.bytes;
 }
 
 bool is_short(const Wanted& wanted) {
+  if (signals(wanted.kind)) return false;  // one write has no order within
   return wanted.bytes <= kInlineBytes || (!sends(wanted) && !fetches(wanted.kind));
 }
 
 Status check(const Wanted& wanted) {
-  if (wanted.kind < OFFPATH_PUT || wanted.kind > OFFPATH_UNLOCK) {
+  if (wanted.kind < OFFPATH_PUT || wanted.kind > kLastKind) {
     return Status::error(kRefused, "one-sided kind %d is not known. See offpath.h", static_cast<int>(wanted.kind));
   }
   if (wanted.bytes >= base::kBlockLimitBytes) {
@@ -92,6 +95,10 @@ Status check(const Wanted& wanted) {
     if (const Status status = memory::check_layout(layout); !status.ok()) return status;
   }
   if (accumulates(wanted.kind)) return check_reduction(wanted);
+  if (signals(wanted.kind) && (!wanted.contiguous || wanted.bytes <= kSignalBytes)) {
+    return Status::error(kRefused, "%llu bytes at the target have no room for data and a signal, or a layout. Put more",
+                         static_cast<unsigned long long>(wanted.bytes));
+  }
   if (wanted.reduction != kernels::Reduction{} ||
       (locks(wanted.kind) && (wanted.bytes > 0 || wanted.offset > 0 || !wanted.contiguous))) {
     return Status::error(kRefused, "one-sided kind %d takes no reduction, and a lock no place. Leave them 0",

@@ -19,6 +19,8 @@ namespace offpath::remote {
 
 inline constexpr uint64_t kInlineBytes = 1 << 10;  // of data that goes with a request, or with its answer
 inline constexpr uint32_t kMaxRanges = OFFPATH_REMOTE_RANGES_MAX;
+inline constexpr uint64_t kSignalBytes = 8;
+inline constexpr auto kLastKind = OFFPATH_PUT_SIGNAL;
 inline constexpr size_t kHeadBytes = 32, kLayoutBytes = 16, kRangeBytes = 16;
 inline constexpr size_t kMaxBodyBytes = kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes;
 
@@ -35,6 +37,7 @@ struct Wanted {
 // The kind is one of offpath.h.
 const char* name_of(offpath_remote_kind_t kind);
 bool locks(offpath_remote_kind_t kind);        // locks and unlocks
+bool signals(offpath_remote_kind_t kind);      // with kSignalBytes behind the data
 bool accumulates(offpath_remote_kind_t kind);  // ACCUMULATE to COMPARE_AND_SWAP
 bool combines(offpath_remote_kind_t kind);     // with an operator
 bool fetches(offpath_remote_kind_t kind);

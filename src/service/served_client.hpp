@@ -36,6 +36,8 @@ class ServedClient {
   // worker's, and stay.
   bool take_submission(engine::Engine& engine, ops::onesided::Target& target);
 
+  // Something has happened that it may wait for.
+  void tell() { view_.tell(); }
   // Wakes the client's sleeping threads if something happened for them, and says that this worker lives; after each
   // round of work.
   void wake() {

@@ -40,7 +40,10 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
     : options_(std::move(options)),
       fabric_(std::move(fabric)),
       engine_(std::make_unique<engine::Engine>(engine_config(), *fabric_, neighbours, *this)),
-      target_([this](graph::RequestId request, graph::Answer answer) { engine_->answer(request, std::move(answer)); }),
+      target_([this](graph::RequestId request, graph::Answer answer) { engine_->answer(request, std::move(answer)); },
+              [this](ClientId client) {
+                if (const auto it = clients_.find(client); it != clients_.end()) it->second->tell();
+              }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),

@@ -119,6 +119,54 @@ TEST(Remote, WithSeveralWorkers) {
   unsetenv("OFFPATH_SERVICE_WORKERS");
 }
 
+// The target sees the signal only when all data is there, and is woken by it: it asks for nothing itself.
+void run_signals(uint32_t nodes) {
+  Job(2, nodes).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(session, 4 << 20, &memory), OFFPATH_OK);
+    offpath_window_t* window = open_window(team, 1, memory, 4 << 20);
+    p.barrier();
+    for (const uint64_t bytes : {uint64_t{1}, uint64_t{4096}, uint64_t{100001}, uint64_t{3 << 20}}) {
+      const uint64_t word = 0x1234567890ABCDEF ^ bytes, at = 64 - bytes % 8;
+      std::vector<uint8_t> data(bytes);
+      for (uint64_t i = 0; i < bytes; ++i) data[i] = static_cast<uint8_t>(i * 7 + bytes);
+      if (p.rank == 0) {
+        offpath_remote_t put = remote_of(OFFPATH_PUT_SIGNAL, 1, at, bytes + sizeof(word));
+        put.send = block(data.data(), bytes);
+        put.signal = &word;
+        REQUIRE_STATUS(run(window, put), OFFPATH_OK);
+      } else {
+        auto* const here = static_cast<uint8_t*>(memory) + at;
+        auto* const signal = reinterpret_cast<uint64_t*>(here + bytes);
+        for (;;) {
+          const uint32_t seen = offpath_session_events(session);
+          if (__atomic_load_n(signal, __ATOMIC_ACQUIRE) == word) break;
+          REQUIRE(offpath_session_sleep(session, seen, kLongNs) == OFFPATH_OK ||
+                  seen != offpath_session_events(session));
+        }
+        REQUIRE(std::equal(data.begin(), data.end(), here));
+      }
+      p.barrier();
+    }
+    offpath_remote_t beyond = remote_of(OFFPATH_PUT_SIGNAL, 1 - p.rank, (4 << 20) - 2048, 2048 + 8);
+    const std::vector<uint8_t> data(2048);
+    beyond.send = block(data.data(), data.size());
+    beyond.signal = data.data();
+    REQUIRE_STATUS(run(window, beyond), OFFPATH_ERR_RANGE);
+    p.barrier();
+    offpath_window_destroy(window);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Remote, SignalsComeAfterTheirData) {
+  run_signals(1);
+  run_signals(2);
+}
+
 // Ranges of any number here, of up to the limit there; what is sent may overlap.
 TEST(Remote, LayoutsOfManyRanges) {
   Job(2, 2).run([](Process& p) {

@@ -21,6 +21,7 @@ import local_facts
 import losses
 import mapped
 import onesided
+import pointtopoint
 import teams
 import telemetry
 import tracing
@@ -298,7 +299,7 @@ CASES = {
                                one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
                                symbols, without_mpi, *adapting.CASES, *doorways.CASES,
                                *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,
-                               *mapped.CASES)},
+                               *mapped.CASES, *pointtopoint.CASES)},
 }
 
 

@@ -235,6 +235,11 @@ def line(**changes):
             "(1.0 KiB), 6 native (2.0 KiB).",
         ),
         (
+            [line(messages=dict(offloaded_count=5, offloaded_bytes=1024, native_count=1, staging_bytes=512))] * 2,
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 10 messages offloaded (2.0 KiB through "
+            "1.0 KiB of staging memory), 2 native for want of room.",
+        ),
+        (
             [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
             "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; PETSc solvers: 60 vector steps "
             "offloaded, 0 native.",

@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,13 @@ class Job {
   // Of a rank in MPI_COMM_WORLD.
   uint32_t node_of(int world_rank) const { return member_.nodes().of(world_rank); }
   const attach::Address& address_of(int world_rank) const { return addresses_[static_cast<size_t>(world_rank)]; }
+  // Of all ranks.
+  uint32_t nodes() const { return member_.nodes().count(); }
+  // This process's end of a team of all ranks.
+  offpath_status_t create_team(std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, offpath_team_t** team,
+                               offpath_error_t* error) const {
+    return attach::create_team(session(), id, rank(), addresses_, team, error);
+  }
   MPI_Group world_group() const { return world_group_; }
 
   // One warning per lost service, by the first rank of its node.

@@ -8,6 +8,10 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/lifetime/statistics.hpp"
 #include "mpi/lifetime/tracing.hpp"
+#include "mpi/messages/completion.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/messages/rounds.hpp"
+#include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/proxy/layer.hpp"
 #include "mpi/requests/persistent.hpp"
@@ -38,6 +42,7 @@ void start() {
                     offloader.errors().create() && open_types() == MPI_SUCCESS && open_communicators() == MPI_SUCCESS;
     if (!on) return detach();
     job.turn_on();
+    office.open();
   }
   adopt_communicator(MPI_COMM_WORLD);
 }
@@ -59,6 +64,10 @@ void drain() {
     offloader.progress_all(Offloader::AtEnd::look);
     waiter.pause();
   }
+  while (!(finish_freed() && office.quiet())) {
+    move_on();
+    waiter.pause();
+  }
   // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
   // then still answers, so that no word is left in the native library when it ends.
   pass_barrier(Offloader::AtEnd::look);
@@ -76,6 +85,9 @@ void stop() {
   if (active) drain();
   const Inside inside;
   if (active) {
+    tracked.clear();
+    sent_tickets.abandon();
+    office.close();
     windows.clear();
     persistents.clear();
     forget_communicators();

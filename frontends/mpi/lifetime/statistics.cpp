@@ -6,6 +6,8 @@
 #include "mpi/adapt/learned.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
+#include "mpi/messages/counts.hpp"
+#include "mpi/messages/office.hpp"
 #include "mpi/recording/handing_in.hpp"
 #include "mpi/rma/windows.hpp"
 
@@ -71,6 +73,14 @@ JsonObject windows_object() {
   return object.number("natively_bytes", totals.natively_bytes.load());
 }
 
+// Of those that the policy gives to the service; ready: the payload was there when the program looked.
+JsonObject messages_object() {
+  JsonObject object = attach::offloaded_and_native(counts.offloaded.load(), counts.native.load());
+  object.number("offloaded_bytes", counts.offloaded_bytes.load()).number("received_count", counts.received.load());
+  object.number("ready_count", counts.ready.load()).number("failed_count", counts.failed.load());
+  return object.number("staging_bytes", office.staging_bytes());
+}
+
 std::string statistics() {
   uint64_t offloaded_count = 0;
   uint64_t native_count = 0;
@@ -90,6 +100,7 @@ std::string statistics() {
   const uint64_t begin_ns = job.ledger().begin_ns.load();
   line.number("run_ns", begin_ns == 0 ? 0 : base::clock_ns() - begin_ns);
   line.object("collectives", collectives).object("windows", windows_object());
+  line.object("messages", messages_object());
   line.object("why", why_object()).object("passed", passed_object()).object("learned", learned.json());
   return line.json() + "\n";
 }

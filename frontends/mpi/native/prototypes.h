@@ -62,6 +62,18 @@ OFFPATH_FORMS_REMOTE(Get_accumulate, get_accumulate, OFFPATH_FROM, OFFPATH_TO, O
 int MPI_Win_create_c(void*, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win*);
 int MPI_Win_allocate_c(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void*, MPI_Win*);
 
+int MPI_Recv_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Status*);
+int MPI_Irecv_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
+int MPI_Recv_init_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
+int MPI_Mrecv_c(OFFPATH_TO, MPI_Message*, MPI_Status*);
+int MPI_Imrecv_c(OFFPATH_TO, MPI_Message*, MPI_Request*);
+int MPI_Sendrecv_c(OFFPATH_FROM, int, int, OFFPATH_TO, int, int, MPI_Comm, MPI_Status*);
+int MPI_Sendrecv_replace_c(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI_Status*);
+int MPI_Isendrecv_c(OFFPATH_FROM, int, int, OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
+int MPI_Isendrecv_replace_c(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI_Request*);
+int MPI_Isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
+
 #undef OFFPATH_FROM
 #undef OFFPATH_TO
 #undef OFFPATH_FROM_MANY

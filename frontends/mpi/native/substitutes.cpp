@@ -89,6 +89,35 @@ int allocate_window(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, 
   return native.Win_allocate(size, static_cast<int>(unit), info, comm, base, win);
 }
 
+// Point-to-point.
+struct Message {
+  template <auto small, typename Buffer, typename... Rest>
+  static int move(Buffer* buffer, MPI_Count count, MPI_Datatype type, Rest... rest) {
+    const Elements elements(count, type);
+    if (elements.code() != MPI_SUCCESS) return refuse(MPI_COMM_WORLD, elements.code());
+    return (native.*small)(buffer, elements.count(), elements.type(), rest...);
+  }
+  template <auto small, typename Last>
+  static int both(const void* out, MPI_Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,
+                  MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, Last last) {
+    const Elements sent(out_count, out_type), received(count, type);
+    for (const int code : {sent.code(), received.code()}) {
+      if (code != MPI_SUCCESS) return refuse(comm, code);
+    }
+    return (native.*small)(out, sent.count(), sent.type(), to, out_tag, in, received.count(), received.type(), from,
+                           tag, comm, last);
+  }
+};
+
+// An MPI 3 that is looked in for functions of MPI 4.
+int no_isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm comm,
+                 MPI_Request*) {
+  return refuse(comm, MPI_ERR_UNSUPPORTED_OPERATION);
+}
+int no_isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm comm, MPI_Request*) {
+  return refuse(comm, MPI_ERR_UNSUPPORTED_OPERATION);
+}
+
 template <auto member, auto small>
 void add(Native* functions, auto* substitute) {
   if (functions->*member == nullptr && functions->*small != nullptr) functions->*member = substitute;
@@ -133,6 +162,21 @@ void add_substitutes(Native* functions) {
   OFFPATH_ADD(Neighbor_alltoallv_init, Uneven, neighbors, for_ever, MPI_Info, MPI_Request*)
   OFFPATH_ADD(Ineighbor_alltoallw, TypedBytes, neighbors, for_ever, MPI_Request*)
   OFFPATH_ADD(Neighbor_alltoallw_init, TypedBytes, neighbors, for_ever, MPI_Info, MPI_Request*)
+
+  if (functions->Isendrecv == nullptr) functions->Isendrecv = &no_isendrecv;
+  if (functions->Isendrecv_replace == nullptr) functions->Isendrecv_replace = &no_isendrecv_replace;
+#define OFFPATH_ADD_MESSAGE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Message::__VA_ARGS__);
+  OFFPATH_ADD_MESSAGE(Recv, move<&Native::Recv, void, int, int, MPI_Comm, MPI_Status*>)
+  OFFPATH_ADD_MESSAGE(Irecv, move<&Native::Irecv, void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Recv_init, move<&Native::Recv_init, void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Mrecv, move<&Native::Mrecv, void, MPI_Message*, MPI_Status*>)
+  OFFPATH_ADD_MESSAGE(Imrecv, move<&Native::Imrecv, void, MPI_Message*, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Sendrecv_replace,
+                      move<&Native::Sendrecv_replace, void, int, int, int, int, MPI_Comm, MPI_Status*>)
+  OFFPATH_ADD_MESSAGE(Isendrecv_replace,
+                      move<&Native::Isendrecv_replace, void, int, int, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Sendrecv, both<&Native::Sendrecv, MPI_Status*>)
+  OFFPATH_ADD_MESSAGE(Isendrecv, both<&Native::Isendrecv, MPI_Request*>)
 
 #define OFFPATH_ADD_REMOTE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Remote::__VA_ARGS__);
   add<&Native::Win_create_c, &Native::Win_create>(functions, &create_window);

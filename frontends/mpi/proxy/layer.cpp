@@ -105,13 +105,13 @@ int sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int 
              MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* status) {
   const MPI_Comm used = way(comm);
   if (used == comm) {
-    return native.Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
+    return handlers::Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
   }
   MPI_Request received = MPI_REQUEST_NULL;
-  int code = native.Irecv(in, in_count, in_type, from, in_tag, comm, &received);
+  int code = handlers::Irecv(in, in_count, in_type, from, in_tag, comm, &received);
   if (code != MPI_SUCCESS) return code;
   code = raised(comm, used, native.Send(out, out_count, out_type, to, out_tag, used));
-  const int waited = native.Wait(&received, status);
+  const int waited = handlers::Wait(&received, status);
   return code == MPI_SUCCESS ? waited : code;
 }
 

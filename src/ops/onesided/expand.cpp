@@ -94,6 +94,8 @@ Status check(const Remote& remote, uint32_t team_size) {
   if (status.ok() && sent_from_client) status = check_block(remote.send, data_bytes(remote.wanted), remote.layouts);
   if (status.ok() && fetches(remote.wanted.kind))
     status = check_block(remote.result, remote.wanted.bytes, remote.layouts);
+  if (status.ok() && signals(remote.wanted.kind))
+    status = check_block(remote.result, remote::kSignalBytes, remote.layouts);
   return status;
 }
 
@@ -114,6 +116,9 @@ graph::Request make_request(Remote remote, const Tuning& tuning) {
     request.reply_bytes = fetches(wanted.kind) ? wanted.bytes : 0;
   } else if (wanted.kind == OFFPATH_PUT) {
     graph.offer(remote.target, 0, place_of(remote.send), wanted.bytes);
+  } else if (signals(wanted.kind)) {
+    graph.offer(remote.target, 0, place_of(remote.send), data_bytes(wanted));
+    graph.offer(remote.target, 1, result, remote::kSignalBytes);
   } else if (!sends(wanted)) {
     graph.pull(remote.target, 0, result, wanted.bytes);
   } else {
@@ -137,6 +142,10 @@ Graph expand_target(const Wanted& wanted, uint32_t origin, uint64_t address, con
   }
   if (wanted.kind == OFFPATH_PUT) {
     graph.pull(origin, 0, window, wanted.bytes);
+  } else if (signals(wanted.kind)) {
+    const uint64_t bytes = data_bytes(wanted);
+    const uint32_t data = graph.pull(origin, 0, window, bytes);
+    graph.order(data, graph.pull(origin, 1, window.plus(bytes), remote::kSignalBytes));
   } else if (!sends(wanted)) {
     graph.offer(origin, 0, window, wanted.bytes);
   } else {

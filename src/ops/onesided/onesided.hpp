@@ -3,6 +3,7 @@
 //
 //   short (data of at most remote::kInlineBytes each way)   everything is in the request and in its answer
 //   long put           the origin exports its data, the target pulls it into the window
+//   put with signal    the same, and the signal as a second block that the target pulls when it has the data
 //   long get           the target exports the window, the origin pulls it
 //   long accumulate    in pieces: the origin exports its data, the target pulls each piece into scratch and reduces it
 //                      onto the window
@@ -15,7 +16,7 @@
 
 namespace offpath::ops::onesided {
 
-using remote::accumulates, remote::fetches, remote::locks, remote::Wanted;
+using remote::accumulates, remote::fetches, remote::locks, remote::signals, remote::Wanted;
 static_assert(remote::kMaxBodyBytes <= graph::kMaxRequestBytes);
 
 // A one-sided operation at its origin.

@@ -182,7 +182,7 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
     Perform update(std::move(asked.wanted), asked.data, asked.memory, address);
     return graph::carry_out(update);
   }
-  Working working{client, window, {}, accumulates(wanted.kind)};
+  Working working{client, window, {}, accumulates(wanted.kind), signals(wanted.kind)};
   window->lane_busy |= working.in_lane;
   for (const auto& [base, region] : regions) {
     region->hold();
@@ -201,7 +201,7 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
   return answer;
 }
 
-void Target::on_answered(ClientId client, uint64_t team, RequestId request, const Status&) {
+void Target::on_answered(ClientId client, uint64_t team, RequestId request, const Status& status) {
   const auto found = working_.find(request);
   if (found == working_.end()) {
     // It still waited for the lane: its origin is lost.
@@ -213,6 +213,7 @@ void Target::on_answered(ClientId client, uint64_t team, RequestId request, cons
   }
   const Working ended = std::move(found->second);
   working_.erase(found);
+  if (ended.signals && status.ok()) tell_(client);
   end(client, ended);
 }
 

@@ -22,7 +22,11 @@ class Target : public graph::Responder {
  public:
   // Answers a request that was put off: Engine::answer.
   using Answerer = std::function<void(graph::RequestId, graph::Answer)>;
-  explicit Target(Answerer answer) : answer_(std::move(answer)) {}
+  // Told that a signal has come for a client.
+  using Teller = std::function<void(graph::ClientId)>;
+  explicit Target(
+      Answerer answer, Teller tell = [](graph::ClientId) {})
+      : answer_(std::move(answer)), tell_(std::move(tell)) {}
 
   // Windows of a client in one of its teams (its context). Errors: OFFPATH_ERR_ARGUMENT. What is closed or detached is
   // refused to all that comes later; `released` is called, perhaps at once, when nothing of before works on it any
@@ -75,6 +79,7 @@ class Target : public graph::Responder {
     std::shared_ptr<Window> window;
     std::vector<std::shared_ptr<Region>> regions;
     bool in_lane;
+    bool signals = false;
   };
   class Short;
   using Windows = std::unordered_map<Key, std::shared_ptr<Window>, KeyHash>;
@@ -87,6 +92,7 @@ class Target : public graph::Responder {
   void grant_locks(Window& window);
 
   Answerer answer_;
+  Teller tell_;
   Windows windows_;
   std::unordered_map<graph::RequestId, Working> working_;
 };

@@ -171,6 +171,8 @@ void offpath_team_skip(offpath_team_t* team, uint64_t count) {
 }
 
 void offpath_memory_keep(offpath_session_t*, const void*, uint64_t) {}
+offpath_status_t offpath_memory_allocate(offpath_session_t*, uint64_t, void**) { return OFFPATH_ERR_NO_MEMORY; }
+void offpath_memory_free(offpath_session_t*, void*) {}
 void offpath_memory_release(offpath_session_t*, const void*, uint64_t) {}
 offpath_status_t offpath_memory_lend(offpath_session_t*, uint64_t, uint64_t, void**) { return OFFPATH_ERR_STATE; }
 int offpath_memory_take_back(void*) { return 0; }

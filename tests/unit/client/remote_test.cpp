@@ -25,7 +25,7 @@ offpath_remote_t good(offpath_remote_kind_t kind) {
   out.struct_bytes = sizeof(out);
   out.kind = kind;
   out.target = 1;
-  if (kind >= OFFPATH_LOCK_SHARED) return out;
+  if (kind >= OFFPATH_LOCK_SHARED && kind <= OFFPATH_UNLOCK) return out;
   out.target_bytes = 8;
   out.target_offset = 40;
   const bool swaps = kind == OFFPATH_COMPARE_AND_SWAP;
@@ -33,6 +33,7 @@ offpath_remote_t good(offpath_remote_kind_t kind) {
   if (out.op != 0 || swaps) out.element = OFFPATH_ELEMENT_I64;
   if (kind != OFFPATH_GET) out.send = block(kSend, swaps ? 16 : 8);
   if (kind == OFFPATH_GET || kind == OFFPATH_GET_ACCUMULATE || swaps) out.result = block(result, 8);
+  if (kind == OFFPATH_PUT_SIGNAL) out.target_bytes = 16, out.signal = kSend;
   return out;
 }
 
@@ -52,7 +53,7 @@ offpath_status_t code(offpath_remote_kind_t kind, Change change) {
 }
 
 TEST(RemoteCheck, GoodOnesPass) {
-  for (int kind = OFFPATH_PUT; kind <= OFFPATH_UNLOCK; ++kind) {
+  for (int kind = OFFPATH_PUT; kind <= OFFPATH_PUT_SIGNAL; ++kind) {
     EXPECT_EQ(code(static_cast<offpath_remote_kind_t>(kind), [](auto&) {}), OFFPATH_OK) << kind;
   }
   EXPECT_EQ(code(OFFPATH_PUT, [](auto& r) { r.target_bytes = 0, r.send = {}; }), OFFPATH_OK);
@@ -68,7 +69,7 @@ TEST(RemoteCheck, BadOnesDoNot) {
   const auto refused = [](offpath_remote_kind_t kind, auto change) {
     EXPECT_EQ(code(kind, change), OFFPATH_ERR_ARGUMENT) << kind;
   };
-  for (int i = OFFPATH_PUT; i <= OFFPATH_UNLOCK; ++i) {
+  for (int i = OFFPATH_PUT; i <= OFFPATH_PUT_SIGNAL; ++i) {
     const auto kind = static_cast<offpath_remote_kind_t>(i);
     refused(kind, [](auto& r) { r.struct_bytes = 0; });
     refused(kind, [](auto& r) { r.target = 2; });
@@ -78,7 +79,7 @@ TEST(RemoteCheck, BadOnesDoNot) {
     refused(kind, [](auto& r) { r.send.tag = 1; });
     refused(kind, [](auto& r) { r.result.peer = 1; });
   }
-  for (const int wild : {0, 9, -1, 1000}) {
+  for (const int wild : {0, 10, -1, 1000}) {
     refused(OFFPATH_PUT, [&](auto& r) { put_number(r.kind, wild); });
   }
   refused(OFFPATH_PUT, [](auto& r) { r.send.bytes = 9; });
@@ -89,6 +90,10 @@ TEST(RemoteCheck, BadOnesDoNot) {
   refused(OFFPATH_GET, [](auto& r) { r.result.bytes = 4; });
   refused(OFFPATH_COMPARE_AND_SWAP, [](auto& r) { r.send.bytes = 8; });
   refused(OFFPATH_UNLOCK, [](auto& r) { r.target_bytes = 8; });
+  refused(OFFPATH_PUT, [](auto& r) { r.signal = kSend; });
+  refused(OFFPATH_PUT_SIGNAL, [](auto& r) { r.signal = nullptr; });
+  refused(OFFPATH_PUT_SIGNAL, [](auto& r) { r.target_bytes = 8, r.send.bytes = 0; });
+  refused(OFFPATH_PUT_SIGNAL, [](auto& r) { r.layouts = kLayouts, r.layouts_count = 1, r.target_layout = 1; });
   for (const int wild : {0, 15, 1000, -1}) {
     refused(OFFPATH_ACCUMULATE, [&](auto& r) { put_number(r.op, wild); });
     refused(OFFPATH_COMPARE_AND_SWAP, [&](auto& r) { put_number(r.element, wild == 15 ? 23 : wild); });

@@ -66,7 +66,8 @@ TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
                             "ineighbor_alltoall",
                             "ineighbor_alltoallv",
                             "ineighbor_alltoallw",
-                            "window"};
+                            "window",
+                            "send"};
   ASSERT_EQ(std::size(in_order), kCollectivesCount);
   for (size_t i = 0; i < kCollectivesCount; ++i) {
     const auto collective = static_cast<Collective>(i);
@@ -79,7 +80,8 @@ TEST(Policy, EveryCollectiveHasItsOwnRowOfNames) {
     EXPECT_TRUE(knows(collective, OFFPATH_ALGORITHM_DEFAULT));
     // MPI's own rule: what no size is known of to all ranks is irregular.
     const bool of_ranks = name == "igatherv" || name == "iscatterv" || name == "ialltoallv" || name == "ialltoallw";
-    EXPECT_EQ(is_irregular(collective), of_ranks || name == "window" || name.starts_with("ineighbor_")) << name;
+    EXPECT_EQ(is_irregular(collective), of_ranks || !is_collective(collective) || name.starts_with("ineighbor_"))
+        << name;
   }
 }
 
@@ -105,13 +107,25 @@ TEST(Policy, AlgorithmsAreThoseThatOffpathHNames) {
   for (const auto& item : cases) {
     for (size_t i = 0; i < kCollectivesCount; ++i) {
       const auto collective = static_cast<Collective>(i);
-      if (collective == Collective::window) continue;  // no algorithms but DEFAULT
+      if (!is_collective(collective)) continue;  // no algorithms but DEFAULT
       const bool expected =
           is_irregular(collective) ? item.algorithm == OFFPATH_ALGORITHM_DIRECT : item.known.count(collective) == 1;
       EXPECT_EQ(knows(collective, item.algorithm), expected)
           << collective_name(collective) << " " << algorithm_name(item.algorithm);
     }
   }
+}
+
+TEST(Policy, MessagesAreForcedByTheirNameOnly) {
+  Table table;
+  ASSERT_TRUE(table.apply("*:dpu").ok());
+  EXPECT_EQ(path(table, Collective::send, 1 << 30, 2), Path::host);
+  ASSERT_TRUE(table.apply("send:1M-inf:nodes=2:dpu").ok());
+  EXPECT_EQ(path(table, Collective::send, 1 << 20, 2), Path::dpu);
+  EXPECT_EQ(path(table, Collective::send, 1 << 20, 1), Path::host) << "two ranks of a node";
+  EXPECT_EQ(path(table, Collective::send, (1 << 20) - 1, 2), Path::host);
+  ASSERT_TRUE(table.apply("*:host").ok());
+  EXPECT_EQ(path(table, Collective::send, 1 << 30, 2), Path::host);
 }
 
 TEST(Policy, EmptyTableIsHost) {

@@ -20,7 +20,8 @@ constexpr offpath_remote_kind_t kAll[] = {OFFPATH_PUT,
                                           OFFPATH_COMPARE_AND_SWAP,
                                           OFFPATH_LOCK_SHARED,
                                           OFFPATH_LOCK_EXCLUSIVE,
-                                          OFFPATH_UNLOCK};
+                                          OFFPATH_UNLOCK,
+                                          OFFPATH_PUT_SIGNAL};
 
 Body good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = true) {
   Body out;
@@ -29,8 +30,9 @@ Body good(offpath_remote_kind_t kind, uint64_t bytes = 8, bool contiguous = true
   if (locks(kind)) return out;
   out.offset = 24;
   out.bytes = kind == OFFPATH_COMPARE_AND_SWAP ? 8 : bytes;
-  out.contiguous = contiguous;
-  if (!contiguous) out.layout = {8, 16, {{-4, 4}, {4, 4}}};
+  out.contiguous = contiguous || signals(kind);
+  if (signals(kind)) out.bytes = bytes + 9;
+  if (!out.contiguous) out.layout = {8, 16, {{-4, 4}, {4, 4}}};
   if (accumulates(kind)) {
     out.reduction = {kind == OFFPATH_COMPARE_AND_SWAP ? OFFPATH_OP_NONE : OFFPATH_OP_SUM, OFFPATH_ELEMENT_I64};
   }
@@ -120,7 +122,7 @@ TEST(RemoteBody, ImpossibleValuesAreRefused) {
     EXPECT_EQ(check(wanted).code(), OFFPATH_ERR_ARGUMENT) << kind;
     EXPECT_EQ(code_of(encode(wanted)), OFFPATH_ERR_ARGUMENT) << kind;
   };
-  for (const int wild : {0, 9}) {
+  for (const int wild : {0, 10}) {
     refused(OFFPATH_PUT, [&](Body& w) { w.kind = static_cast<offpath_remote_kind_t>(wild); });
   }
   for (const offpath_remote_kind_t kind : {OFFPATH_ACCUMULATE, OFFPATH_GET_ACCUMULATE}) {
@@ -138,6 +140,8 @@ TEST(RemoteBody, ImpossibleValuesAreRefused) {
   refused(OFFPATH_GET, [](Body& w) { w.reduction.element = OFFPATH_ELEMENT_I8; });
   refused(OFFPATH_UNLOCK, [](Body& w) { w.bytes = 8; });
   refused(OFFPATH_LOCK_SHARED, [](Body& w) { w.offset = 8; });
+  refused(OFFPATH_PUT_SIGNAL, [](Body& w) { w.bytes = 8; });
+  refused(OFFPATH_PUT_SIGNAL, [](Body& w) { w.contiguous = false, w.layout = {17, 32, {{0, 17}}}; });
   for (const offpath_remote_kind_t kind : {OFFPATH_PUT, OFFPATH_GET}) {
     refused(kind, [](Body& w) { w.bytes = uint64_t{1} << 46; });
     refused(kind, [](Body& w) { w.bytes = UINT64_MAX; });

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "halo3d.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char kUsage[] =
+    "usage: halo3d [--points N] [--variables V] [--sweeps S] [--blocking]\n"
+    "  --points N     points of the cube in each direction (default 96)\n"
+    "  --variables V  that are solved for at a time (default 4)\n"
+    "  --sweeps S     of Jacobi's method (default 50)\n"
+    "  --blocking     exchange first, then sweep: nothing overlaps\n";
+
+static int number_after(int argc, char** argv, int* i) {
+  const int value = *i + 1 < argc ? atoi(argv[*i + 1]) : 0;
+  ++*i;
+  return value;
+}
+
+int main(int argc, char** argv) {
+  int points = 96, variables = 4, sweeps = 50, blocking = 0, rank, size, good = 1;
+  int cut[2] = {0, 0}, place[2], whole[2] = {0, 0};
+  MPI_Comm comm;
+  Domain domain;
+  Exchange exchange;
+  MPI_Init(&argc, &argv);
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--points") == 0)
+      points = number_after(argc, argv, &i);
+    else if (strcmp(argv[i], "--variables") == 0)
+      variables = number_after(argc, argv, &i);
+    else if (strcmp(argv[i], "--sweeps") == 0)
+      sweeps = number_after(argc, argv, &i);
+    else if (strcmp(argv[i], "--blocking") == 0)
+      blocking = 1;
+    else
+      good = 0;
+  }
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Dims_create(size, 2, cut);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, cut, whole, 0, &comm);
+  MPI_Comm_rank(comm, &rank);
+  MPI_Cart_coords(comm, rank, 2, place);
+  if (!good || variables < 1 || sweeps < 1 || points < 3 * cut[0] || points < 3 * cut[1]) {
+    if (rank == 0) fputs(kUsage, stderr);
+    MPI_Finalize();
+    return 2;
+  }
+  if (make_domain(&domain, points, variables, cut, place) != 0 || make_exchange(&exchange, &domain, comm) != 0) {
+    fprintf(stderr, "halo3d: rank %d has no memory for %d points and %d variables. Give less\n", rank, points,
+            variables);
+    MPI_Abort(comm, 1);
+  }
+  start_values(&domain);
+  double waited = 0, longest;
+  MPI_Barrier(comm);
+  const double begin = MPI_Wtime();
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    begin_exchange(&exchange, &domain);
+    if (!blocking) sweep_inner(&domain);
+    const double arrived = MPI_Wtime();
+    end_exchange(&exchange, &domain);
+    waited += MPI_Wtime() - arrived;
+    if (blocking) sweep_inner(&domain);
+    sweep_outer(&domain);
+    swap_values(&domain);
+  }
+  double taken = MPI_Wtime() - begin, distance = distance_from_solution(&domain, sweeps), farthest;
+  MPI_Reduce(&distance, &farthest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
+  MPI_Reduce(&taken, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
+  const int right = farthest < 1e-9;
+  if (rank == 0) {
+    printf("sweep_ms %.3f\nwaited_ms %.3f\nside_bytes %d\n", longest / sweeps * 1e3, waited / sweeps * 1e3,
+           exchange.bytes[LOW_Y]);
+    printf("verified: %s\n", right ? "yes" : "NO");
+    if (!right) fprintf(stderr, "halo3d: %g from the known solution\n", farthest);
+  }
+  free_exchange(&exchange);
+  free_domain(&domain);
+  MPI_Comm_free(&comm);
+  MPI_Finalize();
+  return rank == 0 && !right;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/messages/claim.hpp"
+
+#include "mpi/job/job.hpp"
+#include "mpi/job/waiting.hpp"
+#include "mpi/messages/counts.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/messages/rounds.hpp"
+#include "mpi/native/native.hpp"
+
+namespace offpath::mpi {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1};  // for losses, which take some microseconds to look for
+
+}  // namespace
+
+Claim::Claim(const Ticket& ticket) : ticket_(ticket), payload_(office.find(ticket)) {
+  counts.received.fetch_add(1, std::memory_order_relaxed);
+  if (payload_ == nullptr) {
+    code_ = MPI_ERR_INTERN;
+  } else if (office.arrived(ticket_, payload_)) {
+    counts.ready.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+bool Claim::settled() {
+  if (code_ != MPI_SUCCESS || office.arrived(ticket_, payload_)) return true;
+  const auto now = Clock::now();
+  if (now < next_look_) return false;
+  next_look_ = now + kLook;
+  int lost = office.lost(ticket_);
+  // Where a third process is lost, the sender's service may have given this payload up, too. It cannot tell us.
+  if (lost == MPI_SUCCESS && office.broken()) {
+    if (!broken_since_) broken_since_ = now;
+    if (now - *broken_since_ > job.settings().loss_timeout) lost = Office::code_of(OFFPATH_ERR_PEER_LOST);
+  }
+  // What has arrived lies in our own memory, whatever became of the services since.
+  if (lost != MPI_SUCCESS && !office.arrived(ticket_, payload_)) code_ = lost;
+  return code_ != MPI_SUCCESS;
+}
+
+void Claim::await() {
+  if (settled()) return;
+  const WaitTimer timer;
+  Waiter waiter;
+  while (!settled()) {
+    move_on();
+    if (settled()) return;
+    waiter.pause();
+  }
+}
+
+int Claim::deliver(ReceivedElements& elements) {
+  if (code_ != MPI_SUCCESS) return code_;
+  const int code = elements.put(payload_, ticket_.bytes);
+  office.release(ticket_);
+  return code;
+}
+
+void Claim::fill(MPI_Status* status) const {
+  native.Status_set_elements_x(status, MPI_BYTE, static_cast<MPI_Count>(ticket_.bytes));
+}
+
+std::optional<Ticket> ticket_of(const MPI_Status& status, ReceivedElements& elements) {
+  int bytes = 0;
+  const bool long_enough = native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS;
+  if (!long_enough || bytes != static_cast<int>(kTicketBytes)) return std::nullopt;
+  return elements.ticket(office.mark());
+}
+
+}  // namespace offpath::mpi

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/messages/kept.hpp"
+
+#include "mpi/messages/completion.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/native/handle_table.hpp"
+#include "mpi/native/native.hpp"
+
+#include <algorithm>
+
+namespace offpath::mpi {
+
+KeptMessages kept_messages;
+
+namespace {
+
+constexpr int kAgainTag = 1;
+
+bool has_length_of_ticket(const MPI_Status& status) {
+  int bytes = 0;
+  return native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes == static_cast<int>(kTicketBytes);
+}
+
+}  // namespace
+
+int KeptMessages::open() {
+  const int code = native.Comm_dup(MPI_COMM_SELF, &self_);
+  return code == MPI_SUCCESS ? native.Comm_set_errhandler(self_, MPI_ERRORS_RETURN) : code;
+}
+
+// What the program has left behind stays in the library.
+void KeptMessages::close() {
+  std::lock_guard lock(mutex_);
+  kept_.clear();
+  handed_out_.clear();
+  count_.store(0, std::memory_order_release);
+  tidy();
+  for (Again& again : again_) static_cast<void>(again.bytes.release());  // still to be sent
+  again_.clear();
+  if (self_ != MPI_COMM_NULL) native.Comm_free(&self_);
+}
+
+bool KeptMessages::matches(const Matched& kept, int from, int tag, MPI_Comm comm) {
+  return kept.route->comm.load(std::memory_order_relaxed) == comm &&
+         (from == MPI_ANY_SOURCE || from == kept.status.MPI_SOURCE) &&
+         (tag == MPI_ANY_TAG || tag == kept.status.MPI_TAG);
+}
+
+KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm) {
+  return std::find_if(kept_.begin(), kept_.end(), [&](const Matched& kept) { return matches(kept, from, tag, comm); });
+}
+
+void KeptMessages::tidy() {
+  std::erase_if(again_, [](Again& again) {
+    int done = 0;
+    return beneath.Test(&again.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+  });
+}
+
+// To have a message of the library with those bytes.
+void KeptMessages::send_again(const TicketBytes& bytes, Matched& matched) {
+  tidy();
+  again_.reserve(again_.size() + 1);
+  Again again{MPI_REQUEST_NULL, std::make_unique<TicketBytes>(bytes)};
+  const int code =
+      native.Isend(again.bytes->data(), static_cast<int>(kTicketBytes), MPI_BYTE, 0, kAgainTag, self_, &again.request);
+  if (code != MPI_SUCCESS) return;
+  again_.push_back(std::move(again));
+  MPI_Status ignored;
+  native.Mprobe(0, kAgainTag, self_, &matched.message, &ignored);
+  matched.again = true;
+}
+
+// Only who receives it sees what is in it.
+void KeptMessages::look_into(Matched& matched) {
+  if (!has_length_of_ticket(matched.status)) return;
+  TicketBytes bytes;
+  MPI_Status ignored;
+  if (native.Mrecv(bytes.data(), static_cast<int>(kTicketBytes), MPI_BYTE, &matched.message, &ignored) != MPI_SUCCESS) {
+    return;
+  }
+  const auto ticket = read_ticket(office.mark(), bytes.data());
+  if (ticket) native.Status_set_elements_x(&matched.status, MPI_BYTE, static_cast<MPI_Count>(ticket->bytes));
+  send_again(bytes, matched);
+}
+
+int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm, int* found, MPI_Status* status) {
+  std::lock_guard lock(mutex_);
+  if (const auto kept = find(from, tag, comm); kept != kept_.end()) {
+    *found = 1;
+    show(kept->status, status);
+    return MPI_SUCCESS;
+  }
+  MPI_Status seen;
+  const int code = native.Iprobe(from, tag, comm, found, &seen);
+  if (code != MPI_SUCCESS || *found == 0) return code;
+  if (!has_length_of_ticket(seen)) {
+    show(seen, status);
+    return code;
+  }
+  *found = 0;
+  for (;;) {
+    Matched matched;
+    matched.route = route;
+    int taken = 0;
+    const int failed = native.Improbe(seen.MPI_SOURCE, MPI_ANY_TAG, comm, &taken, &matched.message, &matched.status);
+    if (failed != MPI_SUCCESS || taken == 0) return failed;  // another thread was faster
+    const Inside inside;
+    look_into(matched);
+    kept_.push_back(std::move(matched));
+    count_.store(kept_.size(), std::memory_order_release);
+    if (!matches(kept_.back(), from, tag, comm)) continue;
+    *found = 1;
+    show(kept_.back().status, status);
+    return MPI_SUCCESS;
+  }
+}
+
+int KeptMessages::match(int from, int tag, const RouteRef& route, MPI_Comm comm, int* found, Matched* matched) {
+  std::lock_guard lock(mutex_);
+  if (const auto kept = find(from, tag, comm); kept != kept_.end()) {
+    *found = 1;
+    *matched = std::move(*kept);
+    kept_.erase(kept);
+    count_.store(kept_.size(), std::memory_order_release);
+    return MPI_SUCCESS;
+  }
+  matched->route = route;
+  const int code = native.Improbe(from, tag, comm, found, &matched->message, &matched->status);
+  if (code != MPI_SUCCESS || *found == 0 || matched->message == MPI_MESSAGE_NO_PROC) return code;
+  const Inside inside;
+  look_into(*matched);
+  return code;
+}
+
+std::optional<Matched> KeptMessages::take(int from, int tag, MPI_Comm comm) {
+  if (empty()) return std::nullopt;
+  std::lock_guard lock(mutex_);
+  const auto kept = find(from, tag, comm);
+  if (kept == kept_.end()) return std::nullopt;
+  std::optional<Matched> taken = std::move(*kept);
+  kept_.erase(kept);
+  count_.store(kept_.size(), std::memory_order_release);
+  return taken;
+}
+
+void KeptMessages::hand_out(const Matched& matched) {
+  std::lock_guard lock(mutex_);
+  handed_out_.insert_or_assign(handle_key(matched.message), matched);
+}
+
+std::optional<Matched> KeptMessages::take_back(MPI_Message message) {
+  std::lock_guard lock(mutex_);
+  const auto found = handed_out_.find(handle_key(message));
+  if (found == handed_out_.end()) return std::nullopt;
+  std::optional<Matched> matched = std::move(found->second);
+  handed_out_.erase(found);
+  return matched;
+}
+
+}  // namespace offpath::mpi

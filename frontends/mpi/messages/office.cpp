@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/messages/office.hpp"
+
+#include "base/random.hpp"
+#include "mpi/job/job.hpp"
+#include "mpi/lanes/offloader.hpp"
+#include "mpi/messages/kept.hpp"
+#include "mpi/messages/routes.hpp"
+#include "mpi/native/native.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+namespace offpath::mpi {
+
+Office office;
+
+namespace {
+
+constexpr uint64_t kWindowId = 1;
+constexpr uint64_t kLeastRegion = 1 << 20;
+constexpr uint64_t kMessagesOfARegion = 4;
+constexpr uint64_t kPartFromTheBeginning = 4;  // one in so many bytes
+constexpr uint64_t kPatienceNs = 1'000'000'000;
+constexpr unsigned kPositionBits = 48;
+constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
+
+uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(number ^ address ^ bytes); }
+
+// From where on the policy has the service carry messages on that many nodes; nothing: nowhere.
+std::optional<uint64_t> first_offloaded(uint32_t nodes) {
+  std::optional<uint64_t> first;
+  for (const policy::Row& row : job.policy().rows()) {
+    if (row.collective != policy::Collective::send) continue;
+    for (const uint64_t bytes : {row.from_bytes, row.to_bytes}) {
+      const bool offloaded = job.policy().choose(policy::Collective::send, bytes, nodes).path == policy::Path::dpu;
+      if (offloaded) first = std::min(bytes, first.value_or(bytes));
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+bool Office::agree(bool own) const {
+  int mine = own ? 1 : 0, all = 0;
+  return native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job.control()) == MPI_SUCCESS && all == 1;
+}
+
+bool Office::open_own(uint64_t* table) {
+  const auto size = static_cast<size_t>(job.size());
+  void* memory = nullptr;
+  if (offpath_memory_allocate(job.session(), size * sizeof(Entry), &memory) != OFFPATH_OK) return false;
+  table_ = static_cast<Entry*>(memory);
+  *table = reinterpret_cast<uint64_t>(memory);
+  offpath_window_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.flags = OFFPATH_WINDOW_DYNAMIC;
+  params.id = kWindowId;
+  offpath_error_t error{};
+  return offpath_window_create(team_, &params, &window_, &error) == OFFPATH_OK &&
+         offpath_window_attach(window_, memory, size * sizeof(Entry)) == OFFPATH_OK;
+}
+
+bool Office::open() {
+  const std::optional<uint64_t> near = first_offloaded(1), far = first_offloaded(2);
+  // The same on all ranks, as the policy and the nodes are.
+  if (!(far && job.nodes() > 1) && !near) return false;
+  least_bytes_ = std::max<uint64_t>(2 * kTicketBytes, std::min(near.value_or(UINT64_MAX), far.value_or(UINT64_MAX)));
+  most_staging_bytes_ = job.settings().staging_bytes;
+  struct {
+    Mark mark;
+    std::array<uint8_t, OFFPATH_TEAM_ID_BYTES> team;
+  } common{};
+  if (job.rank() == 0) base::fill_random(&common, sizeof(common));
+  if (native.Bcast(&common, sizeof(common), MPI_BYTE, 0, job.control()) != MPI_SUCCESS) return false;
+  mark_ = common.mark;
+  offpath_error_t error{};
+  uint64_t own = 0;
+  bool made = routes.open() == MPI_SUCCESS && kept_messages.open() == MPI_SUCCESS &&
+              job.create_team(common.team, &team_, &error) == OFFPATH_OK && open_own(&own);
+  tables_.resize(static_cast<size_t>(job.size()));
+  made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==
+             MPI_SUCCESS &&
+         made;
+  if (!agree(made)) {
+    close();
+    return false;
+  }
+  grant_to_all(near.has_value(), far.has_value());
+  on_.store(true, std::memory_order_release);
+  return true;
+}
+
+// In a job of few processes everybody has room for short ones of the long messages from the beginning. Nobody leaves before all know of it.
+void Office::grant_to_all(bool near, bool far) {
+  std::vector<int> senders;
+  for (int rank = 0; rank < job.size(); ++rank) {
+    const bool neighbour = job.node_of(rank) == job.node_of(job.rank());
+    if (rank != job.rank() && (neighbour ? near : far)) senders.push_back(rank);
+  }
+  if (senders.size() * kLeastRegion <= most_staging_bytes_ / kPartFromTheBeginning) {
+    std::lock_guard lock(mutex_);
+    for (const int sender : senders) grant(sender, incoming_[sender], 1);
+    offpath_window_flush(window_, kPatienceNs);
+  }
+  native.Barrier(job.control());
+}
+
+void Office::close() {
+  turn_off();
+  kept_messages.close();
+  routes.close();
+  std::lock_guard lock(mutex_);
+  offpath_window_destroy(std::exchange(window_, nullptr));
+  offpath_team_destroy(std::exchange(team_, nullptr));
+  for (const auto& [rank, in] : incoming_) {
+    for (const Region& region : in.regions) offpath_memory_free(job.session(), region.memory);
+  }
+  offpath_memory_free(job.session(), std::exchange(table_, nullptr));
+  incoming_.clear();
+  outgoing_.clear();
+}
+
+bool Office::offloads(int peer, uint64_t bytes) const {
+  if (bytes < least_bytes_ || peer == job.rank()) return false;
+  const uint32_t nodes = job.node_of(peer) == job.node_of(job.rank()) ? 1 : 2;
+  return job.policy().choose(policy::Collective::send, bytes, nodes).path == policy::Path::dpu;
+}
+
+bool Office::broken() const { return offpath_team_broken(team_) != 0 || offpath_session_alive(job.session()) == 0; }
+
+offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes) {
+  offpath_remote_t remote{};
+  remote.struct_bytes = sizeof(remote);
+  remote.kind = OFFPATH_PUT;
+  remote.target = static_cast<uint32_t>(to);
+  remote.target_offset = tables_[static_cast<size_t>(to)] + static_cast<uint64_t>(job.rank()) * sizeof(Entry) + field;
+  remote.target_bytes = bytes;
+  remote.send = {0, 0, data, bytes, 0};
+  return offpath_remote(window_, &remote, nullptr);
+}
+
+// ---- as a sender
+
+void Office::take_grant(int from, Outgoing& out) const {
+  const Entry& entry = table_[from];
+  const auto load = [](const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); };
+  const uint64_t number = load(entry.grant.number);
+  if (number <= out.region) return;
+  const uint64_t address = load(entry.grant.address), bytes = load(entry.grant.bytes);
+  if (load(entry.grant.check) != check_of(number, address, bytes)) return;  // it is being written
+  out.region = number;
+  out.address = address;
+  out.ring = RingAllocator(bytes);
+}
+
+void Office::wish(int to, Outgoing& out, uint64_t payload) {
+  const bool fits = ring_bytes(payload) <= out.ring.bytes();
+  if (fits || payload <= out.wished) return;
+  if (put(to, offsetof(Entry, wish), &payload, sizeof(payload)) == OFFPATH_OK) out.wished = payload;
+}
+
+std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send, const offpath_layout_t* layouts) {
+  if (offpath_team_broken(team_) != 0) return std::nullopt;
+  Sending sending;
+  sending.signal = std::make_unique<uint64_t>();
+  std::lock_guard lock(mutex_);
+  Outgoing& out = outgoing_[to];
+  take_grant(to, out);
+  const uint64_t taken = __atomic_load_n(&table_[to].taken, __ATOMIC_ACQUIRE);
+  const bool of_this = taken >> kPositionBits == out.region;  // else nothing was taken out of it yet
+  const auto stretch = out.ring.allocate(send.bytes, of_this ? taken % kPositions : 0);
+  if (!stretch) {
+    wish(to, out, send.bytes);
+    return std::nullopt;
+  }
+  *sending.signal = signal_of(mark_, static_cast<uint64_t>(job.rank()), static_cast<uint64_t>(to), out.sent);
+  sending.ticket = {static_cast<uint64_t>(job.rank()),
+                    send.bytes,
+                    out.region,
+                    stretch->begin,
+                    stretch->end,
+                    stretch->offset,
+                    *sending.signal};
+  offpath_remote_t remote{};
+  remote.struct_bytes = sizeof(remote);
+  remote.kind = OFFPATH_PUT_SIGNAL;
+  remote.target = static_cast<uint32_t>(to);
+  remote.target_offset = out.address + stretch->offset;
+  remote.target_bytes = send.bytes + kSignalBytes;
+  remote.send = send;
+  remote.signal = sending.signal.get();
+  remote.layouts = layouts;
+  remote.layouts_count = send.layout;
+  if (offpath_remote(window_, &remote, &sending.op) != OFFPATH_OK) {
+    out.ring.undo(*stretch);
+    return std::nullopt;
+  }
+  ++out.sent;
+  return sending;
+}
+
+int Office::code_of(offpath_status_t status) { return offloader.errors().code_for(status); }
+
+bool Office::quiet() {
+  return window_ == nullptr || offpath_window_flush_test(window_) != OFFPATH_IN_PROGRESS || broken();
+}
+
+// ---- as a receiver
+
+const std::byte* Office::find(const Ticket& ticket) {
+  std::lock_guard lock(mutex_);
+  const auto in = incoming_.find(static_cast<int>(ticket.sender));
+  if (in == incoming_.end() || ticket.region == 0 || ticket.region > in->second.regions.size()) return nullptr;
+  const Region& region = in->second.regions[ticket.region - 1];
+  const bool fits = ticket.bytes < region.bytes && ticket.offset <= region.bytes - ticket.bytes - kSignalBytes;
+  return fits ? region.memory + ticket.offset : nullptr;
+}
+
+bool Office::arrived(const Ticket& ticket, const std::byte* payload) {
+  return __atomic_load_n(reinterpret_cast<const uint64_t*>(payload + ticket.bytes), __ATOMIC_ACQUIRE) == ticket.signal;
+}
+
+int Office::lost(const Ticket& ticket) const {
+  if (offpath_session_alive(job.session()) == 0) {
+    job.report_lost_service();
+    return code_of(OFFPATH_ERR_SERVICE_LOST);
+  }
+  if (offpath_team_broken(team_) == 0) return MPI_SUCCESS;
+  std::vector<uint8_t> how(static_cast<size_t>(job.size()));
+  offpath_team_lost(team_, how.data());
+  return how[ticket.sender] == OFFPATH_LOSS_NONE ? MPI_SUCCESS : code_of(OFFPATH_ERR_PEER_LOST);
+}
+
+void Office::release(const Ticket& ticket) {
+  const auto from = static_cast<int>(ticket.sender);
+  std::lock_guard lock(mutex_);
+  std::vector<Region>& regions = incoming_[from].regions;
+  RingReleaser& released = regions[ticket.region - 1].released;
+  // Of a region that was replaced the sender asks no more.
+  if (!released.release(ticket.begin, ticket.end) || ticket.region != regions.size()) return;
+  const uint64_t word = ticket.region << kPositionBits | released.taken();
+  put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
+}
+
+void Office::consider(int from) {
+  const uint64_t wish = __atomic_load_n(&table_[from].wish, __ATOMIC_ACQUIRE);
+  if (wish == 0 || wish >= kPositions) return;
+  std::lock_guard lock(mutex_);
+  Incoming& in = incoming_[from];
+  const bool fits = !in.regions.empty() && ring_bytes(wish) <= in.regions.back().bytes;
+  if (fits || (in.refused != 0 && wish >= in.refused)) return;
+  if (!grant(from, in, wish)) in.refused = wish;
+}
+
+bool Office::grant(int to, Incoming& in, uint64_t payload) {
+  const uint64_t used = staging_bytes_.load(std::memory_order_relaxed);
+  const uint64_t left = most_staging_bytes_ > used ? most_staging_bytes_ - used : 0;
+  const uint64_t needed = ring_bytes(payload);
+  if (needed > left || offpath_session_alive(job.session()) == 0) return false;
+  uint64_t bytes = std::max(kMessagesOfARegion * needed, kLeastRegion);
+  bytes = std::min(bytes, std::max(left / 2, needed)) / kRingUnit * kRingUnit;  // others will come
+  in.regions.reserve(in.regions.size() + 1);
+  void* memory = nullptr;
+  if (offpath_memory_allocate(job.session(), bytes, &memory) != OFFPATH_OK) return false;
+  Grant grant{in.regions.size() + 1, reinterpret_cast<uint64_t>(memory), bytes, 0};
+  grant.check = check_of(grant.number, grant.address, grant.bytes);
+  const bool opened = offpath_window_attach(window_, memory, bytes) == OFFPATH_OK;
+  if (!opened || put(to, offsetof(Entry, grant), &grant, sizeof(grant)) != OFFPATH_OK) {
+    if (opened) offpath_window_detach(window_, memory);
+    offpath_memory_free(job.session(), memory);
+    return false;
+  }
+  in.regions.push_back({static_cast<std::byte*>(memory), bytes, {}});
+  staging_bytes_.store(used + bytes, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace offpath::mpi

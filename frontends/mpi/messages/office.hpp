@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The job's point-to-point messages whose payloads go through the services (docs/design/0019-point-to-point.md): the window
+// into which they are put, and what this process has granted to others, and they to it.
+//
+// A process has an entry for every other one in its part of the window, which that one writes: the region that is granted
+// to this process there, how much of it was taken out, and for how long a message the other one wishes a region here.
+//
+// Threads: open and close by the thread that calls MPI_Init and MPI_Finalize, the rest any.
+#pragma once
+
+#include "mpi/messages/ring.hpp"
+#include "mpi/messages/ticket.hpp"
+
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace offpath::mpi {
+
+class Office {
+ public:
+  // Collective over the job; the same on all ranks. False: all messages are native. Inside.
+  bool open();
+  void close();
+  bool on() const { return on_.load(std::memory_order_acquire); }
+  void turn_off() { on_.store(false, std::memory_order_release); }
+
+  const Mark& mark() const { return mark_; }
+  // The shortest message that may get a ticket.
+  uint64_t least_bytes() const { return least_bytes_; }
+  // Whether the policy has the service carry a message of that length to or from that rank of MPI_COMM_WORLD.
+  bool offloads(int peer, uint64_t bytes) const;
+
+  // ---- as a sender
+  struct Sending {
+    Ticket ticket;
+    offpath_op_t* op = nullptr;
+    std::unique_ptr<uint64_t> signal;  // the operation reads it
+  };
+  // Starts the payload on its way. `send`: its block, `layouts` what that refers to. Nothing: it must go natively. May
+  // throw bad_alloc; then nothing was started.
+  std::optional<Sending> start(int to, const offpath_block_t& send, const offpath_layout_t* layouts);
+  // Of a status of the operation.
+  static int code_of(offpath_status_t status);
+  // No put is under way any more, or will ever end. Moves them on.
+  bool quiet();
+
+  // ---- as a receiver
+  // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
+  const std::byte* find(const Ticket& ticket);
+  static bool arrived(const Ticket& ticket, const std::byte* payload);
+  // It will never arrive: a service is lost, or the sender. MPI error code, or MPI_SUCCESS.
+  int lost(const Ticket& ticket) const;
+  // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
+  bool broken() const;
+  // The payload was taken out.
+  void release(const Ticket& ticket);
+  // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
+  void consider(int from);
+
+  uint64_t staging_bytes() const { return staging_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  // Written by the other process's service at any time.
+  struct Grant {
+    uint64_t number = 0;  // from 1
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+    uint64_t check = 0;  // all bits of the others: it was written whole
+  };
+  struct alignas(64) Entry {
+    Grant grant;
+    uint64_t taken;  // number << 48 | position
+    uint64_t wish;   // bytes of a message
+  };
+  struct Outgoing {
+    uint64_t region = 0;
+    uint64_t address = 0;
+    RingAllocator ring;
+    uint64_t sent = 0;
+    uint64_t wished = 0;
+  };
+  struct Region {
+    std::byte* memory;
+    uint64_t bytes;
+    RingReleaser released;
+  };
+  struct Incoming {
+    std::vector<Region> regions;
+    uint64_t refused = 0;  // so long a message found no memory
+  };
+
+  bool open_own(uint64_t* table);
+  void close_own();
+  bool agree(bool own) const;
+  void grant_to_all(bool near, bool far);
+  void take_grant(int from, Outgoing& out) const;
+  void wish(int to, Outgoing& out, uint64_t payload);
+  bool grant(int to, Incoming& in, uint64_t payload);
+  // 8 bytes or more, at once, into this process's entry there.
+  offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes);
+
+  std::atomic<bool> on_{false};
+  Mark mark_{};
+  uint64_t least_bytes_ = 0;
+  uint64_t most_staging_bytes_ = 0;
+  std::atomic<uint64_t> staging_bytes_{0};
+  offpath_team_t* team_ = nullptr;
+  offpath_window_t* window_ = nullptr;
+  Entry* table_ = nullptr;        // by rank; shared with the service
+  std::vector<uint64_t> tables_;  // of all ranks: where they lie
+  std::mutex mutex_;              // over what follows
+  std::unordered_map<int, Outgoing> outgoing_;
+  std::unordered_map<int, Incoming> incoming_;
+};
+
+extern Office office;
+
+}  // namespace offpath::mpi

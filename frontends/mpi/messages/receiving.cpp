@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receives. The native one matches; if what it has brought is a ticket, the payload takes its place: before a blocking
+// call returns, or in the call that completes the request. What a probe has taken out is looked for first.
+#include "mpi/messages/kept.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/messages/tracked.hpp"
+#include "mpi/native/handlers.hpp"
+
+#include <exception>
+
+namespace offpath::mpi {
+namespace {
+
+// The buffer of a receive, as the call states it. Count: int or MPI_Count.
+template <typename Count>
+struct Into {
+  void* buffer;
+  Count count;
+  MPI_Datatype type;
+
+  bool holds_a_ticket() const { return ReceivedElements::hold_a_ticket(static_cast<int64_t>(count), type); }
+  ReceivedElements elements() const { return {buffer, static_cast<int64_t>(count), type}; }
+  int receive(MPI_Message* message, MPI_Status* status) const {
+    if constexpr (sizeof(Count) == sizeof(int))
+      return native.Mrecv(buffer, count, type, message, status);
+    else
+      return native.Mrecv_c(buffer, count, type, message, status);
+  }
+  int start(MPI_Message* message, MPI_Request* request) const {
+    if constexpr (sizeof(Count) == sizeof(int))
+      return native.Imrecv(buffer, count, type, message, request);
+    else
+      return native.Imrecv_c(buffer, count, type, message, request);
+  }
+};
+
+bool may_get(int from) { return office.on() && from != MPI_PROC_NULL && !Inside::here(); }
+
+// nullptr: an intercommunicator, whose receives get no tickets.
+RouteRef route_of(MPI_Comm comm) {
+  RouteRef route = routes.find(comm);
+  return route == nullptr || route->world.empty() ? nullptr : route;
+}
+
+// What a probe has kept, if a call of the program's receives it.
+std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm) {
+  return may_get(from) ? kept_messages.take(from, tag, comm) : std::nullopt;
+}
+
+// ---- blocking
+
+// The tail of a receive that has succeeded. MPI error code after the handler was called.
+template <typename Count>
+int finish(const Into<Count>& into, MPI_Comm comm, MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  try {
+    const RouteRef route = route_of(comm);
+    if (route == nullptr) return MPI_SUCCESS;
+    ReceivedElements elements = into.elements();
+    code = receive_payload(*route, elements, status);
+  } catch (const std::exception&) {
+    code = MPI_ERR_NO_MEM;
+  }
+  return code == MPI_SUCCESS ? code : raise_error(comm, code);
+}
+
+template <typename Count>
+int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given) {
+  MPI_Status own;
+  MPI_Status* const status = choose(given, &own);
+  const int code = into.receive(&matched.message, status);
+  matched.correct(status);
+  if (code != MPI_SUCCESS) return matched.again ? matched.route->raise(code) : code;
+  return into.holds_a_ticket() ? finish(into, matched.route->comm.load(), status) : code;
+}
+
+// `receive`: the native call, given a status.
+template <typename Count, typename Receive>
+int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
+  if (!may_get(from)) return receive(given);
+  if (auto matched = kept_messages.take(from, tag, comm)) return receive_matched(into, *matched, given);
+  if (!into.holds_a_ticket()) return receive(given);
+  MPI_Status own;
+  MPI_Status* const status = choose(given, &own);
+  const int code = receive(status);
+  return code == MPI_SUCCESS ? finish(into, comm, status) : code;
+}
+
+// ---- with requests
+
+// Remembers what a native call has started. `matched`: nullptr, or what it receives.
+template <typename Count>
+int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request, const Matched* matched = nullptr,
+          OtherHalf other_half = {}) {
+  if (code != MPI_SUCCESS) return code;
+  int kept = MPI_SUCCESS;
+  try {
+    RouteRef route = matched != nullptr ? matched->route : route_of(comm);
+    if (route == nullptr) return code;
+    auto made = std::make_shared<TrackedReceive>(std::move(route), into.elements());
+    if (matched != nullptr) made->is_of(*matched, std::move(other_half));
+    kept = made->keep();
+    if (kept == MPI_SUCCESS) tracked.add(*request, std::move(made));
+  } catch (const std::exception&) {
+    kept = MPI_ERR_NO_MEM;
+  }
+  return kept == MPI_SUCCESS ? code : raise_error(comm, kept);
+}
+
+template <typename Count>
+int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* request) {
+  const MPI_Comm comm = matched.route->comm.load();
+  const int code = into.start(&matched.message, request);
+  if (code != MPI_SUCCESS) return matched.again ? matched.route->raise(code) : code;
+  return matched.again || into.holds_a_ticket() ? track(code, into, comm, request, &matched) : code;
+}
+
+template <typename Count, typename Start>
+int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
+  if (!may_get(from)) return begin();
+  if (auto matched = kept_messages.take(from, tag, comm)) return start_matched(into, *matched, request);
+  const int code = begin();
+  return into.holds_a_ticket() ? track(code, into, comm, request) : code;
+}
+
+// Persistent: what a probe keeps by then, its starts will find.
+template <typename Count>
+int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (code != MPI_SUCCESS || !may_get(from)) return code;
+  int kept = MPI_SUCCESS;
+  try {
+    RouteRef route = route_of(comm);
+    if (route == nullptr) return code;
+    auto made = std::make_shared<PersistentReceive>(std::move(route), into.elements(), from, tag);
+    kept = made->keep();
+    if (kept == MPI_SUCCESS) tracked.add(*request, std::move(made));
+  } catch (const std::exception&) {
+    kept = MPI_ERR_NO_MEM;
+  }
+  return kept == MPI_SUCCESS ? code : raise_error(comm, kept);
+}
+
+// ---- what the program has matched itself
+
+template <typename Count, typename Receive>
+int receive_message(const Into<Count>& into, MPI_Message* message, MPI_Status* status, Receive&& receive) {
+  if (!office.on() || Inside::here() || *message == MPI_MESSAGE_NO_PROC) return receive();
+  auto matched = kept_messages.take_back(*message);
+  if (!matched) return receive();
+  const int code = receive_matched(into, *matched, status);
+  *message = matched->message;
+  return code;
+}
+
+template <typename Count, typename Start>
+int start_message(const Into<Count>& into, MPI_Message* message, MPI_Request* request, Start&& begin) {
+  if (!office.on() || Inside::here() || *message == MPI_MESSAGE_NO_PROC) return begin();
+  auto matched = kept_messages.take_back(*message);
+  if (!matched) return begin();
+  const int code = start_matched(into, *matched, request);
+  *message = matched->message;
+  return code;
+}
+
+// ---- both ways
+
+// While one that was kept is received, the other half goes on by itself.
+template <typename Count, typename Send>
+int receive_beside(const Into<Count>& into, Matched& matched, MPI_Status* status, Send&& send) {
+  MPI_Request sent = MPI_REQUEST_NULL;
+  int code = send(&sent);
+  if (code != MPI_SUCCESS) return code;
+  code = receive_matched(into, matched, status);
+  const int waited = native.Wait(&sent, MPI_STATUS_IGNORE);
+  return code == MPI_SUCCESS ? waited : code;
+}
+
+// A copy of what is sent, for a receive that writes over it. MPI error code after the handler was called.
+template <typename Count>
+int copy_of(const Into<Count>& into, MPI_Comm comm, std::vector<std::byte>* copy) {
+  int bytes = 0, room = 0;
+  const auto count = static_cast<int>(into.count);
+  int code = native.Pack_size(count, into.type, comm, &room);
+  if (code != MPI_SUCCESS) return code;
+  try {
+    copy->resize(static_cast<size_t>(room));
+  } catch (const std::exception&) {
+    return raise_error(comm, MPI_ERR_NO_MEM);
+  }
+  code = native.Pack(into.buffer, count, into.type, copy->data(), room, &bytes, comm);
+  copy->resize(static_cast<size_t>(bytes));
+  return code;
+}
+
+// The request of the receive stands for both.
+template <typename Count, typename Send>
+int start_beside(const Into<Count>& into, Matched& matched, MPI_Request* request, std::vector<std::byte> copy,
+                 Send&& send) {
+  OtherHalf other_half{MPI_REQUEST_NULL, std::move(copy)};
+  const MPI_Comm comm = matched.route->comm.load();
+  int code = send(other_half.copy, &other_half.request);
+  if (code != MPI_SUCCESS) return code;
+  code = into.start(&matched.message, request);
+  return code == MPI_SUCCESS ? track(code, into, comm, request, &matched, std::move(other_half))
+                             : matched.route->raise(code);
+}
+
+template <typename Count>
+int sendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
+             int from, int tag, MPI_Comm comm, MPI_Status* status, auto call) {
+  if (auto matched = take_kept(from, tag, comm)) {
+    return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
+      return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
+    });
+  }
+  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+    return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, used);
+  });
+}
+
+template <typename Count>
+int isendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
+              int from, int tag, MPI_Comm comm, MPI_Request* request, auto call) {
+  if (auto matched = take_kept(from, tag, comm)) {
+    return start_beside(into, *matched, request, {}, [&](const auto&, MPI_Request* sent) {
+      return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
+    });
+  }
+  return start(into, from, tag, comm, request, [&] {
+    return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, request);
+  });
+}
+
+template <typename Count>
+int sendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm, MPI_Status* status,
+                     auto call) {
+  if (auto matched = take_kept(from, tag, comm)) {
+    std::vector<std::byte> copy;
+    if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
+    return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
+      return native.Isend(copy.data(), static_cast<int>(copy.size()), MPI_PACKED, to, out_tag, comm, sent);
+    });
+  }
+  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+    return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, used);
+  });
+}
+
+template <typename Count>
+int isendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm,
+                      MPI_Request* request, auto call) {
+  if (auto matched = take_kept(from, tag, comm)) {
+    std::vector<std::byte> copy;
+    if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
+    return start_beside(into, *matched, request, std::move(copy), [&](const auto& kept, MPI_Request* sent) {
+      return native.Isend(kept.data(), static_cast<int>(kept.size()), MPI_PACKED, to, out_tag, comm, sent);
+    });
+  }
+  return start(into, from, tag, comm, request,
+               [&] { return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, request); });
+}
+
+}  // namespace
+
+namespace handlers {
+
+#define OFFPATH_RECEIVES(suffix, Count)                                                                               \
+  int Recv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                    \
+                   MPI_Status* status) {                                                                              \
+    return receive_now(Into<Count>{buffer, count, type}, from, tag, comm, status, [&](MPI_Status* used) {             \
+      return native.Recv##suffix(buffer, count, type, from, tag, comm, used);                                         \
+    });                                                                                                               \
+  }                                                                                                                   \
+  int Irecv##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,                   \
+                    MPI_Request* request) {                                                                           \
+    return start(Into<Count>{buffer, count, type}, from, tag, comm, request,                                          \
+                 [&] { return native.Irecv##suffix(buffer, count, type, from, tag, comm, request); });                \
+  }                                                                                                                   \
+  int Recv_init##suffix(void* buffer, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,               \
+                        MPI_Request* request) {                                                                       \
+    return prepare(native.Recv_init##suffix(buffer, count, type, from, tag, comm, request),                           \
+                   Into<Count>{buffer, count, type}, from, tag, comm, request);                                       \
+  }                                                                                                                   \
+  int Mrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {         \
+    return receive_message(Into<Count>{buffer, count, type}, message, status,                                         \
+                           [&] { return native.Mrecv##suffix(buffer, count, type, message, status); });               \
+  }                                                                                                                   \
+  int Imrecv##suffix(void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {      \
+    return start_message(Into<Count>{buffer, count, type}, message, request,                                          \
+                         [&] { return native.Imrecv##suffix(buffer, count, type, message, request); });               \
+  }                                                                                                                   \
+  int Sendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,        \
+                       Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {        \
+    return sendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, status,     \
+                    native.Sendrecv##suffix);                                                                         \
+  }                                                                                                                   \
+  int Isendrecv##suffix(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, void* in,       \
+                        Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {     \
+    return isendrecv(out, out_count, out_type, to, out_tag, Into<Count>{in, count, type}, from, tag, comm, request,   \
+                     native.Isendrecv##suffix);                                                                       \
+  }                                                                                                                   \
+  int Sendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag,  \
+                               MPI_Comm comm, MPI_Status* status) {                                                   \
+    return sendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, status,                   \
+                            native.Sendrecv_replace##suffix);                                                         \
+  }                                                                                                                   \
+  int Isendrecv_replace##suffix(void* buffer, Count count, MPI_Datatype type, int to, int out_tag, int from, int tag, \
+                                MPI_Comm comm, MPI_Request* request) {                                                \
+    return isendrecv_replace(Into<Count>{buffer, count, type}, to, out_tag, from, tag, comm, request,                 \
+                             native.Isendrecv_replace##suffix);                                                       \
+  }
+OFFPATH_RECEIVES(, int)
+OFFPATH_RECEIVES(_c, MPI_Count)
+#undef OFFPATH_RECEIVES
+
+int Cancel(MPI_Request* request) {
+  const TrackedRef found = request == nullptr ? nullptr : tracked.find(*request);
+  if (found == nullptr) return native.Cancel(request);
+  // The payload is on its way: the send completes, as it may.
+  if (found->is_send()) return MPI_SUCCESS;
+  return native.Cancel(found->stands != MPI_REQUEST_NULL ? &found->stands : request);
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ring of one sender in one receiver's staging memory, as each of the two keeps it. Positions count all bytes that
+// were ever allocated; a payload lies in one piece, with its signal behind it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace offpath::mpi {
+
+inline constexpr uint64_t kRingUnit = 64;
+inline constexpr uint64_t kSignalBytes = 8;
+
+// What a payload of that length takes of a ring, unless the ring's end is in the way.
+constexpr uint64_t ring_bytes(uint64_t payload) {
+  return (payload + kSignalBytes + kRingUnit - 1) / kRingUnit * kRingUnit;
+}
+
+// The sender's.
+class RingAllocator {
+ public:
+  explicit RingAllocator(uint64_t bytes = 0) : bytes_(bytes / kRingUnit * kRingUnit) {}
+  uint64_t bytes() const { return bytes_; }
+
+  struct Stretch {
+    uint64_t begin, end;  // positions, with what is left out before the payload
+    uint64_t offset;      // of the payload in the ring; the signal behind it is aligned
+  };
+  // Nothing: no room now. `taken`: up to there the receiver has taken everything out.
+  std::optional<Stretch> allocate(uint64_t payload, uint64_t taken) {
+    const uint64_t needed = ring_bytes(payload);
+    if (payload > bytes_ || needed > bytes_ || taken > head_) return std::nullopt;
+    const uint64_t at = head_ % bytes_;
+    const uint64_t skipped = needed > bytes_ - at ? bytes_ - at : 0;
+    if (head_ + skipped + needed - taken > bytes_) return std::nullopt;
+    const uint64_t begin = head_;
+    head_ += skipped + needed;
+    return Stretch{begin, head_, (begin + skipped) % bytes_ + needed - kSignalBytes - payload};
+  }
+  // The last one was not used.
+  void undo(const Stretch& last) { head_ = last.begin; }
+
+ private:
+  uint64_t bytes_;
+  uint64_t head_ = 0;
+};
+
+// The receiver's: payloads are taken out in any order.
+class RingReleaser {
+ public:
+  // Returns whether taken() has changed.
+  bool release(uint64_t begin, uint64_t end) {
+    released_[begin] = end;
+    const uint64_t before = taken_;
+    for (auto next = released_.find(taken_); next != released_.end(); next = released_.find(taken_)) {
+      taken_ = next->second;
+      released_.erase(next);
+    }
+    return taken_ != before;
+  }
+  uint64_t taken() const { return taken_; }
+
+ private:
+  uint64_t taken_ = 0;
+  std::map<uint64_t, uint64_t> released_;  // behind a stretch that was not
+};
+
+}  // namespace offpath::mpi

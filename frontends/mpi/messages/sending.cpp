@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking sends. The sender alone decides: a long message to a rank that has granted room is sent as a ticket, its
+// payload put into that room. All else is native: blocking sends wait for the receiver anyway, buffered ones are copied by
+// the library.
+#include "mpi/messages/completion.hpp"
+#include "mpi/messages/counts.hpp"
+#include "mpi/messages/office.hpp"
+#include "mpi/messages/tracked.hpp"
+#include "mpi/native/handlers.hpp"
+#include "mpi/types/datatype.hpp"
+
+#include <exception>
+
+namespace offpath::mpi {
+namespace {
+
+using NativeSend = int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+
+struct Outgoing {
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+  int to;
+  int tag;
+  MPI_Comm comm;
+};
+
+bool good_tag(int tag) {
+  static const int highest = [] {
+    int* value = nullptr;
+    int found = 0;
+    native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
+    return found != 0 ? *value : 32767;
+  }();
+  return tag >= 0 && tag <= highest;
+}
+
+// What is short or cannot be offloaded for a reason that the library will tell. Costs little for those.
+bool may_offload(const Outgoing& message) {
+  if (!office.on() || message.count <= 0 || Inside::here() || message.type == MPI_DATATYPE_NULL) return false;
+  MPI_Count size = 0;
+  if (native.Type_size_x(message.type, &size) != MPI_SUCCESS || size <= 0) return false;
+  return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size) >= office.least_bytes();
+}
+
+// Puts the payload on its way. Nothing: the message goes natively.
+std::optional<Office::Sending> start(const Outgoing& message, const Route& route) {
+  const int to = route.world_rank(message.to);
+  if (to < 0 || !good_tag(message.tag)) return std::nullopt;
+  const Inside inside;
+  const TypeRef type = find_type(message.type, job.control());
+  if (type == nullptr) return std::nullopt;
+  const uint64_t bytes = static_cast<uint64_t>(message.count) * static_cast<uint64_t>(type->size_bytes);
+  if (!office.offloads(to, bytes)) return std::nullopt;
+  const auto address = reinterpret_cast<uintptr_t>(message.buffer);
+  offpath_block_t block{0, 0, message.buffer, bytes, 0};
+  offpath_layout_t layout{};
+  if (const auto run = as_run(*type, address, message.count)) {
+    block.address = reinterpret_cast<const void*>(run->address);
+    if (run->address == 0) return std::nullopt;
+  } else if (type->form == Form::layout && !type->ranges.empty()) {
+    layout = {static_cast<uint64_t>(type->size_bytes), type->extent_bytes, type->ranges.data(),
+              static_cast<uint32_t>(type->ranges.size())};
+    block.layout = 1;
+  } else {
+    counts.native.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  std::optional<Office::Sending> started = office.start(to, block, &layout);
+  if (started) {
+    counts.offloaded.fetch_add(1, std::memory_order_relaxed);
+    counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  } else {
+    counts.native.fetch_add(1, std::memory_order_relaxed);
+  }
+  return started;
+}
+
+// A ticket in place of the message; nullptr: it goes natively.
+std::shared_ptr<TrackedSend> make_ticket(const Outgoing& message, bool synchronous) {
+  const RouteRef route = routes.find(message.comm);
+  if (route == nullptr) return nullptr;
+  std::optional<Office::Sending> started = start(message, *route);
+  if (!started) return nullptr;
+  return std::make_shared<TrackedSend>(route, std::move(*started), synchronous);
+}
+
+template <auto plain, bool synchronous>
+int send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Outgoing message{buffer, count, type, to, tag, comm};
+  if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
+  try {
+    const auto sent = make_ticket(message, synchronous);
+    if (sent == nullptr) return (native.*plain)(buffer, count, type, to, tag, comm, request);
+    const int code = sent->post(to, tag, comm, request);
+    if (code == MPI_SUCCESS) tracked.add(*request, sent);
+    return code;
+  } catch (const std::exception&) {
+    return raise_error(comm, MPI_ERR_NO_MEM);
+  }
+}
+
+// Persistent: remembered if its messages may be long.
+template <auto prepare, bool synchronous>
+int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                 MPI_Request* request) {
+  const int code = (native.*prepare)(buffer, count, type, to, tag, comm, request);
+  const Outgoing message{buffer, count, type, to, tag, comm};
+  if (code != MPI_SUCCESS || !may_offload(message)) return code;
+  try {
+    RouteRef route = routes.find(comm);
+    if (route == nullptr || route->world_rank(to) < 0) return code;
+    std::shared_ptr<HeldType> held;  // the application may free it
+    {
+      const Inside inside;
+      held = std::make_shared<HeldType>(type, find_type(type, job.control()));
+      if (held->hold() != MPI_SUCCESS) return code;
+    }
+    const auto begin = [=](MPI_Request* sent) -> TrackedRef {
+      const auto ticket = make_ticket({buffer, count, held->handle(), to, tag, comm}, synchronous);
+      return ticket != nullptr && ticket->post(to, tag, comm, sent) == MPI_SUCCESS ? ticket : nullptr;
+    };
+    tracked.add(*request, std::make_shared<PersistentSend>(std::move(route), begin));
+  } catch (const std::exception&) {  // it goes natively
+  }
+  return code;
+}
+
+}  // namespace
+
+namespace handlers {
+
+int Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return prepare_send<&Native::Send_init, false>(buffer, count, type, to, tag, comm, request);
+}
+
+int Ssend_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return prepare_send<&Native::Ssend_init, true>(buffer, count, type, to, tag, comm, request);
+}
+
+int Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send<&Native::Isend, false>(buffer, count, type, to, tag, comm, request);
+}
+
+int Issend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send<&Native::Issend, true>(buffer, count, type, to, tag, comm, request);
+}
+
+int Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  return send<&Native::Irsend, false>(buffer, count, type, to, tag, comm, request);
+}
+
+}  // namespace handlers
+}  // namespace offpath::mpi

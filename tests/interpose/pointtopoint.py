@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cases of point-to-point messages. The service carries them between ranks of one node, too, where a row says so."""
+
+import glob
+import os
+import signal
+import time
+
+from setting import FORCED, Wrong, check, end_group, same, statistics
+
+POLICY = "*:host,send:2K-inf:dpu"
+
+
+def run(s, *arguments, ranks=2, policy=POLICY, program="messages", **changes):
+    """Under the preload; with the numbers of each rank's messages."""
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded(program, *arguments, ranks=ranks, OFFPATH_POLICY=policy, OFFPATH_STATS_FILE=stats, **changes)
+    check(other.status == 0 and "WRONG" not in other.out and not other.warnings(), str(other))
+    found = [line["messages"] for line in statistics(stats)]
+    os.unlink(stats)
+    return other, found
+
+
+def all_arrived(found):
+    """What was sent as tickets was received."""
+    sent, received = (sum(one[key] for one in found) for key in ("offloaded_count", "received_count"))
+    check(sent == received and all(one["failed_count"] == 0 for one in found), f"lost tickets, or failed: {found}")
+    return sent
+
+
+def messages(s):
+    for ranks in (2, 3):
+        other, found = run(s, ranks=ranks)
+        same(s.native("messages", ranks=ranks), other)
+        check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+    # Without a row for it, and for other nodes only, nothing is touched.
+    for policy in ("*:host,ialltoall:dpu", "*:dpu,send:2K-inf:nodes=2:dpu"):
+        other, found = run(s, policy=policy)
+        check(all(one["offloaded_count"] == 0 and one["staging_bytes"] == 0 for one in found), f"{policy}: {found}")
+
+
+def messages_calls(s):
+    for ranks in (2, 3):
+        other, found = run(s, ranks=ranks, program="messages_calls")
+        same(s.native("messages_calls", ranks=ranks), other)
+        check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
+def messages_overlap(s):
+    """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
+    # In shared memory Open MPI completes no send before the receiver has looked, however short it is.
+    _, found = run(s, "overlap", s.folder, OMPI_MCA_pml="ob1", OMPI_MCA_btl="tcp,self")
+    check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
+
+
+def wait_until(is_so, what, seconds=60):
+    for _ in range(seconds * 100):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise Wrong(f"not so after {seconds} s: {what}")
+
+
+def wait_for(path):
+    wait_until(lambda: os.path.exists(path), f"{path} is there")
+
+
+def all_stopped(process):
+    """A signal stops the other threads when one has got to see it."""
+    states = []
+    for path in glob.glob(f"/proc/{process}/task/*/stat"):
+        with open(path) as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return all(state == "T" for state in states)
+
+
+def messages_lost(s):
+    """The service is stopped, so that all messages posted then are under way when it is ended."""
+    changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
+    process = s.launch([s.program("messages"), "lost", s.folder], 2, changes, s.library)
+    try:
+        wait_for(f"{s.folder}/there")  # with room for all of them, from MPI_Init on
+        (service,) = s.service_pids()
+        os.kill(service, signal.SIGSTOP)
+        wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")
+        open(f"{s.folder}/stopped", "w").close()
+        wait_for(f"{s.folder}/posted")
+        os.kill(service, signal.SIGKILL)
+        other = s.collect(process)
+    finally:
+        end_group(process)
+    check(other.status == 0 and other.out.count(": ok") == 2, str(other))
+    check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
+
+
+def messages_random(s):
+    """Random programs, checked by MPI's rules; with little room, so that some messages go natively; and in threads."""
+    for ranks, threads, staging in ((2, 1, 64 << 20), (3, 1, 600000), (2, 3, 64 << 20)):
+        other, found = run(
+            s, "1", "60", str(threads), ranks=ranks, program="messages_random", OFFPATH_MPI_STAGING=str(staging)
+        )
+        sent = all_arrived(found)  # with little room the first ones are native, which may be all
+        check(
+            (sent > 0 or staging < 1 << 20) and all(one["staging_bytes"] <= staging for one in found),
+            f"{ranks}: {found}",
+        )
+
+
+def messages_solver(s):
+    """A real code: its known solution is met, and its messages were offloaded."""
+    program = os.path.join(s.build, "apps", s.mpi, "halo3d")
+    stats = f"{s.folder}/stats.json"
+    other = s.run(
+        [program, "--points", "48", "--sweeps", "40"],
+        4,
+        s.library,
+        **{**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": stats},
+    )
+    check(other.status == 0 and "verified: yes" in other.out and not other.warnings(), str(other))
+    found = [line["messages"] for line in statistics(stats)]
+    check(all_arrived(found) > 0 and all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
+def messages_fortran(s):
+    for layer in ("mpifh", "use_mpi", "f08"):
+        other, found = run(s, program=f"messages_fortran_{layer}")
+        check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
+
+
+CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Point-to-point messages between nodes: they go through two services, and only those."""
+
+import pytest
+from conftest import LIMIT_S, requires_root
+from offpath import mpis
+from offpath.closing_line import closing_line
+from offpath.paths import paths
+
+pytestmark = requires_root
+
+
+@pytest.mark.parametrize("mpi", (mpis.OPENMPI, mpis.MPICH))
+def test_a_solver_meets_its_solution_with_messages_offloaded(lab, mpi):
+    program = paths().app("halo3d", mpi)
+    argv = [str(program), "--points", "64", "--variables", "4", "--sweeps", "30"]
+    env = {"OFFPATH_POLICY": "*:host,send:4K-inf:nodes=2:dpu"}
+    # Two ranks a node: half of the messages stay on their node.
+    result = lab.mpirun(mpi, 2, argv, offload=True, env=env, timeout=LIMIT_S)
+    assert result.returncode == 0 and "verified: yes" in result.stdout, result.stderr
+    messages = [rank["messages"] for rank in result.stats]
+    sent, received = (sum(one[name] for one in messages) for name in ("offloaded_count", "received_count"))
+    assert len(messages) == 4 and sent == received > 0, messages
+    assert all(one["failed_count"] == 0 and 0 < one["offloaded_count"] <= 30 for one in messages), messages
+    assert "messages offloaded" in closing_line(result.stats, mpi)

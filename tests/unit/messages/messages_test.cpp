@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tickets, which nothing else may be taken for, and rings against a model.
+#include "mpi/messages/ring.hpp"
+#include "mpi/messages/ticket.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace offpath::mpi {
+namespace {
+
+constexpr Mark kMark = {0x123456789ABCDEF0, 2, 3, 0xFEDCBA9876543210};
+constexpr Ticket kTicket = {7, 1 << 20, 3, 64, 4096, 128, 0xAB};
+
+TEST(Ticket, IsReadAsItWasWritten) {
+  const TicketBytes bytes = write_ticket(kMark, kTicket);
+  const auto read = read_ticket(kMark, bytes.data());
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, kTicket);
+}
+
+TEST(Ticket, OtherBytesAreNone) {
+  TicketBytes bytes = write_ticket(kMark, kTicket);
+  for (std::byte& byte : bytes) {
+    byte ^= std::byte{16};
+    EXPECT_FALSE(read_ticket(kMark, bytes.data()));
+    byte ^= std::byte{16};
+  }
+  EXPECT_TRUE(read_ticket(kMark, bytes.data()));
+  Mark of_other_job = kMark;
+  of_other_job[3] ^= 1;
+  EXPECT_FALSE(read_ticket(of_other_job, bytes.data()));
+}
+
+TEST(Ticket, SignalsDiffer) {
+  std::vector<uint64_t> all;
+  for (uint64_t from = 0; from < 8; ++from) {
+    for (uint64_t to = 0; to < 8; ++to) {
+      for (uint64_t number = 0; number < 64; ++number) all.push_back(signal_of(kMark, from, to, number));
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+// No two payloads that are in the ring lie over each other, and all of the ring can be used again.
+TEST(Ring, PayloadsDoNotOverlap) {
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    std::mt19937_64 random(seed);
+    const uint64_t bytes = 64 * (4 + random() % 60);
+    RingAllocator sender(bytes);
+    RingReleaser receiver;
+    struct Payload {
+      RingAllocator::Stretch stretch;
+      uint64_t bytes;
+    };
+    std::vector<Payload> inside;
+    uint64_t taken = 0, allocated = 0;
+    for (int step = 0; step < 3000; ++step) {
+      const uint64_t payload = 1 + random() % (bytes / 2);
+      if (random() % 2 == 0) {
+        const auto stretch = sender.allocate(payload, taken);
+        if (!stretch) continue;
+        if (random() % 8 == 0) {
+          sender.undo(*stretch);
+          continue;
+        }
+        ++allocated;
+        const uint64_t end = stretch->offset + payload + kSignalBytes;
+        ASSERT_LE(end, bytes);
+        ASSERT_EQ(end % kSignalBytes, 0u);
+        for (const Payload& other : inside) {
+          const uint64_t other_end = other.stretch.offset + other.bytes + kSignalBytes;
+          ASSERT_TRUE(end <= other.stretch.offset || other_end <= stretch->offset) << "seed " << seed;
+        }
+        inside.push_back({*stretch, payload});
+      } else if (!inside.empty()) {
+        const size_t which = random() % inside.size();
+        if (receiver.release(inside[which].stretch.begin, inside[which].stretch.end)) taken = receiver.taken();
+        inside.erase(inside.begin() + static_cast<std::ptrdiff_t>(which));
+        if (inside.empty()) {
+          EXPECT_EQ(receiver.taken(), taken);
+        }
+      }
+    }
+    EXPECT_GT(allocated, 100u);
+    for (const Payload& left : inside) receiver.release(left.stretch.begin, left.stretch.end);
+    const uint64_t most = bytes / 2;
+    EXPECT_TRUE(sender.allocate(most - 64, receiver.taken())) << "an empty ring has room for half of it anywhere";
+  }
+}
+
+TEST(Ring, WhatIsTooLongOrNonsenseIsRefused) {
+  RingAllocator none;
+  EXPECT_FALSE(none.allocate(1, 0));
+  RingAllocator ring(1024);
+  EXPECT_FALSE(ring.allocate(1024, 0)) << "no room for the signal";
+  EXPECT_FALSE(ring.allocate(UINT64_MAX - 3, 0));
+  EXPECT_FALSE(ring.allocate(8, 64)) << "more was taken out than there is";
+  EXPECT_TRUE(ring.allocate(1016, 0));
+  EXPECT_FALSE(ring.allocate(1, 0));
+}
+
+}  // namespace
+}  // namespace offpath::mpi
