@@ -206,7 +206,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_collective_t, layouts_count, 64);
   EXPECT_EQ(sizeof(offpath_window_params_t), 32U);
   EXPECT_AT(offpath_window_params_t, base, 16);
-  EXPECT_EQ(sizeof(offpath_remote_t), 120U);
+  EXPECT_EQ(sizeof(offpath_remote_t), 128U);
   EXPECT_AT(offpath_remote_t, target_layout, 20);
   EXPECT_AT(offpath_remote_t, target_offset, 24);
   EXPECT_AT(offpath_remote_t, send, 40);
@@ -216,7 +216,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 152U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 168U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
