@@ -55,7 +55,12 @@ STANDS_ON = {
     "frontends/mpi/regions": ["device"],
     "frontends/mpi/device": ["frontends/mpi/regions"],
     "frontends/mpi/proxy": ["frontends/mpi/lanes", "frontends/mpi/regions"],
-    "frontends/mpi/lifetime": ["frontends/mpi/collectives", "frontends/mpi/rma", "frontends/mpi/messages", "frontends/mpi/proxy"],
+    "frontends/mpi/lifetime": [
+        "frontends/mpi/collectives",
+        "frontends/mpi/rma",
+        "frontends/mpi/messages",
+        "frontends/mpi/proxy",
+    ],
     "include": [],
     "apps": [],
 }
