@@ -2,6 +2,7 @@
 // What operations end with when a service or a process goes away. None may hang, none may end twice.
 #include "cluster.hpp"
 #include "exchange.hpp"
+#include "taken_back.hpp"
 
 #include <numeric>
 
@@ -120,35 +121,13 @@ TEST_F(Loss, AfterwardsNoUserMemoryIsTouched) {
 
 // An operation that fails gives its buffers back, and what leaves from where it lies is still being read then.
 TEST(LossInPlace, WhatIsStillToLeaveIsNotWrittenOver) {
-  constexpr size_t kBytes = 640;
-  uint32_t good = 0, failed = 0;
-  for (uint64_t seed = 0; seed < 1000; ++seed) {
-    std::vector<uint8_t> from(kBytes, 7), to(kBytes), never(kBytes);
-    const std::shared_ptr<memory::Port> in_place =
-        memory::make_mapped({address_of(from.data()), kBytes, from.data(), nullptr}, memory::make_direct());
+  expect_whole_or_failed(1000, [](uint64_t seed, std::vector<uint8_t>& from) {
     engine::Config config = Cluster::small_chunks();
     config.batched_bytes = 0;
-    Cluster c(3, 3, seed, config, in_place, 1);
-    const auto team = c.make_team({0, 1, 2}, 1);
-    graph::Graph giver, taker;
-    giver.offer(2, 0, graph::client_place(address_of(from.data())), kBytes);
-    giver.pull(1, 0, graph::client_place(address_of(never.data())), kBytes);  // what it fails for
-    taker.pull(0, 0, graph::client_place(address_of(to.data())), kBytes);
-    c.engine_of(0).post(team[0], 0, std::move(giver), 0);
-    c.engine_of(2).post(team[2], 0, std::move(taker), 0);
-    for (uint64_t i = 0; i < seed % 100; ++i) c.step();
-    c.part(0, 1);  // which 2 is told by 0
-    for (int idle = 0; idle < 100; idle = c.step() ? 0 : idle + 1) {
-      if (c.outcome(0, 0)) from.assign(kBytes, 0xEE);
-    }
-    ASSERT_TRUE(c.outcome(0, 0) && c.outcome(2, 0)) << "seed " << seed;
-    if (c.outcome(2, 0) == OFFPATH_OK) {
-      EXPECT_EQ(to, std::vector<uint8_t>(kBytes, 7)) << "seed " << seed;
-    }
-    ++(c.outcome(2, 0) == OFFPATH_OK ? good : failed);
-  }
-  EXPECT_GT(good, 0U);
-  EXPECT_GT(failed, 0U);
+    return std::make_unique<Cluster>(
+        3, 3, seed, config,
+        memory::make_mapped({address_of(from.data()), from.size(), from.data(), nullptr}, memory::make_direct()), 1);
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // OFFPATH_TEST_WORKERS.
 #include "cluster.hpp"
 #include "exchange.hpp"
+#include "taken_back.hpp"
 
 #include <numeric>
 
@@ -95,31 +96,9 @@ TEST(Workers, AConnectionThatBreaksConcernsOnlyThoseBehindIt) {
 // An operation that fails gives its buffers back at once: what another worker still reads from them is not taken for
 // data.
 TEST(Workers, WhatWasOfferedIsNotTakenAfterAFailure) {
-  constexpr size_t kBytes = 640;
-  uint32_t good = 0, failed = 0;
-  for (uint64_t seed = 0; seed < 2000; ++seed) {
-    Cluster c(2, 3, seed, Cluster::small_chunks(), memory::make_direct(), 2);
-    const auto team = c.make_team({0, 1, 2}, 1);  // 0 and 2 have a service, 1 another one
-    Bytes from(kBytes, 7), to(kBytes), never(kBytes);
-    graph::Graph giver, taker;
-    giver.offer(2, 0, graph::client_place(address_of(from.data())), kBytes);
-    giver.pull(1, 0, graph::client_place(address_of(never.data())), kBytes);  // what it fails for
-    taker.pull(0, 0, graph::client_place(address_of(to.data())), kBytes);
-    c.engine_of(0).post(team[0], 0, std::move(giver), 0);
-    c.engine_of(2).post(team[2], 0, std::move(taker), 0);
-    for (uint64_t i = 0; i < seed % 100; ++i) c.step();
-    c.part(0, 1);  // which 2 is told by 0
-    for (int idle = 0; idle < 100; idle = c.step() ? 0 : idle + 1) {
-      if (c.outcome(0, 0)) from.assign(kBytes, 0xEE);
-    }
-    ASSERT_TRUE(c.outcome(0, 0) && c.outcome(2, 0)) << "seed " << seed;
-    if (c.outcome(2, 0) == OFFPATH_OK) {
-      EXPECT_EQ(to, Bytes(kBytes, 7)) << "seed " << seed;
-    }
-    ++(c.outcome(2, 0) == OFFPATH_OK ? good : failed);
-  }
-  EXPECT_GT(good, 0U);
-  EXPECT_GT(failed, 0U);
+  expect_whole_or_failed(2000, [](uint64_t seed, auto&) {  // 0 and 2 have a service, 1 another one
+    return std::make_unique<Cluster>(2, 3, seed, Cluster::small_chunks(), memory::make_direct(), 2);
+  });
 }
 
 }  // namespace
