@@ -2,6 +2,7 @@
 // What joins the nodes of a cluster: the loopback fabric, or sockets of this machine where OFFPATH_TEST_FABRIC is "tcp".
 #pragma once
 
+#include "../fabric/own_network.hpp"
 #include "fabric/loopback/loopback.hpp"
 #include "fabric/tcp/endpoint.hpp"
 
@@ -146,7 +147,10 @@ class Sockets : public Network {
 
 inline std::unique_ptr<Network> make_network(uint64_t seed) {
   const char* kind = getenv("OFFPATH_TEST_FABRIC");
-  if (kind != nullptr && strcmp(kind, "tcp") == 0) return std::make_unique<Sockets>(seed);
+  if (kind != nullptr && strcmp(kind, "tcp") == 0) {
+    [[maybe_unused]] static const bool alone = enter_own_network();
+    return std::make_unique<Sockets>(seed);
+  }
   return std::make_unique<InProcess>(seed);
 }
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A host that vanishes: no end of a connection is ever said. In a network of its own, which is there or not; needs
 // root.
+#include "../own_network.hpp"
 #include "pair.hpp"
 
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -18,15 +14,6 @@ namespace offpath::fabric::tcp {
 namespace {
 
 constexpr int kNoNetworks = 77;
-
-bool set_loopback(bool up) {
-  const base::Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  strcpy(request.ifr_name, "lo");
-  if (ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0) return false;
-  request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
-  return ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
-}
 
 // Whether nothing is under way in this network: kernels answer each other after a while.
 bool all_confirmed() {
@@ -42,7 +29,7 @@ bool all_confirmed() {
 
 // Both are idle: neither has sent anything for the other to answer. Exit status of the process.
 int lose_each_other() {
-  if (unshare(CLONE_NEWNET) != 0 || !set_loopback(true)) return kNoNetworks;
+  if (!offpath::testing::enter_own_network()) return kNoNetworks;
   Options options = quick();
   options.sockets.idle_seconds = options.sockets.probe_seconds = options.sockets.probes = 1;
   Side a(options), b(options);
@@ -51,7 +38,7 @@ int lose_each_other() {
   const auto step = [&] { a->progress(), b->progress(); };
   if (!run_until([&] { return a.hears->messages.size() + b.hears->messages.size() == 2; }, step)) return 2;
   if (!run_until(all_confirmed, step)) return 2;
-  if (!set_loopback(false)) return 3;
+  if (!offpath::testing::set_loopback(false)) return 3;
   // They sleep until the kernel gives up.
   const auto sleep = [&] {
     pollfd waits[2] = {{a->event_fd(), POLLIN, 0}, {b->event_fd(), POLLIN, 0}};
