@@ -18,6 +18,12 @@ std::string first_line(const char* path) {
   return text;
 }
 
+Mapping usual() {
+  return {longest_without_loss(first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
+                               first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled")),
+          0};
+}
+
 }  // namespace
 
 uint64_t longest_without_loss(const std::string& enabled, const std::string& shmem_enabled) {
@@ -32,16 +38,13 @@ Mapping Mapping::from_environment() {
   constexpr const char* kName = "OFFPATH_MAPPED";
   constexpr uint32_t kUsesThatPay = 12;  // moving costs about eleven copies
   const std::string value = Environment::text(kName);
-  const std::string pages = "/sys/kernel/mm/transparent_hugepage/";
-  const Mapping usual{
-      longest_without_loss(first_line((pages + "enabled").c_str()), first_line((pages + "shmem_enabled").c_str())), 0};
-  if (value.empty() || value == "allocated") return usual;
+  if (value.empty() || value == "allocated") return usual();
   if (value == "off" || value == "0") return {0, 0};
   if (value == "on") return {UINT64_MAX, kUsesThatPay};
   const bool is_number = value.size() < 10 && value.find_first_not_of("0123456789") == value.npos;
   if (is_number) return {UINT64_MAX, static_cast<uint32_t>(Environment::number(kName, 0, 0, UINT32_MAX - 1))};
   Environment::refuse(kName, value, "off, allocated, on, or a number of uses");
-  return usual;
+  return usual();
 }
 
 }  // namespace offpath::client

@@ -94,7 +94,8 @@ bool Office::open() {
   return true;
 }
 
-// In a job of few processes everybody has room for short ones of the long messages from the beginning. Nobody leaves before all know of it.
+// In a job of few processes everybody has room for short ones of the long messages from the beginning. Nobody leaves
+// before all know of it.
 void Office::grant_to_all(bool near, bool far) {
   std::vector<int> senders;
   for (int rank = 0; rank < job.size(); ++rank) {
