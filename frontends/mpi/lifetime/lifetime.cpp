@@ -11,6 +11,7 @@
 #include "mpi/messages/completion.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/rounds.hpp"
+#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
 #include "mpi/proxy/layer.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/messages/kept.hpp"
 
-#include "mpi/messages/completion.hpp"
 #include "mpi/messages/office.hpp"
+#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 
@@ -34,9 +34,6 @@ void KeptMessages::close() {
   kept_.clear();
   handed_out_.clear();
   count_.store(0, std::memory_order_release);
-  tidy();
-  for (Again& again : again_) static_cast<void>(again.bytes.release());  // still to be sent
-  again_.clear();
   if (self_ != MPI_COMM_NULL) native.Comm_free(&self_);
 }
 
@@ -50,22 +47,14 @@ KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm
   return std::find_if(kept_.begin(), kept_.end(), [&](const Matched& kept) { return matches(kept, from, tag, comm); });
 }
 
-void KeptMessages::tidy() {
-  std::erase_if(again_, [](Again& again) {
-    int done = 0;
-    return beneath.Test(&again.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
-  });
-}
-
 // To have a message of the library with those bytes.
 void KeptMessages::send_again(const TicketBytes& bytes, Matched& matched) {
-  tidy();
-  again_.reserve(again_.size() + 1);
-  Again again{MPI_REQUEST_NULL, std::make_unique<TicketBytes>(bytes)};
-  const int code =
-      native.Isend(again.bytes->data(), static_cast<int>(kTicketBytes), MPI_BYTE, 0, kAgainTag, self_, &again.request);
+  sent_tickets.tidy();
+  auto again = std::make_unique<TicketBytes>(bytes);
+  MPI_Request sent = MPI_REQUEST_NULL;
+  const int code = native.Isend(again->data(), static_cast<int>(kTicketBytes), MPI_BYTE, 0, kAgainTag, self_, &sent);
   if (code != MPI_SUCCESS) return;
-  again_.push_back(std::move(again));
+  sent_tickets.add(sent, std::move(again));
   MPI_Status ignored;
   native.Mprobe(0, kAgainTag, self_, &matched.message, &ignored);
   matched.again = true;

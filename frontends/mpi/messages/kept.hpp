@@ -18,7 +18,6 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 namespace offpath::mpi {
 
@@ -69,18 +68,12 @@ class KeptMessages {
   List::iterator find(int from, int tag, MPI_Comm comm);
   void look_into(Matched& matched);
   void send_again(const TicketBytes& bytes, Matched& matched);
-  void tidy();
 
   std::atomic<size_t> count_{0};
   std::mutex mutex_;
   List kept_;
   std::unordered_map<uintptr_t, Matched> handed_out_;
-  MPI_Comm self_ = MPI_COMM_NULL;
-  struct Again {
-    MPI_Request request;
-    std::unique_ptr<TicketBytes> bytes;
-  };
-  std::vector<Again> again_;  // sends to ourselves
+  MPI_Comm self_ = MPI_COMM_NULL;  // for sends to ourselves
 };
 
 extern KeptMessages kept_messages;

@@ -212,6 +212,8 @@ bool Office::quiet() {
 
 // ---- as a receiver
 
+bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL && !Inside::here(); }
+
 const std::byte* Office::find(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
   const auto in = incoming_.find(static_cast<int>(ticket.sender));

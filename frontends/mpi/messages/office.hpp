@@ -52,6 +52,8 @@ class Office {
   bool quiet();
 
   // ---- as a receiver
+  // Whether what a call of the program's receives from there may be a ticket.
+  bool may_reach(int from) const;
   // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
   const std::byte* find(const Ticket& ticket);
   static bool arrived(const Ticket& ticket, const std::byte* payload);

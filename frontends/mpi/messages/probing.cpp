@@ -13,10 +13,9 @@ namespace {
 
 // nullptr: the probe is native, as no ticket can come there.
 RouteRef route_to(int from, MPI_Comm comm) {
-  if (!office.on() || from == MPI_PROC_NULL || Inside::here()) return nullptr;
+  if (!office.may_reach(from)) return nullptr;
   try {
-    RouteRef route = routes.find(comm);
-    return route == nullptr || route->world.empty() ? nullptr : route;
+    return routes.find_intra(comm);
   } catch (const std::exception&) {
     return nullptr;
   }

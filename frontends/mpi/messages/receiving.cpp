@@ -34,17 +34,9 @@ struct Into {
   }
 };
 
-bool may_get(int from) { return office.on() && from != MPI_PROC_NULL && !Inside::here(); }
-
-// nullptr: an intercommunicator, whose receives get no tickets.
-RouteRef route_of(MPI_Comm comm) {
-  RouteRef route = routes.find(comm);
-  return route == nullptr || route->world.empty() ? nullptr : route;
-}
-
 // What a probe has kept, if a call of the program's receives it.
 std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm) {
-  return may_get(from) ? kept_messages.take(from, tag, comm) : std::nullopt;
+  return office.may_reach(from) ? kept_messages.take(from, tag, comm) : std::nullopt;
 }
 
 // ---- blocking
@@ -54,7 +46,7 @@ template <typename Count>
 int finish(const Into<Count>& into, MPI_Comm comm, MPI_Status* status) {
   int code = MPI_SUCCESS;
   try {
-    const RouteRef route = route_of(comm);
+    const RouteRef route = routes.find_intra(comm);
     if (route == nullptr) return MPI_SUCCESS;
     ReceivedElements elements = into.elements();
     code = receive_payload(*route, elements, status);
@@ -77,7 +69,7 @@ int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given
 // `receive`: the native call, given a status.
 template <typename Count, typename Receive>
 int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
-  if (!may_get(from)) return receive(given);
+  if (!office.may_reach(from)) return receive(given);
   if (auto matched = kept_messages.take(from, tag, comm)) return receive_matched(into, *matched, given);
   if (!into.holds_a_ticket()) return receive(given);
   MPI_Status own;
@@ -88,23 +80,33 @@ int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_S
 
 // ---- with requests
 
-// Remembers what a native call has started. `matched`: nullptr, or what it receives.
+// Remembers a request as what `make` makes for it; nullptr: as none of ours. MPI error code after the handler was called.
+template <typename Make>
+int remember(MPI_Comm comm, MPI_Request request, Make&& make) {
+  int kept = MPI_SUCCESS;
+  try {
+    auto made = make();
+    if (made == nullptr) return kept;
+    kept = made->keep();
+    if (kept == MPI_SUCCESS) tracked.add(request, std::move(made));
+  } catch (const std::exception&) {
+    kept = MPI_ERR_NO_MEM;
+  }
+  return kept == MPI_SUCCESS ? kept : raise_error(comm, kept);
+}
+
+// After a native call that has started it. `matched`: nullptr, or what it receives.
 template <typename Count>
 int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request, const Matched* matched = nullptr,
           OtherHalf other_half = {}) {
   if (code != MPI_SUCCESS) return code;
-  int kept = MPI_SUCCESS;
-  try {
-    RouteRef route = matched != nullptr ? matched->route : route_of(comm);
-    if (route == nullptr) return code;
+  return remember(comm, *request, [&]() -> std::shared_ptr<TrackedReceive> {
+    RouteRef route = matched != nullptr ? matched->route : routes.find_intra(comm);
+    if (route == nullptr) return nullptr;
     auto made = std::make_shared<TrackedReceive>(std::move(route), into.elements());
     if (matched != nullptr) made->is_of(*matched, std::move(other_half));
-    kept = made->keep();
-    if (kept == MPI_SUCCESS) tracked.add(*request, std::move(made));
-  } catch (const std::exception&) {
-    kept = MPI_ERR_NO_MEM;
-  }
-  return kept == MPI_SUCCESS ? code : raise_error(comm, kept);
+    return made;
+  });
 }
 
 template <typename Count>
@@ -117,7 +119,7 @@ int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* reques
 
 template <typename Count, typename Start>
 int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
-  if (!may_get(from)) return begin();
+  if (!office.may_reach(from)) return begin();
   if (auto matched = kept_messages.take(from, tag, comm)) return start_matched(into, *matched, request);
   const int code = begin();
   return into.holds_a_ticket() ? track(code, into, comm, request) : code;
@@ -126,18 +128,12 @@ int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request
 // Persistent: what a probe keeps by then, its starts will find.
 template <typename Count>
 int prepare(int code, const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (code != MPI_SUCCESS || !may_get(from)) return code;
-  int kept = MPI_SUCCESS;
-  try {
-    RouteRef route = route_of(comm);
-    if (route == nullptr) return code;
-    auto made = std::make_shared<PersistentReceive>(std::move(route), into.elements(), from, tag);
-    kept = made->keep();
-    if (kept == MPI_SUCCESS) tracked.add(*request, std::move(made));
-  } catch (const std::exception&) {
-    kept = MPI_ERR_NO_MEM;
-  }
-  return kept == MPI_SUCCESS ? code : raise_error(comm, kept);
+  if (code != MPI_SUCCESS || !office.may_reach(from)) return code;
+  return remember(comm, *request, [&]() -> std::shared_ptr<PersistentReceive> {
+    RouteRef route = routes.find_intra(comm);
+    return route == nullptr ? nullptr
+                            : std::make_shared<PersistentReceive>(std::move(route), into.elements(), from, tag);
+  });
 }
 
 // ---- what the program has matched itself

@@ -66,6 +66,11 @@ RouteRef Routes::make(MPI_Comm comm) {
   return route;
 }
 
+RouteRef Routes::find_intra(MPI_Comm comm) {
+  RouteRef route = find(comm);
+  return route == nullptr || route->world.empty() ? nullptr : route;
+}
+
 RouteRef Routes::find(MPI_Comm comm) {
   {
     std::lock_guard lock(mutex_);

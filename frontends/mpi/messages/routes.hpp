@@ -36,6 +36,8 @@ class Routes {
   void close();
   // nullptr: not a communicator that can be asked. May throw bad_alloc.
   RouteRef find(MPI_Comm comm);
+  // The same for who receives: nullptr also for an intercommunicator, where no tickets go.
+  RouteRef find_intra(MPI_Comm comm);
 
  private:
   static int forget(MPI_Comm comm, int keyval, void* value, void* state);

@@ -5,6 +5,7 @@
 #include "mpi/messages/completion.hpp"
 #include "mpi/messages/counts.hpp"
 #include "mpi/messages/rounds.hpp"
+#include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
 
@@ -28,32 +29,6 @@ int cancel_sent(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-void SentTickets::add(MPI_Request request, std::unique_ptr<TicketBytes> ticket) {
-  std::lock_guard lock(mutex_);
-  Sent& added = sent_.emplace_back(Sent{request, nullptr});
-  added.ticket = std::move(ticket);
-}
-
-void SentTickets::tidy() {
-  std::lock_guard lock(mutex_);
-  std::erase_if(sent_, [](Sent& sent) {
-    int done = 0;
-    return beneath.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
-  });
-}
-
-void SentTickets::abandon() {
-  tidy();
-  std::lock_guard lock(mutex_);
-  for (Sent& sent : sent_) {
-    beneath.Request_free(&sent.request);
-    static_cast<void>(sent.ticket.release());
-  }
-  sent_.clear();
-}
-
-SentTickets sent_tickets;
-
 TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, bool synchronous)
     : Tracked(std::move(route)),
       sending_(std::move(sending)),
@@ -62,12 +37,7 @@ TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, bool synchrono
 
 TrackedSend::~TrackedSend() {
   offpath_op_free(sending_.op);
-  if (ticket_sent_ == MPI_REQUEST_NULL) return;
-  try {
-    sent_tickets.add(ticket_sent_, std::move(ticket_));
-  } catch (const std::exception&) {
-    static_cast<void>(ticket_.release());  // the library may still read it
-  }
+  if (ticket_sent_ != MPI_REQUEST_NULL) sent_tickets.add(ticket_sent_, std::move(ticket_));
 }
 
 int TrackedSend::post(int to, int tag, MPI_Comm comm, MPI_Request* request) {

@@ -55,27 +55,6 @@ class Tracked {
 };
 using TrackedRef = std::shared_ptr<Tracked>;
 
-// Tickets that are on their way: the program's requests do not wait for them.
-class SentTickets {
- public:
-  // May throw bad_alloc; then the memory is never freed.
-  void add(MPI_Request request, std::unique_ptr<TicketBytes> ticket);
-  // Lets go of those that were sent.
-  void tidy();
-  // Leaves the rest to the library, and their memory.
-  void abandon();
-
- private:
-  struct Sent {
-    MPI_Request request;
-    std::unique_ptr<TicketBytes> ticket;
-  };
-  std::mutex mutex_;
-  std::vector<Sent> sent_;
-};
-
-extern SentTickets sent_tickets;
-
 // The program's request is a generalized one: what stands for the ticket, a library may share among many (MPICH does), or
 // complete only when the receiver has looked (Open MPI in shared memory).
 class TrackedSend : public Tracked {

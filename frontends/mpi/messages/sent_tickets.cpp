@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/messages/sent_tickets.hpp"
+
+#include "mpi/messages/completion.hpp"
+
+#include <exception>
+
+namespace offpath::mpi {
+
+SentTickets sent_tickets;
+
+void SentTickets::add(MPI_Request request, std::unique_ptr<TicketBytes> ticket) noexcept {
+  std::lock_guard lock(mutex_);
+  try {
+    sent_.reserve(sent_.size() + 1);
+  } catch (const std::exception&) {
+    static_cast<void>(ticket.release());  // the library may still read it
+    return;
+  }
+  sent_.push_back({request, std::move(ticket)});
+}
+
+void SentTickets::tidy() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(sent_, [](Sent& sent) {
+    int done = 0;
+    return beneath.Test(&sent.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+  });
+}
+
+void SentTickets::abandon() {
+  tidy();
+  std::lock_guard lock(mutex_);
+  for (Sent& sent : sent_) {
+    beneath.Request_free(&sent.request);
+    static_cast<void>(sent.ticket.release());
+  }
+  sent_.clear();
+}
+
+}  // namespace offpath::mpi
