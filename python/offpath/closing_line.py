@@ -51,7 +51,9 @@ def _who(lines: Sequence[dict]) -> str:
     nodes = {line.get("node") for line in lines}
     mpi = lines[0].get("mpi", "")
     who = f"{_many(len(lines), 'rank')} on {_many(len(nodes), 'node')}"
-    return who + (f" ({TITLES.get(mpi, mpi)}): " if mpi else ": ")
+    about = [TITLES.get(mpi, mpi)] if mpi else []
+    about += [f"step {lines[0]['step']}"] if "step" in lines[0] else []  # several may write into one file
+    return who + (f" ({', '.join(about)}): " if about else ": ")
 
 
 def _calls(ranks: Sequence[dict]) -> str:

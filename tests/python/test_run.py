@@ -335,6 +335,11 @@ def test_which_process_of_a_job_we_are(environ, rank, size):
     assert (own_rank.own_rank(environ), own_rank.job_size(environ)) == (rank, size)
 
 
+def test_the_closing_line_names_the_step_of_slurm():
+    rank = {"node": "n", "size": 1, "mpi": "mpich", "step": "7.1"}
+    assert "1 rank on 1 node (MPICH, step 7.1): " in closing_line([rank])
+
+
 NAMES = {"LD_PRELOAD": "x", "OFFPATH_POLICY": "a,b"}
 LISTED = "LD_PRELOAD,OFFPATH_POLICY"
 
