@@ -244,7 +244,7 @@ def test_without_control_groups(built, tmp_path):
 @pytest.mark.nightly
 def test_a_job_may_have_a_tmp_of_its_own(built, tmp_path):
     """job_container/tmpfs, on three nodes."""
-    base = "AutoBasePath=true\nBasePath=/var/tmp/offpath-containers\n"
+    base = f"AutoBasePath=true\nBasePath={tmp_path}/containers\n"
     settings = ["JobContainerType=job_container/tmpfs", "PrologFlags=Contain"]
     with slurm_support.running(settings, {"job_container.conf": base}, nodes=3) as cluster:
         for form, mpi in (("around", "openmpi"), ("inside", "mpich")):
