@@ -28,11 +28,9 @@ using base::Status;
 
 namespace {
 
-constexpr const char* kSuffix = ".sock";
-
-std::string node_prefix() {
+std::string node_suffix() {
   char name[16];
-  snprintf(name, sizeof(name), "%08x-", static_cast<uint32_t>(base::node_key()));
+  snprintf(name, sizeof(name), "-%08x.sock", static_cast<uint32_t>(base::node_key()));
   return name;
 }
 
@@ -76,8 +74,8 @@ std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPAT
   // The name must differ between jobs and must not give the token away.
   const uint64_t hash = base::hash_on(base::kHashOfNothing ^ base::node_key(), token);
   char name[32];
-  snprintf(name, sizeof(name), "%016llx%s", static_cast<unsigned long long>(hash), kSuffix);
-  return folder + "/" + node_prefix() + name;
+  snprintf(name, sizeof(name), "/%016llx", static_cast<unsigned long long>(hash));
+  return folder + name + node_suffix();
 }
 
 namespace {
@@ -144,12 +142,12 @@ Result<Fd> lock_folder(const std::string& folder, int timeout_ms) {
 }
 
 void remove_dead_sockets(const std::string& folder) {
-  const std::string prefix = node_prefix();
+  const std::string suffix = node_suffix();
   DIR* const names = opendir(folder.c_str());
   if (names == nullptr) return;
   while (const dirent* entry = readdir(names)) {
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(prefix) || !name.ends_with(kSuffix)) continue;
+    if (!name.ends_with(suffix)) continue;
     const auto address = make_address(folder + "/" + entry->d_name);
     // Of another type than theirs: who lives refuses it unseen, as a wrong type.
     const Fd probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -64,7 +64,7 @@ struct PeerCredentials {
 // OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
 // None for a program with more rights than who started it.
 base::Result<std::string> runtime_folder();
-// The socket of one job on this node, derived from its token. The name begins with the node, as nodes may share a folder.
+// The socket of one job on this node, derived from its token. The name ends with the node, as nodes may share a folder.
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
 
 base::Result<base::Fd> listen_at(const std::string& path);

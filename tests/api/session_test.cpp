@@ -224,7 +224,7 @@ TEST(Session, SocketsThatKilledJobsLeftAreRemovedByTheNextOne) {
     };
     session::listen_at(of_job(1)).value().reset();
     const auto other_job = session::listen_at(of_job(2)).value().release();
-    const std::string other_node = p.folder + "/00000000-0123456789abcdef.sock";
+    const std::string other_node = p.folder + "/0123456789abcdef-00000000.sock";
     session::listen_at(other_node).value().reset();
     offpath_session_detach(p.attach("beside a dead job"));
     REQUIRE(!exists(of_job(1)) && exists(of_job(2)) && exists(other_node));
