@@ -18,9 +18,7 @@ from offpath.mpis import TITLES
 from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
-from offpath.tuning import SEND, Decision
-
-PATTERN = "posted"  # of messages: natively the better one, so what gains there gains elsewhere
+from offpath.tuning import PATTERN, SEND, Decision
 
 
 def tune_command(

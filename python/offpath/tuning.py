@@ -10,6 +10,7 @@ from offpath.policy_table import MEASURED, Table
 # What offloading, or another algorithm than the default, must be better by before it is chosen: more than noise.
 GUARD = 1.03
 SEND = "send"  # messages, decided like a collective
+PATTERN = "posted"  # of them: natively the better one, so what gains there gains elsewhere
 PREFIX = "dpu"  # a peer's name is its policy: "dpu", "dpu=ring"
 
 

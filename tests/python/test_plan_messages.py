@@ -53,6 +53,14 @@ def test_a_message_is_hidden_where_a_row_says_so(tmp_path):
     assert without.dpu == without.host > without.limit, "no row of send ships"
 
 
+def test_the_benchmark_has_messages_both_ways():
+    times = {path: model.bench(machine.default(), model.Placement(2), model.SEND, 2 << 20, path, 20e6) for path in
+             (model.HOST, model.DPU)}  # fmt: skip
+    for each in times.values():
+        assert each.pure == pytest.approx(16.8e6, rel=0.25) and each.compute == pytest.approx(20e6)
+    assert times[model.HOST].total > 33e6 and times[model.DPU].total < 28e6
+
+
 def test_a_late_receive_finds_its_payload_there(tmp_path):
     ranks = [[posted(0, "isend", 1), waited(0, at=20_000_000, end=47_000_000)],
              [posted(0, "irecv", 0, at=30_000_000), waited(0, at=30_001_000, end=47_000_000)]]  # fmt: skip
