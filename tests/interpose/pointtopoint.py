@@ -46,6 +46,13 @@ def messages_calls(s):
         check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 
+def messages_probed(s):
+    """A thread that only probes takes nothing away from one that receives: order is kept, and nothing hangs."""
+    other, found = run(s, program="messages_probed")
+    same(s.native("messages_probed", ranks=2), other)
+    check(all(one["offloaded_count"] > 0 and one["failed_count"] == 0 for one in found), f"none went: {found}")
+
+
 def messages_overlap(s):
     """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
     # In shared memory Open MPI completes no send before the receiver has looked, however short it is.
@@ -127,4 +134,4 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]
+CASES = [messages, messages_calls, messages_probed, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]

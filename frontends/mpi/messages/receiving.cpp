@@ -34,9 +34,11 @@ struct Into {
   }
 };
 
+using Posting = KeptMessages::Posting;
+
 // What a probe has kept, if a call of the program's receives it.
-std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm) {
-  return office.may_reach(from) ? kept_messages.take(from, tag, comm) : std::nullopt;
+std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm, Posting* posting) {
+  return office.may_reach(from) ? kept_messages.take(from, tag, comm, posting) : std::nullopt;
 }
 
 // ---- blocking
@@ -66,16 +68,21 @@ int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given
   return into.holds_a_ticket() ? finish(into, matched.route->comm.load(), status) : code;
 }
 
-// `receive`: the native call, given a status.
+// What was not kept. `receive`: the native call, given a status.
 template <typename Count, typename Receive>
-int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
-  if (!office.may_reach(from)) return receive(given);
-  if (auto matched = kept_messages.take(from, tag, comm)) return receive_matched(into, *matched, given);
-  if (!into.holds_a_ticket()) return receive(given);
+int receive_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
+  if (!office.may_reach(from) || !into.holds_a_ticket()) return receive(given);
   MPI_Status own;
   MPI_Status* const status = choose(given, &own);
   const int code = receive(status);
   return code == MPI_SUCCESS ? finish(into, comm, status) : code;
+}
+
+template <typename Count, typename Receive>
+int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) return receive_matched(into, *matched, given);
+  return receive_new(into, from, comm, given, receive);
 }
 
 // ---- with requests
@@ -118,11 +125,16 @@ int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* reques
 }
 
 template <typename Count, typename Start>
-int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
-  if (!office.may_reach(from)) return begin();
-  if (auto matched = kept_messages.take(from, tag, comm)) return start_matched(into, *matched, request);
+int start_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Request* request, Start&& begin) {
   const int code = begin();
-  return into.holds_a_ticket() ? track(code, into, comm, request) : code;
+  return office.may_reach(from) && into.holds_a_ticket() ? track(code, into, comm, request) : code;
+}
+
+template <typename Count, typename Start>
+int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) return start_matched(into, *matched, request);
+  return start_new(into, from, comm, request, begin);
 }
 
 // Persistent: what a probe keeps by then, its starts will find.
@@ -204,12 +216,13 @@ int start_beside(const Into<Count>& into, Matched& matched, MPI_Request* request
 template <typename Count>
 int sendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
              int from, int tag, MPI_Comm comm, MPI_Status* status, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
       return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
     });
   }
-  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+  return receive_new(into, from, comm, status, [&](MPI_Status* used) {
     return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, used);
   });
 }
@@ -217,12 +230,13 @@ int sendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, in
 template <typename Count>
 int isendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
               int from, int tag, MPI_Comm comm, MPI_Request* request, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     return start_beside(into, *matched, request, {}, [&](const auto&, MPI_Request* sent) {
       return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
     });
   }
-  return start(into, from, tag, comm, request, [&] {
+  return start_new(into, from, comm, request, [&] {
     return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, request);
   });
 }
@@ -230,14 +244,15 @@ int isendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, i
 template <typename Count>
 int sendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm, MPI_Status* status,
                      auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     std::vector<std::byte> copy;
     if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
     return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
       return native.Isend(copy.data(), static_cast<int>(copy.size()), MPI_PACKED, to, out_tag, comm, sent);
     });
   }
-  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+  return receive_new(into, from, comm, status, [&](MPI_Status* used) {
     return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, used);
   });
 }
@@ -245,15 +260,16 @@ int sendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int
 template <typename Count>
 int isendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm,
                       MPI_Request* request, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     std::vector<std::byte> copy;
     if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
     return start_beside(into, *matched, request, std::move(copy), [&](const auto& kept, MPI_Request* sent) {
       return native.Isend(kept.data(), static_cast<int>(kept.size()), MPI_PACKED, to, out_tag, comm, sent);
     });
   }
-  return start(into, from, tag, comm, request,
-               [&] { return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, request); });
+  return start_new(into, from, comm, request,
+                   [&] { return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, request); });
 }
 
 }  // namespace
