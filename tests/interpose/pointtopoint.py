@@ -52,6 +52,15 @@ def messages_large(s):
     check(all_arrived(found) >= 2 * 60, f"few went: {other} {found}")
 
 
+def messages_left(s):
+    """What nobody receives takes no more room than was granted, and does not keep MPI_Finalize."""
+    quiet = {"UCX_LOG_LEVEL": "error"}  # about what was not received, natively too
+    other, found = run(s, program="messages_left", OFFPATH_MPI_STAGING=str(4 << 20), **quiet)
+    same(s.native("messages_left", ranks=2, **quiet), other)
+    for one in found:
+        check(one["offloaded_count"] > 0 and one["native_count"] > 0 and one["staging_bytes"] <= 4 << 20, str(found))
+
+
 def messages_probed(s):
     """A thread that only probes takes nothing away from one that receives: order is kept, and nothing hangs."""
     other, found = run(s, program="messages_probed")
@@ -140,4 +149,4 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_large, messages_probed, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]
+CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]
