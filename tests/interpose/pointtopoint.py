@@ -46,6 +46,28 @@ def messages_calls(s):
         check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 
+def messages_large(s):
+    """Calls of MPI 4, found at run time with any library; MPICH 4.0's own Isendrecv tells no status."""
+    other, found = run(s, "all", program="messages_large")
+    check(all_arrived(found) >= 2 * 60, f"few went: {other} {found}")
+
+
+def messages_left(s):
+    """What nobody receives takes no more room than was granted, and does not keep MPI_Finalize."""
+    quiet = {"UCX_LOG_LEVEL": "error"}  # about what was not received, natively too
+    other, found = run(s, program="messages_left", OFFPATH_MPI_STAGING=str(4 << 20), **quiet)
+    same(s.native("messages_left", ranks=2, **quiet), other)
+    for one in found:
+        check(one["offloaded_count"] > 0 and one["native_count"] > 0 and one["staging_bytes"] <= 4 << 20, str(found))
+
+
+def messages_probed(s):
+    """A thread that only probes takes nothing away from one that receives: order is kept, and nothing hangs."""
+    other, found = run(s, program="messages_probed")
+    same(s.native("messages_probed", ranks=2), other)
+    check(all(one["offloaded_count"] > 0 and one["failed_count"] == 0 for one in found), f"none went: {found}")
+
+
 def messages_overlap(s):
     """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
     # In shared memory Open MPI completes no send before the receiver has looked, however short it is.
@@ -93,17 +115,28 @@ def messages_lost(s):
     check(len(other.warnings()) == 1 and "service" in other.err, f"not exactly one warning: {other}")
 
 
+def random_programs(s, seed, rounds, ranks, threads, staging, *shared):
+    arguments = (str(seed), str(rounds), str(threads), *shared)
+    other, found = run(s, *arguments, ranks=ranks, program="messages_random", OFFPATH_MPI_STAGING=str(staging))
+    sent = all_arrived(found)  # with little room the first ones are native, which may be all
+    check(sent > 0 or staging < 1 << 20, f"{ranks}: {other} {found}")
+    check(all(one["staging_bytes"] <= staging for one in found), f"{ranks}: {other} {found}")
+
+
+# Ranks, threads, bytes of room, whether threads share a communicator.
+RANDOM = [(2, 1, 64 << 20), (3, 1, 600000), (2, 3, 64 << 20, "shared"), (3, 3, 600000)]
+
+
 def messages_random(s):
     """Random programs, checked by MPI's rules; with little room, so that some messages go natively; and in threads."""
-    for ranks, threads, staging in ((2, 1, 64 << 20), (3, 1, 600000), (2, 3, 64 << 20)):
-        other, found = run(
-            s, "1", "60", str(threads), ranks=ranks, program="messages_random", OFFPATH_MPI_STAGING=str(staging)
-        )
-        sent = all_arrived(found)  # with little room the first ones are native, which may be all
-        check(
-            (sent > 0 or staging < 1 << 20) and all(one["staging_bytes"] <= staging for one in found),
-            f"{ranks}: {found}",
-        )
+    for shape in RANDOM:
+        random_programs(s, 1, 60, *shape)
+
+
+def messages_random_long(s):
+    for seed in range(2, 42):
+        for shape in [*RANDOM, (3, 2, 64 << 20, "shared"), (4, 1, 3 << 20)]:
+            random_programs(s, seed, 60, *shape)
 
 
 def messages_solver(s):
@@ -127,4 +160,5 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_overlap, messages_lost, messages_random, messages_solver, messages_fortran]
+CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_overlap, messages_lost,
+         messages_random, messages_random_long, messages_solver, messages_fortran]

@@ -40,7 +40,7 @@ void start() {
     int granted = MPI_THREAD_SINGLE;
     native.Query_thread(&granted);
     const bool on = job.start({regions::have_targets(), tracing::wanted(), mover.start(granted)}) &&
-                    offloader.errors().create() && open_types() == MPI_SUCCESS && open_communicators() == MPI_SUCCESS;
+                    offloader.errors().create() && open_communicators() == MPI_SUCCESS;
     if (!on) return detach();
     job.turn_on();
     office.open();

@@ -39,7 +39,7 @@ int ReceivedElements::keep_handle() {
 }
 
 int ReceivedElements::receive(MPI_Message* message, MPI_Request* request) const {
-  return native.Imrecv(reinterpret_cast<void*>(address_), static_cast<int>(count_), handle_, message, request);
+  return native.Imrecv_c(reinterpret_cast<void*>(address_), static_cast<MPI_Count>(count_), handle_, message, request);
 }
 
 std::optional<Ticket> ReceivedElements::ticket(const Mark& mark) {
@@ -52,6 +52,12 @@ std::optional<Ticket> ReceivedElements::ticket(const Mark& mark) {
   std::vector<std::byte> packed(static_cast<size_t>(elements * size));
   if (pack(*type_, address_, elements, packed.data(), job.control()) != MPI_SUCCESS) return std::nullopt;
   return read_ticket(mark, packed.data());
+}
+
+int ReceivedElements::copy(std::vector<std::byte>* copy) {
+  if (!describe()) return MPI_ERR_TYPE;
+  copy->resize(static_cast<size_t>((*type_)->size_bytes * count_));
+  return pack(*type_, address_, count_, copy->data(), job.control());
 }
 
 // The first bytes of the element there.

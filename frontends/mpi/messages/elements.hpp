@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace offpath::mpi {
 
@@ -31,6 +32,8 @@ class ReceivedElements {
   bool hold_a_ticket() const { return hold_a_ticket(count_, handle_); }
   // The ticket that lies there. Inside. May throw bad_alloc.
   std::optional<Ticket> ticket(const Mark& mark);
+  // What lies there now. MPI error code. Inside. May throw bad_alloc.
+  int copy(std::vector<std::byte>* copy);
   // Copies a payload of `bytes`, or as much of it as fits: MPI_ERR_TRUNCATE then. Inside. May throw bad_alloc.
   int put(const std::byte* payload, uint64_t bytes);
 

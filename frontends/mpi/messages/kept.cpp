@@ -7,6 +7,7 @@
 #include "mpi/native/native.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace offpath::mpi {
 
@@ -21,9 +22,14 @@ bool has_length_of_ticket(const MPI_Status& status) {
   return native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes == static_cast<int>(kTicketBytes);
 }
 
+bool is_of(const MPI_Status& status, int from, int tag) {
+  return (from == MPI_ANY_SOURCE || from == status.MPI_SOURCE) && (tag == MPI_ANY_TAG || tag == status.MPI_TAG);
+}
+
 }  // namespace
 
-int KeptMessages::open() {
+int KeptMessages::open(bool several_threads) {
+  several_threads_ = several_threads;
   const int code = native.Comm_dup(MPI_COMM_SELF, &self_);
   return code == MPI_SUCCESS ? native.Comm_set_errhandler(self_, MPI_ERRORS_RETURN) : code;
 }
@@ -38,9 +44,12 @@ void KeptMessages::close() {
 }
 
 bool KeptMessages::matches(const Matched& kept, int from, int tag, MPI_Comm comm) {
-  return kept.route->comm.load(std::memory_order_relaxed) == comm &&
-         (from == MPI_ANY_SOURCE || from == kept.status.MPI_SOURCE) &&
-         (tag == MPI_ANY_TAG || tag == kept.status.MPI_TAG);
+  return kept.route->comm.load(std::memory_order_relaxed) == comm && is_of(kept.status, from, tag);
+}
+
+bool KeptMessages::is_wanted(const MPI_Status& status, MPI_Comm comm) const {
+  return std::any_of(wanted_.begin(), wanted_.end(),
+                     [&](const Wanted& one) { return one.comm == comm && is_of(status, one.from, one.tag); });
 }
 
 KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm) {
@@ -87,12 +96,15 @@ int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm,
     show(seen, status);
     return code;
   }
+  const int sender = seen.MPI_SOURCE;
   *found = 0;
   for (;;) {
     Matched matched;
     matched.route = route;
     int taken = 0;
-    const int failed = native.Improbe(seen.MPI_SOURCE, MPI_ANY_TAG, comm, &taken, &matched.message, &matched.status);
+    int failed = native.Iprobe(sender, MPI_ANY_TAG, comm, &taken, &seen);
+    if (failed != MPI_SUCCESS || taken == 0 || is_wanted(seen, comm)) return failed;
+    failed = native.Improbe(sender, seen.MPI_TAG, comm, &taken, &matched.message, &matched.status);
     if (failed != MPI_SUCCESS || taken == 0) return failed;  // another thread was faster
     const Inside inside;
     look_into(matched);
@@ -122,15 +134,32 @@ int KeptMessages::match(int from, int tag, const RouteRef& route, MPI_Comm comm,
   return code;
 }
 
-std::optional<Matched> KeptMessages::take(int from, int tag, MPI_Comm comm) {
-  if (empty()) return std::nullopt;
+std::optional<Matched> KeptMessages::take(int from, int tag, MPI_Comm comm, Posting* posting) {
+  if (empty() && !several_threads_) return std::nullopt;
   std::lock_guard lock(mutex_);
   const auto kept = find(from, tag, comm);
-  if (kept == kept_.end()) return std::nullopt;
+  if (kept == kept_.end()) {
+    if (several_threads_) note(posting, {from, tag, comm});
+    return std::nullopt;
+  }
   std::optional<Matched> taken = std::move(*kept);
   kept_.erase(kept);
   count_.store(kept_.size(), std::memory_order_release);
   return taken;
+}
+
+// Without memory for it a probe may be faster.
+void KeptMessages::note(Posting* posting, const Wanted& wanted) noexcept {
+  try {
+    posting->place_ = wanted_.insert(wanted_.end(), wanted);
+  } catch (const std::exception&) {
+  }
+}
+
+KeptMessages::Posting::~Posting() {
+  if (!place_) return;
+  std::lock_guard lock(kept_messages.mutex_);
+  kept_messages.wanted_.erase(*place_);
 }
 
 void KeptMessages::hand_out(const Matched& matched) {

@@ -4,6 +4,9 @@
 // receives or probes next on the communicator looks here first. All that a sender has sent before one that is taken out is
 // taken out, too, so what the library still has of that sender came later.
 //
+// With several threads a receive may be on its way into the library while another thread probes: what that is to receive
+// stays there, as nobody might ever ask for it again.
+//
 // Threads: any. The lock is held during native calls that do not wait.
 #pragma once
 
@@ -47,7 +50,7 @@ struct Matched {
 class KeptMessages {
  public:
   // MPI error code. Inside.
-  int open();
+  int open(bool several_threads);
   void close();
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
@@ -55,8 +58,24 @@ class KeptMessages {
   int probe(int from, int tag, const RouteRef& route, MPI_Comm comm, int* found, MPI_Status* status);
   // As MPI_Improbe.
   int match(int from, int tag, const RouteRef& route, MPI_Comm comm, int* found, Matched* matched);
-  // One that was kept, if a receive matches it.
-  std::optional<Matched> take(int from, int tag, MPI_Comm comm);
+  struct Wanted {
+    int from, tag;
+    MPI_Comm comm;
+  };
+  // A receive of the library's, from before it is there until it is posted, or has returned.
+  class Posting {
+   public:
+    Posting() = default;
+    Posting(const Posting&) = delete;
+    Posting& operator=(const Posting&) = delete;
+    ~Posting();
+
+   private:
+    friend class KeptMessages;
+    std::optional<std::list<Wanted>::iterator> place_;
+  };
+  // One that was kept, if a receive matches it; else the receive is to be posted while `posting` lives.
+  std::optional<Matched> take(int from, int tag, MPI_Comm comm, Posting* posting);
 
   // Messages that the program has in its hands.
   void hand_out(const Matched& matched);
@@ -65,6 +84,8 @@ class KeptMessages {
  private:
   using List = std::list<Matched>;
   static bool matches(const Matched& kept, int from, int tag, MPI_Comm comm);
+  void note(Posting* posting, const Wanted& wanted) noexcept;
+  bool is_wanted(const MPI_Status& status, MPI_Comm comm) const;
   List::iterator find(int from, int tag, MPI_Comm comm);
   void look_into(Matched& matched);
   void send_again(const TicketBytes& bytes, Matched& matched);
@@ -72,6 +93,8 @@ class KeptMessages {
   std::atomic<size_t> count_{0};
   std::mutex mutex_;
   List kept_;
+  std::list<Wanted> wanted_;
+  bool several_threads_ = false;
   std::unordered_map<uintptr_t, Matched> handed_out_;
   MPI_Comm self_ = MPI_COMM_NULL;  // for sends to ourselves
 };

@@ -29,6 +29,11 @@ constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
 
 uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(number ^ address ^ bytes); }
 
+bool several_threads() {
+  int granted = MPI_THREAD_SINGLE;
+  return native.Query_thread(&granted) == MPI_SUCCESS && granted == MPI_THREAD_MULTIPLE;
+}
+
 // From where on the policy has the service carry messages on that many nodes; nothing: nowhere.
 std::optional<uint64_t> first_offloaded(uint32_t nodes) {
   std::optional<uint64_t> first;
@@ -79,7 +84,7 @@ bool Office::open() {
   mark_ = common.mark;
   offpath_error_t error{};
   uint64_t own = 0;
-  bool made = routes.open() == MPI_SUCCESS && kept_messages.open() == MPI_SUCCESS &&
+  bool made = routes.open() == MPI_SUCCESS && kept_messages.open(several_threads()) == MPI_SUCCESS &&
               job.create_team(common.team, &team_, &error) == OFFPATH_OK && open_own(&own);
   tables_.resize(static_cast<size_t>(job.size()));
   made = native.Allgather(&own, sizeof(own), MPI_BYTE, tables_.data(), sizeof(own), MPI_BYTE, job.control()) ==

@@ -34,9 +34,11 @@ struct Into {
   }
 };
 
+using Posting = KeptMessages::Posting;
+
 // What a probe has kept, if a call of the program's receives it.
-std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm) {
-  return office.may_reach(from) ? kept_messages.take(from, tag, comm) : std::nullopt;
+std::optional<Matched> take_kept(int from, int tag, MPI_Comm comm, Posting* posting) {
+  return office.may_reach(from) ? kept_messages.take(from, tag, comm, posting) : std::nullopt;
 }
 
 // ---- blocking
@@ -66,16 +68,21 @@ int receive_matched(const Into<Count>& into, Matched& matched, MPI_Status* given
   return into.holds_a_ticket() ? finish(into, matched.route->comm.load(), status) : code;
 }
 
-// `receive`: the native call, given a status.
+// What was not kept. `receive`: the native call, given a status.
 template <typename Count, typename Receive>
-int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
-  if (!office.may_reach(from)) return receive(given);
-  if (auto matched = kept_messages.take(from, tag, comm)) return receive_matched(into, *matched, given);
-  if (!into.holds_a_ticket()) return receive(given);
+int receive_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
+  if (!office.may_reach(from) || !into.holds_a_ticket()) return receive(given);
   MPI_Status own;
   MPI_Status* const status = choose(given, &own);
   const int code = receive(status);
   return code == MPI_SUCCESS ? finish(into, comm, status) : code;
+}
+
+template <typename Count, typename Receive>
+int receive_now(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Status* given, Receive&& receive) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) return receive_matched(into, *matched, given);
+  return receive_new(into, from, comm, given, receive);
 }
 
 // ---- with requests
@@ -104,7 +111,8 @@ int track(int code, const Into<Count>& into, MPI_Comm comm, MPI_Request* request
     RouteRef route = matched != nullptr ? matched->route : routes.find_intra(comm);
     if (route == nullptr) return nullptr;
     auto made = std::make_shared<TrackedReceive>(std::move(route), into.elements());
-    if (matched != nullptr) made->is_of(*matched, std::move(other_half));
+    if (matched != nullptr) made->is_of(*matched);
+    made->goes_with(std::move(other_half));
     return made;
   });
 }
@@ -118,11 +126,16 @@ int start_matched(const Into<Count>& into, Matched& matched, MPI_Request* reques
 }
 
 template <typename Count, typename Start>
-int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
-  if (!office.may_reach(from)) return begin();
-  if (auto matched = kept_messages.take(from, tag, comm)) return start_matched(into, *matched, request);
+int start_new(const Into<Count>& into, int from, MPI_Comm comm, MPI_Request* request, Start&& begin) {
   const int code = begin();
-  return into.holds_a_ticket() ? track(code, into, comm, request) : code;
+  return office.may_reach(from) && into.holds_a_ticket() ? track(code, into, comm, request) : code;
+}
+
+template <typename Count, typename Start>
+int start(const Into<Count>& into, int from, int tag, MPI_Comm comm, MPI_Request* request, Start&& begin) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) return start_matched(into, *matched, request);
+  return start_new(into, from, comm, request, begin);
 }
 
 // Persistent: what a probe keeps by then, its starts will find.
@@ -174,42 +187,56 @@ int receive_beside(const Into<Count>& into, Matched& matched, MPI_Status* status
 // A copy of what is sent, for a receive that writes over it. MPI error code after the handler was called.
 template <typename Count>
 int copy_of(const Into<Count>& into, MPI_Comm comm, std::vector<std::byte>* copy) {
-  int bytes = 0, room = 0;
-  const auto count = static_cast<int>(into.count);
-  int code = native.Pack_size(count, into.type, comm, &room);
-  if (code != MPI_SUCCESS) return code;
+  int code = MPI_SUCCESS;
   try {
-    copy->resize(static_cast<size_t>(room));
+    const Inside inside;
+    code = into.elements().copy(copy);
   } catch (const std::exception&) {
-    return raise_error(comm, MPI_ERR_NO_MEM);
+    code = MPI_ERR_NO_MEM;
   }
-  code = native.Pack(into.buffer, count, into.type, copy->data(), room, &bytes, comm);
-  copy->resize(static_cast<size_t>(bytes));
-  return code;
+  return code == MPI_SUCCESS ? code : raise_error(comm, code);
 }
 
-// The request of the receive stands for both.
+// Whether the message may be a ticket.
+template <typename Count>
+bool may_be_ticket(const Into<Count>& into, int from, MPI_Comm comm) {
+  if (!office.may_reach(from) || !into.holds_a_ticket()) return false;
+  try {
+    return routes.find_intra(comm) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// By two calls: the library's one for both (MPICH 4.0) says nothing in its status. The request of the receive stands for
+// both.
 template <typename Count, typename Send>
-int start_beside(const Into<Count>& into, Matched& matched, MPI_Request* request, std::vector<std::byte> copy,
-                 Send&& send) {
+int start_both(const Into<Count>& into, int from, int tag, MPI_Comm comm, std::optional<Matched>& matched,
+               MPI_Request* request, std::vector<std::byte> copy, Send&& send) {
+  int code = matched
+                 ? into.start(&matched->message, request)
+                 : native.Irecv_c(into.buffer, static_cast<MPI_Count>(into.count), into.type, from, tag, comm, request);
+  if (code != MPI_SUCCESS) return matched ? matched->route->raise(code) : code;
   OtherHalf other_half{MPI_REQUEST_NULL, std::move(copy)};
-  const MPI_Comm comm = matched.route->comm.load();
-  int code = send(other_half.copy, &other_half.request);
-  if (code != MPI_SUCCESS) return code;
-  code = into.start(&matched.message, request);
-  return code == MPI_SUCCESS ? track(code, into, comm, request, &matched, std::move(other_half))
-                             : matched.route->raise(code);
+  code = send(other_half.copy, &other_half.request);
+  if (code == MPI_SUCCESS) {
+    return track(code, into, comm, request, matched ? &*matched : nullptr, std::move(other_half));
+  }
+  native.Cancel(request);
+  native.Request_free(request);
+  return code;
 }
 
 template <typename Count>
 int sendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
              int from, int tag, MPI_Comm comm, MPI_Status* status, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
-      return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
+      return native.Isend_c(out, static_cast<MPI_Count>(out_count), out_type, to, out_tag, comm, sent);
     });
   }
-  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+  return receive_new(into, from, comm, status, [&](MPI_Status* used) {
     return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, used);
   });
 }
@@ -217,27 +244,28 @@ int sendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, in
 template <typename Count>
 int isendrecv(const void* out, Count out_count, MPI_Datatype out_type, int to, int out_tag, const Into<Count>& into,
               int from, int tag, MPI_Comm comm, MPI_Request* request, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
-    return start_beside(into, *matched, request, {}, [&](const auto&, MPI_Request* sent) {
-      return native.Isend(out, static_cast<int>(out_count), out_type, to, out_tag, comm, sent);
-    });
-  }
-  return start(into, from, tag, comm, request, [&] {
+  Posting posting;
+  auto matched = take_kept(from, tag, comm, &posting);
+  if (!matched && !may_be_ticket(into, from, comm)) {
     return call(out, out_count, out_type, to, out_tag, into.buffer, into.count, into.type, from, tag, comm, request);
+  }
+  return start_both(into, from, tag, comm, matched, request, {}, [&](const auto&, MPI_Request* sent) {
+    return native.Isend_c(out, static_cast<MPI_Count>(out_count), out_type, to, out_tag, comm, sent);
   });
 }
 
 template <typename Count>
 int sendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm, MPI_Status* status,
                      auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
+  Posting posting;
+  if (auto matched = take_kept(from, tag, comm, &posting)) {
     std::vector<std::byte> copy;
     if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
     return receive_beside(into, *matched, status, [&](MPI_Request* sent) {
-      return native.Isend(copy.data(), static_cast<int>(copy.size()), MPI_PACKED, to, out_tag, comm, sent);
+      return native.Isend_c(copy.data(), static_cast<MPI_Count>(copy.size()), MPI_BYTE, to, out_tag, comm, sent);
     });
   }
-  return receive_now(into, from, tag, comm, status, [&](MPI_Status* used) {
+  return receive_new(into, from, comm, status, [&](MPI_Status* used) {
     return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, used);
   });
 }
@@ -245,15 +273,16 @@ int sendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int
 template <typename Count>
 int isendrecv_replace(const Into<Count>& into, int to, int out_tag, int from, int tag, MPI_Comm comm,
                       MPI_Request* request, auto call) {
-  if (auto matched = take_kept(from, tag, comm)) {
-    std::vector<std::byte> copy;
-    if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
-    return start_beside(into, *matched, request, std::move(copy), [&](const auto& kept, MPI_Request* sent) {
-      return native.Isend(kept.data(), static_cast<int>(kept.size()), MPI_PACKED, to, out_tag, comm, sent);
-    });
+  Posting posting;
+  auto matched = take_kept(from, tag, comm, &posting);
+  if (!matched && !may_be_ticket(into, from, comm)) {
+    return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, request);
   }
-  return start(into, from, tag, comm, request,
-               [&] { return call(into.buffer, into.count, into.type, to, out_tag, from, tag, comm, request); });
+  std::vector<std::byte> copy;
+  if (const int code = copy_of(into, comm, &copy); code != MPI_SUCCESS) return code;
+  return start_both(into, from, tag, comm, matched, request, std::move(copy), [&](const auto& kept, MPI_Request* sent) {
+    return native.Isend_c(kept.data(), static_cast<MPI_Count>(kept.size()), MPI_BYTE, to, out_tag, comm, sent);
+  });
 }
 
 }  // namespace

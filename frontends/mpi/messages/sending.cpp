@@ -15,11 +15,9 @@
 namespace offpath::mpi {
 namespace {
 
-using NativeSend = int(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
-
 struct Outgoing {
   const void* buffer;
-  int count;
+  int64_t count;
   MPI_Datatype type;
   int to;
   int tag;
@@ -90,9 +88,10 @@ std::shared_ptr<TrackedSend> make_ticket(const Outgoing& message, bool synchrono
   return std::make_shared<TrackedSend>(route, std::move(*started), synchronous);
 }
 
-template <auto plain, bool synchronous>
-int send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  const Outgoing message{buffer, count, type, to, tag, comm};
+// Count: int or MPI_Count.
+template <auto plain, bool synchronous, typename Count>
+int send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
   if (!may_offload(message)) return (native.*plain)(buffer, count, type, to, tag, comm, request);
   try {
     const auto sent = make_ticket(message, synchronous);
@@ -106,11 +105,11 @@ int send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_
 }
 
 // Persistent: remembered if its messages may be long.
-template <auto prepare, bool synchronous>
-int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+template <auto prepare, bool synchronous, typename Count>
+int prepare_send(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                  MPI_Request* request) {
   const int code = (native.*prepare)(buffer, count, type, to, tag, comm, request);
-  const Outgoing message{buffer, count, type, to, tag, comm};
+  const Outgoing message{buffer, static_cast<int64_t>(count), type, to, tag, comm};
   if (code != MPI_SUCCESS || !may_offload(message)) return code;
   try {
     RouteRef route = routes.find(comm);
@@ -122,7 +121,7 @@ int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int t
       if (held->hold() != MPI_SUCCESS) return code;
     }
     const auto begin = [=](MPI_Request* sent) -> TrackedRef {
-      const auto ticket = make_ticket({buffer, count, held->handle(), to, tag, comm}, synchronous);
+      const auto ticket = make_ticket({buffer, message.count, held->handle(), to, tag, comm}, synchronous);
       return ticket != nullptr && ticket->post(to, tag, comm, sent) == MPI_SUCCESS ? ticket : nullptr;
     };
     tracked.add(*request, std::make_shared<PersistentSend>(std::move(route), begin));
@@ -135,25 +134,30 @@ int prepare_send(const void* buffer, int count, MPI_Datatype type, int to, int t
 
 namespace handlers {
 
-int Send_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return prepare_send<&Native::Send_init, false>(buffer, count, type, to, tag, comm, request);
-}
-
-int Ssend_init(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return prepare_send<&Native::Ssend_init, true>(buffer, count, type, to, tag, comm, request);
-}
-
-int Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Isend, false>(buffer, count, type, to, tag, comm, request);
-}
-
-int Issend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Issend, true>(buffer, count, type, to, tag, comm, request);
-}
-
-int Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
-  return send<&Native::Irsend, false>(buffer, count, type, to, tag, comm, request);
-}
+#define OFFPATH_SENDS(suffix, Count)                                                                         \
+  int Isend##suffix(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,      \
+                    MPI_Request* request) {                                                                  \
+    return send<&Native::Isend##suffix, false>(buffer, count, type, to, tag, comm, request);                 \
+  }                                                                                                          \
+  int Issend##suffix(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,     \
+                     MPI_Request* request) {                                                                 \
+    return send<&Native::Issend##suffix, true>(buffer, count, type, to, tag, comm, request);                 \
+  }                                                                                                          \
+  int Irsend##suffix(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,     \
+                     MPI_Request* request) {                                                                 \
+    return send<&Native::Irsend##suffix, false>(buffer, count, type, to, tag, comm, request);                \
+  }                                                                                                          \
+  int Send_init##suffix(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,  \
+                        MPI_Request* request) {                                                              \
+    return prepare_send<&Native::Send_init##suffix, false>(buffer, count, type, to, tag, comm, request);     \
+  }                                                                                                          \
+  int Ssend_init##suffix(const void* buffer, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, \
+                         MPI_Request* request) {                                                             \
+    return prepare_send<&Native::Ssend_init##suffix, true>(buffer, count, type, to, tag, comm, request);     \
+  }
+OFFPATH_SENDS(, int)
+OFFPATH_SENDS(_c, MPI_Count)
+#undef OFFPATH_SENDS
 
 }  // namespace handlers
 }  // namespace offpath::mpi

@@ -150,7 +150,8 @@ int PersistentReceive::keep() {
 }
 
 int PersistentReceive::start(MPI_Request* handle) {
-  matched_ = kept_messages.take(from_, tag_, route_->comm.load());
+  KeptMessages::Posting posting;
+  matched_ = kept_messages.take(from_, tag_, route_->comm.load(), &posting);
   const int code = matched_ ? elements_.receive(&matched_->message, &stands) : beneath.Start(handle);
   active = code == MPI_SUCCESS && (matched_ || elements_.hold_a_ticket());
   return code;

@@ -95,10 +95,8 @@ class TrackedReceive : public Tracked {
   TrackedReceive(RouteRef route, ReceivedElements&& elements)
       : Tracked(std::move(route)), elements_(std::move(elements)) {}
   // What it receives.
-  void is_of(const Matched& matched, OtherHalf other_half) {
-    matched_ = matched;
-    other_half_ = std::move(other_half);
-  }
+  void is_of(const Matched& matched) { matched_ = matched; }
+  void goes_with(OtherHalf&& other_half) { other_half_ = std::move(other_half); }
   // The application may free its datatype from here on. MPI error code.
   int keep();
 

@@ -62,6 +62,11 @@ OFFPATH_FORMS_REMOTE(Get_accumulate, get_accumulate, OFFPATH_FROM, OFFPATH_TO, O
 int MPI_Win_create_c(void*, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win*);
 int MPI_Win_allocate_c(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void*, MPI_Win*);
 
+int MPI_Isend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
+int MPI_Issend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
+int MPI_Irsend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
+int MPI_Send_init_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
+int MPI_Ssend_init_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
 int MPI_Recv_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Status*);
 int MPI_Irecv_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
 int MPI_Recv_init_c(OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);

@@ -166,6 +166,11 @@ void add_substitutes(Native* functions) {
   if (functions->Isendrecv == nullptr) functions->Isendrecv = &no_isendrecv;
   if (functions->Isendrecv_replace == nullptr) functions->Isendrecv_replace = &no_isendrecv_replace;
 #define OFFPATH_ADD_MESSAGE(name, ...) add<&Native::name##_c, &Native::name>(functions, &Message::__VA_ARGS__);
+  OFFPATH_ADD_MESSAGE(Isend, move<&Native::Isend, const void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Issend, move<&Native::Issend, const void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Irsend, move<&Native::Irsend, const void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Send_init, move<&Native::Send_init, const void, int, int, MPI_Comm, MPI_Request*>)
+  OFFPATH_ADD_MESSAGE(Ssend_init, move<&Native::Ssend_init, const void, int, int, MPI_Comm, MPI_Request*>)
   OFFPATH_ADD_MESSAGE(Recv, move<&Native::Recv, void, int, int, MPI_Comm, MPI_Status*>)
   OFFPATH_ADD_MESSAGE(Irecv, move<&Native::Irecv, void, int, int, MPI_Comm, MPI_Request*>)
   OFFPATH_ADD_MESSAGE(Recv_init, move<&Native::Recv_init, void, int, int, MPI_Comm, MPI_Request*>)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/types/datatype.hpp"
 
+#include "mpi/native/handle_table.hpp"
+#include "mpi/native/handlers.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/types/flatten.hpp"
 #include "mpi/types/predefined.hpp"
+
+#include <unordered_map>
 
 namespace offpath::mpi {
 namespace {
@@ -13,16 +17,39 @@ constexpr uint64_t kMinRangeBytes = 512;
 constexpr size_t kMaxKeptRanges = 4096;
 constexpr int64_t kMaxPackBytes = int64_t{1} << 30;  // MPI_Pack counts in int
 
-int keyval = MPI_KEYVAL_INVALID;
+// By the handles of the application, until it frees them. Not attributes of the datatypes: MPICH deletes those when the
+// last message with the datatype ends, amid its progress, and lets other threads in while it calls us.
+class KnownTypes {
+ public:
+  TypeRef find(MPI_Datatype type) const {
+    std::lock_guard lock(mutex_);
+    const auto known = types_.find(handle_key(type));
+    return known == types_.end() ? nullptr : known->second;
+  }
+  // May throw bad_alloc.
+  void add(MPI_Datatype type, const TypeRef& known) {
+    std::lock_guard lock(mutex_);
+    types_.insert_or_assign(handle_key(type), known);
+  }
+  void forget(MPI_Datatype type) {
+    std::lock_guard lock(mutex_);
+    types_.erase(handle_key(type));
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    types_.clear();
+  }
 
-int copy_attribute(MPI_Datatype, int, void*, void*, void*, int* flag) {
-  *flag = 0;
-  return MPI_SUCCESS;
-}
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<uintptr_t, TypeRef> types_;
+};
 
-int delete_attribute(MPI_Datatype, int, void* value, void*) {
-  delete static_cast<TypeRef*>(value);
-  return MPI_SUCCESS;
+KnownTypes& known_types = *new KnownTypes;  // also for destructors of the program's that free datatypes
+
+int free_type(MPI_Datatype* type) {
+  if (type != nullptr) known_types.forget(*type);
+  return native.Type_free(type);
 }
 
 Form form_of(const DataType& type, const Ranges& ranges) {
@@ -71,7 +98,7 @@ int HeldType::hold() {
 }
 
 HeldType::~HeldType() {
-  if (owned_) native.Type_free(&handle_);
+  if (owned_) free_type(&handle_);
 }
 
 TypeRef find_type(MPI_Datatype type, MPI_Comm comm) {
@@ -80,20 +107,17 @@ TypeRef find_type(MPI_Datatype type, MPI_Comm comm) {
   // A message to nobody: is it a datatype, and committed?
   const int nothing = 0;
   if (native.Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) != MPI_SUCCESS) return nullptr;
-  TypeRef* remembered = nullptr;
-  int found = 0;
-  if (native.Type_get_attr(type, keyval, &remembered, &found) == MPI_SUCCESS && found != 0) return *remembered;
+  if (TypeRef known = known_types.find(type)) return known;
   TypeRef made = examine(type);
-  if (made == nullptr) return nullptr;
-  auto reference = std::make_unique<TypeRef>(made);
-  if (native.Type_set_attr(type, keyval, reference.get()) == MPI_SUCCESS) static_cast<void>(reference.release());
+  if (made != nullptr) known_types.add(type, made);
   return made;
 }
 
-int open_types() { return native.Type_create_keyval(&copy_attribute, &delete_attribute, &keyval, nullptr); }
+void close_types() { known_types.clear(); }
 
-void close_types() {
-  if (keyval != MPI_KEYVAL_INVALID) native.Type_free_keyval(&keyval);
-}
+namespace handlers {
 
+int Type_free(MPI_Datatype* type) { return free_type(type); }
+
+}  // namespace handlers
 }  // namespace offpath::mpi

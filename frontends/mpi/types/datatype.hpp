@@ -2,8 +2,8 @@
 // What an offloaded operation must know of an MPI datatype: which bytes of memory an element stands for, and, where it
 // can be reduced, as what.
 //
-// A derived datatype is flattened once and remembered as its attribute, so as long as the native library has it. Who
-// needs it for longer than a call holds it: the application may free its handle at once.
+// A derived datatype is flattened once and remembered until the application frees its handle. Who needs it for longer
+// than a call holds it: the application may do so at once.
 //
 // Threads: any.
 #pragma once
@@ -50,8 +50,7 @@ TypeRef find_type(MPI_Datatype type, MPI_Comm comm);
 // The operator, or OFFPATH_OP_NONE: user-defined, or none that the service knows.
 offpath_operator_t find_operator(MPI_Op op);
 
-// After MPI_Init and before MPI_Finalize: the attribute that remembers what was flattened. MPI error code.
-int open_types();
+// Before MPI_Finalize: forgets all.
 void close_types();
 
 // Elements at `address` as one piece of memory; nothing where they are not.
