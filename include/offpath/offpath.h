@@ -48,8 +48,9 @@ typedef enum offpath_status {
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12, /* the bytes lie outside what the target's window exposes, or there is no such window */
-  OFFPATH_ERR_SHORT = -13  /* a peer sent fewer bytes than this member expects, where all must state as many */
+  OFFPATH_ERR_RANGE = -12,  /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_SHORT = -13,  /* a peer sent fewer bytes than this member expects, where all must state as many */
+  OFFPATH_ERR_DAMAGED = -14 /* what arrived of a compressed block is not what its sender had */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
