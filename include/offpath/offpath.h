@@ -151,6 +151,8 @@ typedef struct offpath_counters {
   uint64_t refused_room_count;   /* not moved: no memory or room for more, or the process forks again and again */
   uint64_t lent_count;           /* of offpath_memory_lend, ever */
   uint64_t lent_bytes;           /* of these */
+  uint64_t coded_bytes;          /* served to other nodes compressed (OFFPATH_COMPRESS) */
+  uint64_t wire_bytes;           /* what these were then */
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */
