@@ -187,12 +187,10 @@ class Engine::State::Stream : public Carrier {
     const size_t bytes = status.ok() ? job->bytes : 0;
     const uint64_t took_ns = s_.compression.now_ns() - job->since_ns;
     const bool pays = s_.compression.chooser.note_chunk(flow.team, job->method, job->in.size(), bytes, took_ns);
-    if (!pays) flow.advice = codecs::Advice::plain;
-    if (bytes == 0) {
-      flow.plain_left = (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1;
-      return emit_plain(flow, id, chunk, job, data);
-    }
-    flow.misses = 0;
+    const bool missed = bytes == 0 || !pays;  // those behind it may be of another kind: they are tried ever more rarely
+    if (missed) flow.plain_left = (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1;
+    if (!missed) flow.misses = 0;
+    if (bytes == 0) return emit_plain(flow, id, chunk, job, data);
     Message coded = data;
     coded.kind = Kind::coded;
     coded.length = static_cast<uint32_t>(job->in.size());

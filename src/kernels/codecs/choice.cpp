@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kUsesOfALook = 64;
 constexpr uint32_t kMostFruitless = 10;  // the next look may cost a thousandth of what the first one did
-constexpr uint32_t kBadBlocks = 2;       // one may be of another kind
+constexpr uint32_t kBadChunks = 6;       // one may be of another kind
 constexpr uint32_t kBusyTimesPerProbe = 64;
 constexpr uint32_t kMostDoubts = 8;
 constexpr size_t kMostHabits = 4096;
@@ -95,7 +95,7 @@ bool Chooser::note_chunk(uint64_t team, const Method& method, uint64_t bytes, ui
     habit.bad = 0;
     return true;
   }
-  if (++habit.bad < kBadBlocks) return false;
+  if (++habit.bad < kBadChunks) return false;
   habit.method = {};
   habit.fruitless = std::max(habit.fruitless, 1U);
   return false;

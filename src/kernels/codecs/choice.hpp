@@ -34,7 +34,7 @@ class Chooser {
   Method method_for(uint64_t team) const;
   // Tries methods on a part of this chunk. Returns the one that pays, or none.
   Method look(uint64_t team, Bytes chunk, uint32_t readable);
-  // A chunk was coded; coded_bytes 0: it is not shorter. False: go on without.
+  // A chunk was coded; coded_bytes 0: it is not shorter. False: it did not pay.
   bool note_chunk(uint64_t team, const Method& method, uint64_t bytes, uint64_t coded_bytes, uint64_t ns);
   void forget(uint64_t team) { habits_.erase(team); }
 
@@ -55,7 +55,7 @@ class Chooser {
   struct Habit {
     Method method;
     uint32_t uses = 0;       // since the last look
-    uint32_t bad = 0;        // blocks in a row that did not pay
+    uint32_t bad = 0;        // chunks in a row that did not pay
     uint32_t fruitless = 0;  // looks in a row that found nothing
   };
   Habit& habit_of(uint64_t team);

@@ -82,9 +82,10 @@ TEST_F(Choice, WhatTurnsOutNotToPayIsGivenUp) {
   ASSERT_GE(send_until_look(8), 1);
   const Method method = chooser.look(kTeam, text_bytes(kChunk), all_codecs());
   EXPECT_TRUE(chooser.note_chunk(kTeam, method, kChunk, kChunk / 4, kChunk));
-  EXPECT_FALSE(chooser.note_chunk(kTeam, method, kChunk, 0, kChunk));
-  EXPECT_EQ(ask(), Advice::coded) << "one block may be of another kind";
-  EXPECT_FALSE(chooser.note_chunk(kTeam, method, kChunk, 0, kChunk));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(chooser.note_chunk(kTeam, method, kChunk, 0, kChunk));
+  EXPECT_EQ(ask(), Advice::coded) << "some may be of another kind";
+  EXPECT_TRUE(chooser.note_chunk(kTeam, method, kChunk, kChunk / 4, kChunk));
+  for (int i = 0; i < 6; ++i) EXPECT_FALSE(chooser.note_chunk(kTeam, method, kChunk, 0, kChunk));
   EXPECT_NE(ask(), Advice::coded);
 }
 
