@@ -9,9 +9,9 @@
 namespace offpath::codecs {
 namespace {
 
-constexpr int kDefaultLevel = 1, kMostLevel = 12;
+constexpr int kDeflateLevel = 1, kMostDeflateLevel = 12;
 
-struct Delete {
+struct FreeDeflate {
   void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
@@ -20,7 +20,8 @@ enum class Form : uint8_t { bare, zlib };
 
 class Deflate : public Codec {
  public:
-  Deflate(int level, Form form) : level_(level == 0 ? kDefaultLevel : std::min(level, kMostLevel)), form_(form) {}
+  Deflate(int level, Form form)
+      : level_(level == 0 ? kDeflateLevel : std::min(level, kMostDeflateLevel)), form_(form) {}
 
   size_t encode(Bytes in, Room out) override {
     if (encoder_ == nullptr) encoder_.reset(libdeflate_alloc_compressor(level_));
@@ -42,8 +43,8 @@ class Deflate : public Codec {
  private:
   const int level_;
   const Form form_;
-  std::unique_ptr<libdeflate_compressor, Delete> encoder_;
-  std::unique_ptr<libdeflate_decompressor, Delete> decoder_;
+  std::unique_ptr<libdeflate_compressor, FreeDeflate> encoder_;
+  std::unique_ptr<libdeflate_decompressor, FreeDeflate> decoder_;
 };
 
 }  // namespace

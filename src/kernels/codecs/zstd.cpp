@@ -7,9 +7,9 @@
 namespace offpath::codecs {
 namespace {
 
-constexpr int kDefaultLevel = 1;
+constexpr int kZstdLevel = 1;
 
-struct Delete {
+struct FreeZstd {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
@@ -23,7 +23,7 @@ bool is_one_frame(Bytes in) {
 
 class Zstd : public Codec {
  public:
-  explicit Zstd(int level) : level_(level == 0 ? kDefaultLevel : level) {}
+  explicit Zstd(int level) : level_(level == 0 ? kZstdLevel : level) {}
 
   size_t encode(Bytes in, Room out) override {
     if (encoder_ == nullptr) encoder_.reset(ZSTD_createCCtx());
@@ -40,8 +40,8 @@ class Zstd : public Codec {
 
  private:
   const int level_;
-  std::unique_ptr<ZSTD_CCtx, Delete> encoder_;
-  std::unique_ptr<ZSTD_DCtx, Delete> decoder_;
+  std::unique_ptr<ZSTD_CCtx, FreeZstd> encoder_;
+  std::unique_ptr<ZSTD_DCtx, FreeZstd> decoder_;
 };
 
 }  // namespace
