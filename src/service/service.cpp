@@ -146,7 +146,7 @@ void Service::serve(int listening) {
     }
   }
   base::log_write(LogLevel::info, "ends: no clients");
-  unlink(options_.socket_path.c_str());
+  remove_socket();
   if (observers_.any()) observers_.tick();  // their last look
   for (auto& worker : workers_) worker->stop();
 }
@@ -262,10 +262,17 @@ Result<std::vector<uint8_t>> Service::address_for(const session::AttachRequest& 
   return address.encode();
 }
 
+// Before the last client hears that it has left: a launcher ends whatever its job has left running then (Slurm with
+// control groups does), and the file would stay. Who comes later starts another service.
 void Service::forget_one() {
-  --client_count_;
+  if (--client_count_ == 0) remove_socket();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
+}
+
+// Once: at that path there may be another service's later.
+void Service::remove_socket() {
+  if (!socket_removed_.exchange(true)) unlink(options_.socket_path.c_str());
 }
 
 void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) {

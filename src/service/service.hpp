@@ -56,6 +56,7 @@ class Service : public engine::Neighbours {
               const session::AttachRequest& request, base::Result<base::Fd> segment_fd);
   base::Result<std::vector<uint8_t>> address_for(const session::AttachRequest& request, uint32_t worker);
   void forget_one();
+  void remove_socket();
   uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
   ServiceOptions options_;
@@ -65,6 +66,7 @@ class Service : public engine::Neighbours {
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
+  std::atomic<bool> socket_removed_{false};
   Observers observers_;
   Doorman doorman_;
   base::Fd changed_;  // eventfd: a client has gone
