@@ -66,6 +66,7 @@ void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("in_place_bytes", counters.in_place_bytes).number("copied_bytes", counters.copied_bytes);
   line->number("moved_count", counters.moved_count).number("moved_bytes", counters.moved_bytes);
   line->number("lent_count", counters.lent_count).number("lent_bytes", counters.lent_bytes);
+  line->number("coded_bytes", counters.coded_bytes).number("wire_bytes", counters.wire_bytes);
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
 }
 

@@ -48,8 +48,9 @@ typedef enum offpath_status {
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12, /* the bytes lie outside what the target's window exposes, or there is no such window */
-  OFFPATH_ERR_SHORT = -13  /* a peer sent fewer bytes than this member expects, where all must state as many */
+  OFFPATH_ERR_RANGE = -12,  /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_SHORT = -13,  /* a peer sent fewer bytes than this member expects, where all must state as many */
+  OFFPATH_ERR_DAMAGED = -14 /* what arrived of a compressed block is not what its sender had */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -150,6 +151,8 @@ typedef struct offpath_counters {
   uint64_t refused_room_count;   /* not moved: no memory or room for more, or the process forks again and again */
   uint64_t lent_count;           /* of offpath_memory_lend, ever */
   uint64_t lent_bytes;           /* of these */
+  uint64_t coded_bytes;          /* served to other nodes compressed (OFFPATH_COMPRESS) */
+  uint64_t wire_bytes;           /* what these were then */
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */

@@ -20,12 +20,24 @@ def settings(policy: str | None, cores: str | None, environ: Mapping[str, str] =
         if rows and paths().policy_program.exists():
             policy_table.parse([(source, rows)])
     core_list(cores or environ.get("OFFPATH_SERVICE_CORES"))
+    compression(environ.get("OFFPATH_COMPRESS"))
 
 
 def core_list(cores: str | None) -> None:
     """Raises UserError unless it is one, or none is given."""
     if cores and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cores):
         raise UserError(f"'{cores}' is not a list of cores. Write it like 2,3 or 4-7.")
+
+
+def compression(wish: str | None) -> str | None:
+    """Raises UserError unless the service understands it, or nothing is wished."""
+    option = "(level=([1-9]|1[0-9]|2[0-2])|shuffle=[1248])"
+    if wish and not re.fullmatch(f"off|auto|(lz4|zstd|deflate|zlib)(:{option}(,{option})*)?", wish):
+        raise UserError(
+            f"'{wish}' is no compression. Write off, auto, lz4, zstd, deflate or zlib, the last four also with "
+            ":level=1 to 22 and shuffle=2, 4 or 8, like zstd:level=3,shuffle=8."
+        )
+    return wish
 
 
 def note_misspelt(environ: Mapping[str, str] = os.environ) -> None:

@@ -64,6 +64,12 @@ def _bench_wire() -> Callable:
     return app_command
 
 
+def _bench_compression() -> Callable:
+    from offpath.bench_compression import app_command
+
+    return app_command
+
+
 def _bench_worker() -> Callable:
     from offpath.bench_worker import app_command
 
@@ -191,6 +197,7 @@ class BenchGroup(LazyGroup):
         "adapt": _bench_adapt,
         "alltoall": _bench_alltoall,
         "collectives": _bench_collectives,
+        "compression": _bench_compression,
         "krylov": _bench_krylov,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,

@@ -37,7 +37,7 @@ def closing_line(
     if ranks or not solvers:
         parts.append(_calls(ranks))
     parts += _windows(ranks) + _messages(ranks) + _solvers(solvers)
-    parts += _moved(lines)
+    parts += _moved(lines) + _compressed(lines)
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
@@ -112,6 +112,15 @@ def _moved(lines: Sequence[dict]) -> list[str]:
     ]
     used, copied = (rough_size_text(total(lines, f"{name}_bytes")) for name in ("in_place", "copied"))
     return [", ".join([*parts, f"{used} used in place", f"{copied} copied"])] if parts else []
+
+
+def _compressed(lines: Sequence[dict]) -> list[str]:
+    """What was saved on the wire."""
+    plain, wire = total(lines, "coded_bytes"), total(lines, "wire_bytes")
+    if not plain:
+        return []
+    saved = 100 * (plain - wire) // plain
+    return [f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"]
 
 
 def _solvers(lines: Sequence[dict]) -> list[str]:

@@ -96,6 +96,12 @@ SETTINGS = (
         "auth",
         "of the fabric tcp, alike on all nodes: auth (who speaks, and headers), full (data, too), encrypt (everything)",
     ),
+    Setting(
+        "OFFPATH_COMPRESS",
+        "off",
+        "what goes to other nodes compressed: off, auto (what pays), lz4, zstd, deflate, zlib; "
+        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers)",
+    ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),

@@ -26,6 +26,7 @@ class OffloadOptions:
     workers: int | None = None
     stats_file: str | None = None
     log: str | None = None
+    compress: str | None = None
 
 
 def variables(
@@ -56,6 +57,7 @@ def variables(
         ("OFFPATH_SERVICE_WORKERS", options.workers),
         ("OFFPATH_STATS_FILE", options.stats_file),
         ("OFFPATH_LOG", options.log),
+        ("OFFPATH_COMPRESS", options.compress),
     ):
         if value is not None:
             chosen[name] = str(value)

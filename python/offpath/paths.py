@@ -99,6 +99,9 @@ class Paths:
     def require_worker_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-worker")
 
+    def require_codecs_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-codecs")
+
     def require_devices_program(self) -> Path:
         return _built(self.devices_program)
 

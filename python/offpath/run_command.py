@@ -52,6 +52,13 @@ def run(
     cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
     share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
     workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None,
+    compress: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="off|auto|CODEC",
+            help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib.",
+        ),
+    ] = None,
     off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
     stats_file: Annotated[
         Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
@@ -129,7 +136,7 @@ def run(
         policy_file = policy_table.NO_FILE
     options = OffloadOptions(
         not off, policy, policy_file, adapt, advice, _checked_blocking(blocking), cores, share, workers,
-        stats_file or os.environ.get("OFFPATH_STATS_FILE"), _checked_level(log),
+        stats_file or os.environ.get("OFFPATH_STATS_FILE"), _checked_level(log), checks.compression(compress),
     )  # fmt: skip
     chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
     if recorded and trace_sample is not None:

@@ -9,7 +9,7 @@
 namespace offpath::base {
 
 Code known_code(int32_t number) {
-  return number <= OFFPATH_OK && number >= OFFPATH_ERR_SHORT ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL;
+  return number <= OFFPATH_OK && number >= OFFPATH_ERR_DAMAGED ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL;
 }
 
 Status Status::error(Code code, const char* format, ...) {
@@ -79,6 +79,8 @@ extern "C" const char* offpath_status_string(offpath_status_t status) {
       return "outside what the target's window exposes";
     case OFFPATH_ERR_SHORT:
       return "a member sent less than is expected";
+    case OFFPATH_ERR_DAMAGED:
+      return "a compressed block arrived damaged";
   }
   return "unknown status";
 }

@@ -163,6 +163,8 @@ namespace {
 void count_memory(offpath_session& session, offpath_session_counters_t& counters) {
   counters.in_place_bytes = session.header().in_place_bytes.load(std::memory_order_relaxed);
   counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
+  counters.coded_bytes = session.header().coded_bytes.load(std::memory_order_relaxed);
+  counters.wire_bytes = session.header().wire_bytes.load(std::memory_order_relaxed);
   std::lock_guard lock(session.mutex);
   counters.lent_count = session.lent_count;
   counters.lent_bytes = session.lent_bytes;

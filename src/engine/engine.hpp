@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/standing.hpp"
+#include "engine/coder.hpp"
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
@@ -75,6 +76,8 @@ class Observer {
   virtual void on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
   // Once per export that was taken; 0 bytes if it was refused.
   virtual void on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
+  // A chunk of that many bytes left compressed.
+  virtual void on_coded(ClientId, uint64_t /*bytes*/, uint64_t /*wire_bytes*/) {}
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank, Loss how) = 0;
 };
@@ -96,6 +99,8 @@ struct Traffic {
   uint64_t sent_bytes = 0;  // over the fabric
   uint64_t received_bytes = 0;
   uint64_t local_bytes = 0;  // copied, reduced or computed on inside the node
+  uint64_t coded_bytes = 0;  // of the bytes sent, those that went compressed
+  uint64_t wire_bytes = 0;   // what they were then
 };
 
 struct Config {
@@ -111,6 +116,9 @@ struct Config {
   std::function<void()> wake = [] {};        // called by ports that end an access later, from any thread
   kernels::Helpers* helpers = nullptr;       // who helps with computations; outlives the engine. Null: nobody
   Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
+  codecs::Wish compress;                     // what streams to other nodes are coded with
+  Coder* coder = nullptr;                    // who does that; outlives the engine. Null: the codecs, here
+  std::function<uint64_t()> now_ns;          // a clock, for what pays. Null: the system's
 };
 
 class Engine : public fabric::Receiver {

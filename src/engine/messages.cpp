@@ -30,6 +30,8 @@ void Engine::State::receive_batch(fabric::Bytes entries) {
 void Engine::State::receive_one(const Message& message, fabric::Bytes payload) {
   if (message.kind == Kind::data) {
     if (check_data(message, payload.size()) != nullptr) place(message.pull_id, message.offset, payload);
+  } else if (message.kind == Kind::coded) {
+    if (check_data(message, payload.size()) != nullptr) decode(message, payload, nullptr);
   } else {
     handle(message, payload);
   }
@@ -63,6 +65,7 @@ void Engine::State::handle(const Message& message, fabric::Bytes payload) {
     case Kind::pong:
       return handle_sign_of_life(message, payload);
     case Kind::data:
+    case Kind::coded:
     case Kind::batch:
       refuse_message("only the fabric carries data and batches, and batches no batches");
   }
@@ -144,6 +147,7 @@ void Engine::State::serve(Operation& operation, const Message& message) {
   }
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
+  progress.readable = message.codecs;
   if (reading) return;  // goes on when that has ended
   progress.state = ExportState::requested;
   hand_out_after_step(operation, index);

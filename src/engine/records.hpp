@@ -58,6 +58,7 @@ struct ExportProgress {
   bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
   uint64_t limit = 0;                    // bytes the peer takes
+  uint32_t readable = 0;                 // codecs that it can read
   uint64_t transfer = 0;                 // for its carrier
   uint32_t next_waiting = kNoStep;       // another export that waits for the same step
   std::shared_ptr<memory::Lease> lease;  // of the worker that copies it

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers), sender.hpp
-// (what is said to other services) and exchange.hpp (blocks of which one end is there). The rest, by file:
+// (what is said to other services), exchange.hpp (blocks of which one end is there) and compression.hpp. The rest, by file:
 //   engine     clients and teams            carriers/  how blocks leave
-//   transfers  blocks that come
+//   transfers  blocks that come             coded      compressed ones
 //   members    how members are reached      pushes     short blocks that nobody has asked for
 //   absent     those that are not here      near       messages inside the service
 //   steps      runs graphs                  local      copies, reductions, computations
@@ -16,6 +16,7 @@
 // of steps need no stack, and a reference to an operation stays good until settle().
 #pragma once
 
+#include "engine/compression.hpp"
 #include "engine/records.hpp"
 #include "engine/sender.hpp"
 
@@ -155,11 +156,14 @@ struct Engine::State {
   bool place_announced();
   // Straight into where it belongs, if this process can use that in place. False: it cannot.
   bool fetch_in_place(const WaitingAnnouncement& next);
-  Pull* check_data(const wire::Message& message, size_t bytes);
+  Pull* check_data(const wire::Message& message, size_t payload_bytes);
   // `holder`: whose memory the data is, given back when it is placed; null: the data is the caller's again on return.
   void place(uint64_t pull_id, uint64_t offset, fabric::Bytes data, Chunk* holder = nullptr);
   void note_placed(uint64_t pull_id, uint64_t bytes, const base::Status& status);
   void finish_pull(uint64_t pull_id, const base::Status& status, Cause cause);
+
+  // coded.cpp
+  void decode(const wire::Message& message, fabric::Bytes payload, Chunk* holder);
 
   // local.cpp
   bool move_local();
@@ -212,6 +216,7 @@ struct Engine::State {
   Observer& observer;
   ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
   Sender sender{fabric, chunks};
+  Compression compression{config};
   std::vector<std::unique_ptr<Carrier>> carriers = make_carriers();
   Responder* responder = nullptr;
   const std::unique_ptr<Doer> own_doer = config.doer == nullptr ? make_doer(config.scratch_cache_bytes) : nullptr;

@@ -78,6 +78,7 @@ void Engine::State::start_pull(Operation& operation, uint32_t index) {
   Message message = about(Kind::pull, *operation.team, operation.incoming(), operation.key.number, step.peer,
                           operation.team->spec.rank, step.tag);
   message.bytes = pull.limit;
+  message.codecs = compression.coder.readable();
   while (message.pull_id == 0 || pulls.contains(message.pull_id)) message.pull_id = base::random_u64();
   pulls.emplace(message.pull_id, std::move(pull));
   if (operation.part == Part::collective && !operation.team->spec.members[step.peer].local) {

@@ -34,14 +34,21 @@ void Engine::on_sent(uint64_t context, bool) {
 namespace {
 constexpr uint64_t kInPlace = 1;  // in the context of a fetch that has no chunk
 
-bool carries_payload(Kind kind) { return kind == Kind::data || kind == Kind::batch || carries_body(kind); }
+bool is_chunk(Kind kind) { return kind == Kind::data || kind == Kind::coded; }
+bool carries_payload(Kind kind) { return is_chunk(kind) || kind == Kind::batch || carries_body(kind); }
 }  // namespace
 
 // Null (and counted) unless the chunk lies inside a block that is awaited; else its bytes count as received.
-Pull* Engine::State::check_data(const Message& message, size_t bytes) {
+Pull* Engine::State::check_data(const Message& message, size_t payload_bytes) {
   const auto it = pulls.find(message.pull_id);
   if (it == pulls.end()) return nullptr;  // given up meanwhile
   Pull& pull = it->second;
+  const bool coded = message.kind == Kind::coded;
+  const size_t bytes = coded ? message.length : payload_bytes;
+  if (coded && (bytes == 0 || bytes > config.chunk_bytes || payload_bytes > bytes)) {
+    refuse_message("a compressed chunk of an impossible length");
+    return nullptr;
+  }
   const bool fits = message.bytes <= pull.limit && bytes <= message.bytes - message.offset &&
                     (pull.total == UINT64_MAX || pull.total == message.bytes) &&
                     bytes <= message.bytes - std::min(message.bytes, pull.received);
@@ -80,7 +87,7 @@ bool Engine::State::place_announced() {
     const WaitingAnnouncement next = announcements.front();
     announcements.pop_front();
     busy = true;
-    if (next.message.kind == Kind::data && check_data(next.message, next.bytes) == nullptr) {
+    if (is_chunk(next.message.kind) && check_data(next.message, next.bytes) == nullptr) {
       chunks.give_back(chunk);
       fabric.drop(next.handle);
       continue;
@@ -126,6 +133,10 @@ void Engine::on_fetched(uint64_t context, bool success) {
   if (success && message.kind == Kind::batch) s.receive_batch(data);
   if (success && message.kind == Kind::data && s.pulls.contains(message.pull_id)) {
     s.place(message.pull_id, message.offset, data, chunk);
+    return s.settle();
+  }
+  if (success && message.kind == Kind::coded && s.pulls.contains(message.pull_id)) {
+    s.decode(message, data, chunk);
     return s.settle();
   }
   if (success && carries_body(message.kind)) s.handle(message, data);

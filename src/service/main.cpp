@@ -78,6 +78,14 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
 
 }  // namespace
 
+static offpath::codecs::Wish wanted_compression() {
+  const std::string text = Environment::text("OFFPATH_COMPRESS");
+  const auto wish = offpath::codecs::parse_wish(text.empty() ? "off" : text);
+  if (wish.ok()) return wish.value();
+  Environment::refuse("OFFPATH_COMPRESS", text, offpath::codecs::known_wishes().c_str());
+  return {};
+}
+
 int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
   int listening = -1;
@@ -115,6 +123,7 @@ int main(int argc, char** argv) {
   options.engine.chunks_in_flight = static_cast<uint32_t>(
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
   options.fabric = Environment::text("OFFPATH_FABRIC");
+  options.engine.compress = wanted_compression();
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));

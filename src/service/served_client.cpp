@@ -222,6 +222,11 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void ServedClient::on_coded(uint64_t bytes, uint64_t wire_bytes) {
+  view_.header().coded_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  view_.header().wire_bytes.fetch_add(wire_bytes, std::memory_order_relaxed);
+}
+
 // Its slot may be used again from the end of this on.
 void ServedClient::finish(uint32_t index, offpath_status_t status, Counted counted) {
   if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());

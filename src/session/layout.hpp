@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 9;
+inline constexpr uint32_t kVersion = 10;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -204,6 +204,9 @@ struct SegmentHeader {
   // Service: bytes of this client's memory that it used in place, and that the kernel copied for it.
   alignas(64) Atomic64 in_place_bytes;
   Atomic64 copied_bytes;
+  // Service: bytes of this client's blocks that left compressed, and how many they were then.
+  Atomic64 coded_bytes;
+  Atomic64 wire_bytes;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

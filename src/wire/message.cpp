@@ -27,11 +27,14 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::request:
       return codec.team() && codec.route();
     case Kind::pull:
-      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes();
+      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() &&
+             codec.codecs();
     case Kind::push:
       return codec.team() && codec.route() && codec.tag();
     case Kind::data:
       return codec.pull_id() && codec.bytes() && codec.offset();
+    case Kind::coded:
+      return codec.pull_id() && codec.bytes() && codec.offset() && codec.coding();
     case Kind::done:
       return codec.team() && codec.route() && codec.tag() && codec.status();
     case Kind::fail:
@@ -60,6 +63,11 @@ struct Fields {
   bool pull_id() { return self().number(self().message.pull_id); }
   bool bytes() { return self().number(self().message.bytes); }
   bool offset() { return self().number(self().message.offset); }
+  bool codecs() { return self().number(self().message.codecs); }
+  bool coding() {
+    return self().number(self().message.length) && self().number(self().message.check) &&
+           self().number(self().message.codec) && self().number(self().message.width);
+  }
   bool status() { return self().number(self().message.status); }
 };
 
@@ -134,10 +142,11 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has a wrong length of %zu bytes", in[3], in.size());
   }
   const Message& message = reader.message;
-  if (message.bytes > kMaxBlockBytes || message.offset > message.bytes) {
+  if (message.bytes > kMaxBlockBytes || message.offset > message.bytes ||
+      message.length > message.bytes - message.offset) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
   }
-  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_SHORT) {
+  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_DAMAGED) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has the unknown status %d", in[3], message.status);
   }
   return reader.message;

@@ -6,6 +6,8 @@
 //   pull   receiver -> sender   "send me what member `from` exports to member `to` in operation `number`"
 //   data   sender -> receiver   a chunk, payload follows; the pull's id says where it belongs. An empty block is one of
 //                               these without payload
+//   coded  sender -> receiver   a chunk, too, whose payload means `length` bytes in one of the codecs that the pull has named
+//                               (kernels/codecs), and has that checksum then
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
 //                               could not be read): the buffer is the sender's again. Not said of empty blocks
 //   fail   sender -> receiver   the pull cannot be served, with the reason
@@ -43,7 +45,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 6;
+inline constexpr uint8_t kVersion = 7;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -83,22 +85,28 @@ enum class Kind : uint8_t {
   reply = 9,
   push = 10,
   ping = 11,
-  pong = 12
+  pong = 12,
+  coded = 13
 };
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
 struct Message {
   Kind kind = Kind::hello;
-  TeamId team;                             // all but data, fail, batch, ping, pong
+  TeamId team;                             // all but data, coded, fail, batch, ping, pong
   Channel channel = Channel::collectives;  // hello pull push done lost request reply
   uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
   uint32_t from = 0;     // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
   uint32_t to = 0;       // the same: the member it is for (lost: who is told; request, reply: who is asked)
   uint32_t tag = 0;      // pull push done: which of from's exports to `to`
   int32_t status = 0;    // done fail lost reply: offpath_status_t
-  uint64_t pull_id = 0;  // pull data fail: chosen at random by the receiver
-  uint64_t bytes = 0;    // pull: most that is accepted; data: length of the whole block
-  uint64_t offset = 0;   // data: of this chunk in the block
+  uint64_t pull_id = 0;  // pull data coded fail: chosen at random by the receiver
+  uint64_t bytes = 0;    // pull: most that is accepted; data, coded: length of the whole block
+  uint64_t offset = 0;   // data, coded: of this chunk in the block
+  uint32_t codecs = 0;   // pull: a bit for each that the receiver can read
+  uint32_t length = 0;   // coded: of what the chunk means
+  uint32_t check = 0;    // coded: of that
+  uint8_t codec = 0;     // coded
+  uint8_t width = 0;     // coded: of the filter
   auto operator<=>(const Message&) const = default;
 };
 

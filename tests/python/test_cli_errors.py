@@ -15,6 +15,7 @@ from conftest import assert_one_line_error, offpath, requires_root
         (["run", "--workers", "0", "--", "true"], ["--workers"]),
         (["run", "--log", "loud", "--", "true"], ["loud", "debug"]),
         (["run", "--blocking", "bcast,gather", "--", "true"], ["'gather'", "allreduce"]),
+        (["run", "--compress", "gzip", "--", "true"], ["'gzip'", "zstd:level=3,shuffle=8"]),
         (["run", "--stats", "/no/such/folder/x", "--", "true"], ["/no/such/folder"]),
         (["lab", "up", "--rate", "fast"], ["'fast'", "250mbit"]),
         (["lab", "up", "--rate", "0mbit"], ["'0mbit'", "250mbit"]),

@@ -299,6 +299,11 @@ def line(**changes):
             "moved (4.0 KiB), 1.0 KiB used in place, 0 B copied.",
         ),
         (
+            [line(offloaded_count=1, coded_bytes=4096, wire_bytes=1024)] * 2,
+            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "(75 % saved).",
+        ),
+        (
             [line(passed={"blocking_count": 4})] * 2,
             "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
             "offloaded with --blocking all.",

@@ -107,7 +107,7 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
         console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
     if len(stayed) > HOST_ROWS:
         console.print(f"host: {len(stayed) - HOST_ROWS} more kinds of calls", markup=False)
-    for line in [*_late(run), *_memory(lines)]:
+    for line in [*_late(run), *_memory(lines), *_wire(lines)]:
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -138,6 +138,13 @@ def _memory(lines: Sequence[dict]) -> list[str]:
     sizes = Counter(buffer["bytes"] for line in lines for buffer in line.get("moved", ()))
     moved = [f"{count} of {rounded(size)}" for size, count in sorted(sizes.items(), reverse=True)[:CALL_ROWS]]
     return text + ([f"moved: {', '.join(moved)}"] if moved else [])
+
+
+def _wire(lines: Sequence[dict]) -> list[str]:
+    """What compression saved."""
+    plain, wire = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("coded", "wire"))
+    saved = share(plain - wire, plain)
+    return [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
 
 
 def seconds(ns: float) -> str:

@@ -19,6 +19,8 @@ NAMES = {  # of a rank's line: metric, unit in it, meaning
     "offloaded_bytes": ("offloaded_bytes_total", 1, "Bytes that offloaded operations brought."),
     "pulled_bytes": ("pulled_bytes_total", 1, "Bytes from other nodes."),
     "served_bytes": ("served_bytes_total", 1, "Bytes for other nodes."),
+    "coded_bytes": ("coded_bytes_total", 1, "Of the bytes for other nodes, those that left compressed."),
+    "wire_bytes": ("wire_bytes_total", 1, "What they were then."),
     "local_bytes": ("local_bytes_total", 1, "Bytes copied inside the node."),
     "doorbell_count": ("doorbells_total", 1, "Posts that had to wake a worker."),
     "wait_ns": ("wait_seconds_total", 1e-9, "Time in calls that waited for offloaded operations."),

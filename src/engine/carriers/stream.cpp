@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A block under way to a receiver on another node, chunk by chunk, until its last chunk is handed to the fabric. The
-// receiver says when it has all.
+// receiver says when it has all. A chunk that is to be compressed is read into memory of ours first: its owner may
+// write to it meanwhile.
 #include "engine/state.hpp"
 
 namespace offpath::engine {
@@ -8,6 +9,8 @@ namespace offpath::engine {
 using base::Status;
 using wire::Kind;
 using wire::Message;
+
+static constexpr uint32_t kMostMisses = 5;
 
 class Engine::State::Stream : public Carrier {
  public:
@@ -27,7 +30,12 @@ class Engine::State::Stream : public Carrier {
     const fabric::Peer peer = s_.peer_of(*operation.team, block.peer);
     if (peer == UINT32_MAX) return true;  // its loss ends the operation
     progress.transfer = s_.next_id++;
-    flows_.emplace(progress.transfer, Flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0});
+    Flow flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0, progress.readable, 0};
+    flow.team = wire::TeamIdHash()(operation.team->spec.id);
+    flow.advice = s_.compression.chooser.advise(flow.team, bytes, progress.readable);
+    flow.method = s_.compression.chooser.method_for(flow.team);
+    s_.compression.begin(progress.transfer);
+    flows_.emplace(progress.transfer, std::move(flow));
     return true;
   }
 
@@ -48,7 +56,10 @@ class Engine::State::Stream : public Carrier {
     return busy;
   }
 
-  void forget(Operation& operation, uint32_t index) override { flows_.erase(operation.exports[index].transfer); }
+  void forget(Operation& operation, uint32_t index) override {
+    flows_.erase(operation.exports[index].transfer);
+    s_.compression.end(operation.exports[index].transfer);
+  }
 
   void on_sent(uint64_t id) override {
     if (const auto it = flows_.find(id); it != flows_.end()) --it->second.in_flight;
@@ -71,7 +82,20 @@ class Engine::State::Stream : public Carrier {
     uint64_t offset;     // of what is to be read next
     uint32_t in_flight;  // chunks: being read or sent
     uint32_t reading;
+    uint32_t readable;  // codecs that the receiver knows
+    uint64_t team;      // whose blocks are alike
+    codecs::Advice advice = codecs::Advice::plain;
+    codecs::Method method = {};
+    uint32_t plain_left = 0;  // chunks that go as they are, because others could not be compressed
+    uint32_t misses = 0;
   };
+
+  static bool is_plain(Flow& flow) {
+    if (flow.advice == codecs::Advice::plain) return true;
+    if (flow.plain_left == 0) return false;
+    --flow.plain_left;
+    return true;
+  }
 
   // False: no chunk is free.
   bool send_chunk(uint64_t id) {
@@ -93,34 +117,112 @@ class Engine::State::Stream : public Carrier {
     flow.offset += bytes;
     ++flow.in_flight;
     ++flow.reading;
+    if (!is_plain(flow)) return read_to_code(flow, id, chunk, from, data), true;
     if (const uint8_t* payload = flow.source.memory->view(from, bytes); payload != nullptr) {
       chunk->source = flow.source.memory;
-      emit(flow, id, chunk, payload, data);
+      emit(flow, id, chunk, fabric::Bytes(payload, bytes), data);
       return true;
     }
     const memory::Ticket ticket = s_.next_ticket();
     s_.when_done(*flow.operation, flow.source.memory->read(chunk->memory.get(), from, bytes, ticket), ticket,
                  [this, id, chunk, data](Operation* operation, const Status& status) {
-                   const auto found = flows_.find(id);  // it may have been given up
-                   const bool wanted = operation != nullptr && found != flows_.end();
-                   if (wanted && status.ok()) return emit(found->second, id, chunk, chunk->memory.get(), data);
+                   Flow* wanted = wanted_by(operation, id);
+                   if (wanted != nullptr && status.ok()) {
+                     return emit(*wanted, id, chunk, fabric::Bytes(chunk->memory.get(), chunk->bytes), data);
+                   }
                    s_.chunks.give_back(chunk);
-                   if (wanted) s_.refuse_block(*operation, found->second.export_index, status);
+                   if (wanted != nullptr) s_.refuse_block(*operation, wanted->export_index, status);
                  });
     return true;
   }
 
+  // It may have been given up.
+  Flow* wanted_by(const Operation* operation, uint64_t id) {
+    const auto found = flows_.find(id);
+    return operation != nullptr && found != flows_.end() ? &found->second : nullptr;
+  }
+
+  void read_to_code(Flow& flow, uint64_t id, Chunk* chunk, uint64_t from, const Message& data) {
+    CodedChunk* job = s_.compression.take();
+    const codecs::Room plain = job->plain_room(chunk->bytes);
+    job->in = plain;
+    if (const uint8_t* there = flow.source.memory->view(from, plain.size()); there != nullptr) {
+      std::copy_n(there, plain.size(), plain.data());
+      return code(flow, id, chunk, job, data);
+    }
+    const memory::Ticket ticket = s_.next_ticket();
+    s_.when_done(*flow.operation, flow.source.memory->read(plain.data(), from, plain.size(), ticket), ticket,
+                 [this, id, chunk, job, data](Operation* operation, const Status& status) {
+                   Flow* wanted = wanted_by(operation, id);
+                   if (wanted != nullptr && status.ok()) return code(*wanted, id, chunk, job, data);
+                   s_.compression.give_back(job);
+                   s_.chunks.give_back(chunk);
+                   if (wanted != nullptr) s_.refuse_block(*operation, wanted->export_index, status);
+                 });
+  }
+
+  void code(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data) {
+    if (flow.advice == codecs::Advice::look) {
+      flow.method = s_.compression.chooser.look(flow.team, job->in, flow.readable);
+      flow.advice = flow.method ? codecs::Advice::coded : codecs::Advice::plain;
+    }
+    if (flow.advice == codecs::Advice::plain) return emit_plain(flow, id, chunk, job, data);
+    const size_t worthwhile = job->in.size() - job->in.size() / 16;
+    job->method = flow.method;
+    job->out = codecs::Room(chunk->memory.get(), worthwhile);
+    job->bytes = 0;
+    job->since_ns = s_.compression.now_ns();
+    const memory::Ticket ticket = s_.next_ticket();
+    s_.when_done(*flow.operation, s_.compression.coder.encode(*job, ticket), ticket,
+                 [this, id, chunk, job, data](Operation* operation, const Status& status) {
+                   Flow* wanted = wanted_by(operation, id);
+                   if (wanted != nullptr) return emit_coded(*wanted, id, chunk, job, data, status);
+                   s_.compression.give_back(job);
+                   s_.chunks.give_back(chunk);
+                 });
+  }
+
+  // Unless it did not become shorter.
+  void emit_coded(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data, const Status& status) {
+    const size_t bytes = status.ok() ? job->bytes : 0;
+    const uint64_t took_ns = s_.compression.now_ns() - job->since_ns;
+    const bool pays = s_.compression.chooser.note_chunk(flow.team, job->method, job->in.size(), bytes, took_ns);
+    const bool missed = bytes == 0 || !pays;  // those behind it may be of another kind: they are tried ever more rarely
+    if (missed) flow.plain_left = (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1;
+    if (!missed) flow.misses = 0;
+    if (bytes == 0) return emit_plain(flow, id, chunk, job, data);
+    Message coded = data;
+    coded.kind = Kind::coded;
+    coded.length = static_cast<uint32_t>(job->in.size());
+    coded.check = job->check;
+    coded.codec = static_cast<uint8_t>(job->method.codec);
+    coded.width = job->method.width;
+    s_.traffic.coded_bytes += chunk->bytes;
+    s_.traffic.wire_bytes += bytes;
+    s_.observer.on_coded(flow.operation->team->spec.client, chunk->bytes, bytes);
+    s_.compression.give_back(job);
+    emit(flow, id, chunk, fabric::Bytes(chunk->memory.get(), bytes), coded);
+  }
+
+  void emit_plain(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data) {
+    std::copy(job->in.begin(), job->in.end(), chunk->memory.get());
+    s_.compression.give_back(job);
+    emit(flow, id, chunk, fabric::Bytes(chunk->memory.get(), chunk->bytes), data);
+  }
+
   // What was read into the chunk, or lies at `payload`, leaves.
-  void emit(Flow& flow, uint64_t id, Chunk* chunk, const uint8_t* payload, const Message& data) {
+  void emit(Flow& flow, uint64_t id, Chunk* chunk, fabric::Bytes payload, const Message& data) {
     const uint64_t bytes = chunk->bytes;
-    uint8_t* shared = bytes <= s_.config.batched_bytes ? s_.sender.add_entry(flow.peer, data, bytes) : nullptr;
+    s_.compression.note_sent(id, bytes, payload.size());
+    const bool is_short = payload.size() <= s_.config.batched_bytes;
+    uint8_t* shared = is_short ? s_.sender.add_entry(flow.peer, data, payload.size()) : nullptr;
     if (shared != nullptr) {
-      std::copy_n(payload, bytes, shared);
+      std::copy(payload.begin(), payload.end(), shared);
       --flow.in_flight;
       s_.chunks.give_back(chunk);
     } else {
       if (chunk->source != nullptr) hold(*flow.operation, *chunk);
-      s_.sender.say_from(flow.peer, data, fabric::Bytes(payload, bytes), chunk);
+      s_.sender.say_from(flow.peer, data, payload, chunk);
     }
     s_.note_moved(*flow.operation, bytes);
     s_.traffic.sent_bytes += bytes;

@@ -42,7 +42,8 @@ Exchange make_exchange(std::mt19937_64& random, size_t size, uint64_t largest) {
     uint64_t total = 0;
     x.send_displs[i] = scatter_blocks(random, x.counts[i], total);
     x.send[i].resize(total + 1);
-    for (auto& byte : x.send[i]) byte = static_cast<uint8_t>(random());
+    const uint64_t letters = random() % 2 == 0 ? 256 : 2;  // some can be compressed
+    for (auto& byte : x.send[i]) byte = static_cast<uint8_t>(random() % letters);
     std::vector<uint64_t> column(size);
     for (size_t j = 0; j < size; ++j) column[j] = x.counts[j][i];
     x.recv_displs[i] = scatter_blocks(random, column, total);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A whole cluster in one process: nodes with one engine each on a network, ranks spread over the nodes. With
-// OFFPATH_TEST_WORKERS=N the services have N workers, so engines, each; the last one gets more of the node's ranks.
+// OFFPATH_TEST_WORKERS=N the services have N workers, so engines, each; the last one gets more of the node's ranks. With
+// OFFPATH_TEST_CODEC what can be compressed is.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -85,6 +86,9 @@ class Cluster : public engine::Observer {
         workers_(workers),
         ranks_(ranks),
         memory_(std::move(memory)) {
+    if (const char* codec = getenv("OFFPATH_TEST_CODEC"); codec != nullptr && config.compress.is_off()) {
+      config.compress = codecs::parse_wish(codec).value();
+    }
     const bool is_late = dynamic_cast<LatePort*>(memory_.get()) != nullptr;  // and driven by the test
     if (ports_are_late() && !is_late) memory_ = late_ = std::make_shared<LatePort>(memory_, seed);
     // Half of all clusters hand what members of a worker say to each other through a mailbox, too.

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 9U);
+  EXPECT_EQ(kVersion, 10U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -76,6 +76,8 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, aliases_count, 452);
   EXPECT_AT(SegmentHeader, in_place_bytes, 512);
   EXPECT_AT(SegmentHeader, copied_bytes, 520);
+  EXPECT_AT(SegmentHeader, coded_bytes, 528);
+  EXPECT_AT(SegmentHeader, wire_bytes, 536);
   EXPECT_EQ(sizeof(SegmentHeader), 576U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -216,7 +218,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 168U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 184U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);

@@ -12,7 +12,8 @@ namespace offpath::wire {
 namespace {
 
 constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done, Kind::fail, Kind::lost,
-                           Kind::batch, Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong};
+                           Kind::batch, Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong,
+                           Kind::coded};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -47,6 +48,11 @@ Message full(Kind kind) {
   m.pull_id = 0x5152535455565758;
   m.bytes = 0x0000060708090A0B;
   m.offset = 0x0000050403020100;
+  m.codecs = 0x61626364;
+  m.length = 0x00717273;
+  m.check = 0x81828384;
+  m.codec = 0x91;
+  m.width = 0x92;
   return m;
 }
 
@@ -56,20 +62,21 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 06 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 07 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 06 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
-     "5857565554535251 0b0a090807060000"},
-    {Kind::data, "4f70 06 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::done, "4f70 06 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 06 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 06 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 06 07"},
-    {Kind::request, "4f70 06 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 06 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 06 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 06 0b"},
-    {Kind::pong, "4f70 06 0c"},
+     "4f70 07 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "5857565554535251 0b0a090807060000 64636261"},
+    {Kind::data, "4f70 07 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 07 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 07 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 07 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 07 07"},
+    {Kind::request, "4f70 07 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 07 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 07 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 07 0b"},
+    {Kind::pong, "4f70 07 0c"},
+    {Kind::coded, "4f70 07 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -83,17 +90,18 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 57, 28, 45, 16, 41, 4, 37, 41, 41, 4, 4};
+  const size_t lengths[] = {37, 61, 28, 45, 16, 41, 4, 37, 41, 41, 4, 4, 38};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
 
 // Forgets what the kind does not carry.
 Message trimmed(const Message& m) {
-  const bool team = m.kind != Kind::data && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping &&
+  const bool chunk = m.kind == Kind::data || m.kind == Kind::coded;
+  const bool team = !chunk && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping &&
                     m.kind != Kind::pong;
   const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply;
-  const bool pull = m.kind == Kind::pull || m.kind == Kind::data || m.kind == Kind::fail;
+  const bool pull = m.kind == Kind::pull || chunk || m.kind == Kind::fail;
   Message out;
   out.kind = m.kind;
   if (team) out.team = m.team, out.channel = m.channel, out.number = m.number, out.from = m.from, out.to = m.to;
@@ -101,7 +109,9 @@ Message trimmed(const Message& m) {
   if (status) out.status = m.status;
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
-  if (m.kind == Kind::data) out.offset = m.offset;
+  if (chunk) out.offset = m.offset;
+  if (m.kind == Kind::pull) out.codecs = m.codecs;
+  if (m.kind == Kind::coded) out.length = m.length, out.check = m.check, out.codec = m.codec, out.width = m.width;
   return out;
 }
 
@@ -117,6 +127,9 @@ TEST(Message, RandomOnesSurviveTheRoundTrip) {
     m.status = -static_cast<int32_t>(random() % 13);
     m.bytes = random() % (kMaxBlockBytes + 1);
     m.offset = m.bytes == 0 ? 0 : random() % (m.bytes + 1);
+    m.codecs = static_cast<uint32_t>(random()), m.check = static_cast<uint32_t>(random());
+    m.length = static_cast<uint32_t>(random() % (std::min<uint64_t>(m.bytes - m.offset, UINT32_MAX) + 1));
+    m.codec = static_cast<uint8_t>(random()), m.width = static_cast<uint8_t>(random());
     const auto back = decode(bytes_of(m));
     ASSERT_TRUE(back.ok()) << back.status().text();
     ASSERT_EQ(back.value(), trimmed(m));
@@ -169,7 +182,7 @@ TEST(Message, UnknownChannelIsRefused) {
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 12) continue;
+    if (kind >= 1 && kind <= 13) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;
@@ -208,6 +221,13 @@ TEST(Message, ImpossibleBlocksAreRefused) {
     data.offset = offset;
     EXPECT_FALSE(decode(bytes_of(data)).ok());
   }
+  Message coded = full(Kind::coded);
+  coded.bytes = 100, coded.offset = 40, coded.length = 60;
+  EXPECT_TRUE(decode(bytes_of(coded)).ok());
+  for (const uint32_t length : {uint32_t{61}, uint32_t{100}, UINT32_MAX}) {
+    coded.length = length;
+    EXPECT_FALSE(decode(bytes_of(coded)).ok());
+  }
 }
 
 // A status is a small enum of the C API; anything else must not travel on into a program.
@@ -218,7 +238,7 @@ TEST(Message, UnknownStatusIsRefused) {
       m.status = status;
       EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
     }
-    for (const int32_t status : {1, 2, OFFPATH_ERR_SHORT - 1, -1000, INT32_MIN, INT32_MAX}) {
+    for (const int32_t status : {1, 2, OFFPATH_ERR_DAMAGED - 1, -1000, INT32_MIN, INT32_MAX}) {
       m.status = status;
       EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
     }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// offpath-codecs: what the service's codecs make of scientific data, chunk by chunk as it sends them, and how fast, with
+// contexts and buffers that are kept and with new ones for each chunk. JSON on stdout. --write FIELD: that field's bytes.
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "../../apps/arguments/arguments.hpp"
+#include "fields.hpp"
+#include "kernels/codecs/coding.hpp"
+
+using namespace offpath::codecs;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+struct Measured {
+  std::size_t coded_bytes = 0;
+  double encode_s = 0, decode_s = 0;  // of all chunks once; the best of several times
+  bool whole = true;                  // what was decoded is what was encoded
+};
+
+Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk, int repeats) {
+  Measured out;
+  std::vector<std::uint8_t> coded(chunk), plain(chunk);
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    Coding coding(keep);
+    double encode_s = 0, decode_s = 0;
+    std::size_t coded_bytes = 0;
+    for (int round = 0; round < 2; ++round) {  // the first one makes what is kept
+      encode_s = decode_s = 0;
+      coded_bytes = 0;
+      for (std::size_t at = 0; at < data.size(); at += chunk) {
+        const Bytes in = data.subspan(at, std::min(chunk, data.size() - at));
+        auto begin = Clock::now();
+        const std::size_t bytes = coding.encode(method, in, Room(coded).first(in.size() - in.size() / 16));
+        encode_s += seconds_since(begin);
+        coded_bytes += bytes == 0 ? in.size() : bytes;
+        if (bytes == 0) continue;  // it goes as it is
+        begin = Clock::now();
+        const bool read = coding.decode(method, Bytes(coded).first(bytes), Room(plain).first(in.size()));
+        decode_s += seconds_since(begin);
+        out.whole = out.whole && read && std::equal(in.begin(), in.end(), plain.begin());
+      }
+    }
+    out.coded_bytes = coded_bytes;
+    out.encode_s = repeat == 0 ? encode_s : std::min(out.encode_s, encode_s);
+    out.decode_s = repeat == 0 ? decode_s : std::min(out.decode_s, decode_s);
+  }
+  return out;
+}
+
+nlohmann::ordered_json row_of(const std::string& field, const Method& method, Keep keep, Bytes data, std::size_t chunk,
+                              int repeats) {
+  const Measured m = measure(method, keep, data, chunk, repeats);
+  const auto per_s = [&](double s) { return s > 0 ? static_cast<double>(data.size()) / s : 0.0; };
+  return {{"field", field},
+          {"method", text_of(method)},
+          {"kept", keep == Keep::all},
+          {"chunk_bytes", chunk},
+          {"bytes", data.size()},
+          {"coded_bytes", m.coded_bytes},
+          {"encode_bytes_per_s", per_s(m.encode_s)},
+          {"decode_bytes_per_s", per_s(m.decode_s)},
+          {"whole", m.whole}};
+}
+
+int refuse(const std::string& problem) {
+  std::fprintf(stderr, "offpath-codecs: %s\n", problem.c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::int64_t bytes = 8 << 20;
+  int repeats = 3;
+  std::vector<std::int64_t> chunks = {56 << 10};
+  std::string write, file;
+  arguments::Arguments known("offpath-codecs", "What codecs make of scientific data, and how fast, as JSON.");
+  known.number("--bytes", bytes, 1 << 12, std::int64_t{1} << 30, "of each field");
+  known.numbers("--chunks", chunks, 1 << 10, 1 << 24, "bytes that are coded at a time");
+  known.number("--repeats", repeats, 1, 1000, "the best of so many is taken");
+  known.text("--file", file, "a file of doubles, besides the fields that are made");
+  known.text("--write", write, "only write this field to stdout");
+  const std::string problem = known.parse(argc, argv);
+  if (!problem.empty()) return refuse(problem);
+  if (!known.help().empty()) return std::fputs(known.help().c_str(), stdout), 0;
+
+  if (!write.empty()) {
+    const auto data = fields::make(write, static_cast<std::size_t>(bytes));
+    if (data.empty())
+      return refuse("'" + write +
+                    "' is no field (nothing is written). Use velocity, halo, tiles, single, text or random");
+    return std::fwrite(data.data(), 1, data.size(), stdout) == data.size() ? 0 : 1;
+  }
+  std::vector<std::string> names = fields::names();
+  if (!file.empty()) names.push_back(file);
+  auto rows = nlohmann::ordered_json::array();
+  for (const std::string& name : names) {
+    std::vector<std::uint8_t> data = fields::make(name, static_cast<std::size_t>(bytes));
+    if (data.empty()) {
+      std::ifstream in(name, std::ios::binary);
+      data.assign(std::istreambuf_iterator<char>(in), {});
+      data.resize(std::min(data.size(), static_cast<std::size_t>(bytes)));
+      if (data.empty())
+        return refuse("'" + name + "' cannot be read (it is to be measured). Give a file with something in it");
+    }
+    for (const std::int64_t chunk : chunks) {
+      for (const CodecId codec : kCodecs) {
+        const auto add = [&](std::uint8_t width, Keep keep) {
+          rows.push_back(row_of(name, {codec, width, 0}, keep, data, static_cast<std::size_t>(chunk), repeats));
+        };
+        const unsigned width = name == file ? 8 : fields::width_of(name);
+        add(1, Keep::all);
+        add(1, Keep::nothing);
+        if (width > 1) add(static_cast<std::uint8_t>(width), Keep::all);
+      }
+    }
+  }
+  std::puts(nlohmann::ordered_json{{"rows", rows}}.dump(1).c_str());
+  return 0;
+}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench compression`: what the service's codecs make of scientific data, and how fast."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich import box
+from rich.table import Table
+
+from offpath import comparison, console, results
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.sizes import parse_sizes, size_text
+
+PATIENCE_S = 600.0
+BASELINE = "zlib, one shot"
+
+
+def app_command(
+    size: Annotated[str, typer.Option(help="Bytes of each field.")] = "8M",
+    chunks: Annotated[str, typer.Option(help="Bytes that are compressed at a time.")] = "4K,56K",
+    file: Annotated[Optional[Path], typer.Option(help="A file of doubles to measure, too.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="The best of so many is taken.")] = 3,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+) -> None:
+    """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
+
+    velocity, halo and tiles are doubles as fft3d, halo3d and bspmm send them, single is velocity in floats. Contexts
+    and buffers are kept from chunk to chunk, as in the service; "new" is the same with new ones for each chunk. The
+    baseline is zlib on the whole field at once, at its default level.
+
+    Example:
+
+        offpath bench compression --chunks 4K,56K --json compression.json
+    """
+    sizes = parse_sizes(size)
+    if len(sizes) != 1:
+        raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
+    chunk_sizes = parse_sizes(chunks)
+    comparison.writable_file(json_file, "--json")
+    options = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
+    rows = json.loads(_output([*options, *(["--file", str(file)] if file else [])]))["rows"]
+    damaged = [row for row in rows if not row["whole"]]
+    if damaged:
+        raise UserError(f"{damaged[0]['method']} does not give back what it got ({damaged[0]['field']}).", 1)
+    made = list(dict.fromkeys(row["field"] for row in rows if row["field"] != str(file)))
+    rows += [_baseline(field, sizes[0]) for field in made]
+    for row in rows:
+        row["ratio"] = round(row["bytes"] / row["coded_bytes"], 3)
+    result = {"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}
+    show(result)
+    if json_file:
+        results.write(json_file, result)
+
+
+def _output(options: Sequence[str]) -> bytes:
+    done = subprocess.run([str(paths().require_codecs_program()), *options], capture_output=True, timeout=PATIENCE_S)
+    said = done.stderr.decode(errors="replace").strip().removeprefix("offpath-codecs: ")
+    if done.returncode != 0:
+        raise UserError(said or "The codecs cannot be measured. Run: make build", 2 if done.returncode == 2 else 1)
+    return done.stdout
+
+
+def _baseline(field: str, size: int) -> dict:
+    """What a program does that compresses by itself."""
+    plain = _output(["--write", field, "--bytes", str(size)])
+    start = time.perf_counter()
+    coded = zlib.compress(plain)
+    encoded = time.perf_counter()
+    whole = zlib.decompress(coded) == plain
+    decoded = time.perf_counter()
+    return {
+        "field": field, "method": BASELINE, "kept": False, "chunk_bytes": size, "bytes": size,
+        "coded_bytes": len(coded), "encode_bytes_per_s": size / (encoded - start),
+        "decode_bytes_per_s": size / (decoded - encoded), "whole": whole,
+    }  # fmt: skip
+
+
+def show(result: dict) -> None:
+    table = Table(
+        "field", "method", "chunk", "ratio", "GB/s in", "GB/s out",
+        title="Compression on one core", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
+        new = "" if row["kept"] or row["method"] == BASELINE else ", new"
+        speeds = [f"{row[f'{name}_bytes_per_s'] / 1e9:.2f}" for name in ("encode", "decode")]
+        chunk = size_text(row["chunk_bytes"])
+        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds)
+    console.out.print(table)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks that are compressed on their way: whatever was in them arrives, what was saved is counted, and who cannot read a
+// codec gets none. The other tests run with a codec as well (OFFPATH_TEST_CODEC).
+#include "../kernels/data.hpp"
+#include "cluster.hpp"
+#include "late_coder.hpp"
+
+#include <algorithm>
+
+namespace offpath::testing {
+namespace {
+
+using Data = std::vector<uint8_t>;
+using wire::Kind;
+
+engine::Config with(const char* wish) {
+  engine::Config config;
+  config.chunk_bytes = 4096;
+  config.compress = codecs::parse_wish(wish).value();
+  return config;
+}
+
+class Coded : public ::testing::Test {
+ protected:
+  void start(engine::Config config, uint64_t seed = 1) {
+    cluster = std::make_unique<Cluster>(2, 2, seed, config);
+    team = cluster->make_team({0, 1}, 1);
+  }
+  // 0 sends a block to 1.
+  void post(const Data& from, Data& to) {
+    graph::Graph zero, one;
+    zero.offer(1, 0, graph::client_place(address_of(from.data())), from.size());
+    one.pull(0, 0, graph::client_place(address_of(to.data())), to.size());
+    cluster->engine_of(0).post(team[0], number, std::move(zero), number);
+    cluster->engine_of(1).post(team[1], number, std::move(one), number);
+    ++number;
+  }
+  Data send(const Data& from) {
+    Data to(from.size(), 0xEE);
+    post(from, to);
+    while (cluster->settle(), coder != nullptr && coder->step()) {
+    }
+    EXPECT_EQ(cluster->outcome(0, number - 1), OFFPATH_OK);
+    EXPECT_EQ(cluster->outcome(1, number - 1), OFFPATH_OK);
+    return to;
+  }
+  const engine::Traffic& sent() const { return cluster->engine_of(0).traffic(); }
+  size_t chunks(Kind kind) const {
+    const auto& kinds = cluster->fabric_of(0).sent;
+    return static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+  }
+
+  std::unique_ptr<LateCoder> coder;  // null: the engine's own
+  std::unique_ptr<Cluster> cluster;
+  std::vector<engine::TeamHandle> team;
+  uint64_t number = 0;
+};
+
+TEST_F(Coded, WhatIsInABlockArrives) {
+  for (const char* wish : {"lz4", "zstd:shuffle=8", "deflate", "zlib:level=6,shuffle=4", "auto"}) {
+    SCOPED_TRACE(wish);
+    number = 0;
+    start(with(wish));
+    for (const size_t bytes : {4097, 8000, 100'000}) {
+      for (const Data& data : {text_bytes(bytes), smooth_doubles(bytes), random_bytes(bytes)}) {
+        ASSERT_EQ(send(data), data) << bytes;
+      }
+    }
+    EXPECT_EQ(cluster->engine_of(1).refused_count(), 0U);
+  }
+}
+
+TEST_F(Coded, WhatIsSavedIsCounted) {
+  start(with("zstd"));
+  const Data data = text_bytes(100'000);
+  ASSERT_EQ(send(data), data);
+  EXPECT_EQ(sent().sent_bytes, data.size());
+  EXPECT_EQ(sent().coded_bytes, data.size());
+  EXPECT_LT(sent().wire_bytes, data.size() / 10);
+  EXPECT_GT(sent().wire_bytes, 0U);
+  EXPECT_EQ(cluster->engine_of(1).traffic().received_bytes, data.size());
+  EXPECT_EQ(cluster->told(1, 0).step_bytes, data.size());
+}
+
+TEST_F(Coded, WhatDoesNotShrinkGoesAsItIs) {
+  start(with("lz4"));
+  const Data data = random_bytes(40 * 4096);
+  ASSERT_EQ(send(data), data);
+  EXPECT_EQ(sent().coded_bytes, 0U);
+  EXPECT_EQ(chunks(Kind::data), 40U);
+  // Both kinds in one block.
+  Data mixed = random_bytes(100 * 4096);
+  std::fill(mixed.begin() + 50 * 4096, mixed.end(), 7);
+  ASSERT_EQ(send(mixed), mixed);
+  EXPECT_GT(sent().coded_bytes, 20 * 4096U) << "it must be tried again";
+}
+
+TEST_F(Coded, NobodyGetsWhatHeCannotRead) {
+  LateCoder knows_lz4(1, codecs::bit_of(codecs::CodecId::lz4));
+  engine::Config config = with("zstd");
+  config.coder = &knows_lz4;  // of both, but who sends is not asked what it can write
+  start(config);
+  const Data data = text_bytes(50'000);
+  ASSERT_EQ(send(data), data);
+  EXPECT_EQ(sent().coded_bytes, 0U);
+}
+
+TEST_F(Coded, ACoderMayAnswerLater) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    coder = std::make_unique<LateCoder>(seed);
+    engine::Config config = with("zstd:shuffle=8");
+    config.coder = coder.get();
+    number = 0;
+    start(config, seed);
+    for (const Data& data : {smooth_doubles(100'000), text_bytes(5000)}) ASSERT_EQ(send(data), data);
+    EXPECT_GT(sent().coded_bytes, 0U);
+  }
+}
+
+// Whoever goes while chunks are with the coder: nobody touches their memory, nobody waits for ever.
+TEST_F(Coded, WhoIsLostMeanwhile) {
+  const Data from = text_bytes(60'000);
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    coder = std::make_unique<LateCoder>(seed);
+    engine::Config config = with("lz4");
+    config.coder = coder.get();
+    number = 0;
+    start(config, seed);
+    Data to(from.size());
+    post(from, to);
+    for (uint64_t i = 0; i < 10 * seed; ++i) cluster->step(), i % 3 == 0 && coder->step();
+    switch (seed % 3) {
+      case 0:
+        cluster->cut_node(1);
+        break;
+      case 1:
+        cluster->kill_client(0);
+        break;
+      default:
+        cluster->kill_client(1);
+    }
+    while (cluster->settle(), coder->step()) {
+    }
+    const uint32_t left = seed % 3 == 1 ? 1 : 0;
+    EXPECT_TRUE(cluster->outcome(left, 0).has_value()) << "it waits for ever";
+  }
+}
+
+// By a clock of the test's: a link on which a block takes seconds, however long it is, and codecs that take no time.
+TEST_F(Coded, AutoFindsOutWhatPays) {
+  auto now = std::make_shared<uint64_t>(0);
+  engine::Config config = with("auto");
+  config.now_ns = [now] { return *now; };
+  start(config);
+  const auto send_slowly = [&](const Data& from) {
+    Data to(from.size());
+    post(from, to);
+    for (int idle = 0; idle < 100; idle = cluster->step() ? 0 : idle + 1) *now += 10'000'000;
+    EXPECT_EQ(to, from);
+  };
+  const Data data = text_bytes(1 << 20);
+  send_slowly(data);
+  EXPECT_EQ(sent().coded_bytes, 0U) << "nothing is known of the link";
+  for (int i = 0; i < 4; ++i) send_slowly(data);
+  EXPECT_GE(sent().coded_bytes, data.size());
+  const uint64_t before = sent().coded_bytes;
+  for (int i = 0; i < 4; ++i) send_slowly(random_bytes(1 << 20));
+  EXPECT_EQ(sent().coded_bytes, before);
+}
+
+}  // namespace
+}  // namespace offpath::testing
