@@ -6,6 +6,7 @@
 #include "wire/link.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace offpath;
 
@@ -44,7 +45,7 @@ std::vector<std::vector<uint8_t>> fuzz_seeds() {
   std::vector<std::vector<uint8_t>> out;
   for (const auto kind : {wire::LinkKind::get, wire::LinkKind::got, wire::LinkKind::put, wire::LinkKind::ended}) {
     out.emplace_back(wire::kLinkMessageBytes);
-    encode({kind, 1, 2, -3, 4, 5, 6}, std::span<uint8_t, wire::kLinkMessageBytes>(out.back()));
+    wire::encode({kind, 1, 2, -3, 4, 5, 6}, std::span<uint8_t, wire::kLinkMessageBytes>(out.back()));
   }
   const agent::Submission head{3, 1};
   const agent::Piece piece{session::kArenaOffset, 8};
