@@ -62,6 +62,7 @@ class Service : public engine::Neighbours {
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
   fabric::JobKey key() const;
   void forget_one();
+  void remove_socket();
   // From any thread: on that of serve(), soon.
   void run(std::function<void()> task);
   void run_tasks();
@@ -74,7 +75,8 @@ class Service : public engine::Neighbours {
   std::unique_ptr<kernels::Helpers> helpers_;  // null: no core is left for them
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
-  std::atomic<uint32_t> client_count_{0};
+  std::atomic<uint32_t> client_count_{0}, doors_count_{0};
+  std::atomic<bool> socket_removed_{false};
   Observers observers_;
   session::Doorman doorman_;
   fabric::Made link_fabric_{};  // of the doors

@@ -32,18 +32,20 @@ def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
     return variables
 
 
-def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
-    # vader (shared memory) tells nodes apart by host name, so it stays within a node
-    btl = "tcp,self" if ppn == 1 else "vader,tcp,self"
-    settings = {
-        "plm_rsh_agent": str(AGENT),
-        "plm_rsh_no_tree_spawn": "1",
+def openmpi_settings(several: bool) -> dict[str, str]:
+    """Open MPI's own, for a lab's links; `several`: ranks share a node."""
+    return {
         "oob_tcp_if_include": SUBNET_MASK,
         "btl_tcp_if_include": SUBNET_MASK,
         "pml": "ob1",
         "osc": "sm,pt2pt",  # rdma of Open MPI 4.1 aborts and gives wrong results over TCP
-        "btl": btl,
+        # vader (shared memory) tells nodes apart by host name, so it stays within a node
+        "btl": "vader,tcp,self" if several else "tcp,self",
     }
+
+
+def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
+    settings = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1"} | openmpi_settings(ppn > 1)
     command = [launcher, "-np", str(np), "-H", _with_slots(plan.nodes, ppn), "--bind-to", "none"]
     for name, value in settings.items():
         command += ["--mca", name, value]
