@@ -115,6 +115,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
     unlink(socket_path.c_str());
     return 1;
   }
+  leave_signals_to_the_program();  // not before: the commands that were run would, too
   agent.serve(listening);
   return 0;
 }
