@@ -201,11 +201,12 @@ std::vector<std::string> service_words(const std::string& socket_path, const std
 }  // namespace
 
 Result<Fd> start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
-  const bool share = Environment::flag("OFFPATH_SERVICE_SHARE", false);
+  const bool agent = !Environment::text("OFFPATH_DPU").empty();  // it only passes on: any core will do
+  const bool share = agent || Environment::flag("OFFPATH_SERVICE_SHARE", false);
   const auto cores = choose_cores(params.service_cores, share ? Cores::any : Cores::spare);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
-  if (share) words.push_back("--share");
+  if (share) words.push_back(agent ? "--agent" : "--share");
   return start(std::move(words), socket_path, params.job_token, sizeof(params.job_token));
 }
 

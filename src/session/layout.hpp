@@ -72,7 +72,8 @@ struct alignas(64) Slot {
   Atomic64 first_byte_ns;
   Atomic64 done_ns;
   Atomic32 last_peer;  // with kTimed: the member that the last finished block came from or went to; remote: the target
-  uint32_t reserved[3];
+  uint32_t record_bytes;  // of `record`, with the counters that `open` names
+  uint32_t reserved[2];
 };
 static_assert(sizeof(Slot) == 128);
 
