@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from offpath.devices import service
-from offpath.lab.plan import Plan, dpu_address
+from offpath.lab.plan import Plan
 
 PORT = 7001
 
@@ -19,16 +19,18 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
     key = plan.state_dir / "device.key"
     service.make_key(key)
     started = []
-    for index, node in enumerate(plan.nodes):
-        address = f"{dpu_address(index + 1)}:{PORT}"
-        options = service.Options(f"{node}-dpu", plan.dpu_arch, address, key, plan.cores_of(index))
-        log = plan.state_dir / node / "device.log"
+    for dpu in plan.dpus:
+        address = f"{dpu.address}:{PORT}"
+        options = service.Options(dpu.place, plan.dpu_arch, address, key, ",".join(map(str, dpu.cores)))
+        log = plan.state_dir / dpu.node / f"device{dpu.number if dpu.number > 1 else ''}.log"
         with open(log, "wb") as output:
             process = subprocess.Popen(
-                inside(f"{node}-dpu", service.command(options)),
+                inside(dpu.place, service.command(options)),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
-        (plan.state_dir / node / "devices").write_text(f"{options.name}={address}/{plan.dpu_arch}\n")
+        listed = plan.state_dir / dpu.node / "devices"
+        before = listed.read_text().strip() + "," if listed.exists() else ""
+        listed.write_text(f"{before}{options.name}={address}/{plan.dpu_arch}\n")
         started.append((process, address, log))
     for process, address, log in started:
         service.await_listening(process, address, log)

@@ -32,20 +32,34 @@ def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
     return variables
 
 
-def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
-    # vader (shared memory) tells nodes apart by host name, so it stays within a node
-    btl = "tcp,self" if ppn == 1 else "vader,tcp,self"
-    settings = {
+def environment(plan: Plan) -> dict[str, str]:
+    """By which an mpirun of either MPI that is started in the lab reaches its nodes without options."""
+    settings = _openmpi_settings(ppn=2) | {"hwloc_base_binding_policy": "none", "rmaps_base_oversubscribe": "1"}
+    return {
+        **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": str(AGENT), "HYDRA_IFACE": "br0",
+        **native_variables(mpis.MPICH, crowded=False), "OFFPATH_LAB": plan.name,
+        "OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0",
+    }  # fmt: skip
+
+
+def _openmpi_settings(ppn: int) -> dict[str, str]:
+    return {
         "plm_rsh_agent": str(AGENT),
         "plm_rsh_no_tree_spawn": "1",
         "oob_tcp_if_include": SUBNET_MASK,
         "btl_tcp_if_include": SUBNET_MASK,
         "pml": "ob1",
         "osc": "sm,pt2pt",  # rdma of Open MPI 4.1 aborts and gives wrong results over TCP
-        "btl": btl,
+        # vader (shared memory) tells nodes apart by host name, so it stays within a node
+        "btl": "tcp,self" if ppn == 1 else "vader,tcp,self",
     }
+
+
+def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
     command = [launcher, "-np", str(np), "-H", _with_slots(plan.nodes, ppn), "--bind-to", "none"]
-    for name, value in settings.items():
+    for name, value in _openmpi_settings(ppn).items():
         command += ["--mca", name, value]
     return command
 
