@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
+#include "device/probe.hpp"
 #include "service/device_service.hpp"
 #include "service/service.hpp"
 
@@ -68,6 +69,17 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
   return 0;
 }
 
+int check_dpu(const std::string& dpu) {
+  const int timeout_ms = static_cast<int>(Environment::number("OFFPATH_DEVICE_TIMEOUT_MS", 10000, 1, 600000));
+  const auto found = offpath::device::probe(dpu, timeout_ms);
+  if (!found.ok()) {
+    fprintf(stderr, "offpathd: %s\n", found.status().text());
+    return 1;
+  }
+  puts(found.value().c_str());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -94,6 +106,14 @@ int main(int argc, char** argv) {
   auto* key = app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes");
   listen->needs(key)->excludes(listen_fd);
   app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
+  app.add_option(
+         "--for-agents-command", device_options.for_agents,
+         "command that finds or starts the service of a job for its agents; default: this program's --for-agents")
+      ->needs(listen);
+  bool probed = false;
+  std::string dpu;
+  app.add_flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
+  app.add_option("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
   app.add_option("--max-clients", device_options.max_clients, "programs served at a time")->check(CLI::Range(1, 4096));
   app.add_option("--memory", device_options.memory_bytes,
                  "bytes that one program can map; default: half of the machine's");
@@ -101,6 +121,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   signal(SIGPIPE, SIG_IGN);
+  if (probed) {
+    offpath::device::serve_probe(STDIN_FILENO, STDOUT_FILENO, 0, 0);
+    return 0;
+  }
+  if (!dpu.empty()) return check_dpu(dpu);
   options.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
   options.engine.chunk_bytes =
       Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);

@@ -4,12 +4,16 @@
 
 #include "device/device.hpp"
 #include "device/handover.hpp"
+#include "device/probe.hpp"
+#include "device/starter.hpp"
 #include "session/link.hpp"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -46,7 +50,7 @@ class DeviceServiceTest : public testing::Test {
     options.socket_path = path_;
     start(std::move(listening.value()), options);
   }
-  void start_remote(uint32_t max_clients) {
+  void start_remote(uint32_t max_clients, const std::string& for_agents = "") {
     auto listening = DeviceService::listen_on("127.0.0.1:0");
     ASSERT_TRUE(listening.ok()) << listening.status().text();
     sockaddr_in address{};
@@ -57,12 +61,35 @@ class DeviceServiceTest : public testing::Test {
     DeviceServiceOptions options;
     options.max_clients = max_clients;
     options.key = key_;
+    options.for_agents = for_agents;
     start(std::move(listening.value()), options);
   }
   base::Result<std::unique_ptr<Device>> open_local() {
     auto socket = device::connect_local(path_, 0);
     if (!socket.ok()) return socket.status();
     return Device::open(std::move(socket.value()), {"local", 0, kTimeoutMs});
+  }
+  // What a starter answers that runs the script, and the token that the script was given.
+  base::Result<std::string> ask(const std::string& wishes, uint8_t first = 1) {
+    const std::string key_file = write_file("key", std::string(32, 'k'));
+    setenv("OFFPATH_DEVICE_KEY_FILE", key_file.c_str(), 1);
+    uint8_t token[OFFPATH_TOKEN_BYTES] = {first, 'o', 'k'};
+    auto answer = device::ask_starter("127.0.0.1:" + std::to_string(entry_.port) + wishes, token, kTimeoutMs);
+    unsetenv("OFFPATH_DEVICE_KEY_FILE");
+    return answer;
+  }
+  void start_starter(const std::string& script, uint32_t max_clients = 8) {
+    key_ = device::read_key(write_file("key", std::string(32, 'k'))).value();
+    const std::string path = write_file("script", "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0700);
+    start_remote(max_clients, path);
+  }
+  static std::string write_file(const std::string& name, const std::string& text) {
+    std::string path = testing::TempDir() + "offpath-starter-" + std::to_string(getpid()) + "-" + name;
+    unlink(path.c_str());
+    Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+    EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return path;
   }
   base::Result<std::unique_ptr<Device>> open_remote(const device::Key& key) {
     auto socket = device::connect_remote(entry_, key, kTimeoutMs);
@@ -140,6 +167,59 @@ TEST_F(DeviceServiceTest, WithTheServiceItsExecutorsEnd) {
     wait_until_lost(*opened.value());
     EXPECT_FALSE(opened.value()->state().ok());
   }
+}
+
+TEST_F(DeviceServiceTest, AgentsAreGivenTheLineOfTheirJobsService) {
+  start_starter("head -c 3 | tail -c 2; echo \" $OFFPATH_SERVICE_WORKERS $*\"");
+  const auto plain = ask("");
+  ASSERT_TRUE(plain.ok()) << plain.status().text();
+  EXPECT_EQ(plain.value(), "ok  ");
+  const auto wishes = ask("/workers=2/cores=0+1");
+  ASSERT_TRUE(wishes.ok()) << wishes.status().text();
+  EXPECT_EQ(wishes.value(), "ok 2 --cores 0,1");
+  EXPECT_NE(std::string(ask("/workers=0").status().text()).find("workers=0"), std::string::npos);
+}
+
+TEST_F(DeviceServiceTest, WhyAJobsServiceDoesNotStartIsSaid) {
+  start_starter("echo first >&2; echo 'offpathd: no libucp.so.0' >&2; exit 127");
+  const auto answer = ask("");
+  EXPECT_EQ(answer.status().code(), OFFPATH_ERR_NO_SERVICE);
+  EXPECT_NE(std::string(answer.status().text()).find("no libucp.so.0"), std::string::npos) << answer.status().text();
+  end(SIGTERM);
+  start_remote(8, "/no/such/program");
+  EXPECT_NE(std::string(ask("").status().text()).find("/no/such/program"), std::string::npos);
+}
+
+TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
+  const std::string ends = testing::TempDir() + "offpath-ends-" + std::to_string(getpid());
+  unlink(ends.c_str());
+  // As offpathd does it: the service is nobody's child.
+  start_starter("(while [ ! -e " + ends + " ]; do sleep 0.02; done) >/dev/null 2>&1 </dev/null & echo line", 1);
+  ASSERT_TRUE(ask("").ok());
+  const auto full = ask("", 2);
+  ASSERT_FALSE(full.ok());
+  EXPECT_NE(std::string(full.status().text()).find("this DPU is full: it serves 1 jobs"), std::string::npos)
+      << full.status().text();
+  const auto probed = [&] {
+    setenv("OFFPATH_DEVICE_KEY_FILE", write_file("key", std::string(32, 'k')).c_str(), 1);
+    return device::probe("127.0.0.1:" + std::to_string(entry_.port), kTimeoutMs);
+  };
+  const auto about = probed();
+  ASSERT_TRUE(about.ok()) << about.status().text();
+  EXPECT_NE(about.value().find("\"jobs\": 1, \"most_jobs\": 1"), std::string::npos) << about.value();
+  EXPECT_NE(about.value().find("\"from_bits_per_s\": "), std::string::npos) << about.value();
+  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+  while (probed().value().find("\"jobs\": 0") == std::string::npos) sched_yield();
+  unlink(ends.c_str());
+  EXPECT_TRUE(ask("", 2).ok());
+  unsetenv("OFFPATH_DEVICE_KEY_FILE");
+  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+}
+
+TEST_F(DeviceServiceTest, AWrongKeyIsALine) {
+  start_remote(8);  // with another
+  EXPECT_EQ(ask("").status().code(), OFFPATH_ERR_PERMISSION);
+  EXPECT_NE(std::string(ask("").status().text()).find("does not know the key"), std::string::npos);
 }
 
 TEST_F(DeviceServiceTest, BadAddresses) {
