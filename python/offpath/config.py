@@ -44,6 +44,8 @@ SETTINGS = (
     ),
     Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
+    Setting("OFFPATH_DPU", None, "this node's DPUs, other machines: HOST:PORT or exec:COMMAND, with commas"),
+    Setting("OFFPATH_DPUS", None, "those of all nodes, NODE=DPU[,DPU];...: offpath run --dpus fills it in"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),
     Setting("OFFPATH_SERVICE_WRAPPER", None, "words put before it, %h is the host name"),
     Setting(
