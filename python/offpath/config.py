@@ -112,6 +112,7 @@ SETTINGS = (
     Setting(
         "OFFPATH_DEVICE_MEMORY_BYTES", None, "memory that a program can map on a device; default: half of the machine's"
     ),
+    Setting("OFFPATH_MUNGE_SOCKET", None, "socket of the munged that says who asks a DPU; default: the machine's"),
     Setting("OFFPATH_DEVICE_TIMEOUT_MS", "10000", "how long to wait for a device's first word"),
     Setting(
         "OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"

@@ -88,6 +88,7 @@ bool offpath_session::submit(offpath_op& op) {
   entry.team = op.team->record;
   entry.sequence = remote ? op.window->submitted++ : op.sequence;
   entry.record = op.record_offset;
+  entry.record_bytes = static_cast<uint32_t>(op.record.size());
   entry.open = op.in_sequence() ? op.open_offset() : 0;
   entry.window = op.window == nullptr ? 0 : op.window->record;
   entry.address = op.address;

@@ -105,6 +105,8 @@ Status wrong_key() {
   return Status::error(OFFPATH_ERR_PERMISSION, "the other side does not know the key. Give both the same key file");
 }
 
+}  // namespace
+
 // Of the addresses of the name, the first that accepts a connection within the time.
 Result<Fd> dial(const DeviceEntry& entry, int timeout_ms) {
   addrinfo hints{};
@@ -133,8 +135,6 @@ Result<Fd> dial(const DeviceEntry& entry, int timeout_ms) {
   setsockopt(connected.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
   return connected;
 }
-
-}  // namespace
 
 Result<Key> read_key(const std::string& path) {
   constexpr size_t kMinBytes = 16;

@@ -30,6 +30,8 @@ struct Secrets {
 
 // Any file of at least 16 bytes that only its owner can read (others could run code on the DPU).
 base::Result<Key> read_key(const std::string& path);
+// A connection and no word on it yet.
+base::Result<base::Fd> dial(const DeviceEntry& entry, int timeout_ms);
 // Connects and proves; blocks for at most timeout_ms.
 base::Result<base::Fd> connect_remote(const DeviceEntry& entry, const Key& key, int timeout_ms,
                                       Purpose purpose = Purpose::regions, Secrets* secrets = nullptr);

@@ -68,17 +68,6 @@ std::array<uint8_t, 8> number_bytes(uint64_t value) {
   return bytes;
 }
 
-std::string about_this_machine(uint32_t jobs, uint32_t most) {
-  utsname name{};
-  uname(&name);
-  char text[512];
-  snprintf(text, sizeof(text),
-           "\"version\": \"%s\", \"machine\": \"%.20s\", \"host\": \"%.64s\", \"cores\": %ld, \"jobs\": %u, "
-           "\"most_jobs\": %u",
-           OFFPATH_VERSION, name.machine, name.nodename, sysconf(_SC_NPROCESSORS_ONLN), jobs, most);
-  return text;
-}
-
 // One answered command. `block` is what is moved.
 bool serve_one(char kind, int in, int out, std::vector<uint8_t>& block) {
   uint64_t left = 0;
@@ -97,7 +86,8 @@ bool serve_one(char kind, int in, int out, std::vector<uint8_t>& block) {
 // The way there, however it was opened.
 struct Way {
   Fd socket;
-  Fd said;  // standard error of a command
+  Fd said;            // standard error of a command
+  std::string about;  // of a starter: its answer
   pid_t process = -1;
 
   ~Way() {
@@ -150,9 +140,10 @@ Status open_way(const std::string& dpu, int timeout_ms, Way& way) {
   if (dpu.rfind(kExec, 0) == 0) return run(dpu.substr(strlen(kExec)), way);
   const auto where = parse_starter(dpu);
   if (!where.ok()) return where.status();
-  auto socket = connect_starter(where.value(), Purpose::probe, timeout_ms, nullptr);
-  if (!socket.ok()) return socket.status();
-  way.socket = std::move(socket.value());
+  auto answered = introduce(where->entry, Purpose::probe, "", timeout_ms);
+  if (!answered.ok()) return answered.status();
+  way.socket = std::move(answered->socket);
+  way.about = std::move(answered->answer);
   return {};
 }
 
@@ -227,12 +218,27 @@ class Prober {
 
 }  // namespace
 
-void serve_probe(int in, int out, uint32_t jobs, uint32_t most) {
-  alarm(kServedSeconds);
-  const std::string about = about_this_machine(jobs, most);
+std::string about_this_machine(uint32_t jobs, uint32_t most) {
+  utsname name{};
+  uname(&name);
+  char text[512];
+  snprintf(text, sizeof(text),
+           "\"version\": \"%s\", \"machine\": \"%.20s\", \"host\": \"%.64s\", \"cores\": %ld, \"jobs\": %u, "
+           "\"most_jobs\": %u",
+           OFFPATH_VERSION, name.machine, name.nodename, sysconf(_SC_NPROCESSORS_ONLN), jobs, most);
+  return text;
+}
+
+void serve_probe_by_command() {
+  const std::string about = about_this_machine(0, 0);
   std::array<uint8_t, 4> head;
   base::ByteWriter(head.data()).number(static_cast<uint32_t>(about.size()));
-  if (!write_all(out, head.data(), head.size()) || !write_all(out, about.data(), about.size())) return;
+  if (write_all(STDOUT_FILENO, head.data(), head.size()) && write_all(STDOUT_FILENO, about.data(), about.size()))
+    serve_probe(STDIN_FILENO, STDOUT_FILENO);
+}
+
+void serve_probe(int in, int out) {
+  alarm(kServedSeconds);
   std::vector<uint8_t> block(kBlockBytes);
   for (char kind; read_all(in, &kind, 1) && (kind == 'p' || kind == 'd' || kind == 'u');) {
     if (!serve_one(kind, in, out, block)) return;
@@ -243,11 +249,11 @@ Result<std::string> probe(const std::string& dpu, int timeout_ms) {
   Way way;
   Status status = open_way(dpu, timeout_ms, way);
   Prober prober(way.socket.get(), timeout_ms);
-  std::string about;
+  std::string about = way.about;
   int64_t offset_ns = 0;
   uint64_t latency_ns = 0;
   double up = 0, down = 0;
-  if (status.ok()) status = prober.about(about);
+  if (status.ok() && about.empty()) status = prober.about(about);
   if (status.ok()) status = prober.ping(offset_ns, latency_ns);
   if (status.ok()) status = prober.rate('u', up);
   if (status.ok()) status = prober.rate('d', down);

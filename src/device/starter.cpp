@@ -2,7 +2,6 @@
 #include "device/starter.hpp"
 
 #include "base/bytes.hpp"
-#include "base/environment.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -56,15 +55,6 @@ Result<Wishes> wishes_in(const std::string& text) {
   return wishes;
 }
 
-Result<Key> configured_key() {
-  const std::string path = base::Environment::text("OFFPATH_DEVICE_KEY_FILE");
-  if (path.empty()) {
-    return Status::error(OFFPATH_ERR_PERMISSION,
-                         "no key for it. Name the key file of its starter in OFFPATH_DEVICE_KEY_FILE");
-  }
-  return read_key(path);
-}
-
 }  // namespace
 
 Result<StarterAddress> parse_starter(const std::string& text) {
@@ -97,27 +87,16 @@ Result<std::vector<DeviceEntry>> devices_of(const std::string& dpus) {
   return entries;
 }
 
-Result<base::Fd> connect_starter(const StarterAddress& address, Purpose purpose, int timeout_ms, Secrets* secrets) {
-  const auto key = configured_key();
-  if (!key.ok()) return key.status();
-  return connect_remote(address.entry, key.value(), timeout_ms, purpose, secrets);
-}
-
 Result<std::string> ask_starter(const std::string& address, const uint8_t (&token)[OFFPATH_TOKEN_BYTES],
                                 int timeout_ms) {
   const auto where = parse_starter(address);
   if (!where.ok()) return where.status();
-  Secrets secrets;
-  const auto socket = connect_starter(where.value(), Purpose::service, timeout_ms, &secrets);
-  if (!socket.ok()) return socket.status();
   StartRequest request;
   memcpy(request.token.data(), token, sizeof(token));
   request.wishes = where->wishes;
-  if (const Status status = send_sealed(socket->get(), encode_request(request), secrets.of_client); !status.ok())
-    return status;
-  const auto answer = receive_sealed(socket->get(), secrets.of_server, timeout_ms);
-  if (!answer.ok()) return answer.status();
-  return decode_answer(answer.value());
+  const auto answered = introduce(where->entry, Purpose::service, encode_request(request), timeout_ms);
+  if (!answered.ok()) return answered.status();
+  return decode_answer(answered->answer);
 }
 
 std::string encode_request(const StartRequest& request) {

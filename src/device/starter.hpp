@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A DPU's starter: offpathd --listen. It starts or finds the service of a job there, and answers with the line that
-// `offpathd --for-agents` prints. The job's token is sealed on its way.
+// `offpathd --for-agents` prints (introduction.hpp: who asks, and that nobody else hears it).
 //
 //   HOST:PORT[/workers=N][/cores=LIST][/arch=ARCH]     as OFFPATH_DPU names it; LIST has + between its parts: 2+4-7
 //
 //   client -> starter   StartRequest      starter -> client   Answer
 #pragma once
 
-#include "device/connect.hpp"
+#include "device/introduction.hpp"
 
 #include <array>
 #include <string>
@@ -29,9 +29,6 @@ base::Result<StarterAddress> parse_starter(const std::string& text);
 
 // Of a list as OFFPATH_DPU is one, those that run target regions, too: all that have a starter.
 base::Result<std::vector<DeviceEntry>> devices_of(const std::string& dpus);
-// A connection to it, for one purpose. The key is the one of OFFPATH_DEVICE_KEY_FILE.
-base::Result<base::Fd> connect_starter(const StarterAddress& address, Purpose purpose, int timeout_ms,
-                                       Secrets* secrets);
 // The line of JSON.
 base::Result<std::string> ask_starter(const std::string& address, const uint8_t (&token)[OFFPATH_TOKEN_BYTES],
                                       int timeout_ms);

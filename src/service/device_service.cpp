@@ -106,7 +106,7 @@ Status DeviceService::start() {
   for_agents_ = options_.for_agents.empty() ? std::vector<std::string>{own_folder() + "offpathd", "--for-agents"}
                                             : split(options_.for_agents);
   // Services of jobs are nobody's children; here they count, so they become ours.
-  if (options_.key) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (options_.key || options_.munge) prctl(PR_SET_CHILD_SUBREAPER, 1);
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigaction(SIGCHLD, &action, nullptr);
@@ -120,7 +120,7 @@ void DeviceService::serve(int listening) {
   while (true) {
     std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
-    const bool stays = options_.key.has_value() || !children_.empty();
+    const bool stays = options_.key || options_.munge || !children_.empty();
     const int ready = poll(waits.data(), waits.size(),
                            stays        ? -1
                            : had_client ? kLingerMs
@@ -186,12 +186,10 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
   words.insert(words.end(),
                {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
                 "--max-clients", std::to_string(options_.max_clients)});
-  if (options_.key) {
-    device::Purpose purpose{};
-    device::Secrets secrets;
-    const Status status = device::accept_remote(socket, *options_.key, kGreetingMs, &purpose, &secrets);
-    if (!status.ok()) return status;
-    if (purpose != device::Purpose::regions) answer(socket, purpose, secrets);
+  if (options_.key || options_.munge) {
+    device::Introduction who;
+    if (const Status status = who.hear(socket, options_.key, options_.munge, kGreetingMs); !status.ok()) return status;
+    if (who.purpose() != device::Purpose::regions) answer(socket, who);
     const int one = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     words.insert(words.end(), {"--channel", "stream", "--kind", "remote"});
@@ -220,24 +218,22 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
 }
 
 // In the child: an agent asks for its job's service, or a host what this machine is like.
-void DeviceService::answer(int socket, device::Purpose purpose, const device::Secrets& secrets) {
+void DeviceService::answer(int socket, const device::Introduction& who) {
   for (const int number : {SIGTERM, SIGINT, SIGCHLD}) signal(number, SIG_DFL);
-  prctl(PR_SET_PDEATHSIG, 0);
   const pid_t starter = getppid();
-  if (purpose == device::Purpose::probe) {
-    device::serve_probe(socket, socket, children_of(starter), options_.max_clients);
-    _exit(0);
+  Status sent;
+  if (who.purpose() == device::Purpose::probe) {
+    sent = who.answer(socket, device::about_this_machine(children_of(starter), options_.max_clients));
+    if (sent.ok()) device::serve_probe(socket, socket);
+  } else {
+    const auto request = device::decode_request(who.request());
+    const StartingOptions options{for_agents_, options_.cores, options_.max_clients, starter};
+    const auto line = request.ok() ? start_as(who.user(), request.value(), options) : request.status();
+    sent = who.answer(socket, device::encode_answer(line));
+    base::log_write(LogLevel::info, "an agent asked for its job's service: %s",
+                    line.ok() ? "it has it" : line.status().text());
   }
-  const auto text = device::receive_sealed(socket, secrets.of_client, kGreetingMs);
-  const auto request = text.ok() ? device::decode_request(text.value()) : text.status();
-  const auto line =
-      request.ok() ? start_for_agents(request.value(), {for_agents_, options_.cores, options_.max_clients, starter})
-                   : request.status();
-  const Status sent = device::send_sealed(socket, device::encode_answer(line), secrets.of_server);
-  base::log_write(LogLevel::info, "an agent asked for its job's service: %s",
-                  !line.ok()   ? line.status().text()
-                  : !sent.ok() ? sent.text()
-                               : "it has it");
+  if (!sent.ok()) base::log_write(LogLevel::warn, "no answer to an agent: %s", sent.text());
   _exit(0);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "device/connect.hpp"
+#include "device/introduction.hpp"
 
 #include <cstdint>
 #include <list>
@@ -24,7 +24,8 @@ struct DeviceServiceOptions {
   uint32_t max_clients = 64;
   uint64_t memory_bytes = 0;       // most that one program can map; 0: half of the machine's
   std::string socket_path;         // removed at the end
-  std::optional<device::Key> key;  // TCP: what clients must know
+  std::optional<device::Key> key;  // TCP: what clients must know, or ...
+  bool munge = false;              // ... that MUNGE names them
   int first_client_timeout_ms = 30000;
 };
 
@@ -47,7 +48,7 @@ class DeviceService {
   void accept_one(int listening);
   void become_executor(int socket, bool full);
   base::Status admit(int socket, bool full, std::vector<std::string>& words);
-  [[noreturn]] void answer(int socket, device::Purpose purpose, const device::Secrets& secrets);
+  [[noreturn]] void answer(int socket, const device::Introduction& who);
   void hear_signals(bool& ends);
   void reap(std::list<Child>::iterator child);
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // offpathd: the service. Started by the first client of a job on a node, which gives it a listening socket and the
 // job's token; can also be started by hand for a look at its options.
+#include "agent/agent.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
 #include "device/probe.hpp"
 #include "service/device_service.hpp"
+#include "service/for_agents.hpp"
+#include "service/placement.hpp"
 #include "service/service.hpp"
+#include "session/dpus.hpp"
+#include "session/reception.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -46,10 +51,18 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
                   const std::string& key_file) {
   offpath::base::Fd socket(listening);
   Status status;
-  if (!address.empty()) {
+  if (!key_file.empty()) {
     auto key = offpath::device::read_key(key_file);
     status = key.status();
     if (status.ok()) options.key = key.value();
+  }
+  if (status.ok() && !address.empty() && !options.key && !options.munge) {
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "nobody could use it (who asks is not known). Give --key-file or --munge");
+  }
+  if (status.ok() && options.munge && geteuid() != 0) {
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "--munge is for root (jobs run as their users). Give --key-file instead");
   }
   const std::string socket_path = options.socket_path;
   offpath::service::DeviceService service(std::move(options));
@@ -80,13 +93,54 @@ int check_dpu(const std::string& dpu) {
   return 0;
 }
 
+int start_timeout_ms() {
+  return static_cast<int>(Environment::number("OFFPATH_SERVICE_START_TIMEOUT_MS", 10000, 1, 600000));
+}
+
+int print_for_agents(const std::string& cores, Status status) {
+  offpath::service::ForAgentsOptions options;
+  options.cores = cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : cores;
+  options.timeout_ms = start_timeout_ms();
+  if (status.ok()) status = read_token(STDIN_FILENO, options.token);
+  if (status.ok()) status = Environment::problem();
+  const auto reached = status.ok() ? reach_for_agent(options) : status;
+  if (!reached.ok()) {
+    fprintf(stderr, "offpathd: %s\n", reached.status().text());
+    return 1;
+  }
+  printf("%s\n", to_line(reached.value()).c_str());
+  return 0;
+}
+
+int serve_as_agent(const offpath::service::ServiceOptions& service, int listening, Status status) {
+  offpath::agent::AgentOptions options;
+  const auto dpus = offpath::session::own_dpus();
+  if (status.ok()) status = dpus.status();
+  if (dpus.ok()) options.dpus = dpus.value();
+  options.socket_path = service.socket_path;
+  options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
+  std::copy(std::begin(service.token), std::end(service.token), options.token);
+  const std::string socket_path = options.socket_path;
+  offpath::agent::Agent agent(std::move(options));
+  if (status.ok()) status = offpath::service::bind_this_thread(service.cores);
+  if (status.ok()) status = agent.start();
+  if (!status.ok()) {
+    offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
+    offpath::session::refuse_all(listening, status);
+    unlink(socket_path.c_str());
+    return 1;
+  }
+  agent.serve(listening);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
   int listening = -1;
   int token_fd = -1;
-  bool devices = false;
+  bool devices = false, is_agent = false, for_agents = false;
   std::string address, key_file;
   offpath::service::DeviceServiceOptions device_options;
   CLI::App app(
@@ -101,10 +155,19 @@ int main(int argc, char** argv) {
   app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
   app.add_flag("--devices", devices, "start executors for target regions, instead of moving communication")
       ->needs(listen_fd);
+  app.add_flag("--agent", is_agent, "serve as the agent of the service on the DPU that OFFPATH_DPU names")
+      ->needs(listen_fd);
+  app.add_flag("--for-agents", for_agents,
+               "find or start the service of the job whose token comes on standard input, for an agent on another "
+               "machine, and print where it is")
+      ->excludes(listen_fd);
   auto* listen =
       app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
-  auto* key = app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes");
-  listen->needs(key)->excludes(listen_fd);
+  app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes")->needs(listen);
+  listen->excludes(listen_fd);
+  app.add_flag("--munge", device_options.munge,
+               "start the services of jobs for all users whom MUNGE names, each as that user; needs root")
+      ->needs(listen);
   app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
   app.add_option(
          "--for-agents-command", device_options.for_agents,
@@ -122,7 +185,7 @@ int main(int argc, char** argv) {
 
   signal(SIGPIPE, SIG_IGN);
   if (probed) {
-    offpath::device::serve_probe(STDIN_FILENO, STDOUT_FILENO, 0, 0);
+    offpath::device::serve_probe_by_command();
     return 0;
   }
   if (!dpu.empty()) return check_dpu(dpu);
@@ -151,9 +214,11 @@ int main(int argc, char** argv) {
     return serve_devices(std::move(device_options), listening, address, key_file);
   }
   raise_descriptor_limit();
+  if (for_agents) return print_for_agents(options.cores, status);
   if (status.ok()) status = read_token(token_fd, options.token);
   if (status.ok()) status = Environment::problem();
   close(token_fd);
+  if (is_agent) return serve_as_agent(options, listening, status);
 
   const std::string socket_path = options.socket_path;
   offpath::service::Service service(std::move(options));
@@ -161,7 +226,7 @@ int main(int argc, char** argv) {
   if (!status.ok()) {
     fprintf(stderr, "offpathd: %s\n", status.text());
     offpath::base::log_write(offpath::base::LogLevel::error, "%s", status.text());
-    service.refuse(listening, status);
+    offpath::session::refuse_all(listening, status);
     if (!socket_path.empty()) unlink(socket_path.c_str());
     return 1;
   }

@@ -27,7 +27,7 @@ Counted counted(OpKind kind) {
 
 ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
                            session::SegmentView view, const session::ServiceId& service,
-                           std::shared_ptr<memory::Aliases> aliases)
+                           std::shared_ptr<memory::Aliases> aliases, std::unique_ptr<Reflection> reflection)
     : id_(id),
       process_(process),
       alive_(std::move(alive)),
@@ -35,6 +35,7 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       view_(std::move(view)),
       service_(service),
       aliases_(std::move(aliases)),
+      reflection_(std::move(reflection)),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
@@ -55,6 +56,7 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
   const Status status = carry_out(kind, *index, slot);
+  if (reflection_ != nullptr) reflection_->follow(*index);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
                        kind == OpKind::window_close || kind == OpKind::window_detach;
   if (!status.ok() || !goes_on) finish(*index, status.code(), counted(kind));

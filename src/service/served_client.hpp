@@ -10,6 +10,7 @@
 #include "ops/onesided/target.hpp"
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
+#include "service/reflection.hpp"
 #include "session/member_address.hpp"
 #include "session/observation.hpp"
 #include "session/segment_view.hpp"
@@ -21,7 +22,8 @@ namespace offpath::service {
 class ServedClient {
  public:
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
-               const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases);
+               const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases,
+               std::unique_ptr<Reflection> reflection = nullptr);
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -44,6 +46,7 @@ class ServedClient {
     show_memory_use();
     view_.wake();
     view_.answer();
+    if (reflection_ != nullptr) reflection_->publish();
   }
 
   // What observers see of it. Looks at all that is under way: for a slow tick.
@@ -121,6 +124,7 @@ class ServedClient {
   session::SegmentView view_;
   session::ServiceId service_;
   std::shared_ptr<memory::Aliases> aliases_;            // of the port to its memory
+  std::unique_ptr<Reflection> reflection_;              // null: the segment is the client's own
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
   std::vector<Remote> remotes_;                         // by slot; without operations: none is under way

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Service: accepts the clients of one job of one user on one node, and spreads them over workers. Ends when the last
-// client has gone, or when none came within the first-client timeout.
+// client and the last agent have gone, or when none came within the first-client timeout.
 #pragma once
 
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "fabric/factory.hpp"
-#include "service/doorman.hpp"
+#include "session/doorman.hpp"
+#include "service/agent_door.hpp"
 #include "service/observers.hpp"
 #include "service/worker.hpp"
 #include "session/link.hpp"
@@ -39,8 +40,6 @@ class Service : public engine::Neighbours {
   base::Status start();
   // Serves on the listening socket until the last client has gone.
   void serve(int listening);
-  // Refuses every client with this reason, for a service that could not start.
-  void refuse(int listening, const base::Status& reason);
 
   // Neighbours
   void send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) override;
@@ -54,8 +53,19 @@ class Service : public engine::Neighbours {
                const session::AttachRequest& request);
   void attach(base::Fd socket, const base::Result<session::PeerCredentials>& credentials,
               const session::AttachRequest& request, base::Result<base::Fd> segment_fd);
-  base::Result<std::vector<uint8_t>> address_for(const session::AttachRequest& request, uint32_t worker);
+  // Has a client served, and tells it so.
+  void admit(Newcomer client);
+  static void refuse(const base::Fd& socket, const base::Status& status);
+  // For the agent of a host whose DPU this is: its clients come by the door.
+  void open_door(const base::Fd& socket, const base::Result<session::PeerCredentials>& credentials,
+                 const session::AttachRequest& request);
+  base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
+  fabric::JobKey key() const;
   void forget_one();
+  // From any thread: on that of serve(), soon.
+  void run(std::function<void()> task);
+  void run_tasks();
+  void wake();
   uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
   ServiceOptions options_;
@@ -66,8 +76,12 @@ class Service : public engine::Neighbours {
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
   Observers observers_;
-  Doorman doorman_;
-  base::Fd changed_;  // eventfd: a client has gone
+  session::Doorman doorman_;
+  fabric::Made link_fabric_{};  // of the doors
+  std::vector<std::unique_ptr<AgentDoor>> doors_;
+  std::mutex tasks_mutex_;
+  std::vector<std::function<void()>> tasks_;
+  base::Fd changed_;  // eventfd: a client has gone, or there is a task
 };
 
 }  // namespace offpath::service

@@ -6,7 +6,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -77,12 +79,28 @@ Said listen_to(int output, int error, uint64_t end_ns) {
   _exit(127);
 }
 
+// For good, with nothing of root's left.
+Status become_user(uid_t user) {
+  const passwd* entry = getpwuid(user);
+  if (entry == nullptr) {
+    return Status::error(OFFPATH_ERR_PERMISSION,
+                         "the DPU does not know the user %u (its job would run as that). Add it there", user);
+  }
+  if (initgroups(entry->pw_name, entry->pw_gid) != 0 || setgid(entry->pw_gid) != 0 || setuid(user) != 0)
+    return Status::system_error(OFFPATH_ERR_PERMISSION, errno, "cannot become %.40s", entry->pw_name);
+  for (const char* name : {"XDG_RUNTIME_DIR", "OFFPATH_RUNTIME_DIR"}) unsetenv(name);
+  for (const char* name : {"USER", "LOGNAME"}) setenv(name, entry->pw_name, 1);
+  setenv("HOME", entry->pw_dir, 1);
+  [[maybe_unused]] const int moved = chdir("/");
+  return {};
+}
+
 // Its service runs here already: one more host of the job.
 bool is_known(const device::StartRequest& request) {
   uint8_t token[OFFPATH_TOKEN_BYTES];
   memcpy(token, request.token.data(), sizeof(token));
   const auto folder = session::runtime_folder();
-  return folder.ok() && access(session::socket_path(folder.value(), token).c_str(), F_OK) == 0;
+  return folder.ok() && access(session::socket_path(folder.value(), token, session::For::agents).c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -92,7 +110,7 @@ uint32_t children_of(pid_t starter) {
   DIR* folder = opendir("/proc");
   for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
     const pid_t process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (process <= 0 || process == getpid()) continue;
+    if (process <= 0 || process == getpid() || process == getppid()) continue;
     char text[512] = "";
     FILE* file = fopen((std::string("/proc/") + entry->d_name + "/stat").c_str(), "re");
     if (file == nullptr) continue;
@@ -142,6 +160,32 @@ Result<std::string> start_for_agents(const device::StartRequest& request, const 
                        said.late                 ? "it says nothing"
                        : said.last_words.empty() ? "it ended without a word"
                                                  : said.last_words.c_str());
+}
+
+Result<std::string> start_as(std::optional<uid_t> user, const device::StartRequest& request,
+                             const StartingOptions& options) {
+  if (!user || *user == geteuid()) return start_for_agents(request, options);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  const Fd output(ends[0]);
+  Fd input(ends[1]);
+  const pid_t child = fork();
+  if (child == 0) {
+    const Status status = become_user(*user);
+    const std::string said = device::encode_answer(status.ok() ? start_for_agents(request, options) : status);
+    [[maybe_unused]] const ssize_t written = write(input.get(), said.data(), said.size());
+    _exit(0);
+  }
+  input.reset();
+  std::string said(kMostBytes, '\0');
+  size_t used = 0;
+  for (ssize_t got;
+       child > 0 && used < said.size() && (got = read(output.get(), said.data() + used, said.size() - used)) > 0;)
+    used += static_cast<size_t>(got);
+  said.resize(used);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return device::decode_answer(said);
 }
 
 }  // namespace offpath::service

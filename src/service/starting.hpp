@@ -5,6 +5,7 @@
 
 #include "device/starter.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,9 @@ uint32_t children_of(pid_t starter);
 
 // The line, or why there is none.
 base::Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options);
+
+// The same as another user, for a starter that is root's; none: as who we are.
+base::Result<std::string> start_as(std::optional<uid_t> user, const device::StartRequest& request,
+                                   const StartingOptions& options);
 
 }  // namespace offpath::service

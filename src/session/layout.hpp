@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 9;
+inline constexpr uint32_t kVersion = 10;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -72,7 +72,8 @@ struct alignas(64) Slot {
   Atomic64 first_byte_ns;
   Atomic64 done_ns;
   Atomic32 last_peer;  // with kTimed: the member that the last finished block came from or went to; remote: the target
-  uint32_t reserved[3];
+  uint32_t record_bytes;  // of `record`, with the counters that `open` names
+  uint32_t reserved[2];
 };
 static_assert(sizeof(Slot) == 128);
 

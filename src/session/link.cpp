@@ -62,11 +62,12 @@ Result<std::string> runtime_folder() {
   return checked_folder("/tmp/offpath-" + std::to_string(getuid()));
 }
 
-std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
+std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], For whom) {
   // The name must differ between jobs and must not give the token away; and between nodes that share a folder.
   const uint64_t hash = base::hash_on(base::kHashOfNothing ^ base::node_key(), token);
   char name[32];
-  snprintf(name, sizeof(name), "/%016llx.sock", static_cast<unsigned long long>(hash));
+  snprintf(name, sizeof(name), "/%016llx.%s", static_cast<unsigned long long>(hash),
+           whom == For::agents ? "dpu" : "sock");
   return folder + name;
 }
 

@@ -8,6 +8,8 @@
 //
 // Who wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
 // AttachReply with the descriptor of what is published (observation.hpp), for as long as it keeps the socket open.
+// `offpathd --for-agents` sends one of the kind agent, with the token, and gets the address at which the service awaits
+// that agent (docs/design/0020-dpu-agent.md).
 #pragma once
 
 #include "base/fd.hpp"
@@ -27,7 +29,7 @@ inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
 
-enum class RequestKind : uint32_t { attach = 0, observe = 1 };
+enum class RequestKind : uint32_t { attach = 0, observe = 1, agent = 2 };
 
 inline constexpr uint32_t kNodeOnly = 1;  // it talks to nobody on other nodes
 
@@ -64,8 +66,11 @@ struct PeerCredentials {
 // OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
 // None for a program with more rights than who started it.
 base::Result<std::string> runtime_folder();
-// The socket of one job on this node, derived from its token.
-std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES]);
+// The socket of one job on this node, derived from its token. A service that serves other machines by their agents has
+// one of its own: a machine may be its own DPU.
+enum class For { clients, agents };
+std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES],
+                        For whom = For::clients);
 
 base::Result<base::Fd> listen_at(const std::string& path);
 // Code OFFPATH_ERR_NO_SERVICE when nobody listens (stale or missing socket), OFFPATH_ERR_STATE when so many wait

@@ -142,6 +142,7 @@ void Job::start(const Body& body) {
       setenv("OFFPATH_RUNTIME_DIR", own.c_str(), 1);
       setenv("OFFPATH_SERVICE_PATH", OFFPATH_TEST_SERVICE, 0);
       setenv("OFFPATH_SERVICE_SHARE", "1", 0);
+      if (getenv("OFFPATH_TEST_DPU") != nullptr) setenv("OFFPATH_DPU", OFFPATH_TEST_DPU_COMMAND, 0);
       setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
       setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
       Process process{rank, static_cast<uint32_t>(children_.size()), own, *shared_};

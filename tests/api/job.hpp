@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Job: real processes and real services on this machine. Processes are forked before anybody attaches; each "node"
-// has a runtime folder, and so a service, of its own, and services reach each other by TCP on lo. Its end checks that
+// has a runtime folder, and so a service, of its own (with OFFPATH_TEST_DPU an agent, and the service on its DPU), and services reach each other by TCP on lo. Its end checks that
 // nothing is left: no service, no socket. Nothing depends on time; a hang is ended after kPatienceSeconds.
 #pragma once
 

@@ -13,7 +13,7 @@ from offpath import checks, console, mpis, policy_table, processes
 from offpath.closing_line import closing_line
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
-from offpath.lab import inventory, launchers, state
+from offpath.lab import dpus, inventory, launchers, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
@@ -253,7 +253,7 @@ def execute(
         raise UserError(f"Lab {name} has no place {place}. It has: {', '.join(lab.plan.places)}.")
     command = (command or [])[1 if command and command[0] == "--" else 0 :]  # click leaves it behind an argument
     words = lab.inside(place, command or [os.environ.get("SHELL", "/bin/sh")])
-    processes.become(words, os.environ | launchers.environment(lab.plan))
+    processes.become(words, os.environ | launchers.environment(lab.plan) | dpus.variables(lab.plan))
 
 
 def _status_row(name: str, measure: bool) -> dict:

@@ -3,6 +3,7 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from offpath.devices import service
 from offpath.lab.plan import Plan
@@ -16,7 +17,7 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
     `inside`: the command line that runs another at a place of the lab. The agent gives programs on nodeI what `devices`
     in the node's folder says.
     """
-    key = plan.state_dir / "device.key"
+    key = _key_file(plan)
     service.make_key(key)
     started = []
     for dpu in plan.dpus:
@@ -34,3 +35,12 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
         started.append((process, address, log))
     for process, address, log in started:
         service.await_listening(process, address, log)
+
+
+def variables(plan: Plan) -> dict[str, str]:
+    """By which commands in the lab may use them."""
+    return {service.KEY_VARIABLE: str(_key_file(plan))} if plan.dpu_arch else {}
+
+
+def _key_file(plan: Plan) -> Path:
+    return plan.state_dir / "device.key"

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 9U);
+  EXPECT_EQ(kVersion, 10U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -130,6 +130,7 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_AT(Slot, first_byte_ns, 88);
   EXPECT_AT(Slot, done_ns, 96);
   EXPECT_AT(Slot, last_peer, 104);
+  EXPECT_AT(Slot, record_bytes, 108);
   EXPECT_AT(Slot, reserved, 108);
   EXPECT_EQ(sizeof(Slot), 128U);
   EXPECT_EQ(alignof(Slot), 64U);

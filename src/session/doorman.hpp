@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
-namespace offpath::service {
+namespace offpath::session {
 
 class Doorman {
  public:
@@ -38,4 +38,4 @@ class Doorman {
   base::Fd spare_ = open_spare();
 };
 
-}  // namespace offpath::service
+}  // namespace offpath::session

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent/agent.hpp"
+
+#include "agent/host_memory.hpp"
+#include "agent/reach.hpp"
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "session/reception.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace offpath::agent {
+
+using base::Fd;
+using base::LogLevel;
+using base::Status;
+
+namespace {
+constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
+constexpr int kFlushTimeoutMs = 1000;
+constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
+
+void watch(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+}  // namespace
+
+Agent::Agent(AgentOptions options) : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+
+Status Agent::start() {
+  const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(options_.start_timeout_ms) * 1000000;
+  fabric::JobKey key;
+  std::copy(std::begin(options_.token), std::end(options_.token), key.begin());
+  auto fabric = fabric::make("tcp", key);
+  if (!fabric.ok()) return fabric.status();
+  fabric_ = std::move(fabric.value());
+  const std::vector<std::string> dpus = dpus_in(options_.dpus);
+  if (dpus.empty()) return Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_DPU names no DPU. Name one, or leave it out");
+  for (const std::string& dpu : dpus) {
+    const uint64_t now_ns = base::clock_ns();
+    const auto reached =
+        reach(dpu, options_.token, now_ns < end_ns ? static_cast<int>((end_ns - now_ns) / 1000000) : 0);
+    if (!reached.ok()) return reached.status();
+    auto endpoint = fabric_.context->make_endpoint();
+    if (!endpoint.ok()) return endpoint.status();
+    auto link = std::make_unique<HostLink>(std::move(endpoint.value()));
+    if (const Status status = link->connect(reached->address); !status.ok()) return status;
+    watch(epoll_.get(), link->event_fd());
+    links_.push_back(std::move(link));
+    base::log_write(LogLevel::info, "agent of the DPU '%.80s' (%.20s, %u cores, Offpath %.20s)", dpu.c_str(),
+                    reached->machine.c_str(), reached->cores, reached->version.c_str());
+  }
+  return {};
+}
+
+size_t Agent::clients_count() const {
+  size_t count = 0;
+  for (const auto& link : links_) count += link->clients_count();
+  return count;
+}
+
+void Agent::serve(int listening) {
+  watch(epoll_.get(), listening);
+  bool had_client = false;
+  uint32_t rounds = 0;
+  uint64_t idle_since_ns = base::clock_ns();
+  while (true) {
+    bool busy = false;
+    for (const auto& link : links_) busy |= link->round();
+    const bool none = clients_count() == 0;
+    const uint64_t now_ns = base::clock_ns();
+    if (!none) idle_since_ns = now_ns;
+    const int patience_ms = had_client ? kLingerMs : options_.first_client_timeout_ms;
+    const auto idle_ms = static_cast<int>((now_ns - idle_since_ns) / 1000000);
+    if (none && idle_ms >= patience_ms) break;
+    const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;
+    const bool somebody_comes = look && sleep(listening, busy ? 0 : none ? patience_ms - idle_ms : -1);
+    if (somebody_comes) had_client |= greet(listening);
+  }
+  base::log_write(LogLevel::info, "the agent ends: no clients");
+  unlink(options_.socket_path.c_str());
+  for (const auto& link : links_) link->flush(kFlushTimeoutMs);
+}
+
+bool Agent::sleep(int listening, int timeout_ms) {
+  bool may_sleep = true;
+  for (const auto& link : links_) may_sleep &= link->prepare_sleep();
+  epoll_event events[8];
+  const int count = epoll_wait(epoll_.get(), events, 8, may_sleep ? timeout_ms : 0);
+  for (const auto& link : links_) link->end_sleep();
+  return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.fd == listening; });
+}
+
+HostLink* Agent::next_link() {
+  for (size_t tries = 0; tries < links_.size(); ++tries) {
+    HostLink* const link = links_[next_++ % links_.size()].get();
+    if (!link->lost()) return link;
+  }
+  return nullptr;
+}
+
+bool Agent::greet(int listening) {
+  auto [socket, no_room] = doorman_.let_in(listening);
+  if (!socket.valid()) return false;
+  if (no_room) {
+    session::turn_away(socket, Status::error(OFFPATH_ERR_NO_SERVICE,
+                                             "the agent has no file descriptor left for another client. Raise "
+                                             "'ulimit -n' (the hard limit, too)"));
+    return true;
+  }
+  const auto credentials = session::peer_credentials(socket.get());
+  session::AttachRequest request{};
+  auto segment = session::receive_message(socket.get(), &request, sizeof(request), session::kAttachTimeoutMs);
+  const bool observes = segment.ok() && request.kind != static_cast<uint32_t>(session::RequestKind::attach);
+  Status status;
+  if (observes)
+    status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service is on a DPU (what is to be seen is there). Look there");
+  HostLink* const link = next_link();
+  if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
+  auto view = status.ok() ? session::open_segment(credentials, request, segment, options_.token) : status;
+  status = view.status();
+  const auto aliases = std::make_shared<memory::Aliases>();
+  if (status.ok()) {
+    Fd alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
+    auto memory = memory_on_this_machine(view.value(), credentials->pid, aliases);
+    status = memory.status();
+    if (status.ok()) {
+      link->attach(HostClient(std::move(socket), std::move(alive), credentials->pid, std::move(view.value()), aliases,
+                              std::move(memory.value())),
+                   request.flags);
+      return true;
+    }
+  }
+  base::log_write(LogLevel::warn, "refused a client: %s", status.text());
+  session::AttachReply reply{};
+  reply.version = session::kLinkVersion;
+  session::fill_refusal(reply, status);
+  [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
+  return true;
+}
+
+}  // namespace offpath::agent

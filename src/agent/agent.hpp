@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Agent: what clients take for their service where that is on a DPU, another machine (docs/design/0020-dpu-agent.md). It
+// has the socket, maps the segments, and decides nothing: what clients submit goes over a link, what the service has
+// written comes back, and the service reaches clients' memory through it. One thread.
+//
+// Nothing here is a new state for a client: a link that is lost closes the sockets of its clients, an agent that does not
+// answer is ended by them, as any service.
+#pragma once
+
+#include "agent/host_link.hpp"
+#include "fabric/factory.hpp"
+#include "session/doorman.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace offpath::agent {
+
+struct AgentOptions {
+  std::string dpus;         // OFFPATH_DPU
+  std::string socket_path;  // removed at the end
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};
+  int start_timeout_ms = 10000;  // of all DPUs together
+  int first_client_timeout_ms = 30000;
+};
+
+class Agent {
+ public:
+  explicit Agent(AgentOptions options);
+
+  // Finds the services on the DPUs and connects to them.
+  base::Status start();
+  // Serves on the listening socket until the last client has gone.
+  void serve(int listening);
+
+ private:
+  bool greet(int listening);
+  HostLink* next_link();
+  size_t clients_count() const;
+  // Until there is something to do. Whether somebody comes.
+  bool sleep(int listening, int timeout_ms);
+
+  AgentOptions options_;
+  fabric::Made fabric_{};
+  std::vector<std::unique_ptr<HostLink>> links_;
+  size_t next_ = 0;  // clients are dealt out in turn
+  session::Doorman doorman_;
+  base::Fd epoll_;
+};
+
+}  // namespace offpath::agent

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent/host_link.hpp"
+
+#include "agent/host_memory.hpp"
+#include "base/log.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+#include <cstring>
+
+namespace offpath::agent {
+
+using base::Status;
+using wire::EntryKind;
+
+namespace {
+constexpr uint64_t kFabricTag = 0;  // clients' numbers start at 1
+constexpr uint64_t kProcessBit = uint64_t{1} << 63;
+
+void watch(int epoll, int fd, uint64_t tag) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+}  // namespace
+
+HostLink::HostLink(std::unique_ptr<fabric::Fabric> fabric)
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)), link_(std::move(fabric), *this) {
+  watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
+}
+
+Status HostLink::connect(const std::vector<uint8_t>& address) {
+  const Status status = link_.connect(address);
+  if (status.ok()) link_.add(EntryKind::hello, 0, link_.fabric().address());
+  return status;
+}
+
+void HostLink::attach(HostClient client, uint32_t flags) {
+  const uint32_t number = next_client_++;
+  watch(epoll_.get(), client.socket(), number);
+  if (client.alive() >= 0) watch(epoll_.get(), client.alive(), kProcessBit | number);
+  link_.add_record(EntryKind::attach, number,
+                   AttachBody{session::kLinkVersion, session::kVersion, flags, client.process()});
+  clients_.emplace(number, std::move(client));
+}
+
+// ---- rounds ---------------------------------------------------------------------------------------------------------
+
+bool HostLink::take_submissions(uint32_t number, HostClient& client) {
+  bool any = false;
+  while (const auto body = client.take_submission()) {
+    link_.add(EntryKind::submit, number, *body);
+    any = true;
+  }
+  if (const auto asked = client.take_question()) {
+    link_.add_record(EntryKind::asked, number, AskedBody{*asked, 0});
+    any = true;
+  }
+  return any;
+}
+
+bool HostLink::round() {
+  bool busy = look();
+  uint32_t broken = 0;
+  for (auto& [number, client] : clients_) {
+    busy |= take_submissions(number, client);
+    if (client.broken()) broken = number;
+  }
+  if (broken != 0) drop(broken);
+  busy |= link_.progress();
+  return busy;
+}
+
+// Announce, look again, then sleep: whoever submits after the look rings the doorbell.
+bool HostLink::prepare_sleep() {
+  bool pending = false;
+  for (const auto& [number, client] : clients_) {
+    client.header().worker_sleeps.store(1, std::memory_order_seq_cst);
+    pending |= client.has_submission();
+  }
+  return !pending && link_.fabric().arm();
+}
+
+void HostLink::end_sleep() {
+  for (const auto& [number, client] : clients_) client.header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+bool HostLink::look() {
+  epoll_event events[64];
+  const int count = epoll_wait(epoll_.get(), events, 64, 0);
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t tag = events[i].data.u64;
+    if (tag == kFabricTag) continue;  // progress() sees to it
+    any = true;
+    on_readable(static_cast<uint32_t>(tag), (tag & kProcessBit) != 0);
+  }
+  return any;
+}
+
+// What has been submitted before still counts, as others may wait for it.
+void HostLink::on_readable(uint32_t number, bool process_ended) {
+  const auto found = clients_.find(number);
+  if (found == clients_.end()) return;
+  uint8_t byte = 0;
+  const ssize_t got = process_ended ? 0 : recv(found->second.socket(), &byte, 1, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got == 1 && byte == session::kDoorbell) return;
+  take_submissions(number, found->second);
+  const bool leaves = got == 1 && byte == session::kDetach;
+  leaves ? link_.add(EntryKind::detach, number) : drop(number);
+}
+
+void HostLink::drop(uint32_t number, bool tell) {
+  if (clients_.erase(number) != 0 && tell) link_.add(EntryKind::gone, number);
+}
+
+// ---- from the service -----------------------------------------------------------------------------------------------
+
+Place HostLink::place_for(const wire::LinkMessage& message, size_t bytes) {
+  const auto found = clients_.find(message.client);
+  return found == clients_.end() ? Place{} : place_for_put(found->second.memory(), message, bytes);
+}
+
+void HostLink::on_message(const wire::LinkMessage& message, fabric::Bytes payload) {
+  if (message.kind != wire::LinkKind::get && message.kind != wire::LinkKind::put)
+    return link_.give_up("it answers what was not asked");
+  const auto found = clients_.find(message.client);
+  if (found == clients_.end()) return end_access(message, OFFPATH_ERR_PEER_LOST, link_);
+  do_access(found->second.memory(), message, payload, link_);
+}
+
+void HostLink::on_entry(const wire::LinkEntry& entry) {
+  const auto found = clients_.find(entry.client);
+  if (found == clients_.end()) return;  // it has gone meanwhile
+  HostClient& client = found->second;
+  session::AttachReply reply;
+  switch (entry.kind) {
+    case EntryKind::words:
+      if (!client.take_words(entry.body)) link_.give_up("it writes where it may not");
+      return;
+    case EntryKind::attached:
+      if (entry.body.size() != sizeof(reply)) return link_.give_up("it answers what makes no sense");
+      memcpy(&reply, entry.body.data(), sizeof(reply));
+      client.answer(reply);
+      if (reply.status != OFFPATH_OK) drop(entry.client, false);
+      return;
+    case EntryKind::detached:
+      client.say(session::kDetached);
+      return drop(entry.client, false);
+    case EntryKind::gone:
+      return drop(entry.client, false);
+    default:
+      return link_.give_up("it says what is the agent's to say");
+  }
+}
+
+void HostLink::on_lost(const char* why) {
+  base::log_write(base::LogLevel::warn, "the service on the DPU is lost: %s", why);
+  clients_.clear();
+}
+
+}  // namespace offpath::agent

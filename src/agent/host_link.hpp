@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// HostLink: an agent's link to one DPU, and the clients that are served there.
+#pragma once
+
+#include "agent/host_client.hpp"
+#include "agent/link.hpp"
+
+#include <map>
+#include <memory>
+
+namespace offpath::agent {
+
+class HostLink : public LinkOwner {
+ public:
+  explicit HostLink(std::unique_ptr<fabric::Fabric> fabric);
+
+  base::Status connect(const std::vector<uint8_t>& address);
+  bool lost() const { return link_.lost(); }
+  size_t clients_count() const { return clients_.size(); }
+
+  // Has a client that was found to be one served; it is answered when the service has.
+  void attach(HostClient client, uint32_t flags);
+  // Takes what clients have submitted, what has come, and who has gone. Whether there was anything.
+  bool round();
+  // Before sleeping: false if there is something to do.
+  bool prepare_sleep();
+  void end_sleep();
+  // Readable when round() has something to do.
+  int event_fd() const { return epoll_.get(); }
+  void flush(int timeout_ms) { link_.flush(timeout_ms); }
+
+  // LinkOwner
+  Place place_for(const wire::LinkMessage& message, size_t bytes) override;
+  void on_message(const wire::LinkMessage& message, fabric::Bytes payload) override;
+  void on_entry(const wire::LinkEntry& entry) override;
+  void on_sent(uint64_t) override {}
+  void on_lost(const char* why) override;
+
+ private:
+  bool take_submissions(uint32_t number, HostClient& client);
+  bool look();
+  void on_readable(uint32_t number, bool process_ended);
+  // The service is told unless it has said so itself.
+  void drop(uint32_t number, bool tell = true);
+
+  base::Fd epoll_;  // of the fabric, clients' sockets and processes
+  uint32_t next_client_ = 1;
+  std::map<uint32_t, HostClient> clients_;
+  Link link_;  // last: it may be sending what clients share
+};
+
+}  // namespace offpath::agent

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent/reach.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "device/starter.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+extern char** environ;
+
+namespace offpath::agent {
+
+using base::Fd;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr size_t kMostLineBytes = 16 << 10;
+constexpr const char* kExec = "exec:";
+
+std::optional<std::string> field(const std::string& line, const std::string& name) {
+  const std::string key = "\"" + name + "\": ";
+  const size_t at = line.find(key);
+  if (at == std::string::npos) return std::nullopt;
+  const size_t begin = at + key.size();
+  if (begin >= line.size()) return std::nullopt;
+  if (line[begin] != '"') return line.substr(begin, line.find_first_of(",}", begin) - begin);
+  const size_t end = line.find('"', begin + 1);
+  if (end == std::string::npos) return std::nullopt;
+  return line.substr(begin + 1, end - begin - 1);
+}
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// Everything that the command says until its end, or the end of the first line. Errors: why there is none.
+Result<std::string> read_line(int from, uint64_t end_ns) {
+  std::string out;
+  while (out.find('\n') == std::string::npos && out.size() < kMostLineBytes) {
+    const uint64_t now_ns = base::clock_ns();
+    pollfd wait{from, POLLIN, 0};
+    const int left_ms = now_ns >= end_ns ? 0 : static_cast<int>((end_ns - now_ns) / 1000000 + 1);
+    const int ready = poll(&wait, 1, left_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "it says nothing");
+    char text[1024];
+    const ssize_t got = read(from, text, sizeof(text));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    out.append(text, static_cast<size_t>(got));
+  }
+  return out.substr(0, out.find('\n'));
+}
+
+struct Child {
+  pid_t process = -1;
+  Fd input, output;
+};
+
+Result<Child> run(const std::string& command) {
+  int in[2], out[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0)
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  Fd in_read(in[0]), in_write(in[1]);
+  if (pipe2(out, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  Fd out_read(out[0]), out_write(out[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in_read.get(), 0);
+  posix_spawn_file_actions_adddup2(&actions, out_write.get(), 1);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that it can be ended with what it has started
+  std::string shell = "sh", flag = "-c", text = command;
+  char* words[] = {shell.data(), flag.data(), text.data(), nullptr};
+  Child child;
+  const int error = posix_spawn(&child.process, "/bin/sh", &actions, &attributes, words, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, error, "cannot execute /bin/sh");
+  child.input = std::move(in_write);
+  child.output = std::move(out_read);
+  return child;
+}
+
+// By itself until then, or now.
+void end(Child& child, uint64_t end_ns) {
+  constexpr timespec kNap{0, 2000000};
+  child.output.reset();
+  while (waitpid(child.process, nullptr, WNOHANG) == 0) {
+    if (base::clock_ns() >= end_ns) kill(-child.process, SIGKILL);
+    nanosleep(&kNap, nullptr);
+  }
+}
+
+}  // namespace
+
+std::string to_line(const Reached& reached) {
+  std::string hex;
+  for (const uint8_t byte : reached.address) {
+    hex += "0123456789abcdef"[byte >> 4];
+    hex += "0123456789abcdef"[byte & 15];
+  }
+  return "{\"address\": \"" + hex + "\", \"version\": \"" + reached.version + "\", \"machine\": \"" + reached.machine +
+         "\", \"cores\": " + std::to_string(reached.cores) + "}";
+}
+
+Result<Reached> from_line(const std::string& line) {
+  const auto address = field(line, "address"), version = field(line, "version"), machine = field(line, "machine"),
+             cores = field(line, "cores");
+  const auto wrong = [&] {
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "it says '%.120s' instead of where the service is", line.c_str());
+  };
+  if (!address || !version || !machine || !cores || address->empty() || address->size() % 2 != 0 ||
+      address->size() > size_t{2} * OFFPATH_ADDRESS_MAX_BYTES) {
+    return wrong();
+  }
+  Reached out;
+  for (size_t i = 0; i < address->size(); i += 2) {
+    const int high = digit((*address)[i]), low = digit((*address)[i + 1]);
+    if (high < 0 || low < 0) return wrong();
+    out.address.push_back(static_cast<uint8_t>(high * 16 + low));
+  }
+  out.version = *version;
+  out.machine = *machine;
+  out.cores = static_cast<uint32_t>(strtoul(cores->c_str(), nullptr, 10));
+  return out;
+}
+
+std::vector<std::string> dpus_in(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) out.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], int timeout_ms) {
+  if (dpu.rfind(kExec, 0) != 0) {
+    const auto line = device::ask_starter(dpu, token, timeout_ms);
+    const auto reached = line.ok() ? from_line(line.value()) : line.status();
+    if (reached.ok()) return reached;
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "the DPU %.60s: %.180s. See: offpath dpus check", dpu.c_str(),
+                         reached.status().text());
+  }
+  const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(timeout_ms) * 1000000;
+  auto child = run(dpu.substr(strlen(kExec)));
+  if (!child.ok()) return child.status();
+  [[maybe_unused]] const ssize_t sent = send(child->input.get(), token, sizeof(token), MSG_NOSIGNAL);
+  child->input.reset();
+  const auto line = read_line(child->output.get(), end_ns);
+  auto reached = line.ok() ? from_line(line.value()) : line.status();
+  end(child.value(), line.ok() ? end_ns : 0);
+  if (reached.ok()) return reached;
+  return Status::error(OFFPATH_ERR_NO_SERVICE,
+                       "the DPU '%.80s' cannot be reached: %.120s. Run that command by hand, or leave OFFPATH_DPU out",
+                       dpu.c_str(), reached.status().text());
+}
+
+}  // namespace offpath::agent

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/for_agents.hpp"
+
+#include "base/clock.hpp"
+#include "service/placement.hpp"
+#include "session/link.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace offpath::service {
+
+using base::Fd;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int kListenFd = 3;
+constexpr int kTokenFd = 4;
+
+std::string own_cores() {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof(mine), &mine);
+  std::string out;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &mine)) out += (out.empty() ? "" : ",") + std::to_string(core);
+  }
+  return out;
+}
+
+// Nobody's child, and without what this process was given: whoever has started this by ssh waits for these to be closed.
+[[noreturn]] void become_service(int listening, int token, char* const* words) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  const int null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int listening_there = fcntl(listening, F_DUPFD_CLOEXEC, 10), token_there = fcntl(token, F_DUPFD_CLOEXEC, 10);
+  for (int fd = 0; fd < 3; ++fd) dup2(null_device, fd);
+  dup2(listening_there, kListenFd);
+  dup2(token_there, kTokenFd);
+  close_range(kTokenFd + 1, ~0U, 0);
+  execv("/proc/self/exe", words);
+  _exit(127);
+}
+
+Status start(const ForAgentsOptions& options, const std::string& path) {
+  auto listening = session::listen_at(path);
+  if (!listening.ok()) return listening.status();
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  const Fd token_read(ends[0]), token_write(ends[1]);
+  if (write(token_write.get(), options.token, sizeof(options.token)) != sizeof(options.token))
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the job token");
+  std::string texts[] = {"offpathd",
+                         "--listen-fd",
+                         std::to_string(kListenFd),
+                         "--token-fd",
+                         std::to_string(kTokenFd),
+                         "--socket-path",
+                         path,
+                         "--cores",
+                         options.cores.empty() ? own_cores() : options.cores};
+  std::vector<char*> words;
+  for (std::string& text : texts) words.push_back(text.data());
+  words.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot start the service");
+  if (child == 0) become_service(listening->get(), token_read.get(), words.data());
+  waitpid(child, nullptr, 0);
+  return {};
+}
+
+// One that is there, or a new one.
+Result<Fd> find_or_start(const ForAgentsOptions& options) {
+  const auto folder = session::runtime_folder();
+  if (!folder.ok()) return folder.status();
+  const std::string path = session::socket_path(folder.value(), options.token, session::For::agents);
+  auto socket = session::connect_to(path, options.timeout_ms);
+  if (socket.status().code() != OFFPATH_ERR_NO_SERVICE) return socket;
+  const auto lock = session::lock_folder(folder.value(), options.timeout_ms);
+  if (!lock.ok()) return lock.status();
+  socket = session::connect_to(path, options.timeout_ms);
+  if (socket.status().code() != OFFPATH_ERR_NO_SERVICE) return socket;
+  unlink(path.c_str());
+  if (const Status status = start(options, path); !status.ok()) return status;
+  return session::connect_to(path, options.timeout_ms);
+}
+
+}  // namespace
+
+Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
+  session::AttachRequest request{};
+  request.version = session::kLinkVersion;
+  request.kind = static_cast<uint32_t>(session::RequestKind::agent);
+  memcpy(request.token, options.token, sizeof(request.token));
+  session::AttachReply reply{};
+  Status status;
+  for (int attempt = 0; attempt < 3; ++attempt) {  // it may just be leaving
+    const auto socket = find_or_start(options);
+    if (!socket.ok()) return socket.status();
+    status = session::send_message(socket->get(), &request, sizeof(request));
+    if (status.ok())
+      status = session::receive_message(socket->get(), &reply, sizeof(reply), options.timeout_ms).status();
+    if (status.code() != OFFPATH_ERR_SERVICE_LOST) break;
+  }
+  if (!status.ok()) return status;
+  reply.text[sizeof(reply.text) - 1] = '\0';
+  if (reply.status != OFFPATH_OK) return Status::error(base::known_code(reply.status), "%s", reply.text);
+  if (reply.version != session::kLinkVersion || reply.address_bytes > sizeof(reply.address)) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "the service here is of another release. Install one");
+  }
+  utsname machine{};
+  uname(&machine);
+  agent::Reached out;
+  out.address.assign(reply.address, reply.address + reply.address_bytes);
+  out.version = OFFPATH_VERSION;
+  out.machine = machine.machine;
+  out.cores = count_cores(options.cores.empty() ? own_cores() : options.cores);
+  return out;
+}
+
+}  // namespace offpath::service
