@@ -81,7 +81,7 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
   if (settle_push(team, message)) return;
   if (team.abandoned) {
     Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, asker);
-    lost.status = OFFPATH_ERR_PEER_LOST;
+    lost.status = team.obituary;
     send(team, asker, lost);
   } else if (message.kind == Kind::request) {
     reply(team, asker, message.number, Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank),

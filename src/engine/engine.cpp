@@ -70,7 +70,7 @@ void Engine::State::forget_if_unused(const Team& team) {
   depart(gone);
 }
 
-void Engine::remove_client(ClientId client) {
+void Engine::remove_client(ClientId client, Loss how) {
   State& s = *state_;
   std::vector<std::shared_ptr<Team>> gone;
   for (const auto& [key, team] : s.teams) {
@@ -78,7 +78,7 @@ void Engine::remove_client(ClientId client) {
   }
   for (const auto& team : gone) {
     Message lost = about(Kind::lost, *team, wire::Channel::collectives, wire::kNoOperation, team->spec.rank, 0);
-    lost.status = OFFPATH_ERR_PEER_LOST;
+    lost.status = team->obituary = how == Loss::process ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED;
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
     const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 || !team->requests.empty();
@@ -90,8 +90,9 @@ void Engine::remove_client(ClientId client) {
     std::erase_if(s.deferred, [&](const auto& entry) { return entry.second.team == team; });
     for (lost.to = 0; used && lost.to < team->spec.members.size(); ++lost.to) {
       const bool neighbour = team->spec.members[lost.to].local;
-      // A clean departure needs no obituary: nobody waits for us.
-      if (lost.to != team->spec.rank && !team->lost[lost.to] && (unfinished || neighbour)) s.send(*team, lost.to, lost);
+      // A clean departure of a process needs no obituary: nobody waits for us.
+      const bool concerned = unfinished || neighbour || how != Loss::process;
+      if (lost.to != team->spec.rank && !team->lost[lost.to] && concerned) s.send(*team, lost.to, lost);
     }
     team->abandoned = true;
     s.team_by_handle.erase(team->handle);

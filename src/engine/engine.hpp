@@ -121,8 +121,8 @@ class Engine : public fabric::Receiver {
 
   void add_client(ClientId client, std::shared_ptr<memory::Port> memory);
   // Abandons its operations and what it was asked silently (no on_finished, no on_answered) and tells the other members
-  // of its teams.
-  void remove_client(ClientId client);
+  // of its teams: that its process is gone, or that nothing serves it any more.
+  void remove_client(ClientId client, Loss how = Loss::process);
 
   base::Result<TeamHandle> add_team(TeamSpec spec);
   // The handle becomes invalid; unfinished operations go on and keep the team alive.

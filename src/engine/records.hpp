@@ -161,7 +161,8 @@ struct Team {
   bool dead = false;           // a member's process is gone
   bool said_hello = false;
   bool removed = false;
-  bool abandoned = false;  // its client is gone
+  bool abandoned = false;                  // its client is gone
+  offpath_status_t obituary = OFFPATH_OK;  // abandoned: what the others are told
   uint64_t next_sequence = 0;
   std::deque<Operation*> in_order;                // unfinished ones with Graph::in_order; the first may run
   std::map<OperationKey, Operation*> operations;  // unfinished

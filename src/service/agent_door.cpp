@@ -70,6 +70,8 @@ void AgentDoor::loop() {
   }
   work();
   if (!link_.lost()) link_.flush(kFlushTimeoutMs);
+  for (const auto& [number, client] : clients_)
+    send(client.socket.get(), &session::kHostIsLost, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   clients_.clear();
   memory_->lose();
   // What the fabric still has is not its owners' yet.

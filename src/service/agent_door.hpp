@@ -3,7 +3,7 @@
 // clients on sockets like others: the door has the other end of each, and passes on what agent and worker say. Its thread
 // moves what goes over the link; the workers ask for it by the ports and the outbox.
 //
-// It has ended when the link is lost or nobody came; then its clients are gone like any whose process has died.
+// It has ended when the link is lost or nobody came. Then its clients count as served no more, as those of a lost service.
 #pragma once
 
 #include "agent/far_memory.hpp"

@@ -313,16 +313,21 @@ void Worker::read_socket(ClientId id) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
   take_submissions();
-  const bool detached = got == 1 && byte == session::kDetach;
-  if (clients_.contains(id)) drop_client(id, detached ? Departure::detached : Departure::died);
+  const Departure how = got != 1                       ? Departure::died
+                        : byte == session::kDetach     ? Departure::detached
+                        : byte == session::kHostIsLost ? Departure::lost
+                                                       : Departure::died;
+  if (clients_.contains(id)) drop_client(id, how);
 }
 
 void Worker::drop_client(ClientId id, Departure how) {
   base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
-                  how == Departure::detached ? "detached" : "is gone without detaching");
+                  how == Departure::detached ? "detached"
+                  : how == Departure::lost   ? "is lost with its host's agent"
+                                             : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
-  engine_->remove_client(id);
+  engine_->remove_client(id, how == Departure::lost ? engine::Loss::service : engine::Loss::process);
   target_.remove_client(id);
   if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);

@@ -75,7 +75,7 @@ class Worker : public engine::Observer {
   bool run_tasks();
   static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
-  enum class Departure { detached, died };
+  enum class Departure { detached, died, lost };  // lost: with the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
 

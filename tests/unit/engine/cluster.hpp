@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "late_port.hpp"
+#include "agent_port.hpp"
 #include "network.hpp"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ class Cluster : public engine::Observer {
         ranks_(ranks),
         memory_(std::move(memory)) {
     const bool is_late = dynamic_cast<LatePort*>(memory_.get()) != nullptr;  // and driven by the test
-    if (ports_are_late() && !is_late) memory_ = late_ = std::make_shared<LatePort>(memory_, seed);
+    if (ports_are_late() && !is_late) memory_ = late_ = make_driven_port(memory_, seed);
     // Half of all clusters hand what members of a worker say to each other through a mailbox, too.
     const bool all_by_mail = workers_ == 1 && seed % 2 != 0;
     for (uint32_t i = 0; i < nodes * workers_; ++i) {
@@ -261,7 +261,7 @@ class Cluster : public engine::Observer {
   const uint32_t workers_;  // of each
   uint32_t ranks_;
   std::shared_ptr<memory::Port> memory_;
-  std::shared_ptr<LatePort> late_;
+  std::shared_ptr<DrivenPort> late_;
   std::vector<std::unique_ptr<Worker>> engines_;
   std::map<std::pair<engine::ClientId, uint64_t>, offpath_status_t> outcomes_;
   std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;

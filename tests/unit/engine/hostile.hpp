@@ -57,7 +57,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
     config.pool_chunks = 6;
     config.parked_limit = 100;
     honest = std::make_unique<engine::Engine>(config, *fabric, *this, *this);
-    if (ports_are_late()) client_port = late_port = std::make_shared<LatePort>(client_memory, seed);
+    if (ports_are_late()) client_port = late_port = make_driven_port(client_memory, seed);
     honest->add_client(kClient, client_port);
     honest->add_client(kVictim, victim_memory);
     client_memory->allow(source), client_memory->allow(target);
@@ -199,7 +199,7 @@ class Hostile : public ::testing::Test, public engine::Observer, public engine::
   std::shared_ptr<WalledMemory> client_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<WalledMemory> victim_memory = std::make_shared<WalledMemory>();
   std::shared_ptr<memory::Port> client_port = client_memory;
-  std::shared_ptr<LatePort> late_port;
+  std::shared_ptr<DrivenPort> late_port;
   fabric::LoopbackNetwork network;
   std::unique_ptr<fabric::Fabric> fabric, raw;
   std::vector<Message> heard;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A port that does each access in a later round, in any order, where OFFPATH_TEST_PORT is "late"; else there is none.
+// Ports that do accesses later, where OFFPATH_TEST_PORT says so: "late", in a later round, in any order; "agent", at the
+// other end of a link (agent_port.hpp).
 #pragma once
 
 #include "memory/port.hpp"
@@ -13,10 +14,16 @@ namespace offpath::testing {
 
 inline bool ports_are_late() {
   const char* kind = getenv("OFFPATH_TEST_PORT");
-  return kind != nullptr && strcmp(kind, "late") == 0;
+  return kind != nullptr && (strcmp(kind, "late") == 0 || strcmp(kind, "agent") == 0);
 }
 
-class LatePort : public memory::Port {
+class DrivenPort : public memory::Port {
+ public:
+  // Does some of what is to be done. False: there was nothing.
+  virtual bool step() = 0;
+};
+
+class LatePort : public DrivenPort {
  public:
   LatePort(std::shared_ptr<memory::Port> port, uint64_t seed) : port_(std::move(port)), random_(seed) {}
 
@@ -39,8 +46,7 @@ class LatePort : public memory::Port {
   // Computations need it.
   uint8_t* view(uint64_t address, size_t bytes) const override { return views ? port_->view(address, bytes) : nullptr; }
 
-  // Does some of what is to be done. False: there was nothing.
-  bool step() {
+  bool step() override {
     const bool any = !waiting_.empty();
     for (size_t count = random_() % 4; count > 0 && !waiting_.empty(); --count) {
       std::swap(waiting_[random_() % waiting_.size()], waiting_.back());

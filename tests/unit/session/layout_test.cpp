@@ -131,7 +131,7 @@ TEST(Layout, SlotOfAnOperation) {
   EXPECT_AT(Slot, done_ns, 96);
   EXPECT_AT(Slot, last_peer, 104);
   EXPECT_AT(Slot, record_bytes, 108);
-  EXPECT_AT(Slot, reserved, 108);
+  EXPECT_AT(Slot, reserved, 112);
   EXPECT_EQ(sizeof(Slot), 128U);
   EXPECT_EQ(alignof(Slot), 64U);
 }
