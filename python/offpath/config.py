@@ -108,7 +108,7 @@ SETTINGS = (
         "devices for target regions, by number: [NAME=]local or [NAME=]HOST:PORT[/ARCH], or none",
     ),
     Setting("OFFPATH_DEVICES_FILE", None, "file with the same, one a line, where OFFPATH_DEVICES is not set"),
-    Setting("OFFPATH_DEVICE_KEY_FILE", None, "the key of remote devices' services"),
+    Setting("OFFPATH_DEVICE_KEY_FILE", None, "the key of remote devices and DPUs; none: MUNGE says who asks a DPU"),
     Setting(
         "OFFPATH_DEVICE_MEMORY_BYTES", None, "memory that a program can map on a device; default: half of the machine's"
     ),

@@ -93,7 +93,7 @@ Result<Answered> introduce_by_munge(const DeviceEntry& entry, Purpose purpose, c
 
 Result<Answered> introduce(const DeviceEntry& entry, Purpose purpose, const std::string& request, int timeout_ms) {
   const std::string path = base::Environment::text("OFFPATH_DEVICE_KEY_FILE");
-  if (path.empty()) return introduce_by_munge(entry, purpose, request, timeout_ms);
+  if (path.empty() || path == "none") return introduce_by_munge(entry, purpose, request, timeout_ms);
   const auto key = read_key(path);
   if (!key.ok()) return key.status();
   return introduce_by_key(entry, key.value(), purpose, request, timeout_ms);

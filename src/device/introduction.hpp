@@ -14,7 +14,7 @@ struct Answered {
   base::Fd socket;
   std::string answer;
 };
-// The client's part; the key is the one of OFFPATH_DEVICE_KEY_FILE, and without one it is MUNGE.
+// The client's part; the key is the one of OFFPATH_DEVICE_KEY_FILE, and without one, or with `none`, it is MUNGE.
 base::Result<Answered> introduce(const DeviceEntry& entry, Purpose purpose, const std::string& request, int timeout_ms);
 
 // The starter's part, on an accepted connection.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs whose service runs on DPUs that are machines: the steps of guide-dpu.md, and what happens when one lacks."""
 
+import json
 import os
 import platform
 import re
@@ -98,10 +99,46 @@ def test_a_wrong_key_is_a_reason(cluster, work):
     assert required.returncode == 1 and "dpus.txt:2: DPU node1-dpu:7001: " in required.stderr, required.stderr
 
 
+def test_another_release_is_a_reason(cluster, work):
+    other = work / "other-release"
+    other.write_text("""#!/bin/sh\necho '{"address": "00", "version": "0.0", "machine": "riscv64", "cores": 1}'\n""")
+    other.chmod(0o755)
+    run = "offpath run -- mpirun -hostfile hosts ./my_mpi_program"
+    result = at_head(cluster, work, run, OFFPATH_DPUS=f"*=exec:{other}")
+    assert result.returncode == 0 and "Offpath 0.0 is installed on the DPU" in result.stderr, result.stderr
+
+
 def test_one_spare_node_serves_two_hosts(cluster, work):
-    (work / "spare.txt").write_text("* node1-dpu\n")
-    result = at_head(cluster, work, "offpath run --dpus spare.txt -- mpirun -hostfile hosts ./my_mpi_program")
-    assert result.returncode == 0 and " 0 native" in result.stderr, result.stderr
+    for text in ("* node1-dpu\n", "* node1-dpu\n* node2-dpu\n"):  # then each host has two
+        (work / "spare.txt").write_text(text)
+        result = at_head(cluster, work, "offpath run --dpus spare.txt -- mpirun -hostfile hosts ./my_mpi_program")
+        assert result.returncode == 0 and " 0 native" in result.stderr, result.stderr
+
+
+def test_devices_and_the_way_there_are_the_nodes_own(cluster, work):
+    """Of the same list: what `#pragma omp target` sees on a node, and what --here looks at."""
+    variables = {"OFFPATH_DEVICE_KEY_FILE": str(work / "KEY")}
+    (work / "addresses.txt").write_text("10.99.0.1 node1-dpu\n10.99.0.2 10.99.0.102\n")
+    for command in (["dpus", "list", "addresses.txt", "--here"], ["dpus", "check", "addresses.txt", "--here"]):
+        seen = subprocess.run(
+            cluster.inside("node2", [str(ROOT / "offpath"), *command]),
+            cwd=work, env=os.environ | variables, capture_output=True, text=True, timeout=LIMIT_S,
+        )  # fmt: skip
+        assert seen.returncode == 0 and seen.stdout.count("\n") == 1, seen
+        assert seen.stdout.startswith("10.99.0.2: 10.99.0.102:7001"), seen
+    if not paths().devices_program.exists():
+        pytest.skip("no devices are built")
+    variables |= {"OFFPATH_DPUS": f"node1=node1-dpu:7001/arch={platform.machine()};10.99.0.2=exec:true"}
+    kinds = {}
+    for node in cluster.plan.nodes:
+        seen = subprocess.run(
+            cluster.inside(node, [str(ROOT / "offpath"), "devices", "--json"]),
+            env=os.environ | variables, capture_output=True, text=True, timeout=LIMIT_S,
+        )  # fmt: skip
+        (row,) = json.loads(seen.stdout)
+        kinds[node] = (row["kind"], row["name"], row["state"])
+    assert kinds["node1"] == ("remote", "node1-dpu:7001", "up")
+    assert kinds["node2"][0] == "software"
 
 
 def test_the_lab_section(work, monkeypatch):

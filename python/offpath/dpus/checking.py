@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import socket
@@ -48,13 +49,29 @@ def check(dpus: Sequence[Dpu]) -> list[Finding]:
 
 def of_this_host(dpus: Sequence[Dpu]) -> list[Dpu]:
     """Those that the list gives to this host. Raises UserError when it names it nowhere."""
-    own = socket.gethostname()
-    names = {own.lower(), own.partition(".")[0].lower()}
-    mine = [dpu for dpu in dpus if dpu.host.lower() in names or dpu.host.partition(".")[0].lower() in names]
-    mine = mine or [dpu for dpu in dpus if dpu.host == EVERY_HOST]
+    mine = [dpu for dpu in dpus if _is_this_host(dpu.host)] or [dpu for dpu in dpus if dpu.host == EVERY_HOST]
     if not mine:
-        raise UserError(f"{own} is not in the list of DPUs (so there is none for it). Add a line for it.", 1)
+        raise UserError(
+            f"{socket.gethostname()} is not in the list of DPUs (so there is none for it). Add a line for it.", 1
+        )
     return mine
+
+
+def _is_this_host(name: str) -> bool:
+    """By its name, or by an address that it has, but for those that every host has; as src/session/dpus.cpp does it."""
+    own = socket.gethostname().lower()
+    if name.lower() == own:
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return ("." in name) != ("." in own) and name.lower().partition(".")[0] == own.partition(".")[0]
+    with socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((name, 0))
+        except OSError:
+            return False
+    return not address.is_loopback
 
 
 def require(dpus: Sequence[Dpu]) -> None:
