@@ -135,6 +135,7 @@ void HostLink::on_message(const wire::LinkMessage& message, fabric::Bytes payloa
 }
 
 void HostLink::on_entry(const wire::LinkEntry& entry) {
+  if (entry.kind == EntryKind::ask) return link_.add(EntryKind::alive, 0);
   const auto found = clients_.find(entry.client);
   if (found == clients_.end()) return;  // it has gone meanwhile
   HostClient& client = found->second;

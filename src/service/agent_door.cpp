@@ -33,10 +33,12 @@ void watch(int epoll, int fd, uint64_t tag) {
 }
 }  // namespace
 
-AgentDoor::AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms, Run run,
-                     std::function<void(Newcomer)> admit)
+AgentDoor::AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms,
+                     uint64_t silence_ns, Run run, std::function<void(Newcomer)> admit)
     : cores_(std::move(cores)),
       first_message_timeout_ms_(first_message_timeout_ms),
+      silence_(silence_ns),
+      look_every_ns_(base::Silence::interval_ns(silence_ns)),
       run_(std::move(run)),
       admit_(std::move(admit)),
       outbox_(std::make_shared<Outbox>()),
@@ -64,7 +66,7 @@ void AgentDoor::loop() {
   for (uint32_t round = 1; !stopping_ && !link_.lost(); ++round) {
     const bool busy = work();
     if (busy && round % kRoundsBetweenLooks != 0) continue;
-    const int left_ms = link_.connected() ? -1 : first_message_timeout_ms_ - waited_ms();
+    const int left_ms = link_.connected() ? until_look() : first_message_timeout_ms_ - waited_ms();
     if (!link_.connected() && !link_.lost() && left_ms <= 0) break;
     sleep(busy ? 0 : left_ms);
   }
@@ -90,6 +92,25 @@ bool AgentDoor::work() {
   }
   if (link_.connected()) busy |= memory_->move(link_);
   return link_.progress() || busy;
+}
+
+int AgentDoor::until_look() {
+  if (look_every_ns_ == 0) return -1;
+  const uint64_t now_ns = base::clock_ns();
+  if (now_ns - looked_ns_ >= look_every_ns_) {
+    const auto verdict = silence_.look(now_ns, answered_);
+    looked_ns_ = now_ns;
+    if (verdict == base::Silence::Verdict::ask) {
+      answered_ = false;
+      link_.add(EntryKind::ask, 0);
+      return 0;
+    }
+    if (verdict == base::Silence::Verdict::silent) {
+      link_.give_up("it gives no sign of life");
+      return 0;
+    }
+  }
+  return static_cast<int>((looked_ns_ + look_every_ns_ - now_ns) / 1000000) + 1;
 }
 
 void AgentDoor::sleep(int timeout_ms) {
@@ -179,6 +200,10 @@ void AgentDoor::on_sent(uint64_t number) { memory_->on_sent(number); }
 void AgentDoor::on_entry(const wire::LinkEntry& entry) {
   if (entry.kind == EntryKind::hello) {
     if (!link_.connect(entry.body).ok()) link_.give_up("it does not say where it is");
+    return;
+  }
+  if (entry.kind == EntryKind::alive) {
+    answered_ = true;
     return;
   }
   if (entry.kind == EntryKind::attach) return attach(entry.client, entry.body);

@@ -10,6 +10,7 @@
 #include "agent/link.hpp"
 #include "agent/mirror.hpp"
 #include "base/fd.hpp"
+#include "base/silence.hpp"
 #include "memory/aliases.hpp"
 #include "service/outbox.hpp"
 #include "service/reflection.hpp"
@@ -40,8 +41,8 @@ class AgentDoor : public agent::LinkOwner {
   using Run = std::function<void(std::function<void()>)>;
 
   // `run` has something done on the service's thread, soon; that is where `admit` is called.
-  AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms, Run run,
-            std::function<void(Newcomer)> admit);
+  AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms,
+            uint64_t silence_ns, Run run, std::function<void(Newcomer)> admit);
   ~AgentDoor() override;
   bool has_ended() const { return ended_; }
 
@@ -60,6 +61,9 @@ class AgentDoor : public agent::LinkOwner {
   void loop();
   bool work();
   void sleep(int timeout_ms);
+  // Asks the agent for a sign of life now and then: clients that wait notice its silence, but those of others do not. How
+  // long until the next look, in ms; -1: there is none.
+  int until_look();
   void attach(uint32_t number, fabric::Bytes body);
   void take_submission(Client& client, fabric::Bytes body);
   static void ring(Client& client);
@@ -68,6 +72,10 @@ class AgentDoor : public agent::LinkOwner {
 
   const std::string cores_;
   const int first_message_timeout_ms_;
+  base::Silence silence_;
+  const uint64_t look_every_ns_;  // after the agent; 0: never
+  uint64_t looked_ns_ = 0;
+  bool answered_ = false;
   const Run run_;
   const std::function<void(Newcomer)> admit_;
   const std::shared_ptr<Outbox> outbox_;

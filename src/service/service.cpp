@@ -218,7 +218,7 @@ void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>
     reply.address_bytes = static_cast<uint32_t>(std::min(address.size(), sizeof(reply.address)));
     std::copy_n(address.begin(), reply.address_bytes, reply.address);
     doors_.push_back(std::make_unique<AgentDoor>(
-        std::move(endpoint.value()), options_.cores, options_.first_client_timeout_ms,
+        std::move(endpoint.value()), options_.cores, options_.first_client_timeout_ms, options_.engine.silence_ns,
         [this](std::function<void()> task) { run(std::move(task)); },
         [this](Newcomer client) { admit(std::move(client)); }));
   } else {

@@ -58,7 +58,10 @@ enum class EntryKind : uint32_t {
   words = 7,     // what the service has written: WordsHead, words
   detached = 8,
   // Both: a client is gone, or is let go of.
-  gone = 9
+  gone = 9,
+  // To the agent: "do you live?"; and its answer.
+  ask = 10,
+  alive = 11
 };
 
 struct LinkEntry {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What only agents do: several hosts that share a DPU, several DPUs of a host, and what is left when one of them ends.
+#include "job.hpp"
+
+#include <filesystem>
+
+#include <cstring>
+
+namespace offpath::testing {
+namespace {
+
+// The service for agents in that folder; without process ids of its own, so that the test can find and end it.
+std::string dpu_in(const std::string& folder) {
+  return "exec:OFFPATH_RUNTIME_DIR=" + folder + " " OFFPATH_TEST_SERVICE " --for-agents";
+}
+
+void alltoall(Process& p, offpath_team_t* team, size_t bytes) {
+  std::vector<uint8_t> send(bytes * p.size), recv(bytes * p.size);
+  for (uint32_t i = 0; i < p.size; ++i) memset(&send[i * bytes], static_cast<int>(p.rank * 16 + i), bytes);
+  offpath_op_t* op = nullptr;
+  REQUIRE_STATUS(offpath_alltoall(team, send.data(), recv.data(), bytes, &op), OFFPATH_OK);
+  p.wait_ok(op);
+  offpath_op_free(op);
+  for (uint32_t i = 0; i < p.size; ++i) {
+    for (size_t at = i * bytes; at < (i + 1) * bytes; ++at) REQUIRE(recv[at] == i * 16 + p.rank);
+  }
+}
+
+void exchange_blocks(Process& p) {
+  offpath_session_t* session = nullptr;
+  offpath_team_t* team = p.join(session);
+  for (const size_t bytes : {size_t{1}, size_t{3000}, size_t{300000}}) alltoall(p, team, bytes);
+  p.barrier();
+  offpath_session_detach(session);
+}
+
+// Blocks of members of one service, which none of them can reach.
+TEST(Agents, OfSeveralHostsShareAService) {
+  for (const char* workers : {"1", "2"}) {
+    Job job(4, 2);
+    const std::string dpu = job.folder(0) + "-dpu";
+    job.run([&](Process& p) {
+      setenv("OFFPATH_SERVICE_WORKERS", workers, 1);
+      setenv("OFFPATH_DPU", dpu_in(dpu).c_str(), 1);
+      exchange_blocks(p);
+    });
+    EXPECT_TRUE(eventually([&] { return files_in(dpu).empty(); })) << "the service ends with its last agent";
+  }
+}
+
+TEST(Agents, DealTheirClientsOutToSeveralDpus) {
+  Job job(5, 1);
+  const std::string one = job.folder(0) + "-one", two = job.folder(0) + "-two";
+  job.run([&](Process& p) {
+    setenv("OFFPATH_DPU", (dpu_in(one) + "," + dpu_in(two)).c_str(), 1);
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    REQUIRE(offpath_team_nodes(team) == 2);
+    alltoall(p, team, 5000);
+    REQUIRE(job.services().size() == 3);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
+// To the clients it is their service that was lost.
+TEST(Agents, AServiceThatEndsIsLost) {
+  Job job(2, 1);
+  job.run([&](Process& p) {
+    setenv("OFFPATH_DPU", dpu_in(job.folder(0) + "-dpu").c_str(), 1);
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    alltoall(p, team, 100);
+    p.barrier();
+    if (p.rank == 0) {
+      const pid_t agent = service_of(session);
+      for (const pid_t service : job.services()) {
+        if (service != agent) kill(service, SIGKILL);
+      }
+    }
+    REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));
+    REQUIRE(offpath_team_broken(team) == 1);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+  std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
+}
+
+TEST(Agents, WithoutADpuSayWhy) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_DPU", "exec:echo no such machine", 1);
+    const offpath_attach_params_t params = p.params();
+    offpath_session_t* session = nullptr;
+    offpath_error_t error{};
+    REQUIRE_STATUS(offpath_session_attach(&params, &session, &error), OFFPATH_ERR_NO_SERVICE);
+    REQUIRE(strstr(error.text, "no such machine") != nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing
