@@ -57,14 +57,14 @@ OnesidedChooser::Choice OnesidedChooser::choose(Onesided kind, Place place, uint
   Choice choice = batch_.choice;
   if (batch_.operations == 0) {
     Key& key = key_of(kind, place, bytes);
-    choice = begin(key, now_ns);
-    batch_ = {.key = &key, .choice = choice, .place = place};
+    Found& found = key.next();
+    choice = begin(found, now_ns);
+    batch_ = {.key = &key, .found = &found, .choice = choice, .place = place};
   } else {
     batch_.gap_ns = std::max(batch_.gap_ns, now_ns - batch_.left_ns);
     if (place != batch_.place) {
-      const Key& key = key_of(kind, place, bytes);
       batch_.mixed = true;
-      choice = {key.is_overlapped() ? Path::dpu : key.home, Why::adapted};
+      choice = {key_of(kind, place, bytes).next().home, Why::adapted};
     }
   }
   ++batch_.operations;
@@ -90,46 +90,44 @@ void OnesidedChooser::flushed(uint64_t entered_ns, uint64_t left_ns, bool all) {
   if (all) others_ = false;
 }
 
-OnesidedChooser::Choice OnesidedChooser::begin(Key& key, uint64_t now_ns) {
-  if (key.is_overlapped()) return {Path::dpu, Why::adapted};
-  if (key.of(Path::dpu).ns == 0) return {Path::dpu, Why::policy};
+OnesidedChooser::Choice OnesidedChooser::begin(Found& found, uint64_t now_ns) {
+  if (found.of(Path::dpu).ns == 0) return {Path::dpu, Why::policy};
   // What cannot be measured is no reason to try.
-  if (others_) return {key.home, Why::adapted};
+  if (others_) return {found.home, Why::adapted};
   const bool affordable = tried_ns_ <= (now_ns - begin_ns_) / kTryingPart;
-  if (!key.trying && affordable && key.waited >= key.due) {
-    key.trying = true;
-    key.tried = 0;
-    key.of(key.other()).count = 0;
+  if (!found.trying && affordable && found.waited >= found.due) {
+    found.trying = true;
+    found.tried = 0;
+    found.of(found.other()).count = 0;
   }
   // Batches that turn out to be none to measure must not keep it on for long.
-  if (key.trying && ++key.tried > kMostTried) end_trial(key);
-  return key.trying ? Choice{key.other(), Why::exploring} : Choice{key.home, Why::adapted};
+  if (found.trying && ++found.tried > kMostTried) end_trial(found);
+  return found.trying ? Choice{found.other(), Why::exploring} : Choice{found.home, Why::adapted};
 }
 
 void OnesidedChooser::end() {
   Key& key = *batch_.key;
-  const bool at_once = batch_.gap_ns <= kAtOnceNs;
-  if (!at_once) {
+  const bool overlapped = batch_.gap_ns > kAtOnceNs;
+  const bool expected = batch_.found == &key.found[overlapped ? 1 : 0];
+  if (overlapped) {
     key.overlapped = std::min<uint8_t>(kMostOverlapped, key.overlapped + 1);
   } else if (key.overlapped > 0) {
     --key.overlapped;
   }
-  if (at_once && !others_ && !batch_.mixed) measure(key, batch_.spent_ns / batch_.operations);
+  if (expected && !others_ && !batch_.mixed) measure(*batch_.found, batch_.spent_ns / batch_.operations);
   batch_ = {};
 }
 
-void OnesidedChooser::measure(Key& key, uint64_t sample_ns) {
-  if (batch_.choice.path == key.home) {
-    ++key.waited;
-    key.of(key.home).learn(sample_ns);
-    // A batch that began the other way while this one is tried, as of overlapped ones, decides nothing.
-    if (!key.trying) decide(key);
+void OnesidedChooser::measure(Found& found, uint64_t sample_ns) {
+  if (batch_.choice.path == found.home) {
+    ++found.waited;
+    found.of(found.home).learn(sample_ns);
+    if (!found.trying) decide(found);  // else: a batch of several places has gone home
     return;
   }
-  if (!key.trying) return;  // the service, for a key at home on the host whose batches were overlapped
-  Estimate& other = key.of(key.other());
+  Estimate& other = found.of(found.other());
   const bool first = other.ns == 0;
-  const uint64_t usual_ns = key.of(key.home).ns;
+  const uint64_t usual_ns = found.of(found.home).ns;
   tried_ns_ += excess(sample_ns, usual_ns) * batch_.operations;
   const bool too_long = sample_ns / (other.warm ? kTooLong : kTooLongCold) > usual_ns;
   if (too_long) {
@@ -138,25 +136,25 @@ void OnesidedChooser::measure(Key& key, uint64_t sample_ns) {
   } else if (!other.collect(sample_ns)) {
     return;
   }
-  if (!first) key.patience = std::min(2 * key.patience, kMostPatience);
-  end_trial(key);
-  decide(key);
+  if (!first) found.patience = std::min(2 * found.patience, kMostPatience);
+  end_trial(found);
+  decide(found);
 }
 
-void OnesidedChooser::end_trial(Key& key) {
-  key.trying = false;
-  key.waited = 0;
-  key.due = key.patience;
+void OnesidedChooser::end_trial(Found& found) {
+  found.trying = false;
+  found.waited = 0;
+  found.due = found.patience;
 }
 
-void OnesidedChooser::decide(Key& key) {
-  const uint64_t here_ns = key.of(key.home).ns;
-  const uint64_t there_ns = key.of(key.other()).ns;
+void OnesidedChooser::decide(Found& found) {
+  const uint64_t here_ns = found.of(found.home).ns;
+  const uint64_t there_ns = found.of(found.other()).ns;
   if (there_ns == 0 || here_ns == 0 || there_ns >= here_ns - here_ns / 8) return;
-  key.home = key.other();
-  key.patience = kLeastPatience;
-  key.due = kLeastPatience;
-  key.waited = 0;
+  found.home = found.other();
+  found.patience = kLeastPatience;
+  found.due = kLeastPatience;
+  found.waited = 0;
 }
 
 }  // namespace offpath::policy

@@ -65,23 +65,32 @@ class OnesidedChooser {
     void settle(uint64_t known_ns);
   };
 
-  struct Key {
+  // What was found out about batches of one kind: those that are overlapped, or those that are not.
+  struct Found {
     std::array<Estimate, 2> estimates;  // by path
     Path home = Path::dpu;
-    bool trying = false;     // the other way
-    uint64_t tried = 0;      // batches of this trial
-    uint8_t overlapped = 0;  // batches lately
-    uint64_t waited = 0;     // batches since the last trial
-    uint64_t due = 0;        // so many before the next
+    bool trying = false;  // the other way
+    uint64_t tried = 0;   // batches of this trial
+    uint64_t waited = 0;  // batches since the last trial
+    uint64_t due = 0;     // so many before the next
     uint64_t patience = kLeastPatience;
 
     Estimate& of(Path path) { return estimates[static_cast<size_t>(path)]; }
-    bool is_overlapped() const { return overlapped >= kOverlapped; }
     Path other() const { return home == Path::dpu ? Path::host : Path::dpu; }
+  };
+
+  struct Key {
+    std::array<Found, 2> found;  // by whether they are overlapped
+    uint8_t overlapped = 0;      // batches lately
+
+    bool is_overlapped() const { return overlapped >= kOverlapped; }
+    // About what the next batch will be, as far as one can tell.
+    Found& next() { return found[is_overlapped() ? 1 : 0]; }
   };
 
   struct Batch {
     Key* key = nullptr;
+    Found* found = nullptr;  // of the key
     Choice choice{Path::dpu, Why::policy};
     Place place = Place::far;
     bool mixed = false;  // of several places
@@ -93,11 +102,11 @@ class OnesidedChooser {
   };
 
   Key& key_of(Onesided kind, Place place, uint64_t bytes);
-  Choice begin(Key& key, uint64_t now_ns);
+  Choice begin(Found& found, uint64_t now_ns);
   void end();
-  void measure(Key& key, uint64_t sample_ns);
-  void end_trial(Key& key);
-  void decide(Key& key);
+  void measure(Found& found, uint64_t sample_ns);
+  static void end_trial(Found& found);
+  static void decide(Found& found);
 
   std::map<uint32_t, Key> keys_;
   Batch batch_;

@@ -15,7 +15,7 @@ constexpr Row pairs(Collective collective) { return from(collective, 256 * kKiB)
 // Up to there the socket buffers hide the transfer by themselves. Inside one node it is a memory copy, and what an
 // ibarrier or a scan takes is mostly waiting for others (docs/performance.md).
 constexpr Row kMeasured[] = {
-    from(Collective::ibcast, 512 * kKiB),
+    from(Collective::ibcast, 256 * kKiB),
     from(Collective::igather, 512 * kKiB),
     pairs(Collective::igatherv),
     from(Collective::iscatter, 512 * kKiB),
@@ -25,8 +25,8 @@ constexpr Row kMeasured[] = {
     from(Collective::ialltoall, 512 * kKiB),
     pairs(Collective::ialltoallv),
     pairs(Collective::ialltoallw),
-    from(Collective::ireduce, 512 * kKiB),
-    from(Collective::iallreduce, 512 * kKiB),
+    from(Collective::ireduce, 256 * kKiB),
+    from(Collective::iallreduce, 256 * kKiB),
     from(Collective::ireduce_scatter, 256 * kKiB),
     from(Collective::ireduce_scatter_block, 256 * kKiB),
     pairs(Collective::ineighbor_allgather),

@@ -23,7 +23,7 @@ TEST(Policy, MeasuredTableLeavesSmallAndInNodeOnTheHost) {
     uint64_t bytes;
   };
   for (const auto& [collective, bytes] : {Threshold{Collective::ialltoall, 512 * kKiB},
-                                          {Collective::ibcast, 512 * kKiB},
+                                          {Collective::ibcast, 256 * kKiB},
                                           {Collective::ireduce_scatter_block, 256 * kKiB}}) {
     EXPECT_EQ(path(table, collective, bytes - 1, 2), Path::host);
     EXPECT_EQ(path(table, collective, bytes, 2), Path::dpu);
