@@ -10,6 +10,7 @@ import subprocess
 import uuid
 
 import pytest
+from conformance_support import Place, assert_conforms, program
 from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from offpath.devices import service
 from offpath.lab import Lab, launchers
@@ -139,6 +140,13 @@ def test_devices_and_the_way_there_are_the_nodes_own(cluster, work):
         kinds[node] = (row["kind"], row["name"], row["state"])
     assert kinds["node1"] == ("remote", "node1-dpu:7001", "up")
     assert kinds["node2"][0] == "software"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_results_are_those_of_the_mpi(cluster, mpi):
+    """Of a part of the programs of conformance, by the lab's own way to its DPUs."""
+    argv = [program("conformance", mpi), "--every", "200"]
+    assert_conforms(Place(4, cluster, 2), mpi, argv, {}, frozenset())
 
 
 def test_the_lab_section(work, monkeypatch):
