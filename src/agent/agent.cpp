@@ -139,7 +139,8 @@ bool Agent::greet(int listening) {
     if (status.ok()) {
       link->attach(HostClient(std::move(socket), std::move(alive), credentials->pid, std::move(view.value()), aliases,
                               std::move(memory.value())),
-                   request.flags);
+                   // Clients that are dealt out to several machines need the network between these.
+                   links_.size() > 1 ? request.flags & ~session::kNodeOnly : request.flags);
       return true;
     }
   }

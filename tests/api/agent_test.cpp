@@ -53,8 +53,12 @@ TEST(Agents, DealTheirClientsOutToSeveralDpus) {
   const std::string one = job.folder(0) + "-one", two = job.folder(0) + "-two";
   job.run([&](Process& p) {
     setenv("OFFPATH_DPU", (dpu_in(one) + "," + dpu_in(two)).c_str(), 1);
+    offpath_attach_params_t params = p.params();
+    params.flags = OFFPATH_ATTACH_NODE_ONLY;  // of what it knows of
     offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+    REQUIRE_STATUS(offpath_session_attach(&params, &session, nullptr), OFFPATH_OK);
+    p.exchange(session);
+    offpath_team_t* team = p.make_team(session);
     REQUIRE(offpath_team_nodes(team) == 2);
     alltoall(p, team, 5000);
     REQUIRE(job.services().size() == 3);

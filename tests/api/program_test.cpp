@@ -79,7 +79,9 @@ void check_program(Process& p, uint64_t rows_of_rank) {
   program.after_count = 2;
   program.reduce_first = 2;
   program.reduce_count = 1;
-  REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
+  const bool far = getenv("OFFPATH_TEST_DPU") != nullptr;  // nothing is shared with a service on another machine
+  REQUIRE_STATUS(run(p, team, program), far ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_OK);
+  if (far) return p.barrier(), offpath_session_detach(session);
   REQUIRE(arrays.scalars[2] == expected);
   REQUIRE(arrays.scalars[3] == std::fabs(expected));
   REQUIRE(arrays.rows == 0 || memcmp(arrays.vectors[0], updated.data(), arrays.rows * sizeof(double)) == 0);

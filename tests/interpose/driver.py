@@ -16,6 +16,7 @@ import sys
 import time
 
 import adapting
+import agents
 import doorways
 import local_facts
 import losses
@@ -299,7 +300,7 @@ CASES = {
                                one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
                                symbols, without_mpi, *adapting.CASES, *doorways.CASES,
                                *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,
-                               *mapped.CASES, *pointtopoint.CASES)},
+                               *mapped.CASES, *pointtopoint.CASES, *agents.CASES)},
 }
 
 
