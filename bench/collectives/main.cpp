@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much of a nonblocking collective hides behind computation: t_pure, t_compute, t_total for a list of sizes.
+// How much of a nonblocking operation hides behind computation: t_pure, t_compute, t_total for a list of sizes.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -9,6 +9,7 @@
 
 #include "json_file.hpp"
 #include "measure.hpp"
+#include "operation.hpp"
 #include "options.hpp"
 
 namespace bench {
@@ -35,7 +36,7 @@ nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options
 }
 
 void print_header(const Options& options, int ranks) {
-  std::printf("%s, %d ranks, %d repeats, median of the slowest rank in us\n", options.collective.c_str(), ranks,
+  std::printf("%s, %d ranks, %d repeats, median of the slowest rank in us\n", options.name.c_str(), ranks,
               options.repeats);
   std::printf("%12s %12s %12s %12s %11s %12s %12s\n", "bytes", "t_pure", "t_compute", "t_total", "efficiency",
               "host cpu", "service cpu");
@@ -60,18 +61,20 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &ranks);
   Options options;
+  const Words program = words();
   std::string problem = parse_options(argc, argv, options);
   if (problem.empty() && !options.help.empty()) {
     if (rank == 0) std::fputs(options.help.c_str(), stdout);
     return 0;
   }
+  if (problem.empty()) problem = refused(ranks);
   if (!problem.empty()) {
-    if (rank == 0) std::fprintf(stderr, "collectives: %s\n", problem.c_str());
+    if (rank == 0) std::fprintf(stderr, "%s: %s\n", program.program, problem.c_str());
     return kBadArguments;
   }
 
   nlohmann::ordered_json json = {{"mpi", library_version()},
-                                 {"collective", options.collective},
+                                 {program.noun, options.name},
                                  {"tests", options.tests},
                                  {"rows", nlohmann::ordered_json::array()}};
   if (rank == 0) print_header(options, ranks);
@@ -82,13 +85,13 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     if (rank != 0) continue;
     print_row(row);
     if (!row.verified)
-      std::fprintf(stderr, "collectives: wrong result at size %lld (times mean nothing then). Report this\n",
+      std::fprintf(stderr, "%s: wrong result at size %lld (times mean nothing then). Report this\n", program.program,
                    (long long)row.bytes);
     json["rows"].push_back(to_json(row, ranks, options));
   }
   if (rank == 0 && !options.json.empty()) {
     problem = write_json(options.json, json);
-    if (!problem.empty()) std::fprintf(stderr, "collectives: %s\n", problem.c_str());
+    if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program.program, problem.c_str());
   }
   return good && problem.empty() ? 0 : kFailed;
 }

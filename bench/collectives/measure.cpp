@@ -41,7 +41,8 @@ class Measurement {
       : options_(options),
         communicator_(communicator),
         counts_service_(first_of_node(communicator)),
-        operation_(make_operation(options.collective, options.sizes[index], communicator)) {
+        operation_(make_operation(options.name, options.sizes[index], communicator)),
+        requests_(std::size_t(operation_->requests())) {
     row_.bytes = options.sizes[index];
     row_.work_iterations = choose_work(index);
   }
@@ -51,8 +52,10 @@ class Measurement {
     std::vector<std::int64_t> pure_times, compute_times, total_times;
     std::int64_t host_cpu = 0, service_cpu = 0;
     for (int i = -options_.warmup; i < options_.repeats; ++i) {
+      post();
       const std::int64_t pure = slowest([&] { communicate(0); });
       const std::int64_t compute = slowest([&] { work(row_.work_iterations); });
+      post();
       MPI_Barrier(communicator_);
       const std::int64_t host_before = process_cpu_ns(), service_before = service_cpu_ns();
       const std::int64_t total = slowest([&] { communicate(row_.work_iterations); },
@@ -75,20 +78,28 @@ class Measurement {
   }
 
  private:
-  void communicate(std::int64_t work_iterations) {
-    MPI_Request request;
-    operation_->start(&request);
-    if (work_iterations > 0) compute(work_iterations, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  // What is posted before all ranks have met. communicate() does the rest.
+  void post() {
+    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
+    operation_->post(requests_.data());
   }
 
-  // The work in one piece or, as a program that helps its MPI along would do it, in pieces with a test behind each.
-  void compute(std::int64_t iterations, MPI_Request* request) {
-    const int pieces = options_.tests + 1;
+  void communicate(std::int64_t work_iterations) {
+    const int tests = work_iterations > 0 ? options_.tests : 0;
+    operation_->start(requests_.data());
+    compute(work_iterations / 2, tests / 2);
+    operation_->halfway(requests_.data());
+    compute(work_iterations - work_iterations / 2, tests - tests / 2);
+    MPI_Waitall(int(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+  }
+
+  // Work in one piece or, as a program that helps its MPI along would do it, in pieces with tests in between.
+  void compute(std::int64_t iterations, int tests) {
+    const int pieces = tests + 1;
+    int done = 0;
     for (int piece = 0; piece < pieces; ++piece) {
       work(iterations * (piece + 1) / pieces - iterations * piece / pieces);
-      int done = 0;
-      if (piece + 1 < pieces && *request != MPI_REQUEST_NULL) MPI_Test(request, &done, MPI_STATUS_IGNORE);
+      if (piece + 1 < pieces && !done) MPI_Testall(int(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     }
   }
 
@@ -110,6 +121,7 @@ class Measurement {
     } else {
       std::vector<std::int64_t> times;
       for (int i = 0; i < 7; ++i) {
+        post();
         const std::int64_t took = slowest([&] { communicate(0); });
         if (i >= 2) times.push_back(took);
       }
@@ -126,6 +138,7 @@ class Measurement {
     int round = 1;
     for (std::int64_t iterations : {std::int64_t(0), row_.work_iterations}) {
       operation_->prepare(round);
+      post();
       MPI_Barrier(communicator_);
       communicate(iterations);
       const bool good = operation_->verify(round++);
@@ -137,6 +150,7 @@ class Measurement {
   MPI_Comm communicator_;
   bool counts_service_;
   std::unique_ptr<Operation> operation_;
+  std::vector<MPI_Request> requests_;
   Row row_;
 };
 

@@ -17,7 +17,7 @@ struct Spread {
 struct Row {
   std::int64_t bytes = 0, work_iterations = 0;
   Spread pure, compute, total;
-  std::int64_t host_cpu_ns = 0;     // for each overlapped collective, all ranks together
+  std::int64_t host_cpu_ns = 0;     // for each overlapped operation, all ranks together
   std::int64_t service_cpu_ns = 0;  // the same, all helper processes together
   bool verified = true;             // true too when nothing was checked
 

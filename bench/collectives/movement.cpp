@@ -8,11 +8,6 @@ namespace {
 
 constexpr int kRoot = 0;
 
-// Differs by sender, receiver, round and place; cheap enough for gigabytes.
-std::uint8_t content(int from, int to, int round, std::int64_t at) {
-  return std::uint8_t(31 * from + 17 * to + 7 * round + at + (at >> 8) + (at >> 16));
-}
-
 }  // namespace
 
 void Movement::Side::add(int peer, std::int64_t count) {

@@ -40,15 +40,26 @@ constexpr Maker kMakers[] = {
 
 }  // namespace
 
-std::vector<std::string> collectives() {
+Words words() {
+  return {"collectives",
+          "collective",
+          "a nonblocking collective",
+          "the v forms have counts that differ by rank around the average",
+          "all bytes that a rank sends or receives, whichever is more",
+          "ialltoall"};
+}
+
+std::string refused(int) { return {}; }
+
+std::vector<std::string> operations() {
   std::vector<std::string> names;
   for (const Maker& maker : kMakers) names.push_back(maker.name);
   return names;
 }
 
-std::unique_ptr<Operation> make_operation(const std::string& collective, std::int64_t bytes, MPI_Comm communicator) {
+std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, MPI_Comm communicator) {
   for (const Maker& maker : kMakers)
-    if (collective == maker.name) return maker.make(bytes, communicator);
+    if (name == maker.name) return maker.make(bytes, communicator);
   return nullptr;
 }
 

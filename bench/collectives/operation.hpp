@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One nonblocking collective of a given size: buffers, counts, the call, the check of what came out.
+// One nonblocking operation of a given size: buffers, counts, the calls, the check of what came out. Programs that measure
+// what hides behind computation differ in what operations they have: each has its own definitions of the functions below.
 //
-// bytes: all that a rank sends or receives, whichever is more. alltoall: ranks x block; allgather, gather, scatter: the
+// bytes of a collective: all that a rank sends or receives, whichever is more. alltoall: ranks x block; allgather, gather, scatter: the
 // whole; bcast, reductions: the vector; reduce_scatter: the vector that is sent. What must be cut into blocks is
-// rounded down to whole elements, at least one for each rank.
+// rounded down to whole elements, at least one for each rank. Of a message: its length.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,42 @@ namespace bench {
 class Operation {
  public:
   virtual ~Operation() = default;
-  virtual void start(MPI_Request* request) = 0;
+  // All calls of one operation are given the same array of so many, MPI_REQUEST_NULL at first.
+  virtual int requests() const { return 1; }
+  // Before the ranks meet and the clock runs.
+  virtual void post(MPI_Request*) {}
+  virtual void start(MPI_Request* requests) = 0;
+  // Half of the work is done.
+  virtual void halfway(MPI_Request*) {}
   // Writes new content to send and spoils what was received, so that a collective that did nothing is found out.
   virtual void prepare(int round) = 0;
   // All that was received is what the ranks sent in that round.
   virtual bool verify(int round) const = 0;
 };
 
-// The names that make_operation takes, like ialltoall.
-std::vector<std::string> collectives();
+// What differs by sender, receiver, round and place; cheap enough for gigabytes.
+inline std::uint8_t content(int from, int to, int round, std::int64_t at) {
+  return std::uint8_t(31 * from + 17 * to + 7 * round + at + (at >> 8) + (at >> 16));
+}
 
-// Prepared for round 0. Collective; nullptr for a name that is not in collectives().
-std::unique_ptr<Operation> make_operation(const std::string& collective, std::int64_t bytes, MPI_Comm communicator);
+// What the program says of itself.
+struct Words {
+  const char* program;
+  const char* noun;   // its option, and the field of its results, that name what is measured
+  const char* about;  // --help: how much of what
+  const char* names;  // --help: of the names
+  const char* bytes;  // --help: of which bytes
+  const char* usual;  // one of the names
+};
+Words words();
+
+// The names that make_operation takes, like ialltoall.
+std::vector<std::string> operations();
+
+// Empty where so many ranks will do, else one line for the user.
+std::string refused(int ranks);
+
+// Prepared for round 0. Collective; nullptr for a name that is not in operations().
+std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, MPI_Comm communicator);
 
 }  // namespace bench

@@ -8,21 +8,21 @@ namespace bench {
 
 std::string parse_options(int argc, char** argv, Options& options) {
   arguments::Arguments::Words<std::string> names;
-  for (const std::string& name : collectives()) names.emplace_back(name, name);
-  arguments::Arguments known("collectives",
-                             "How much of a nonblocking collective hides behind computation. For each size:\n"
-                             "  t_pure     the collective and its wait, nothing else\n"
-                             "  t_compute  a fixed amount of work, no communication\n"
-                             "  t_total    collective, the same work, wait\n"
-                             "Maximum over the ranks, median over the repeats; efficiency = max(t_pure, t_compute) / "
-                             "t_total.");
-  known.word("--collective", options.collective, names,
-             "the v forms have counts that differ by rank around the average");
-  known.numbers("--sizes", options.sizes, 1, std::int64_t(1) << 30,
-                "all bytes that a rank sends or receives, whichever is more");
+  for (const std::string& name : operations()) names.emplace_back(name, name);
+  const Words program = words();
+  options.name = program.usual;
+  arguments::Arguments known(program.program, "How much of " + std::string(program.about) +
+                                                  " hides behind computation. For each size:\n"
+                                                  "  t_pure     the communication and its wait, nothing else\n"
+                                                  "  t_compute  a fixed amount of work, no communication\n"
+                                                  "  t_total    communication, the same work, wait\n"
+                                                  "Maximum over the ranks, median over the repeats; efficiency = "
+                                                  "max(t_pure, t_compute) / t_total.");
+  known.word("--" + std::string(program.noun), options.name, names, program.names);
+  known.numbers("--sizes", options.sizes, 1, std::int64_t(1) << 30, program.bytes);
   known.number("--repeats", options.repeats, 1, 1000000, "measured repeats, the three kinds in turns");
   known.number("--warmup", options.warmup, 0, 1000000, "repeats before that");
-  known.number("--tests", options.tests, 0, 1000000, "calls of MPI_Test, evenly spread over the work of t_total");
+  known.number("--tests", options.tests, 0, 1000000, "calls of MPI_Testall, evenly spread over the work of t_total");
   known.numbers("--work-iterations", options.work_iterations, 0, arguments::kUnlimited,
                 "the amount of work for each size, as an earlier run reported it; without it the work is set once for "
                 "each size so that it lasts about t_pure");

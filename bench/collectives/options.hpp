@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Command line of the collectives benchmark.
+// Command line of the programs that measure what hides behind computation.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace bench {
 
 struct Options {
-  std::string collective = "ialltoall";
+  std::string name;                                  // of an operation
   std::vector<std::int64_t> sizes{262144, 1048576};  // bytes, see operation.hpp
   std::vector<std::int64_t> work_iterations;         // one for each size, or empty: calibrate
   std::vector<std::int64_t> work_ns;                 // the same, as a time that the work shall last

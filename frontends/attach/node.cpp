@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attach/node.hpp"
 
+#include "base/environment.hpp"
 #include "base/node.hpp"
 
 #include <sched.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 namespace offpath::attach {
 namespace {
@@ -29,7 +32,9 @@ HostName host_name() {
 NodeRecord own_node() {
   const HostName host = host_name();
   const CoreSet bound = affinity_of(0);
-  return {base::node_key(), host, bound, bound | affinity_of(getppid())};
+  const auto machine = static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  const size_t granted = strtoul(base::Environment::text("SLURM_CPUS_ON_NODE").c_str(), nullptr, 10);
+  return {base::node_key(), host, bound, allowed_cores(bound, affinity_of(getppid()), machine, granted)};
 }
 
 }  // namespace offpath::attach

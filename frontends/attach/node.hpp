@@ -16,8 +16,7 @@ struct NodeRecord {
   uint64_t key;  // equal for processes that one service can serve (base/node.hpp)
   HostName host;
   CoreSet bound;    // the cores this process is bound to
-  CoreSet allowed;  // the cores that the job may use here: those of this process and of the launcher's daemon that
-                    // started it, which is not bound to a rank's core. Never more, other jobs may own the rest
+  CoreSet allowed;  // the cores that the job may use here (allowed_cores). Never more, other jobs may own the rest
 };
 
 NodeRecord own_node();

@@ -3,6 +3,11 @@
 
 namespace offpath::attach {
 
+CoreSet allowed_cores(const CoreSet& bound, const CoreSet& launcher, size_t machine_count, size_t granted_count) {
+  const bool others = granted_count > 0 && granted_count < machine_count && launcher.count() >= machine_count;
+  return others ? bound : bound | launcher;
+}
+
 Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, Sharing sharing) {
   CoreSet everything = allowed;
   for (const CoreSet& mask : masks) everything |= mask;

@@ -11,6 +11,11 @@ namespace offpath::attach {
 inline constexpr size_t kMaxCores = 1024;
 using CoreSet = std::bitset<kMaxCores>;
 
+// The cores that the job may use on a node, as one of its processes sees it, bound to `bound`: also those of the daemon
+// that started it, `launcher`. Unless that may use the whole machine's, which are `machine_count`, and the scheduler has
+// given the job fewer here (`granted_count`; 0: it does not say): then it is not bound itself, and the rest is others'.
+CoreSet allowed_cores(const CoreSet& bound, const CoreSet& launcher, size_t machine_count, size_t granted_count);
+
 enum class Sharing { forbidden, allowed };
 
 struct Placement {

@@ -2,6 +2,7 @@
 #include "attach/statistics.hpp"
 
 #include "attach/node.hpp"
+#include "base/environment.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -38,6 +39,8 @@ JsonObject statistics_of(int rank, int size, const char* interface, const std::s
   JsonObject line;
   line.number("rank", static_cast<uint64_t>(rank)).number("size", static_cast<uint64_t>(size));
   line.text("node", host_name().data()).text("mpi", interface);
+  const std::string step = base::Environment::text("SLURM_STEP_ID");
+  if (!step.empty()) line.text("step", base::Environment::text("SLURM_JOB_ID") + "." + step);
   return line.flag("enabled", reason.empty()).text("reason", reason);
 }
 

@@ -29,7 +29,8 @@ class JsonObject {
   std::string members_;
 };
 
-// Who writes: which process of how many, by which interface, and why nothing is offloaded (empty: it is).
+// Who writes: which process of how many, by which interface, in which step of Slurm, and why nothing is offloaded (empty:
+// it is).
 JsonObject statistics_of(int rank, int size, const char* interface, const std::string& reason);
 // {"offloaded_count":3,"native_count":0}
 JsonObject offloaded_and_native(uint64_t offloaded_count, uint64_t native_count);

@@ -71,16 +71,16 @@ def app_command(
     results.deliver(result, bench_report.show, bench_report.page, json_file, html_file)
 
 
-def checks(result: dict) -> list[dict]:
+def checks(result: dict, bench: str = "collectives", noun: str = bench_report.COLLECTIVE) -> list[dict]:
     """Without a link there is no time to hide, and nothing is aimed at."""
     rate, found = result["meta"]["rate"], []
     for kind in result["meta"]["mpi_versions"] if rate else ():
         right = {"rows": [row for row in result["rows"] if row["verified"] and row["bytes"] >= goals.MIN_BYTES]}
-        rows = [by_peer for _, _, by_peer in bench_report.groups(right, kind)]
+        rows = [by_peer for _, _, by_peer in bench_report.groups(right, kind, noun)]
         efficiencies = (by_peer["offpath"]["efficiency"] for by_peer in rows if "offpath" in by_peer)
-        found += goals.check_at_rate("collectives", rate, efficiencies, kind)
+        found += goals.check_at_rate(bench, rate, efficiencies, kind)
         gains = map(bench_report.gain, rows)
-        found += goals.check("collectives_gain_ratio", (gain for gain in gains if gain is not None), kind)
+        found += goals.check(f"{bench}_gain_ratio", (gain for gain in gains if gain is not None), kind)
     return found
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `offpath bench collectives` shows: a table for each MPI, and a page with a chart for each collective."""
+"""What `offpath bench collectives` and `pt2pt` show: a table for each MPI, and a page with a chart for each operation.
+
+`noun`: the rows' field that names it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from offpath.sizes import size_text
 
 PEER_TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
 COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1}
-NUMBERS = ("collective", "size", "peer", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain over host",
+COLLECTIVE = "collective"
+NUMBERS = ("size", "peer", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain over host",
            "host CPU", "service CPU")  # fmt: skip
 ABSENT = "-"
 NAME_WIDTH = 15  # a terminal of 80 columns has no room for the longest name in one line
@@ -29,19 +33,19 @@ def gain(by_peer: dict[str, dict]) -> float | None:
     return min(others) / by_peer["offpath"]["t_total_ns"]
 
 
-def groups(result: dict, kind: str) -> Iterator[tuple[str, int, dict[str, dict]]]:
-    """(collective, size, row by peer) of one MPI, in the order of measurement."""
+def groups(result: dict, kind: str, noun: str = COLLECTIVE) -> Iterator[tuple[str, int, dict[str, dict]]]:
+    """(operation, size, row by peer) of one MPI, in the order of measurement."""
     found: dict[tuple[str, int], dict[str, dict]] = {}
     for row in result["rows"]:
         if row["mpi"] == kind:
-            found.setdefault((row["collective"], row["bytes"]), {})[row["peer"]] = row
-    for (collective, size), by_peer in found.items():
-        yield collective, size, by_peer
+            found.setdefault((row[noun], row["bytes"]), {})[row["peer"]] = row
+    for (name, size), by_peer in found.items():
+        yield name, size, by_peer
 
 
-def show(result: dict) -> None:
+def show(result: dict, noun: str = COLLECTIVE) -> None:
     for kind in result["meta"]["mpi_versions"]:
-        rows = list(groups(result, kind))
+        rows = list(groups(result, kind, noun))
         peers = [peer for peer in PEER_TITLES if any(peer in by_peer for _, _, by_peer in rows)]
         if not rows:
             continue
@@ -54,14 +58,14 @@ def show(result: dict) -> None:
             column.justify = "right" if column.no_wrap else "left"
         table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
         last = None
-        for collective, size, by_peer in rows:
-            if collective != last:
+        for name, size, by_peer in rows:
+            if name != last:
                 table.add_section()
-                table.add_row(f"[bold]{collective}[/]")
-            last = collective
+                table.add_row(f"[bold]{name}[/]")
+            last = name
             table.add_row(*_cells(size, peers, by_peer))
         console.out.print(table)
-    results.show_problems(result, "collective")
+    results.show_problems(result, noun)
 
 
 def _cells(size: int, peers: Sequence[str], by_peer: dict[str, dict]) -> list[str]:
@@ -73,26 +77,26 @@ def _cells(size: int, peers: Sequence[str], by_peer: dict[str, dict]) -> list[st
     return [*cells, f"{best:.2f} x" if best else ABSENT]
 
 
-def page(result: dict) -> str:
+def page(result: dict, noun: str = COLLECTIVE, what: str = "Nonblocking collectives") -> str:
     meta, sections = result["meta"], []
     for kind in meta["mpi_versions"]:
-        rows = list(groups(result, kind))
-        for name in dict.fromkeys(collective for collective, _, _ in rows):
+        rows = list(groups(result, kind, noun))
+        for name in dict.fromkeys(each for each, _, _ in rows):
             note = "Efficiency: max(t_pure, t_compute) / t_total; in brackets t_total of the best peer / of Offpath."
             chart = _chart(kind, name, [(size, by_peer) for each, size, by_peer in rows if each == name])
             sections.append(report.card(f"{name} with {TITLES[kind]} {meta['mpi_versions'][kind]}", chart, note=note))
-        numbers = [_numbers(row) for _, _, by_peer in rows for row in by_peer.values()]
+        numbers = [[row[noun], *_numbers(row)] for _, _, by_peer in rows for row in by_peer.values()]
         heading = f"All numbers with {TITLES[kind]}: median times in ms"
-        sections.append(report.card(heading, report.table(NUMBERS, numbers)))
-    sections.append(results.conditions_card(meta, "collective"))
+        sections.append(report.card(heading, report.table((noun, *NUMBERS), numbers)))
+    sections.append(results.conditions_card(meta, noun))
     lead = (
         "The same work and the same cores for all, launched in turns; median of all launches. host: the MPI alone; "
         "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread."
     )
-    return report.page("Nonblocking collectives behind computation", lead, sections)
+    return report.page(f"{what} behind computation", lead, sections)
 
 
-def _chart(kind: str, collective: str, rows: Sequence[tuple[int, dict[str, dict]]]) -> str:
+def _chart(kind: str, name: str, rows: Sequence[tuple[int, dict[str, dict]]]) -> str:
     series = [""] * len(COLOURS)
     bars = []
     for size, by_peer in rows:
@@ -102,12 +106,11 @@ def _chart(kind: str, collective: str, rows: Sequence[tuple[int, dict[str, dict]
             text = f"{row['efficiency']:.2f}" + (f"  ({best:.2f} x)" if best and peer == "offpath" else "")
             label = f"{size_text(size)} {PEER_TITLES[peer]}"
             bars.append(report.Bar(label, [(COLOURS[peer], row["efficiency"])], text, starts_group=index == 0))
-    return report.bars(f"Efficiency of {collective} with {TITLES[kind]}", series, bars, limit=1.0)
+    return report.bars(f"Efficiency of {name} with {TITLES[kind]}", series, bars, limit=1.0)
 
 
 def _numbers(row: dict) -> list[str]:
     return [
-        row["collective"],
         size_text(row["bytes"]),
         PEER_TITLES[row["peer"]],
         *(ms_text(row[f"{time}_ns"]) for time in TIMES),

@@ -40,6 +40,12 @@ def _bench_onesided() -> Callable:
     return app_command
 
 
+def _bench_pt2pt() -> Callable:
+    from offpath.bench_pt2pt import app_command
+
+    return app_command
+
+
 def _bench_openmp() -> Callable:
     from offpath.bench_openmp import app_command
 
@@ -195,6 +201,7 @@ class BenchGroup(LazyGroup):
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,
+        "pt2pt": _bench_pt2pt,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from offpath import stats
-from offpath.mpis import MPICH, OPENMPI, STANDARD_ABI, TITLES, uses_standard_abi
+from offpath.mpis import MPICH, OPENMPI, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
 from offpath.sizes import rough_size_text
 from offpath.stats import PETSC, total
 
@@ -28,9 +28,10 @@ def closing_line(
     if not lines and any(uses_standard_abi(path) for path in map(shutil.which, command) if path):
         return f"all MPI calls were native ({STANDARD_ABI}). Build the program with mpicc of Open MPI or MPICH."
     if not lines:
+        pmi = ", was started without the PMI that its MPI knows (srun --mpi=list)" if launcher == SLURM else ""
         return (
-            "no rank reported (the program does not use MPI, did not reach MPI_Finalize, or its ranks do not see this "
-            "folder). See: offpath run --help"
+            f"no rank reported (the program does not use MPI, did not reach MPI_Finalize{pmi}, or its ranks do not see "
+            "this folder). See: offpath run --help"
         )
     parts = []
     if ranks or not solvers:
@@ -50,7 +51,9 @@ def _who(lines: Sequence[dict]) -> str:
     nodes = {line.get("node") for line in lines}
     mpi = lines[0].get("mpi", "")
     who = f"{_many(len(lines), 'rank')} on {_many(len(nodes), 'node')}"
-    return who + (f" ({TITLES.get(mpi, mpi)}): " if mpi else ": ")
+    about = [TITLES.get(mpi, mpi)] if mpi else []
+    about += [f"step {lines[0]['step']}"] if "step" in lines[0] else []  # several may write into one file
+    return who + (f" ({', '.join(about)}): " if about else ": ")
 
 
 def _calls(ranks: Sequence[dict]) -> str:
@@ -132,7 +135,7 @@ def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> 
         cure = f"Start it with {TITLES[built]}'s mpirun"
     else:
         cause = f"the launcher and the program's {TITLES.get(built, 'MPI')} do not find each other"
-        cure = "Start it with the mpirun of its own MPI; under Slurm see: srun --mpi=list"
+        cure = "Start it with the mpirun of its own MPI, or under Slurm with its PMI: srun --mpi=pmi2 or --mpi=pmix"
     return f"{count} processes ran as {count} jobs of one rank each: nothing was offloaded ({cause}). {cure}."
 
 

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,17 +17,47 @@ from pathlib import Path
 ELSEWHERE = Path("/dev/null/rank")
 
 
+def _remove_abandoned(shared: Path) -> None:
+    """Folders of processes of this machine that are gone; of others nothing is known."""
+    with contextlib.suppress(OSError):
+        for entry in shared.iterdir():
+            owner = re.match(rf"\.offpath-{_machine()}-(\d+)-", entry.name)
+            if owner and not entry.name.startswith(_prefix(int(owner[1]))):
+                shutil.rmtree(entry, ignore_errors=True)
+
+
+def _prefix(pid: int) -> str:
+    """Of the names of a process's folders: numbers are used again, so it says when that one began."""
+    try:
+        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        began = "gone"
+    return f".offpath-{_machine()}-{pid}-{began}-"
+
+
+def _machine() -> str:
+    """Equal where process numbers mean the same."""
+    try:
+        boot, numbers = Path("/proc/sys/kernel/random/boot_id").read_text(), os.stat("/proc/self/ns/pid").st_ino
+        return f"{zlib.crc32(f'{boot}{numbers}'.encode()):08x}"
+    except OSError:
+        return "elsewhere"
+
+
 @contextlib.contextmanager
 def folder(beside: Path | None = None) -> Iterator[Path]:
     """A folder of our own, gone afterwards: in the folder of the file `beside`, else in the working directory.
 
     That is what the nodes of a cluster share, and one rank that sees it is enough: the others send it theirs. Where
-    nothing can be made there, in the folder for temporary files, which ranks of this node see.
+    nothing can be made there, in the folder for temporary files, which ranks of this node see. What runs that were
+    killed have left there is removed: a scheduler may leave a run no time to do so itself.
     """
+    shared = Path.cwd() if beside is None else beside.absolute().parent
+    _remove_abandoned(shared)
     try:
-        made = tempfile.mkdtemp(prefix=".offpath-", dir=Path.cwd() if beside is None else beside.absolute().parent)
+        made = tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=shared)
     except OSError:
-        made = tempfile.mkdtemp(prefix=".offpath-")
+        made = tempfile.mkdtemp(prefix=_prefix(os.getpid()))
     try:
         yield Path(made)
     finally:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offpath import mpis, policy_table
+from offpath import mpis, policy_table, srun
 from offpath.paths import Paths
 
 
@@ -90,7 +90,11 @@ def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list
         return _insert_per_program(argv, _flags("-x", chosen, joined=True)), {}
     if kind == mpis.MPICH:
         return [argv[0], *_flags("-genv", chosen, joined=False), *argv[1:]], {}
-    return list(argv), dict(chosen)  # srun exports its whole environment to every rank; the library is idle in it
+    if kind == mpis.SLURM:  # it hands its environment on to every rank; the library is idle in it
+        command, extra = srun.exporting(argv, chosen, os.environ)
+        return command, chosen | extra
+    mpis.refuse_submission(argv[0])
+    return list(argv), dict(chosen)
 
 
 def _flags(flag: str, chosen: Mapping[str, str], *, joined: bool) -> list[str]:

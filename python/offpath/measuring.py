@@ -87,6 +87,7 @@ class Series:
     sizes: tuple[int, ...]  # bytes, as the program understands them
     peers: tuple[Peer, ...]
     program: Program = COLLECTIVE_PROGRAM
+    messages: int = 1  # of that size, in one operation
     carried: dict[str, object] = field(default_factory=dict)
     launches: dict[str, list[list[dict]]] = field(default_factory=dict)  # by peer: each launch's rows, by size
     failures: list[dict] = field(default_factory=list)
@@ -111,7 +112,7 @@ def estimate_s(all_series: Sequence[Series], runs: int, repeats: int, rate_bits_
     seconds = 0.0
     for series in all_series:
         # A repeat is t_pure, t_compute and t_total: each about the time on the wire, the last up to twice.
-        wire_s = series.program.rows_per_size * sum(8 * size / rate for size in series.sizes)
+        wire_s = series.program.rows_per_size * series.messages * sum(8 * size / rate for size in series.sizes)
         seconds += runs * len(series.peers) * (START_S + (repeats + WARMUP) * 4 * wire_s)
     return seconds
 

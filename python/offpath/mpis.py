@@ -40,6 +40,15 @@ def launcher_kind(program: str) -> str | None:
     return _kind_of_banner(_version_banner(program))
 
 
+def refuse_submission(program: str) -> None:
+    """Raises UserError for a program that only puts a job into a queue."""
+    if Path(program).name == "sbatch":
+        raise UserError(
+            "sbatch only submits its script (the ranks run later, somewhere else). Put `offpath run --` into the "
+            "script, in front of its srun or mpirun."
+        )
+
+
 def starts_openshmem(program: str) -> bool:
     return Path(program).name in ("oshrun", "shmemrun")
 

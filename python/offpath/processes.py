@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from offpath.errors import UserError
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 STOP_GRACE_S = 5.0
 
 
@@ -54,7 +54,7 @@ def run(
     timeout: float | None = None,
     own_session: bool = True,
 ) -> Completed:
-    """Runs `argv` to its end and passes SIGINT, SIGTERM and SIGHUP on to it.
+    """Runs `argv` to its end and passes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on to it, which do not end us.
 
     With `own_session` the command gets each signal exactly once, from us, and SIGTERM when we die; without it the
     command keeps the terminal, as a command the user typed must. Descriptors that we inherited are handed on: over one

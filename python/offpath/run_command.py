@@ -159,11 +159,11 @@ def run(
     if not off:
         checks.note_misspelt()
     with contextlib.ExitStack() as open_files:
-        read_from = options.stats_file
-        if read_from is None and not off:
-            folder = open_files.enter_context(handover.folder())
+        read_from = None
+        if not off:  # not the user's own file: other runs may write into it at the same time
+            beside = Path(options.stats_file) if options.stats_file else None
+            folder = open_files.enter_context(handover.folder(beside))
             read_from = chosen["OFFPATH_STATS_FILE"] = open_files.enter_context(stats.private_file(folder))
-        skip_bytes = os.path.getsize(read_from) if read_from and os.path.exists(read_from) else 0
         where = open_files.enter_context(recording.prefix(trace)) if recorded else None
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
@@ -174,7 +174,9 @@ def run(
         sampler = wires.Sampler(samples, str(os.getpid()))
         with sampler if trace is not None and recorded else contextlib.nullcontext():
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
-        ranks = stats.read(read_from, skip_bytes) if read_from else []
+        ranks = stats.read(read_from) if read_from else []
+        if read_from and options.stats_file:
+            stats.append(read_from, options.stats_file)
         if job is not None:
             memory.keep(job, ranks)
         if not off and not quiet:

@@ -25,10 +25,10 @@ def private_file(folder: Path | None = None) -> Iterator[str]:
         Path(name).unlink(missing_ok=True)
 
 
-def read(name: str, skip_bytes: int = 0) -> list[dict]:
-    """The ranks' lines behind `skip_bytes`; a line cut short by a crash is left out."""
+def read(name: str) -> list[dict]:
+    """The ranks' lines; a line cut short by a crash is left out."""
     try:
-        content = Path(name).read_bytes()[skip_bytes:]
+        content = Path(name).read_bytes()
     except FileNotFoundError:
         return []
     ranks = []
@@ -38,6 +38,13 @@ def read(name: str, skip_bytes: int = 0) -> list[dict]:
             if isinstance(entry, dict):
                 ranks.append(entry)
     return ranks
+
+
+def append(name: str, target: str) -> None:
+    """The lines of file `name`, at the end of `target`, in one piece: others may write there, too."""
+    lines = Path(name).read_bytes()
+    with open(target, "ab", buffering=0) as file:
+        file.write(lines)
 
 
 def offloaded_count(ranks: list[dict]) -> int:

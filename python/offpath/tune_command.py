@@ -11,14 +11,14 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, policy_table, tuning
+from offpath import bench_pt2pt, comparison, console, measuring, policy_table, tuning
 from offpath.errors import UserError
 from offpath.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import TITLES
 from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
-from offpath.tuning import Decision
+from offpath.tuning import PATTERN, SEND, Decision
 
 
 def tune_command(
@@ -27,10 +27,14 @@ def tune_command(
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
     sizes: Annotated[
-        str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
+        str, typer.Option(help="All bytes that a rank sends or receives, whichever is more; of send: of a message.")
     ] = "16K,64K,128K,256K,512K,1M,4M",
     collectives: Annotated[
-        Optional[str], typer.Option(help="Which, separated by commas. Default: all whose size the ranks know alike.")
+        Optional[str],
+        typer.Option(
+            help="Which, separated by commas; send: messages (MPI_Isend). Default: all whose size the ranks know "
+            "alike, and send."
+        ),
     ] = None,
     algorithms: Annotated[
         bool, typer.Option("--algorithms", help="Also try every algorithm a collective knows.")
@@ -44,6 +48,7 @@ def tune_command(
     """Find out from which size on offloading pays on this machine, and write that down for `offpath run` and the lab.
 
     Each collective is measured with computation, on the host and offloaded in turns, as by `offpath bench collectives`.
+    Messages (*send*) are, as by `offpath bench pt2pt`.
     It is offloaded from the smallest size on from which t_total is at least 3 % better at every larger size measured.
     The rows go to ~/.config/offpath/policy (or OFFPATH_POLICY_FILE), where they come between the measured rows that
     ship with Offpath and OFFPATH_POLICY. Without root it measures on loopback, inside one node.
@@ -51,6 +56,8 @@ def tune_command(
     Examples:
 
         offpath tune --dry-run --collectives ialltoall,iallreduce
+
+        offpath tune --collectives send --rate 1gbit
 
         offpath tune --nodes 2,4 --algorithms --json tuning.json
     """
@@ -60,8 +67,12 @@ def tune_command(
         raise UserError(f"'{nodes}' is not a list of numbers of nodes. Give some like 2 or 2,4.")
     byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
     table = policy_table.parse()
-    known = {each.name: each for each in table.collectives if each.name in COLLECTIVES and not each.irregular}
-    names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective")
+    known = {
+        each.name: each
+        for each in table.collectives
+        if each.name == SEND or (each.name in COLLECTIVES and not each.irregular)
+    }
+    names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective, or send")
     file = None if dry_run else _file_to_write()
     comparison.writable_file(json_file, "--json")
     paths().require_preload_library()
@@ -69,19 +80,23 @@ def tune_command(
     decisions: list[Decision] = []
     results: list[dict] = []
     for node_count in node_counts:
-        all_series = [
-            Series(kind, name, byte_sizes, _peers(known[name], algorithms)) for name in names for kind in kinds
-        ]
+        here = [name for name in names if name != SEND or _measures_messages(node_count, ppn, decisions)]
+        all_series = [_series(kind, known[name], byte_sizes, algorithms) for name in here for kind in kinds]
+        if not all_series:
+            continue
         conditions = Conditions(node_count, ppn, rate, loopback, runs, repeats)
         results.append(measuring.compare(kinds, conditions, all_series, {"sizes_bytes": list(byte_sizes)}))
         on_nodes = results[-1]["meta"]["nodes"]
-        for name in names:
-            series = [each for each in all_series if each.name == name]
+        for name in here:
+            series = [each for each in all_series if each.name == _measured_as(name)]
             # Without launches that offloaded there is nothing to decide by: what ships with Offpath stays.
             if all(len(each.launches[peer]) == runs for each in series for peer in (ALONE.name, tuning.PREFIX)):
-                decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds))
+                fields = {series[0].program.noun: _measured_as(name)}
+                decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds, fields))
         if not results[-1]["meta"]["complete"] or on_nodes != node_count:
             break  # interrupted; or on loopback, where there is one node only
+    if not results:
+        raise UserError("Nothing is left to be measured (each rank needs a partner). Change --nodes or --ppn.")
     rows = tuning.policy_rows(decisions, table)
     rows = policy_table.parse([("offpath tune", ",".join(rows))]).texts("offpath tune")
     _show(decisions)
@@ -98,6 +113,24 @@ def tune_command(
         found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
         json_file.write_text(json.dumps(found | {"measurements": results}, indent=1) + "\n")
     raise typer.Exit(max(measuring.exit_status(result) for result in results))
+
+
+def _measured_as(name: str) -> str:
+    """What the program is asked for."""
+    return PATTERN if name == SEND else name
+
+
+def _series(mpi: str, collective: policy_table.Collective, sizes: tuple[int, ...], algorithms: bool) -> Series:
+    program = bench_pt2pt.PROGRAM if collective.name == SEND else measuring.COLLECTIVE_PROGRAM
+    return Series(mpi, _measured_as(collective.name), sizes, _peers(collective, algorithms), program)
+
+
+def _measures_messages(nodes: int, ppn: int, decisions: Sequence[Decision]) -> bool:
+    """Every rank needs a partner. A message knows one node and two of them; more say nothing new."""
+    if nodes * ppn % 2:
+        console.note(f"send is left out on {nodes} nodes ({nodes * ppn} ranks: each needs a partner).")
+        return False
+    return not any(each.collective == SEND and each.nodes > 1 for each in decisions)
 
 
 def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer, ...]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From measured rows to rows of the policy. Pure: what was measured goes in, a decision comes out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from offpath.oldest import zip_equal
@@ -9,6 +9,8 @@ from offpath.policy_table import MEASURED, Table
 
 # What offloading, or another algorithm than the default, must be better by before it is chosen: more than noise.
 GUARD = 1.03
+SEND = "send"  # messages, decided like a collective
+PATTERN = "posted"  # of them: natively the better one, so what gains there gains elsewhere
 PREFIX = "dpu"  # a peer's name is its policy: "dpu", "dpu=ring"
 
 
@@ -29,7 +31,8 @@ class Decision:
 
     def rows(self) -> list[str]:
         """Rows of the policy: everything on the host, then what is offloaded from which size on."""
-        place = f":nodes={self.nodes}" if self.nodes > 1 else ""
+        nodes = min(self.nodes, 2) if self.collective == SEND else self.nodes  # a message has two ranks
+        place = f":nodes={nodes}" if nodes > 1 else ""
         rows = [f"{self.collective}{place}:host"]
         start = self.first
         while start < len(self.sizes):
@@ -42,13 +45,17 @@ class Decision:
         return rows
 
 
-def decide(rows: Sequence[dict], collective: str, nodes: int, mpis: Sequence[str]) -> Decision:
-    """The decision that holds for all `mpis`, as the policy does not tell them apart.
+def decide(
+    rows: Sequence[dict], collective: str, nodes: int, mpis: Sequence[str], measured: Mapping[str, str] | None = None
+) -> Decision:
+    """The decision that holds for all `mpis`, as the policy does not tell them apart. `measured`: fields of the
+    rows that were measured for it; without it they name the collective.
 
     Offloading begins at the smallest size from which on it wins at every larger one: a single lucky size is not
     believed. A result that is missing or wrong does not win.
     """
-    mine = [row for row in rows if row["collective"] == collective]
+    fields = measured or {"collective": collective}
+    mine = [row for row in rows if all(row.get(name) == value for name, value in fields.items())]
     sizes = tuple(sorted({row["bytes"] for row in mine}))
     paths = [PREFIX, *dict.fromkeys(row["peer"] for row in mine if row["peer"].startswith(PREFIX + "="))]
     speedups = {(row["mpi"], row["bytes"], row["peer"]): row["speedup"] for row in mine if row["verified"]}

@@ -54,6 +54,7 @@ Result<Fd> reach(const std::string& folder, const offpath_attach_params_t& param
   socket = local::connect_to(path, deadline.left_ms());
   if (socket.status().code() != OFFPATH_ERR_NO_SERVICE) return socket;
   unlink(path.c_str());
+  local::remove_dead_sockets(folder);
   if (deadline.over()) return Status::error(OFFPATH_ERR_STATE, "somebody's service did not answer");
   auto service = offpath::client::start_service(path, params);
   if (!service.ok()) return service.status();

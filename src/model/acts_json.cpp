@@ -49,7 +49,7 @@ Status read_sections(const json& request, Job& job) {
     if (acts.empty()) return bad("section", "a list of acts, not empty");
     for (const Act& act : acts) {
       const bool moves = std::all_of(act.operations.begin(), act.operations.end(),
-                                     [&](uint32_t number) { return job.operations[number].remote != Remote::none; });
+                                     [&](uint32_t number) { return is_one_sided(job.operations[number]); });
       if (!moves || act.kind == Act::Kind::sync) return bad("section", "acts of one rank alone");
     }
     job.sections.push_back(std::move(acts));

@@ -80,7 +80,7 @@ class Request {
       json& row = prices.emplace_back(json::array());
       for (const Operation& operation : job_.operations) {
         if (operation.remote != Remote::none)
-          return bad("kind", "a collective: one-sided operations are simulated only");
+          return bad("kind", "a collective: one-sided operations and messages are simulated only");
         auto found = price(job_.machine, operation, job_.nodes, ppn.get<uint32_t>());
         if (!found.ok()) return found.status();
         row.push_back({{"total_ns", found->total_ns},
@@ -174,7 +174,7 @@ class Request {
     }
     const size_t size = operation.members.size();
     if (size == 0 || (operation.remote != Remote::none && size != 2))
-      return bad("members", "origin and target, or a team");
+      return bad("members", "origin and target, sender and receiver, or a team");
     const json bytes = each.value("bytes", json(0)), root = each.value("root", json(0));
     if (!is_bytes(bytes)) return bad("bytes", "0 to 16 TiB");
     if (!is_index(root, size)) return bad("root", "a member");
@@ -202,11 +202,10 @@ class Request {
   }
 
   void choose(Operation& operation) const {
-    const bool one_sided = operation.remote != Remote::none;
-    const auto kind = one_sided ? policy::Collective::window : operation.kind;
+    const auto kind = is_one_sided(operation) ? policy::Collective::window : operation.kind;
     uint64_t bytes = operation.bytes;
     // Rows of irregular collectives mean one block.
-    if (!one_sided && policy::is_irregular(kind)) bytes /= operation.members.size();
+    if (operation.remote == Remote::none && policy::is_irregular(kind)) bytes /= operation.members.size();
     std::vector<uint32_t> nodes;
     for (const uint32_t rank : operation.members) nodes.push_back(job_.node_of[rank]);
     std::sort(nodes.begin(), nodes.end());

@@ -249,10 +249,12 @@ graph::Graph native_graph(const Operation& operation, const ops::Topology& topol
   const bool mpich = native.family == "mpich";
   const uint64_t bytes = operation.bytes;
   if (operation.remote != Remote::none) {
-    const uint32_t source = operation.remote == Remote::put ? 0 : 1;
-    if (m.rank == source) rounds.send(1 - source, bytes);
+    const uint32_t source = operation.remote == Remote::get ? 1 : 0;
+    const uint64_t sent =
+        operation.remote == Remote::message ? std::max<uint64_t>(bytes, 1) : bytes;  // an empty one, too
+    if (m.rank == source) rounds.send(1 - source, sent);
     if (m.rank != source)
-      rounds.receive(source, bytes, operation.reduces ? Rounds::Then::reduce : Rounds::Then::nothing);
+      rounds.receive(source, sent, operation.reduces ? Rounds::Then::reduce : Rounds::Then::nothing);
     return graph;
   }
   switch (operation.kind) {

@@ -63,6 +63,8 @@ Status set_kind(Operation& operation, const std::string& name) {
                      : name == "put" || name == "accumulate" ? Remote::put
                                                              : Remote::none;
   operation.reduces = name == "accumulate";
+  operation.kind = Collective::send;
+  if (name == policy::collective_name(Collective::send)) operation.remote = Remote::message;
   if (operation.remote != Remote::none) return {};
   for (size_t i = 0; i < policy::kCollectivesCount; ++i) {
     operation.kind = static_cast<Collective>(i);

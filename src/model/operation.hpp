@@ -14,12 +14,13 @@
 
 namespace offpath::model {
 
-enum class Remote : uint8_t { none, put, get };
+enum class Remote : uint8_t { none, put, get, message };
 
 struct Operation {
   policy::Collective kind = policy::Collective::ialltoall;
-  Remote remote = Remote::none;  // one-sided: the members are origin and target, `kind` means nothing
-  bool reduces = false;          // one-sided: an accumulate
+  Remote remote = Remote::
+      none;  // one-sided: the members are origin and target, `kind` means nothing; of a message sender and receiver
+  bool reduces = false;  // one-sided: an accumulate
   policy::Path path = policy::Path::host;
   offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_DEFAULT;
   uint32_t root = 0;
@@ -27,6 +28,11 @@ struct Operation {
   std::vector<uint32_t> members;  // ranks of the job
   std::vector<std::vector<uint64_t>> sent_bytes;  // by member and peer; empty: alike
 };
+
+// Its target posts nothing.
+inline bool is_one_sided(const Operation& operation) {
+  return operation.remote == Remote::put || operation.remote == Remote::get;
+}
 
 // The name is that of the policy, or put, get, accumulate, fetch.
 base::Status set_kind(Operation& operation, const std::string& name);

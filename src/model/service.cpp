@@ -120,15 +120,22 @@ ops::onesided::Remote remote_of(const Operation& operation) {
   ops::onesided::Remote made;
   ops::onesided::Wanted& wanted = made.wanted;
   wanted.window = kWindow;
-  wanted.kind = operation.reduces ? OFFPATH_ACCUMULATE : operation.remote == Remote::put ? OFFPATH_PUT : OFFPATH_GET;
+  const bool message = operation.remote == Remote::message, gets = operation.remote == Remote::get;
+  wanted.kind = operation.reduces ? OFFPATH_ACCUMULATE
+                : message         ? OFFPATH_PUT_SIGNAL
+                : gets            ? OFFPATH_GET
+                                  : OFFPATH_PUT;
   wanted.bytes = std::max<uint64_t>(operation.bytes, 1);
   if (operation.reduces) {
     wanted.reduction = {OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
     wanted.bytes = (wanted.bytes + 7) / 8 * 8;
   }
+  const uint64_t data_bytes = wanted.bytes;
+  if (message) wanted.bytes += remote::kSignalBytes;
   remote::encode(wanted, {}, made.body);
   made.target = operation.members[1];
-  (operation.remote == Remote::put ? made.send : made.result) = {0, 0, kOriginBase, wanted.bytes};
+  (gets ? made.result : made.send) = {0, 0, kOriginBase, data_bytes};
+  if (message) made.result = {0, 0, kOriginBase + data_bytes, remote::kSignalBytes};
   return made;
 }
 

@@ -172,7 +172,7 @@ class Simulation {
     for (const uint32_t number : act(index).operations) {
       const Operation& operation = operations_[number];
       // The target of a one-sided operation posts nothing: its part begins with the origin's.
-      const bool one_sided = operation.remote != Remote::none;
+      const bool one_sided = is_one_sided(operation);
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
         const bool begins =
             one_sided ? member == 0 && operation.members[0] == index : operation.members[member] == index;
@@ -180,7 +180,13 @@ class Simulation {
         members_[number][member].posted = true;
         const bool copies = operation.path == Path::host || !job_.machine.service.own_cores;
         if (copies) members_[number][member].own_copy_bytes = static_cast<double>(own_bytes(operation, member));
-        operation.path == Path::host ? post_native(number, member) : post_to_service(number, member);
+        if (operation.path == Path::host) {
+          post_native(number, member);
+        } else if (operation.remote == Remote::message) {
+          post_message(number, member);
+        } else {
+          post_to_service(number, member, job_.machine.service.post_ns);
+        }
       }
     }
     // Behind what posting has to do; what comes of it later waits for the next call of MPI.
@@ -196,10 +202,18 @@ class Simulation {
     if (remote == Remote::get) messages_.begin_target(number);
   }
 
-  void post_to_service(uint32_t number, uint32_t member) {
+  // The library carries a ticket, the service puts the payload, and the receiver copies it out.
+  void post_message(uint32_t number, uint32_t member) {
+    const double ticket_ns = job_.machine.native.post_ns + job_.machine.native.message_ns;
+    if (member == 0) return post_to_service(number, member, ticket_ns + job_.machine.service.post_ns);
+    members_[number][member].own_copy_bytes = static_cast<double>(operations_[number].bytes);
+    ranks_[operations_[number].members[member]].mpi->handle(ticket_ns, [] {});
+  }
+
+  void post_to_service(uint32_t number, uint32_t member, double post_ns) {
     const Operation& operation = operations_[number];
     Rank& rank = ranks_[operation.members[member]];
-    rank.mpi->handle(job_.machine.service.post_ns, [this, &operation, number, member] {
+    rank.mpi->handle(post_ns, [this, &operation, number, member] {
       const Status status = services_.post(number, operation, member);
       if (!status.ok()) problem_ = status;
     });
@@ -215,10 +229,11 @@ class Simulation {
       const Operation& operation = operations_[number];
       for (uint32_t member = 0; member < operation.members.size(); ++member) {
         Member& own = members_[number][member];
-        const bool counts = operation.remote == Remote::none ? operation.members[member] == index
-                                                             : operation.remote == Remote::put || member == 0;
+        const bool counts = is_one_sided(operation) ? operation.remote == Remote::put || member == 0
+                                                    : operation.members[member] == index;
         if (!counts) continue;
         done &= own.done;
+        if (operation.remote == Remote::message && !own.done) continue;  // there is nothing to be copied yet
         copy_bytes += own.own_copy_bytes;
         own.own_copy_bytes = 0;
         if (own.done_ns == events_.now_ns() && operation.path == Path::dpu) wake_ns = job_.machine.service.host_wake_ns;
@@ -244,14 +259,15 @@ class Simulation {
 
   void on_done(uint32_t number, uint32_t member) {
     const Operation& operation = operations_[number];
-    const bool one_sided = operation.remote != Remote::none;
-    // A service says once that a one-sided operation is over.
-    const bool all = one_sided && operation.path == Path::dpu;
+    const bool one_sided = is_one_sided(operation);
+    // A service says once that a put or get is over.
+    const bool all = operation.remote != Remote::none && operation.path == Path::dpu;
     for (uint32_t i = all ? 0 : member; i <= (all ? 1 : member); ++i) {
       members_[number][i].done = true;
       members_[number][i].done_ns = events_.now_ns();
     }
     look(operation.members[one_sided ? 0 : member]);
+    if (all && !one_sided) look(operation.members[1]);
   }
 
   Outcome outcome() {

@@ -46,6 +46,14 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Schedulers send them to every process of a job, to tell its program that time is up or that it is to save its state.
+// That program still communicates then; the service ends when its clients do.
+void leave_signals_to_the_program() {
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
+    signal(number, SIG_IGN);
+  }
+}
+
 // The device service: on the given descriptor, or on a TCP port for clients that know the key.
 int serve_devices(offpath::service::DeviceServiceOptions options, int listening, const std::string& address,
                   const std::string& key_file) {
@@ -213,6 +221,7 @@ int main(int argc, char** argv) {
     device_options.socket_path = options.socket_path;
     return serve_devices(std::move(device_options), listening, address, key_file);
   }
+  leave_signals_to_the_program();
   raise_descriptor_limit();
   if (for_agents) return print_for_agents(options.cores, status);
   if (status.ok()) status = read_token(token_fd, options.token);

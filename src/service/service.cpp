@@ -108,7 +108,7 @@ void Service::serve(int listening) {
     }
   }
   base::log_write(LogLevel::info, "ends: no clients");
-  unlink(options_.socket_path.c_str());
+  remove_socket();
   if (observers_.any()) observers_.tick();  // their last look
   doors_.clear();
   for (auto& worker : workers_) worker->stop();
@@ -217,6 +217,7 @@ void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>
     const std::vector<uint8_t> address = endpoint.value()->address();
     reply.address_bytes = static_cast<uint32_t>(std::min(address.size(), sizeof(reply.address)));
     std::copy_n(address.begin(), reply.address_bytes, reply.address);
+    serves_agents_ = true;
     doors_.push_back(std::make_unique<AgentDoor>(
         std::move(endpoint.value()), options_.cores, options_.first_client_timeout_ms, options_.engine.silence_ns,
         [this](std::function<void()> task) { run(std::move(task)); },
@@ -260,14 +261,21 @@ Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worke
   return address.encode();
 }
 
+// Before the last client hears that it has left: a launcher ends whatever its job has left running then (Slurm with
+// control groups does), and the file would stay. Who comes later starts another service.
 void Service::forget_one() {
-  --client_count_;
+  if (--client_count_ == 0 && !serves_agents_) remove_socket();  // on a DPU no launcher does
   wake();
 }
 
 void Service::wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(changed_.get(), &one, sizeof(one));
+}
+
+// Once: at that path there may be another service's later.
+void Service::remove_socket() {
+  if (!socket_removed_.exchange(true)) unlink(options_.socket_path.c_str());
 }
 
 void Service::send(uint32_t worker, const wire::Message& message, fabric::Bytes payload) {

@@ -66,6 +66,7 @@ class Service : public engine::Neighbours {
   void run(std::function<void()> task);
   void run_tasks();
   void wake();
+  void remove_socket();
   uint32_t helpers_count() const { return helpers_ == nullptr ? 0 : helpers_->count(); }
 
   ServiceOptions options_;
@@ -75,6 +76,8 @@ class Service : public engine::Neighbours {
   std::vector<std::unique_ptr<Worker>> workers_;
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0};
+  std::atomic<bool> socket_removed_{false};
+  std::atomic<bool> serves_agents_{false};
   Observers observers_;
   session::Doorman doorman_;
   fabric::Made link_fabric_{};  // of the doors

@@ -329,10 +329,9 @@ void Worker::drop_client(ClientId id, Departure how) {
   clients_.erase(id);
   engine_->remove_client(id, how == Departure::lost ? engine::Loss::service : engine::Loss::process);
   target_.remove_client(id);
+  on_gone_();
   if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
-  client.reset();
-  on_gone_();
 }
 
 void Worker::on_first_byte(ClientId client, uint64_t operation) {

@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/node.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/auxv.h>
@@ -16,6 +17,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace offpath::session {
 
@@ -25,6 +27,12 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+std::string node_suffix() {
+  char name[16];
+  snprintf(name, sizeof(name), "-%08x.sock", static_cast<uint32_t>(base::node_key()));
+  return name;
+}
 
 Result<std::string> checked_folder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -63,12 +71,11 @@ Result<std::string> runtime_folder() {
 }
 
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], For whom) {
-  // The name must differ between jobs and must not give the token away; and between nodes that share a folder.
+  // The name must differ between jobs and must not give the token away.
   const uint64_t hash = base::hash_on(base::kHashOfNothing ^ base::node_key(), token);
   char name[32];
-  snprintf(name, sizeof(name), "/%016llx.%s", static_cast<unsigned long long>(hash),
-           whom == For::agents ? "dpu" : "sock");
-  return folder + name;
+  snprintf(name, sizeof(name), "/%016llx", static_cast<unsigned long long>(hash));
+  return folder + name + (whom == For::agents ? "-dpu" : "") + node_suffix();
 }
 
 namespace {
@@ -132,6 +139,24 @@ Result<Fd> lock_folder(const std::string& folder, int timeout_ms) {
     nanosleep(&kNap, nullptr);
   }
   return lock;
+}
+
+void remove_dead_sockets(const std::string& folder) {
+  const std::string suffix = node_suffix();
+  DIR* const names = opendir(folder.c_str());
+  if (names == nullptr) return;
+  while (const dirent* entry = readdir(names)) {
+    const std::string_view name = entry->d_name;
+    if (!name.ends_with(suffix)) continue;
+    const auto address = make_address(folder + "/" + entry->d_name);
+    // Of another type than theirs: who lives refuses it unseen, as a wrong type.
+    const Fd probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!address.ok() || !probe.valid()) continue;
+    const int connected =
+        connect(probe.get(), reinterpret_cast<const sockaddr*>(&address.value()), sizeof(sockaddr_un));
+    if (connected != 0 && errno == ECONNREFUSED) unlink(address->sun_path);
+  }
+  closedir(names);
 }
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {

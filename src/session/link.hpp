@@ -67,7 +67,7 @@ struct PeerCredentials {
 // OFFPATH_RUNTIME_DIR, else one in XDG_RUNTIME_DIR, else one in /tmp.
 // None for a program with more rights than who started it.
 base::Result<std::string> runtime_folder();
-// The socket of one job on this node, derived from its token. A service that serves other machines by their agents has
+// The socket of one job on this node, derived from its token. The name ends with the node, as nodes may share a folder. A service that serves other machines by their agents has
 // one of its own: a machine may be its own DPU.
 enum class For { clients, agents };
 std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPATH_TOKEN_BYTES],
@@ -79,6 +79,9 @@ base::Result<base::Fd> listen_at(const std::string& path);
 base::Result<base::Fd> connect_to(const std::string& path, int timeout_ms = 10000);
 // Who may make or remove sockets in the folder: the descriptor's owner. Errors when another one is that for timeout_ms.
 base::Result<base::Fd> lock_folder(const std::string& folder, int timeout_ms);
+
+// Removes sockets of this node at which nobody listens: jobs that were killed left them. By the folder's owner.
+void remove_dead_sockets(const std::string& folder);
 
 // The socket at a path as it was at the time, to be removed when its service is found dead: unless a new one has
 // replaced it, or is about to.

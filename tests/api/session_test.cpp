@@ -6,6 +6,7 @@
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +48,9 @@ TEST(Session, AttachStartsTheServiceAndDetachEndsIt) {
     REQUIRE(counters.service_cpu_ns > 0);
     REQUIRE(exists(socket_of(p)));
     offpath_session_detach(session);
-    REQUIRE(eventually([&] { return kill(service, 0) != 0; }));
+    // At once: a launcher may kill what its job has left running.
     REQUIRE(!exists(socket_of(p)) && files_in(p.folder).empty());
+    REQUIRE(eventually([&] { return kill(service, 0) != 0; }));
   });
 }
 
@@ -210,6 +212,38 @@ TEST(Session, StaleSocketsOfDeadJobsAreReplaced) {
     REQUIRE(eventually([&] { return files_in(p.folder).empty(); }));
     std::ofstream(socket_of(p)) << "not even a socket";
     offpath_session_detach(p.attach("after a stale file"));
+  });
+}
+
+TEST(Session, SocketsThatKilledJobsLeftAreRemovedByTheNextOne) {
+  Job(1).run([](Process& p) {
+    REQUIRE(mkdir(p.folder.c_str(), 0700) == 0);
+    const auto of_job = [&](uint8_t number) {
+      const uint8_t token[OFFPATH_TOKEN_BYTES] = {number};
+      return session::socket_path(p.folder, token);
+    };
+    session::listen_at(of_job(1)).value().reset();
+    const auto other_job = session::listen_at(of_job(2)).value().release();
+    const std::string other_node = p.folder + "/0123456789abcdef-00000000.sock";
+    session::listen_at(other_node).value().reset();
+    offpath_session_detach(p.attach("beside a dead job"));
+    REQUIRE(!exists(of_job(1)) && exists(of_job(2)) && exists(other_node));
+    pollfd came{other_job, POLLIN, 0};
+    REQUIRE(poll(&came, 1, 0) == 0);  // it was not bothered
+    REQUIRE(unlink(of_job(2).c_str()) == 0 && unlink(other_node.c_str()) == 0);
+  });
+}
+
+TEST(Session, SignalsToAllProcessesOfAJobDoNotEndTheService) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    const pid_t service = service_of(session);
+    for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) REQUIRE(kill(service, number) == 0);
+    offpath_session_t* another = p.attach("after the signals");
+    REQUIRE(service_of(another) == service && service_of(session) == service);
+    offpath_session_detach(another);
+    REQUIRE(exists(socket_of(p)));
+    offpath_session_detach(session);
   });
 }
 

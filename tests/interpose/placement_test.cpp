@@ -19,6 +19,15 @@ std::string place(std::vector<CoreSet> masks, CoreSet allowed, Sharing sharing =
   return (placement.shared ? "shared " : "") + core_list(placement.cores);
 }
 
+TEST(Placement, TheLaunchersCoresAreTheJobsUnlessTheSchedulerHasGivenItFewer) {
+  const CoreSet own = cores({0}), machine = cores({0, 1, 2, 3}), step = cores({0, 1});
+  EXPECT_EQ(allowed_cores(own, machine, 4, 0), machine);
+  EXPECT_EQ(allowed_cores(own, machine, 4, 4), machine);
+  EXPECT_EQ(allowed_cores(own, machine, 4, 1), own);  // Slurm without control groups: the daemon is not bound
+  EXPECT_EQ(allowed_cores(own, machine, 4, 3), own);
+  EXPECT_EQ(allowed_cores(own, step, 4, 1), step);  // a core that is counted once and has two threads
+}
+
 TEST(Placement, SpareCoresAreThoseOfNoBoundRank) {
   EXPECT_EQ(place({cores({0}), cores({1})}, cores({0, 1, 2, 3})), "2,3");
   EXPECT_EQ(place({cores({1, 2})}, cores({0, 1, 2, 3})), "0,3");

@@ -1,140 +1,82 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Slurm of one node for tests: all of it in one folder, with ports of its own, gone when the tests are."""
+"""A lab with a Slurm for tests, and what is left on its nodes."""
 
 import contextlib
 import os
-import secrets
 import shutil
-import signal
-import socket
 import subprocess
-import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S
+from offpath.lab import Lab, inventory, slurm
 
-DAEMONS = ("munged", "slurmctld", "slurmd")
-SEARCHED = os.environ["PATH"] + ":/usr/sbin:/sbin"
-CONFIGURATION = """
-ClusterName=offpath
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={controller_port}
-SlurmdPort={node_port}
-SlurmUser=root
-SlurmdUser=root
-AuthInfo=socket={home}/munge.socket
-StateSaveLocation={home}/state
-SlurmdSpoolDir={home}/spool
-SlurmctldPidFile={home}/slurmctld.pid
-SlurmdPidFile={home}/slurmd.pid
-SlurmctldLogFile={home}/slurmctld.log
-SlurmdLogFile={home}/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-JobAcctGatherType=jobacct_gather/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType=sched/builtin
-SlurmdParameters=config_overrides
-KillWait=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs=4
-PartitionName=all Nodes=ALL Default=YES
-"""
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-class Slurm:
-    """`environment` makes Slurm's commands and everything they start talk to this one."""
+class Cluster:
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.has_groups = inventory.has_slurm_groups()
+        self.environment = slurm.variables(lab.plan) | AS_ROOT
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.environment = {"SLURM_CONF": str(home / "slurm.conf")}
+    def run(
+        self, argv: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess:
+        """Runs `argv` as somebody who is logged in, in a folder that the nodes see, to its end."""
+        return subprocess.run(
+            slurm.command(self.lab, argv), capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder,
+            env=os.environ | self.environment | (env or {}),
+        )  # fmt: skip
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
-        """Runs `argv`, which starts jobs, to its end."""
-        variables = os.environ | self.environment | (env or {})
-        return subprocess.run(argv, capture_output=True, text=True, env=variables, timeout=LIMIT_S, check=False)
+    def batch(self, script: str, folder: Path, *options: str, wait: bool = True) -> str:
+        """Submits it, standard error in its output; the job's number. With `wait` when it has ended."""
+        (folder / "job.sh").write_text(f"#!/bin/bash\n{script}\n")
+        result = self.run(["sbatch", "--parsable", *options, "job.sh"], folder)
+        assert result.stdout.strip(), result.stderr
+        if wait:
+            until(self.is_idle, lambda: "the job does not end")
+        return result.stdout.split()[0]
+
+    def services(self) -> list[int]:
+        return [
+            pid for pid in inventory.processes(self.lab.name)
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "offpathd"
+        ]  # fmt: skip
+
+    def sockets(self) -> list[str]:
+        return [str(file) for node in self.lab.plan.nodes for file in self.lab.plan.runtime_folder(node).glob("*")]
 
     def is_idle(self) -> bool:
-        return self.run(["sinfo", "--noheader", "--format", "%T"]).stdout.strip() == "idle"
+        return not self.run(["squeue", "--noheader"], Path("/")).stdout.strip()
 
-    def log(self) -> str:
-        return "\n".join(file.read_text(errors="replace")[-2000:] for file in sorted(self.home.glob("*.log")))
+    def assert_clean(self) -> None:
+        """No job, no service, nothing of it in a folder, on any node."""
+        self.await_end()
+        until(lambda: not self.sockets(), lambda: f"sockets are left: {self.sockets()}")  # an epilog comes last
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _prepare(home: Path) -> None:
-    home.chmod(0o755)  # ranks find their socket in it
-    host = socket.gethostname().split(".")[0]
-    ports = {"controller_port": _free_port(), "node_port": _free_port()}
-    (home / "slurm.conf").write_text(CONFIGURATION.format(home=home, host=host, **ports))
-    key = home / "munge.key"
-    key.touch(mode=0o600)
-    key.write_bytes(secrets.token_bytes(128))
-    for name in ("state", "spool"):
-        (home / name).mkdir()
+    def await_end(self) -> None:
+        until(lambda: self.is_idle() and not self.services(), lambda: "jobs or services are left")
 
 
-def _wait_until(condition: Callable[[], bool], what: str, slurm: Slurm, daemons: Sequence[subprocess.Popen]) -> None:
+def until(condition: Callable[[], object], what: Callable[[], str]) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not condition():
-        ended = [daemon.args for daemon in daemons if daemon.poll() is not None]
-        if ended or time.monotonic() > deadline:
-            pytest.fail(f"{what} (ended: {ended})\n{slurm.log()}", pytrace=False)
-        time.sleep(0.05)
-
-
-def _end(slurm: Slurm, daemons: Sequence[subprocess.Popen]) -> None:
-    for daemon in reversed(daemons):
-        daemon.terminate()
-        try:
-            daemon.wait(10)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
-    mark = f"SLURM_CONF={slurm.environment['SLURM_CONF']}".encode()
-    for entry in Path("/proc").iterdir():  # jobs of tests that failed, and what starts and watches them
-        with contextlib.suppress(OSError, ValueError):
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
-                os.kill(int(entry.name), signal.SIGKILL)
+        if time.monotonic() > deadline:
+            pytest.fail(what(), pytrace=False)
+        time.sleep(0.02)
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Slurm]:
+def running(settings: Sequence[str] = (), files: Mapping[str, str] | None = None, nodes: int = 2) -> Iterator[Cluster]:
     if os.geteuid() != 0:
-        pytest.skip("Slurm's daemons need root")
-    missing = [name for name in (*DAEMONS, "srun", "sbatch", "sinfo") if not shutil.which(name, path=SEARCHED)]
+        pytest.skip("the lab and Slurm's daemons need root")
+    missing = [name for name in (*slurm.DAEMONS, *slurm.COMMANDS) if not shutil.which(name, path=slurm.SEARCHED)]
     if missing:
         pytest.skip(f"Slurm is not installed (no {', '.join(missing)}; make setup installs it)")
-    # The munge socket's name must be short.
-    with tempfile.TemporaryDirectory(prefix="offpath-slurm-", dir="/tmp") as folder:
-        slurm = Slurm(Path(folder))
-        _prepare(slurm.home)
-        daemons: list[subprocess.Popen] = []
-
-        def start(name: str, *arguments: str) -> None:
-            with (slurm.home / f"{name}-output.log").open("w") as output:
-                command = ["setpriv", "--pdeathsig", "TERM", shutil.which(name, path=SEARCHED), *arguments]
-                environment = os.environ | slurm.environment
-                daemons.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output))
-
-        try:
-            files = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid"}
-            files |= {"seed-file": "munge.seed", "log-file": "munged.log"}
-            start("munged", "--foreground", *(f"--{option}={slurm.home / name}" for option, name in files.items()))
-            socket_made = (slurm.home / "munge.socket").exists
-            _wait_until(socket_made, "munged does not listen", slurm, daemons)
-            start("slurmctld", "-D", "-i", "-c")
-            start("slurmd", "-D", "-c")
-            _wait_until(slurm.is_idle, "the node of Slurm does not come up", slurm, daemons)
-            yield slurm
-        finally:
-            _end(slurm, daemons)
+    with Lab(nodes=nodes, rate="1gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        slurm.up(lab, settings, files or {})
+        yield Cluster(lab)

@@ -97,7 +97,8 @@ def part(lines: list[dict]) -> bytes:
                 line["op"], line["begin_ns"], line["end_ns"], line["bytes"], site(line), line["comm"], line["root"],
                 line["nth"], text(line["kind"]), text(line.get("why", "")), text(line.get("algorithm", "")), 0,
             )  # fmt: skip
-            add(parts.OPERATION, body + words(line.get("sent_bytes", [])), flags, text(line["call"]))
+            values = [line["tag"] % (1 << 64)] if "tag" in line else line.get("sent_bytes", [])
+            add(parts.OPERATION, body + words(values), flags, text(line["call"]))
         elif "served" in line:
             names = ("served", "seen_ns", "posted_ns", "started_ns", "first_byte_ns", "done_ns", "status", "last_peer")
             body = parts.BODIES[parts.SERVED].pack(*(line.get(name, 0) for name in names))

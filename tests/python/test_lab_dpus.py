@@ -66,7 +66,8 @@ def test_the_three_steps(cluster, work):
         assert result.returncode == 0, (command, result.stdout, result.stderr)
         if "check" in command:
             assert len(result.stdout.splitlines()) == 2 and result.stdout.count(": up, Offpath ") == 2, result.stdout
-            assert result.stdout.count("clock +90061.") == 2  # of the lab's DPUs
+            clocks = [float(line.split("clock ")[1].split()[0]) for line in result.stdout.splitlines()]
+            assert all(90000 < clock < 90120 for clock in clocks), clocks  # those of the lab's DPUs
         if "run" in command:
             assert re.search(r"on 2 nodes .*: (\d+) calls seen, \1 offloaded .* 0 native", result.stderr), result.stderr
 

@@ -23,3 +23,14 @@ def test_a_solver_meets_its_solution_with_messages_offloaded(lab, mpi):
     assert len(messages) == 4 and sent == received > 0, messages
     assert all(one["failed_count"] == 0 and 0 < one["offloaded_count"] <= 30 for one in messages), messages
     assert "messages offloaded" in closing_line(result.stats, mpi)
+
+
+def test_who_sends_several_at_a_time_gets_room_for_them(lab):
+    program = paths().bench_program("pt2pt", mpis.MPICH)
+    argv = [str(program), "--pattern", "posted_8", "--sizes", "100000,400000", "--work-iterations", "1,1", "--verify"]
+    env = {"OFFPATH_POLICY": "*:host,send:4K-inf:dpu"}
+    result = lab.mpirun(mpis.MPICH, 1, argv, offload=True, env=env, timeout=LIMIT_S)
+    assert result.returncode == 0, result.stderr
+    for messages in (rank["messages"] for rank in result.stats):
+        # The region that everybody has at first holds two of the long ones.
+        assert messages["offloaded_count"] > 3 * messages["native_count"], messages

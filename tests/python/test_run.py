@@ -106,6 +106,36 @@ def test_statistics_of_earlier_runs_are_not_counted(programs, witness_env, tmp_p
     assert len(file.read_text().splitlines()) == 2
 
 
+def test_lines_that_another_run_writes_meanwhile_are_not_counted(witness_env, tmp_path):
+    """As steps of one batch script do that run at the same time."""
+    other = '{"offloaded_count": 1000, "node": "n", "size": 2}'
+    script = f"echo '{other}' >> s; echo '{{\"offloaded_count\": 2, \"size\": 2}}' >> $OFFPATH_STATS_FILE"
+    result = offpath("run", "--stats", "s", "--", "sh", "-c", script, env=witness_env, cwd=tmp_path)
+    assert "2 offloaded" in result.stderr and "1 rank" in result.stderr, result.stderr
+    assert [rank["offloaded_count"] for rank in stats.read(tmp_path / "s")] == [1000, 2]
+    assert [file.name for file in tmp_path.iterdir()] == ["s"]
+
+
+def test_what_a_killed_run_has_left_the_next_one_removes(witness_env, tmp_path):
+    """Not what belongs to one that goes on."""
+    script = "echo ready; exec sleep 1000"
+    runs = [
+        subprocess.Popen([ROOT / "offpath", "run", "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
+                         env=os.environ | witness_env, cwd=tmp_path, start_new_session=True)
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        assert [run.stdout.readline() for run in runs] == ["ready\n"] * 2 and len(list(tmp_path.iterdir())) == 2
+        os.killpg(runs[0].pid, signal.SIGKILL)
+        runs[0].wait()
+        assert offpath("run", "--", "true", env=witness_env, cwd=tmp_path).returncode == 0
+        assert [f"-{runs[1].pid}-" in file.name for file in tmp_path.iterdir()] == [True]
+    finally:
+        os.killpg(runs[1].pid, signal.SIGKILL)
+        for run in runs:
+            run.communicate()
+
+
 def test_no_private_file_is_left(witness_env, tmp_path):
     offpath("run", "--", "true", env=witness_env | {"TMPDIR": str(tmp_path)}, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -132,6 +162,20 @@ def test_blocking_calls_reach_the_ranks(witness_env):
     result = offpath("run", "-q", "--blocking", "bcast, allreduce", "--", "sh", "-c", "echo $OFFPATH_MPI_BLOCKING",
                      env=witness_env)  # fmt: skip
     assert result.stdout == "bcast,allreduce\n"
+
+
+def test_other_signals_reach_the_program_and_do_not_end_us(witness_env):
+    """Slurm with control groups signals only what it has started itself: us, where srun starts `offpath run`."""
+    script = 'trap "echo got one" USR1; trap "echo got two; exit 5" USR2; echo ready; while :; do sleep 0.05; done'
+    child = subprocess.Popen(
+        [ROOT / "offpath", "run", "-q", "--", "bash", "-c", script],
+        stdout=subprocess.PIPE, text=True, env=os.environ | witness_env,
+    )  # fmt: skip
+    assert child.stdout.readline() == "ready\n"
+    for signum, heard in ((signal.SIGUSR1, "got one\n"), (signal.SIGUSR2, "got two\n")):
+        child.send_signal(signum)
+        assert child.stdout.readline() == heard
+    assert child.wait(LIMIT_S) == 5
 
 
 @pytest.mark.machine
@@ -289,6 +333,45 @@ def test_the_closing_line_of_one_node_says_what_to_try():
 )
 def test_which_process_of_a_job_we_are(environ, rank, size):
     assert (own_rank.own_rank(environ), own_rank.job_size(environ)) == (rank, size)
+
+
+def test_the_closing_line_names_the_step_of_slurm():
+    rank = {"node": "n", "size": 1, "mpi": "mpich", "step": "7.1"}
+    assert "1 rank on 1 node (MPICH, step 7.1): " in closing_line([rank])
+
+
+NAMES = {"LD_PRELOAD": "x", "OFFPATH_POLICY": "a,b"}
+LISTED = "LD_PRELOAD,OFFPATH_POLICY"
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        (["--export=NONE", "./a"], [f"--export={LISTED}", "./a"]),
+        (["-n", "2", "--export", "HOME,X=1", "./a"], ["-n", "2", "--export", f"HOME,X=1,{LISTED}", "./a"]),
+        (["--mpi=pmi2", "-Qn2", "--export=X=a", "./a"], ["--mpi=pmi2", "-Qn2", f"--export=X=a,{LISTED}", "./a"]),
+        (["-ln", "2", "--quiet", "--export=NIL", "./a"], ["-ln", "2", "--quiet", f"--export={LISTED}", "./a"]),
+        (["--export=ALL,X=1", "./a"], ["--export=ALL,X=1", "./a"]),
+        (["-n", "2", "./a", "--export=NONE"], ["-n", "2", "./a", "--export=NONE"]),
+        (["--quiet", "./a", "--export=NONE"], ["--quiet", "./a", "--export=NONE"]),
+        (["--", "./a", "--export=NONE"], ["--", "./a", "--export=NONE"]),
+    ],
+)
+def test_srun_hands_our_variables_on_whatever_it_is_told(given, expected):
+    assert injection.with_variables(["srun", *given], NAMES)[0] == ["srun", *expected]
+
+
+@pytest.mark.parametrize("given, expected", [("NONE", LISTED), ("HOME", f"HOME,{LISTED}"), ("ALL", "ALL")])
+def test_a_script_that_hands_nothing_on_still_hands_our_variables_on(given, expected, monkeypatch):
+    monkeypatch.setenv("SLURM_EXPORT_ENV", given)
+    assert injection.with_variables(["srun", "./a"], NAMES)[1] == NAMES | {"SLURM_EXPORT_ENV": expected}
+
+
+def test_a_program_that_only_submits_is_refused(witness_env, tmp_path):
+    (tmp_path / "sbatch").symlink_to("/bin/true")
+    for words in (["run"], ["profile", "-o", str(tmp_path / "p")]):
+        result = offpath(*words, "--", str(tmp_path / "sbatch"), "job.sh", env=witness_env)
+        assert_one_line_error(result, "only submits", "`offpath run --` into the script")
 
 
 def test_the_closing_line_tells_the_policy_from_what_the_service_does_not_do():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from bench_support import program, stand_in_prefix
-from conftest import assert_one_line_error, offpath
+from conftest import assert_one_line_error, offpath, requires_root
 from offpath import policy_table, tune_command, tuning
 from offpath.paths import paths
 from offpath.policy_table import Table
@@ -48,6 +48,22 @@ def test_all_mpis_must_gain():
     measured = rows({"dpu": [0.9, 1.2, 1.3, 1.4]}) + rows({"dpu": [0.9, 0.9, 1.1, 1.4]}, mpi="openmpi")
     decision = tuning.decide(measured, "ialltoall", 2, ["openmpi", "mpich"])
     assert decision.first == 2 and decision.gains == (0.9, 0.9, 1.1, 1.4)
+
+
+def test_messages_are_between_two_ranks_whatever_the_nodes():
+    measured = [
+        {name: value for name, value in row.items() if name != "collective"}
+        for row in rows({"dpu": [0.9, 1.1, 1.2, 1.2]})
+    ]
+    for row in measured:
+        row["pattern"] = "posted"
+    others = rows({"dpu": [2.0] * 4})
+    decision = tuning.decide(others + measured, "send", 4, ["mpich"], {"pattern": "posted"})
+    assert decision.rows() == ["send:nodes=2:host", "send:4096-inf:nodes=2:dpu"]
+    inside = tuning.decide(measured, "send", 1, ["mpich"], {"pattern": "posted"})
+    assert tuning.policy_rows([inside, decision], SHIPPED) == [
+        "send:host", "send:4096-inf:dpu", "send:nodes=2:host", "send:nodes=2:host", "send:4096-inf:nodes=2:dpu",
+    ]  # fmt: skip
 
 
 def test_missing_and_wrong_results_do_not_win():
@@ -133,6 +149,23 @@ def test_where_nothing_is_offloaded_nothing_is_decided(prefix, tmp_path):
     assert written["policy"] == [] and written["file"] is None and written["decisions"] == []
     failed = [failure["peer"] for failure in written["measurements"][0]["meta"]["failures"]]
     assert failed == ["dpu", "dpu=chain", "dpu=binomial", "dpu=scatter_allgather"]
+
+
+@requires_root
+def test_messages_get_a_row(tmp_path):
+    program("bench", "mpich", "pt2pt")
+    file, policy = tmp_path / "a.json", tmp_path / "policy"
+    result = offpath(
+        "tune", "--mpi", "mpich", "--collectives", "send", "--nodes", "2", "--rate", "1gbit", "--sizes", "4K,64K",
+        "--runs", "1", "--repeats", "1", "--json", str(file), env={"OFFPATH_POLICY_FILE": str(policy)},
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (decision,) = json.loads(file.read_text())["decisions"]
+    assert (decision["collective"], decision["nodes"]) == ("send", 2)
+    assert [each["bytes"] for each in decision["sizes"]] == [4096, 64 << 10]
+    assert all(each["gain"] > 0 for each in decision["sizes"])
+    lines = policy_table.parse([("file", policy.read_text())]).texts("file")
+    assert lines[0] == "send:0-inf:nodes=2:host"
 
 
 @pytest.mark.parametrize(

@@ -158,10 +158,9 @@ void Office::take_grant(int from, Outgoing& out) const {
   out.ring = RingAllocator(bytes);
 }
 
-void Office::wish(int to, Outgoing& out, uint64_t payload) {
-  const bool fits = ring_bytes(payload) <= out.ring.bytes();
-  if (fits || payload <= out.wished) return;
-  if (put(to, offsetof(Entry, wish), &payload, sizeof(payload)) == OFFPATH_OK) out.wished = payload;
+void Office::wish(int to, Outgoing& out, uint64_t bytes) {
+  if (bytes <= out.wished) return;
+  if (put(to, offsetof(Entry, wish), &bytes, sizeof(bytes)) == OFFPATH_OK) out.wished = bytes;
 }
 
 std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send, const offpath_layout_t* layouts) {
@@ -173,9 +172,10 @@ std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send
   take_grant(to, out);
   const uint64_t taken = __atomic_load_n(&table_[to].taken, __ATOMIC_ACQUIRE);
   const bool of_this = taken >> kPositionBits == out.region;  // else nothing was taken out of it yet
-  const auto stretch = out.ring.allocate(send.bytes, of_this ? taken % kPositions : 0);
+  const uint64_t position = of_this ? taken % kPositions : 0;
+  const auto stretch = out.ring.allocate(send.bytes, position);
   if (!stretch) {
-    wish(to, out, send.bytes);
+    wish(to, out, out.ring.wanted(send.bytes, position));
     return std::nullopt;
   }
   *sending.signal = signal_of(mark_, static_cast<uint64_t>(job.rank()), static_cast<uint64_t>(to), out.sent);

@@ -3,7 +3,7 @@
 // into which they are put, and what this process has granted to others, and they to it.
 //
 // A process has an entry for every other one in its part of the window, which that one writes: the region that is granted
-// to this process there, how much of it was taken out, and for how long a message the other one wishes a region here.
+// to this process there, how much of it was taken out, and for how many bytes the other one wishes a region here.
 //
 // Threads: open and close by the thread that calls MPI_Init and MPI_Finalize, the rest any.
 #pragma once
@@ -79,7 +79,7 @@ class Office {
   struct alignas(64) Entry {
     Grant grant;
     uint64_t taken;  // number << 48 | position
-    uint64_t wish;   // bytes of a message
+    uint64_t wish;   // bytes
   };
   struct Outgoing {
     uint64_t region = 0;
@@ -103,7 +103,7 @@ class Office {
   bool agree(bool own) const;
   void grant_to_all(bool near, bool far);
   void take_grant(int from, Outgoing& out) const;
-  void wish(int to, Outgoing& out, uint64_t payload);
+  void wish(int to, Outgoing& out, uint64_t bytes);
   bool grant(int to, Incoming& in, uint64_t payload);
   // 8 bytes or more, at once, into this process's entry there.
   offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes);

@@ -31,17 +31,28 @@ class RingAllocator {
   std::optional<Stretch> allocate(uint64_t payload, uint64_t taken) {
     const uint64_t needed = ring_bytes(payload);
     if (payload > bytes_ || needed > bytes_ || taken > head_) return std::nullopt;
-    const uint64_t at = head_ % bytes_;
-    const uint64_t skipped = needed > bytes_ - at ? bytes_ - at : 0;
-    if (head_ + skipped + needed - taken > bytes_) return std::nullopt;
+    const uint64_t skipped = skip(needed);
+    // What is left out of an empty ring is in nobody's way, so all of it can be had.
+    if (taken != head_ && head_ + skipped + needed - taken > bytes_) return std::nullopt;
     const uint64_t begin = head_;
     head_ += skipped + needed;
     return Stretch{begin, head_, (begin + skipped) % bytes_ + needed - kSignalBytes - payload};
+  }
+  // How long the ring should be where there was no room: for what is under way, and this.
+  uint64_t wanted(uint64_t payload, uint64_t taken) const {
+    const uint64_t needed = ring_bytes(payload);
+    return taken > head_ || needed > bytes_ ? needed : head_ - taken + skip(needed) + needed;
   }
   // The last one was not used.
   void undo(const Stretch& last) { head_ = last.begin; }
 
  private:
+  // A payload that does not fit before the ring's end lies at its beginning.
+  uint64_t skip(uint64_t needed) const {
+    const uint64_t left = bytes_ - head_ % bytes_;
+    return needed > left ? left : 0;
+  }
+
   uint64_t bytes_;
   uint64_t head_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/tracked.hpp"
 #include "mpi/native/handlers.hpp"
+#include "mpi/recording/decision.hpp"
 #include "mpi/types/datatype.hpp"
 
 #include <exception>
@@ -51,6 +52,7 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
   const TypeRef type = find_type(message.type, job.control());
   if (type == nullptr) return std::nullopt;
   const uint64_t bytes = static_cast<uint64_t>(message.count) * static_cast<uint64_t>(type->size_bytes);
+  recording::decision.why = "policy";
   if (!office.offloads(to, bytes)) return std::nullopt;
   const auto address = reinterpret_cast<uintptr_t>(message.buffer);
   offpath_block_t block{0, 0, message.buffer, bytes, 0};
@@ -64,6 +66,7 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
     block.layout = 1;
   } else {
     counts.native.fetch_add(1, std::memory_order_relaxed);
+    recording::decision.why = "form";
     return std::nullopt;
   }
   std::optional<Office::Sending> started = office.start(to, block, &layout);
@@ -72,7 +75,9 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
     counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
   } else {
     counts.native.fetch_add(1, std::memory_order_relaxed);
+    recording::decision.why = "room";
   }
+  recording::decision.offloaded = started.has_value();
   return started;
 }
 

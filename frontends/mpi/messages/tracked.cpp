@@ -8,6 +8,7 @@
 #include "mpi/messages/sent_tickets.hpp"
 #include "mpi/native/handle_table.hpp"
 #include "mpi/native/native.hpp"
+#include "mpi/recording/service_times.hpp"
 
 namespace offpath::mpi {
 
@@ -82,10 +83,12 @@ void TrackedSend::before() {
 
 int TrackedSend::after(MPI_Status*) {
   const offpath_status_t status = offpath_op_test(sending_.op);
-  if (status == OFFPATH_OK) return MPI_SUCCESS;
+  const int code = status == OFFPATH_OK ? MPI_SUCCESS : Office::code_of(status);
+  if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, code);
+  if (code == MPI_SUCCESS) return code;
   counts.failed.fetch_add(1, std::memory_order_relaxed);
   if (offpath_session_alive(job.session()) == 0) job.report_lost_service();
-  return Office::code_of(status);
+  return code;
 }
 
 // ---- receives

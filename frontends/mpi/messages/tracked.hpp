@@ -9,6 +9,7 @@
 #include "mpi/messages/kept.hpp"
 #include "mpi/messages/office.hpp"
 #include "mpi/messages/routes.hpp"
+#include "mpi/recording/decision.hpp"
 
 #include <mpi.h>
 
@@ -76,6 +77,7 @@ class TrackedSend : public Tracked {
 
   Office::Sending sending_;
   bool synchronous_;
+  uint64_t recorded_ = recording::decision.operation;
   std::unique_ptr<TicketBytes> ticket_;
   MPI_Request ticket_sent_ = MPI_REQUEST_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;

@@ -38,5 +38,6 @@ inline bool passes() { return Inside::here() || !log.on(); }
 void set_collectives(void** handlers);
 void set_waiting(void** handlers);
 void set_remote(void** handlers);
+void set_messages(void** handlers);
 
 }  // namespace offpath::mpi::recording

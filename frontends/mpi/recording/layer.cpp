@@ -77,6 +77,7 @@ void install(void** handlers, const Purpose& what_for) {
   set_collectives(handlers);
   set_waiting(handlers);
   set_remote(handlers);
+  set_messages(handlers);
 #define OFFPATH_SET(name) handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&name)
   OFFPATH_SET(Init);
   OFFPATH_SET(Init_thread);

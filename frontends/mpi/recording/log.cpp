@@ -24,11 +24,11 @@ Log::Communicator& Log::known(MPI_Comm comm) {
   native.Group_free(&world);
   const std::vector<uint64_t> values(members.begin(), members.end());
   part_.add(Tag::communicator, 0, 0, CommunicatorBody{next_communicator_}, values);
-  return communicators_[comm] = {next_communicator_++, 0};
+  return communicators_[comm] = {next_communicator_++};
 }
 
-Ticket Log::choose_locked(Communicator& on, const void* site) {
-  Ticket ticket{kUnrecorded, on.number, on.count++};
+Ticket Log::choose_locked(const Communicator& on, uint32_t& count, const void* site) {
+  Ticket ticket{kUnrecorded, on.number, count++};
   const bool first = sample_ == 1 || posted_from_[uint64_t{part_.site(site)} << 32 | on.number]++ % sample_ == 0;
   if (first) {
     ticket.operation = next_operation_++;
@@ -40,19 +40,28 @@ Ticket Log::choose_locked(Communicator& on, const void* site) {
 
 Ticket Log::choose(MPI_Comm comm, const void* site) {
   const std::lock_guard lock(mutex_);
-  return choose_locked(known(comm), site);
+  Communicator& on = known(comm);
+  return choose_locked(on, on.count, site);
+}
+
+Ticket Log::choose_message(MPI_Comm comm, const void* site) {
+  const std::lock_guard lock(mutex_);
+  Communicator& on = known(comm);
+  return choose_locked(on, on.messages, site);
 }
 
 Ticket Log::choose_remote(MPI_Win window, const void* site) {
   const std::lock_guard lock(mutex_);
   const auto it = windows_.find(window);
-  return it == windows_.end() ? Ticket() : choose_locked(it->second, site);
+  return it == windows_.end() ? Ticket() : choose_locked(it->second, it->second.count, site);
 }
 
 Ticket Log::choose_persistent(MPI_Request request, const void* site) {
   const std::lock_guard lock(mutex_);
   const auto it = persistent_.find(request);
-  return it == persistent_.end() ? Ticket() : choose_locked(known(it->second.comm), site);
+  if (it == persistent_.end()) return {};
+  Communicator& on = known(it->second.comm);
+  return choose_locked(on, it->second.posted.message ? on.messages : on.count, site);
 }
 
 void Log::write_operation(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking) {
@@ -75,7 +84,9 @@ void Log::write_operation(const Call& call, const Ticket& ticket, const Posted& 
     body.why = part_.text(decision.why);
     body.algorithm = part_.text(decision.algorithm);
   }
-  part_.add(Tag::operation, flags, part_.text(call.name), body, posted.sent_bytes);
+  const auto tag = static_cast<uint64_t>(posted.tag);
+  const auto values = posted.message ? std::span(&tag, 1) : std::span<const uint64_t>(posted.sent_bytes);
+  part_.add(Tag::operation, flags, part_.text(call.name), body, values);
 }
 
 void Log::post(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking,
@@ -186,7 +197,7 @@ void Log::wait_remote(const Call& call, MPI_Win window, int target) {
 
 void Log::remember_window(MPI_Win window, MPI_Comm comm) {
   const std::lock_guard lock(mutex_);
-  windows_[window] = {known(comm).number, 0};
+  windows_[window] = {known(comm).number};
 }
 
 void Log::forget_window(MPI_Win window) {

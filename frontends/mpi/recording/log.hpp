@@ -33,12 +33,14 @@ struct Call {
   const void* site = nullptr;  // return address in the program
 };
 
-// What a call of a collective, or a one-sided operation, says of the operation.
+// What a call of a collective, a one-sided operation or a message says of the operation.
 struct Posted {
-  const char* kind = "";  // as the policy names it, or put, get, accumulate, fetch
+  const char* kind = "";  // as the policy names it, or put, get, accumulate, fetch, isend, irecv
   uint64_t bytes = 0;     // as policy::Table::choose means it; the model's irregular ones have sent_bytes
-  int root = 0;           // one-sided: the target
+  int root = 0;           // one-sided: the target; of a message who it goes to or comes from, -1: anybody
   std::vector<uint64_t> sent_bytes;
+  bool message = false;
+  int tag = 0;  // of a message; -1: any
 };
 
 // An operation that is about to be posted.
@@ -69,6 +71,7 @@ class Log {
   Ticket choose(MPI_Comm comm, const void* site);
   Ticket choose_remote(MPI_Win window, const void* site);
   Ticket choose_persistent(MPI_Request request, const void* site);
+  Ticket choose_message(MPI_Comm comm, const void* site);
   // After it: `request` then stands for the operation, recorded or not (null: it is done). `posted` counts only if it
   // is recorded.
   void post(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking, const MPI_Request* request);
@@ -79,7 +82,7 @@ class Log {
 
   // What the service did of it; the times are of now_ns().
   void serve(uint64_t operation, const offpath_op_times_t* times, int status);
-  // These requests are done (complete), or none is. Requests that are no operations (messages) are left out.
+  // These requests are done (complete), or none is. Requests of what is not recorded are left out.
   void wait(const Call& call, std::span<const MPI_Request> done, bool complete);
   // Operations to `target` (-1: to all) that no flush has waited for yet are done.
   void wait_remote(const Call& call, MPI_Win window, int target);
@@ -91,7 +94,8 @@ class Log {
  private:
   struct Communicator {
     uint32_t number = 0;
-    uint32_t count = 0;  // operations so far
+    uint32_t count = 0;     // operations so far, on all members alike
+    uint32_t messages = 0;  // so far, this process's
   };
   struct Persistent {
     Posted posted;
@@ -104,7 +108,8 @@ class Log {
     uint64_t operation;
   };
   void open(const char* prefix, const Purpose& purpose);
-  Ticket choose_locked(Communicator& on, const void* site);
+  // `count`: of those of its kind.
+  Ticket choose_locked(const Communicator& on, uint32_t& count, const void* site);
   Communicator& known(MPI_Comm comm);
   void write_operation(const Call& call, const Ticket& ticket, const Posted& posted, bool blocking);
   void write_wait(const Call& call, bool complete, uint32_t others);

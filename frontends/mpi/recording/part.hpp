@@ -40,7 +40,7 @@ struct CommunicatorBody {  // then the ranks of its members in the job
 };
 
 inline constexpr uint8_t kBlocking = 1, kDecided = 2, kOffloaded = 4;  // flags
-struct OperationBody {                                                 // then sent_bytes
+struct OperationBody {                                                 // then sent_bytes, or the tag
   uint64_t operation;
   uint64_t begin_ns;
   uint64_t end_ns;
@@ -48,7 +48,7 @@ struct OperationBody {                                                 // then s
   uint32_t site;
   uint32_t communicator;
   int32_t root;
-  uint32_t nth;   // collective of its communicator, recorded ones or not
+  uint32_t nth;   // collective of its communicator, or message of this rank on it, recorded ones or not
   uint16_t kind;  // texts
   uint16_t why;
   uint16_t algorithm;

@@ -13,7 +13,7 @@ from offpath import checks, console, mpis, policy_table, processes
 from offpath.closing_line import closing_line
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
-from offpath.lab import dpus, inventory, launchers, state
+from offpath.lab import dpus, inventory, launchers, slurm_commands, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
@@ -30,6 +30,8 @@ app = typer.Typer(
 Every node has a host and a DPU, each in its own network namespace, behind one switch port that both share and whose
 rate is limited. Programs of Open MPI and MPICH are started in it with their own mpirun.""",
 )
+
+app.add_typer(slurm_commands.app, name="slurm")
 
 NameOption = Annotated[str, typer.Option("--name", help="Which lab. Several can be up at once.")]
 NameArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]

@@ -19,6 +19,8 @@ from offpath.lab import plan as planning
 
 NETNS_DIR = Path("/run/netns")
 QUOTA_ROOT = Path("/sys/fs/cgroup/cpu")
+SLURM_GROUP_ROOT = Path("/sys/fs/cgroup")
+SLURM_GROUP_KINDS = ("freezer", "cpuset")
 GRACE_S = 2.0
 POLL_S = 0.02
 
@@ -55,7 +57,12 @@ def processes(name: str, places: Iterable[str] | None = None) -> list[int]:
 
 def processes_of_run(run_id: str) -> list[int]:
     """Processes of one `lab run`, wherever they are now: they all inherited its mark."""
-    mark = f"OFFPATH_LAB_RUN={run_id}".encode()
+    return processes_marked(f"OFFPATH_LAB_RUN={run_id}")
+
+
+def processes_marked(variable: str) -> list[int]:
+    """Processes that have NAME=VALUE in their environment."""
+    mark = variable.encode()
     return _processes_where(lambda pid: mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
 
 
@@ -88,6 +95,7 @@ def remove(name: str) -> bool:
         with contextlib.suppress(OSError):
             group.rmdir()
     shutil.rmtree(planning.STATE_ROOT / name, ignore_errors=True)
+    remove_slurm_groups()
     with contextlib.suppress(OSError):
         planning.STATE_ROOT.rmdir()
     return True
@@ -96,6 +104,22 @@ def remove(name: str) -> bool:
 def _file_id(path: str | Path) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino
+
+
+def has_slurm_groups() -> bool:
+    """Whether Slurm can have control groups here: those of version 1."""
+    return all((SLURM_GROUP_ROOT / kind / "release_agent").exists() for kind in SLURM_GROUP_KINDS)
+
+
+def remove_slurm_groups() -> None:
+    """Those of nodes of labs, once no lab has a Slurm: their names do not say which lab's they are."""
+    if not has_slurm_groups() or any(planning.STATE_ROOT.glob("*/slurm")):
+        return
+    for kind in SLURM_GROUP_KINDS:
+        for top in (SLURM_GROUP_ROOT / kind).glob("slurm_node*"):
+            for folder, _, _ in os.walk(top, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
 
 
 def _quota_groups(name: str) -> list[Path]:

@@ -9,6 +9,7 @@ from offpath.lab.plan import SUBNET, SUBNET_BITS, Plan
 
 AGENT = Path(__file__).parent / "agent"
 SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"
+_REMOTE = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1"}
 
 
 def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
@@ -34,7 +35,11 @@ def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
 
 def environment(plan: Plan) -> dict[str, str]:
     """By which an mpirun of either MPI that is started in the lab reaches its nodes without options."""
-    settings = _openmpi_settings(ppn=2) | {"hwloc_base_binding_policy": "none", "rmaps_base_oversubscribe": "1"}
+    settings = (
+        _REMOTE
+        | openmpi_settings(several=True)
+        | {"hwloc_base_binding_policy": "none", "rmaps_base_oversubscribe": "1"}
+    )
     return {
         **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -44,22 +49,21 @@ def environment(plan: Plan) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _openmpi_settings(ppn: int) -> dict[str, str]:
+def openmpi_settings(several: bool) -> dict[str, str]:
+    """Open MPI's own, for a lab's links; `several`: ranks share a node."""
     return {
-        "plm_rsh_agent": str(AGENT),
-        "plm_rsh_no_tree_spawn": "1",
         "oob_tcp_if_include": SUBNET_MASK,
         "btl_tcp_if_include": SUBNET_MASK,
         "pml": "ob1",
         "osc": "sm,pt2pt",  # rdma of Open MPI 4.1 aborts and gives wrong results over TCP
         # vader (shared memory) tells nodes apart by host name, so it stays within a node
-        "btl": "tcp,self" if ppn == 1 else "vader,tcp,self",
+        "btl": "vader,tcp,self" if several else "tcp,self",
     }
 
 
 def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
     command = [launcher, "-np", str(np), "-H", _with_slots(plan.nodes, ppn), "--bind-to", "none"]
-    for name, value in _openmpi_settings(ppn).items():
+    for name, value in (_REMOTE | openmpi_settings(ppn > 1)).items():
         command += ["--mca", name, value]
     return command
 

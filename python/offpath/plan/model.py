@@ -13,6 +13,7 @@ from offpath.errors import UserError
 from offpath.paths import paths
 
 HOST, DPU, POLICY = "host", "dpu", "policy"
+SEND = "send"
 
 
 def ask(request: dict) -> dict:
@@ -52,7 +53,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class BenchTimes:
-    """What bench/collectives would print, in ns."""
+    """What the programs of bench/ would print, in ns."""
 
     pure: float
     total: float
@@ -62,19 +63,22 @@ class BenchTimes:
 def bench(
     machine: dict, where: Placement, kind: str, size: int, path: str, work_ns: float, *, repeats: int = 5, policy=()
 ) -> BenchTimes:
-    """The benchmark's own loop: pure, work alone, both; the ranks meet in between as they do there."""
+    """The benchmark's own loop: pure, work alone, both; the ranks meet in between as they do there. `kind` send:
+    messages both ways between partners."""
     uneven = {"sent_bytes": _blocks(where.ranks, size)} if kind == "ialltoallv" else {}
     operations: list[dict] = []
     program: list[list] = []
     marks: list[tuple[str, int, int]] = []
 
-    def call(kind: str, size: int, path: str, **sizes) -> int:
-        operations.append({"kind": kind, "bytes": size, "path": path} | sizes)
-        return len(operations) - 1
+    def call(kind: str, size: int, path: str, **sizes) -> list[int]:
+        first = len(operations)
+        partners = [{"members": pair} for pair in _partners(where.ranks)] if kind == SEND else [{}]
+        operations.extend({"kind": kind, "bytes": size, "path": path} | sizes | pair for pair in partners)
+        return list(range(first, len(operations)))
 
     def blocking(kind: str, size: int) -> None:
-        number = call(kind, size, HOST)
-        program.extend((["post", number], ["wait", number]))
+        numbers = call(kind, size, HOST)
+        program.extend((["post", *numbers], ["wait", *numbers]))
 
     def timed(name: str, acts: list[list]) -> None:
         blocking("ibarrier", 0)
@@ -85,11 +89,11 @@ def bench(
 
     for _ in range(repeats):
         pure = call(kind, size, path, **uneven)
-        timed("pure", [["post", pure], ["wait", pure]])
+        timed("pure", [["post", *pure], ["wait", *pure]])
         timed("compute", [["compute", work_ns]])
         blocking("ibarrier", 0)
         both = call(kind, size, path, **uneven)
-        timed("total", [["post", both], ["compute", work_ns], ["wait", both]])
+        timed("total", [["post", *both], ["compute", work_ns], ["wait", *both]])
     request = {
         "do": "simulate",
         "machine": machine,
@@ -102,6 +106,11 @@ def bench(
     for name, first, last in marks:
         times[name].append(max(rank[last] - rank[first] for rank in ends))
     return BenchTimes(*(statistics.median(times[name]) for name in ("pure", "total", "compute")))
+
+
+def _partners(ranks: int) -> list[list[int]]:
+    """Sender and receiver of each message (bench/messages/messages.cpp)."""
+    return [[rank, (rank + ranks // 2) % ranks] for rank in range(ranks)]
 
 
 def _blocks(ranks: int, size: int) -> list[list[int]]:

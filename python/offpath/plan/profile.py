@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.errors import UserError
+from offpath.telemetry.parts import MESSAGES
 
 FORMAT, VERSION = "offpath-profile", 1
 
@@ -110,6 +111,10 @@ def _checked_call(record: dict, rank: Rank, file: Path, number: int) -> None:
     good = all(isinstance(time, int) and time >= 0 for time in times) and times[0] <= times[1]
     if good and "op" in record:
         good = isinstance(record.get("bytes"), int) and record["bytes"] >= 0 and record.get("comm") in rank.members
+        if good and record.get("kind") in MESSAGES:
+            root, highest = record.get("root"), len(rank.members[record["comm"]]) - 1
+            good = isinstance(record.get("tag"), int) and isinstance(root, int) and -1 <= root <= highest
+            good = good and (root >= 0 or record["kind"] == "irecv")
     elif good:
         good = isinstance(record.get("wait", record.get("test")), list)
     if not good:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from offpath.errors import UserError
 from offpath.oldest import zip_equal
-from offpath.plan import dealing, model
+from offpath.plan import dealing, messages, model
 from offpath.plan.profile import Profile, Rank
-from offpath.telemetry.parts import ONE_SIDED
+from offpath.telemetry.parts import MESSAGES, ONE_SIDED
 
 # Costs of the service that a perfect DPU would not have.
 IDEAL = {
@@ -36,7 +36,7 @@ class Scenario:
     work: dealing.Dealt
 
     def run(self, machine: dict, node_of: Sequence[int], path: str, policy: Sequence[str] = ()) -> Times:
-        operations = [operation | {"path": path} for operation in self.operations]
+        operations = [{"path": path} | operation for operation in self.operations]
         request = {
             "do": "simulate", "machine": machine, "nodes": max(node_of) + 1, "node_of": list(node_of),
             "operations": operations, "ranks": self.work.ranks, "policy": list(policy),
@@ -63,8 +63,10 @@ class Scenario:
 
 
 def scenario(profile: Profile) -> Scenario:
-    """Finds which records of different ranks are one operation: the n-th on the same communicator."""
+    """Finds which records of different ranks are one operation: the n-th on the same communicator; a send and the
+    receive that it matches."""
     made = Scenario([], [], dealing.Dealt([], []))
+    matched = messages.matched(profile.ranks, _communicator)
     numbers: dict = {}
     ranks, sites, fetches = [], [], []
     for rank in profile.ranks:
@@ -82,14 +84,22 @@ def scenario(profile: Profile) -> Scenario:
                 places.append(None)
             before = max(before, record["end_ns"])
             if "op" in record:
-                number = _operation(made, numbers, counts, rank, record, place)
+                if record["kind"] in MESSAGES:
+                    pair = matched.get((rank.number, record["op"]))
+                    if pair is None:  # as it was: nobody knows what it waited for
+                        acts.append(["idle", record["end_ns"] - record["begin_ns"]])
+                        places.append(place)
+                        continue
+                    number = _message(made, numbers, pair, place)
+                else:
+                    number = _operation(made, numbers, counts, rank, record, place)
                 own[record["op"]] = number
                 if record["kind"] == "fetch":
                     counter = _communicator(rank, record["comm"]), record["root"]
                     counters[number] = counter, frozenset(counts.items())
                 acts.append(["post", number])
                 places.append(place)
-                if record.get("blocking"):
+                if record.get("blocking") and messages.waits(record):
                     acts.append(["wait", number])
                     places.append(place)
                 continue
@@ -118,6 +128,16 @@ def _communicator(rank: Rank, number: int) -> tuple:
     """The same on all ranks; those of the same members are told apart by the order of their first use."""
     members = rank.members[number]
     return tuple(members), sum(1 for comm, who in rank.members.items() if who == members and comm < number)
+
+
+def _message(made: Scenario, numbers: dict, pair: messages.Pair, place) -> int:
+    number = numbers.get(pair)
+    if number is None:
+        number = numbers[pair] = len(made.operations)
+        operation = {"kind": "send", "bytes": pair.bytes, "members": [pair.sender, pair.receiver]}
+        made.operations.append(operation | ({} if pair.may_go else {"path": model.HOST}))
+        made.site_of_operation.append(place)
+    return number
 
 
 def _operation(made: Scenario, numbers: dict, counts: dict, rank: Rank, record: dict, place) -> int:

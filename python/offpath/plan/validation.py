@@ -15,7 +15,7 @@ from typing import Annotated, Optional
 import typer
 from rich.table import Table
 
-from offpath import comparison, console, goals, handover, mpis, results
+from offpath import bench_pt2pt, comparison, console, goals, handover, measuring, mpis, results, tuning
 from offpath.errors import UserError
 from offpath.oldest import zip_equal
 from offpath.paths import paths
@@ -26,7 +26,8 @@ from offpath.sizes import size_text
 CALIBRATION_RATE = "500mbit"
 RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
 QUIET = 1.05  # times the work asked for
-COLLECTIVES = (("ialltoall", 4 << 20), ("iallgather", 2 << 20))
+KINDS = (("ialltoall", 4 << 20), ("iallgather", 2 << 20), (model.SEND, 1 << 20))
+EVERYTHING = f"{calibrate.EVERYTHING},{model.SEND}:dpu"
 # Programs that are profiled and replayed, and how to run them.
 APPS = {
     "fft3d": ("--n", "96", "--variables", "4", "--repeats", "6", "--work", "2"),
@@ -118,11 +119,11 @@ def bench_plan_command(
 ) -> None:
     """Compare the planner's predictions with measurements in the lab that are made after them.
 
-    Calibrates at 500mbit with an alltoall of two sizes; then predicts and measures collectives at other rates, other
-    sizes and three ratios of computation to communication; with --full also on 4 nodes, and fft3d and bspmm from their
-    profiles. Prints each case with its error, the median and the worst, and whether the verdict was right: which path
-    wins, where one does by more than 5 %. *Other words* counts where `offpath plan` would have worded it otherwise, as
-    where 4 % were predicted and 6 measured.
+    Calibrates at 500mbit with an alltoall of two sizes; then predicts and measures collectives and messages at other
+    rates, other sizes and three ratios of computation to communication; with --full also on 4 nodes, and fft3d and
+    bspmm from their profiles. Prints each case with its error, the median and the worst, and whether the verdict was
+    right: which path wins, where one does by more than 5 %. *Other words* counts where `offpath plan` would have worded
+    it otherwise, as where 4 % were predicted and 6 measured.
 
     Examples:
 
@@ -167,7 +168,7 @@ def collective_cases(setting: Setting) -> list[Case]:
     # The benchmark sets its work while all ranks of a core do theirs.
     sharing = place.ranks / len({core for cores in place.cores for core in cores})
     cases = []
-    for kind, size in COLLECTIVES:
+    for kind, size in KINDS:
         pure = model.bench(setting.machine, place, kind, size, model.HOST, 0).pure
         made = []
         for ratio in RATIOS:
@@ -182,7 +183,10 @@ def collective_cases(setting: Setting) -> list[Case]:
 
 
 def _measure(setting: Setting, kind: str, size: int, work_ns: list[float], cases: list[Case]) -> None:
-    argv = [str(paths().bench_program("collectives", setting.mpi)), "--collective", kind]
+    is_message = kind == model.SEND
+    program = bench_pt2pt.PROGRAM if is_message else measuring.COLLECTIVE_PROGRAM
+    argv = [str(paths().bench_program(program.name, setting.mpi))]
+    argv += [f"--{program.noun}", tuning.PATTERN if is_message else kind]
     argv += ["--repeats", str(setting.repeats), "--sizes", ",".join([str(size)] * len(work_ns))]
     argv += ["--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
     setting.note(f"{kind} {size_text(size)}")
@@ -194,7 +198,7 @@ def _measure(setting: Setting, kind: str, size: int, work_ns: list[float], cases
 
 
 def _launch(setting: Setting, argv: list[str], offload: bool) -> tuple[dict, list[dict]]:
-    env = {"OFFPATH_POLICY": calibrate.EVERYTHING} if offload else {}
+    env = {"OFFPATH_POLICY": EVERYTHING} if offload else {}
     return comparison.run_for_json(setting.where, setting.mpi, argv, offload, env)
 
 
@@ -207,7 +211,7 @@ def app_cases(setting: Setting) -> list[Case]:
         argv = [str(paths().app(name, setting.mpi)), *arguments]
         recorded = sorted((_record(setting, argv) for _ in range(setting.launches)), key=lambda found: found.end_ns)
         prediction = predict.predict(
-            recorded[len(recorded) // 2], setting.machine, recorded[0].node_of, policy=(calibrate.EVERYTHING,)
+            recorded[len(recorded) // 2], setting.machine, recorded[0].node_of, policy=(EVERYTHING,)
         )
         case = setting.case(name, None, prediction.recorded, prediction.offloaded)
         case.host_launches = [found.end_ns for found in recorded]

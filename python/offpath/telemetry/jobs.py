@@ -41,7 +41,7 @@ def watched(which: str | None, folder: Path | None = None) -> Iterator[list[Job]
                 refusals.append(error)
                 continue
             stack.callback(observation.close)
-            job = Job(file.stem, observation, observation.read())
+            job = Job(file.stem.partition("-")[0], observation, observation.read())  # the rest is the node
             if which is None or _is_meant(job, which):
                 jobs.append(job)
         if not jobs:

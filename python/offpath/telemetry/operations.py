@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offpath.plan import sites
-from offpath.telemetry.parts import ONE_SIDED
+from offpath.telemetry.parts import MESSAGES, ONE_SIDED
 from offpath.telemetry.record import Rank
 
 WHY = {
@@ -18,6 +18,9 @@ WHY = {
     "exploring": "it was being found out which way is better",
     "agreement": "it was not decided yet when it was posted",
     "forced": "an info key, the name of the communicator or OFFPATH_MPI_WINDOWS says so",
+    "message": "what waits for its message anyway, or does not go this way",
+    "sender": "a receive: its sender decides how the message comes",
+    "room": "its receiver had no room for the message yet",
     "blocking": "a blocking call (--blocking offloads some kinds of them)",
     "form": "something in the call that the service does not do",
     "communicator": "a communicator that the policy has nothing for, as one on a single node",
@@ -28,7 +31,7 @@ WHY = {
 
 @dataclass
 class Wait:
-    """A call that waits: for operations, or (no operation) for messages."""
+    """A call that waits: for operations, or (no operation) for what is not recorded."""
 
     name: str
     begin_ns: int
@@ -201,7 +204,7 @@ def _teams(rank: Rank) -> dict[int, tuple]:
 def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> Operation:
     blocking = line.get("blocking") is True
     path = "dpu" if line.get("path") == "dpu" else "host"
-    why = "off" if rank.reason else str(line.get("why") or ("blocking" if blocking else "communicator"))
+    why = "off" if rank.reason else str(line.get("why") or _undecided(str(line.get("kind")), blocking))
     team = teams[line["comm"]]
     made = Operation(
         rank.number, line["op"], str(line.get("kind")), blocking, line["bytes"], path, why,
@@ -218,6 +221,13 @@ def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> 
     return made
 
 
+def _undecided(kind: str, blocking: bool) -> str:
+    """Why nobody was asked."""
+    if kind in MESSAGES:
+        return "sender" if kind == "irecv" else "message" if blocking else "policy"
+    return "blocking" if blocking else "communicator"
+
+
 def _wait(line: dict, operations: dict[int, Operation], names: dict) -> Wait:
     waited = Wait(str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names), others=line.get("others", 0))
     for number in line["wait"]:
@@ -232,7 +242,7 @@ def _find_last(operations: list[Operation]) -> None:
     members: dict[tuple, list[Operation]] = defaultdict(list)
     counts: Counter = Counter()
     for each in operations:
-        if each.kind in ONE_SIDED:
+        if each.kind in ONE_SIDED or each.kind in MESSAGES:
             continue
         if each.index is None:  # all are here
             each.index = counts[each.rank, each.team]

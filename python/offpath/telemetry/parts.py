@@ -21,6 +21,7 @@ BODIES = {
 }
 # Kinds of operations that are no collectives; fetch: MPI_Fetch_and_op.
 ONE_SIDED = frozenset(("put", "get", "accumulate", "fetch"))
+MESSAGES = frozenset(("isend", "irecv"))  # root: the other one, -1 for anybody
 BLOCKING, DECIDED, OFFLOADED = 1, 2, 4  # flags of an operation
 TIMES_KNOWN = COMPLETE = 1  # of what a service did, of a wait
 
@@ -75,7 +76,9 @@ class _Reader:
         if flags & DECIDED:
             path = "dpu" if flags & OFFLOADED else "host"
             line |= {"path": path, "why": self._named(why), "algorithm": self._named(algorithm)}
-        if values:
+        if values and line["kind"] in MESSAGES:
+            line["tag"] = values[0] - (1 << 64 if values[0] >> 63 else 0)
+        elif values:
             line["sent_bytes"] = values
         return line | self._call(name, begin_ns, end_ns, site)
 

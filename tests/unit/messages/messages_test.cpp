@@ -59,7 +59,7 @@ TEST(Ring, PayloadsDoNotOverlap) {
     std::vector<Payload> inside;
     uint64_t taken = 0, allocated = 0;
     for (int step = 0; step < 3000; ++step) {
-      const uint64_t payload = 1 + random() % (bytes / 2);
+      const uint64_t payload = 1 + random() % (random() % 8 == 0 ? bytes - kSignalBytes : bytes / 2);
       if (random() % 2 == 0) {
         const auto stretch = sender.allocate(payload, taken);
         if (!stretch) continue;
@@ -87,8 +87,7 @@ TEST(Ring, PayloadsDoNotOverlap) {
     }
     EXPECT_GT(allocated, 100u);
     for (const Payload& left : inside) receiver.release(left.stretch.begin, left.stretch.end);
-    const uint64_t most = bytes / 2;
-    EXPECT_TRUE(sender.allocate(most - 64, receiver.taken())) << "an empty ring has room for half of it anywhere";
+    EXPECT_TRUE(sender.allocate(bytes - kSignalBytes, receiver.taken())) << "all of an empty ring can be had";
   }
 }
 
@@ -101,6 +100,20 @@ TEST(Ring, WhatIsTooLongOrNonsenseIsRefused) {
   EXPECT_FALSE(ring.allocate(8, 64)) << "more was taken out than there is";
   EXPECT_TRUE(ring.allocate(1016, 0));
   EXPECT_FALSE(ring.allocate(1, 0));
+}
+
+// What is wanted where there is no room: a ring that would have room for it beside what is under way.
+TEST(Ring, MoreIsWantedThanThereIs) {
+  RingAllocator ring(4096);
+  EXPECT_EQ(RingAllocator().wanted(1000, 0), ring_bytes(1000));
+  EXPECT_EQ(ring.wanted(100000, 0), ring_bytes(100000));
+  const auto first = ring.allocate(1500, 0), second = ring.allocate(1500, 0);
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(ring.allocate(1500, 0));
+  EXPECT_EQ(ring.wanted(1500, 0), 4096 + ring_bytes(1500)) << "the ring's end is in the way";
+  EXPECT_FALSE(ring.allocate(1500, 1000)) << "part of it";
+  EXPECT_GT(ring.wanted(1500, 1000), 4096U);
+  EXPECT_TRUE(ring.allocate(1500, first->end));
 }
 
 }  // namespace

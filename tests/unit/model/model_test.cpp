@@ -166,6 +166,28 @@ TEST(Model, AOneSidedOperationNeedsNoTargetOnTheDpuOnly) {
   }
 }
 
+// Its payload is there when the receiver looks for it, and is copied then. Natively it does not begin before.
+TEST(Model, AMessageNeedsNobodyOnTheDpuOnly) {
+  for (const Path path : {Path::dpu, Path::host}) {
+    Job job = job_of(wire_only(), 2);
+    job.machine.copy_bytes_per_ns = 1;
+    Operation message = operation_of(job, Collective::send, 1 << 20, path);
+    message.remote = Remote::message;
+    job.operations = {message};
+    job.ranks[0] = {{Act::Kind::post, 0, {0}}, {Act::Kind::compute, 50e6, {}}, {Act::Kind::wait, 0, {0}}};
+    job.ranks[1] = {{Act::Kind::compute, 20e6, {}}, {Act::Kind::post, 0, {0}}, {Act::Kind::wait, 0, {0}}};
+    const auto outcome = simulate(job);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().text();
+    const double received = outcome->act_end_ns[1][2], sent = outcome->act_end_ns[0][2];
+    if (path == Path::dpu) {
+      EXPECT_NEAR(received, 20e6 + kMiB, 1e4);
+      EXPECT_NEAR(sent, 50e6, 1e4);
+    } else {
+      EXPECT_NEAR(received, 50e6 + kMiB / 0.125, 1e5);
+    }
+  }
+}
+
 // Of native MPI: what the sockets hold (two pieces) and what the library has queued for them (three) goes first.
 TEST(Model, AShortAnswerStaysBehindPiecesOfALongOne) {
   Job job = job_of(wire_only(), 2);

@@ -4,6 +4,7 @@
 
 #include "device/device.hpp"
 #include "device/handover.hpp"
+#include "device/munge.hpp"
 #include "device/probe.hpp"
 #include "device/starter.hpp"
 #include "session/link.hpp"
@@ -250,7 +251,7 @@ class Munged {
   }
   std::string socket() const { return folder_ + "/socket"; }
   bool runs() const {
-    while (access(socket().c_str(), F_OK) != 0) {
+    while (!device::munge_seal("", 0).ok()) {  // its socket is there before it listens
       if (waitpid(process_, nullptr, WNOHANG) != 0) return false;
       sched_yield();
     }

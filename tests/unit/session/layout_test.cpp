@@ -233,7 +233,7 @@ TEST(Link, SocketNamesDifferAndHideTheToken) {
     names.insert(socket_path("/x", token));
   }
   EXPECT_EQ(names.size(), 256U);
-  EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef.sock"));
+  EXPECT_EQ(names.begin()->size(), strlen("/x/0123456789abcdef-01234567.sock"));
 }
 
 // A launcher hands on the environment of the node it was typed on, whose session folder is nowhere else.

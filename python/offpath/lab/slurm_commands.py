@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath lab slurm ...`: the command line of Slurm on an emulated cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Optional
+
+import typer
+
+from offpath import console, mpis, processes
+from offpath.lab import plan as planning
+from offpath.lab import slurm, state
+from offpath.lab.cluster import Lab
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="""Slurm on a lab: its own munge, slurmctld, and a slurmd on each node.
+
+Each node has all cores of this machine, so that Slurm binds tasks to real ones. `lab down` ends Slurm, too.""",
+)
+
+LabArgument = Annotated[str, typer.Argument(help="Which lab.", metavar="[NAME]")]
+SetOption = typer.Option("--set", metavar="NAME=VALUE", help="A line for slurm.conf, such as TaskPlugin=task/none.")
+
+
+@app.command()
+def up(name: LabArgument = "lab", settings: Annotated[Optional[list[str]], SetOption] = None) -> None:
+    """Start Slurm on a lab that is up. Returns when jobs can be submitted.
+
+    Examples:
+
+        offpath lab slurm up
+
+        offpath lab slurm up fast --set KillWait=30
+    """
+    state.require_root()
+    planning.check_name(name)
+    lab = Lab.attach(name)
+    slurm.up(lab, settings or [])
+    console.note(f"Slurm is up on lab {name}: {lab.plan.node_count} nodes, {slurm.home(lab.plan) / 'slurm.conf'}.")
+
+
+@app.command()
+def down(name: LabArgument = "lab") -> None:
+    """End Slurm and its jobs; the lab stays up.
+
+    Examples:
+
+        offpath lab slurm down
+    """
+    state.require_root()
+    planning.check_name(name)
+    slurm.down(Lab.attach(name).plan)
+    console.note(f"Slurm is down on lab {name}.")
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="srun, sbatch, salloc, squeue, ...")],
+    name: Annotated[str, typer.Option("--name", help="Which lab.")] = "lab",
+) -> None:
+    """Run a command on the lab's head, as somebody who is logged in there. Ends with its status.
+
+    Nodes see the folder in which `lab slurm up` was called, and what `lab run` says that they share.
+
+    Examples:
+
+        offpath lab slurm run -- sinfo
+
+        offpath lab slurm run -- srun -N 2 --mpi=pmix ./my_program
+    """
+    state.require_root()
+    planning.check_name(name)
+    lab = Lab.attach(name)
+    mpis.executable(command[0])
+    processes.become(slurm.command(lab, command), os.environ | slurm.variables(lab.plan))
