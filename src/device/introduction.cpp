@@ -78,10 +78,10 @@ Result<Answered> introduce_by_munge(const DeviceEntry& entry, Purpose purpose, c
   const iovec part{magic.data(), magic.size()};
   Status status = send_all(socket->get(), std::span(&part, 1));
   if (status.ok()) status = send_text(socket->get(), credential.value());
-  if (!status.ok()) return status;
-  const auto answer = receive_text(socket->get(), timeout_ms);
-  if (!answer.ok())
+  const auto answer = status.ok() ? receive_text(socket->get(), timeout_ms) : status;
+  if (!answer.ok()) {  // closed while we speak, or then
     return Status::error(answer.status().code(), "%s (its starter may not take MUNGE's word)", answer.status().text());
+  }
   const auto opened = munge_open(answer.value());
   if (!opened.ok()) return opened.status();
   if (opened->uid != kRoot || opened->text.compare(0, kNonce, nonce) != 0)
