@@ -32,7 +32,7 @@ STANDS_ON = {
     "model": ["engine", "ops", "policy"],
     "device": ["session"],
     "executor": ["device"],
-    "agent": ["session", "memory", "fabric"],
+    "agent": ["device", "memory", "fabric"],
     "service": ["engine", "ops", "session", "policy", "device", "agent"],
     "watch": [],
     "client": ["session", "collective", "remote", "policy", "watch"],

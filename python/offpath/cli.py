@@ -94,6 +94,12 @@ def _device() -> typer.Typer:
     return device_app
 
 
+def _dpus() -> typer.Typer:
+    from offpath.dpus.commands import app as dpus_app
+
+    return dpus_app
+
+
 def _lab() -> typer.Typer:
     from offpath.lab.commands import app as lab_app
 
@@ -186,8 +192,8 @@ class LazyGroup(TyperGroup):
 
 class RootGroup(LazyGroup):
     lazy = {
-        "info": _info, "devices": _devices, "device": _device, "lab": _lab, "demo": _demo, "split": _split,
-        "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
+        "info": _info, "devices": _devices, "device": _device, "dpus": _dpus, "lab": _lab, "demo": _demo,
+        "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
         "report": _report, "top": _top,
     }  # fmt: skip
 

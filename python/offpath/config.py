@@ -44,6 +44,8 @@ SETTINGS = (
     ),
     Setting("OFFPATH_STATS_FILE", None, "one JSON line per rank is appended here at MPI_Finalize"),
     Setting("OFFPATH_RUNTIME_DIR", None, "folder of the sockets; default $XDG_RUNTIME_DIR/offpath or /tmp/offpath-UID"),
+    Setting("OFFPATH_DPU", None, "this node's DPUs, other machines: HOST:PORT or exec:COMMAND, with commas"),
+    Setting("OFFPATH_DPUS", None, "those of all nodes, NODE=DPU[,DPU];...: offpath run --dpus fills it in"),
     Setting("OFFPATH_SERVICE_PATH", None, "offpathd to start; default: next to the library"),
     Setting("OFFPATH_SERVICE_WRAPPER", None, "words put before it, %h is the host name"),
     Setting(
@@ -112,10 +114,11 @@ SETTINGS = (
         "devices for target regions, by number: [NAME=]local or [NAME=]HOST:PORT[/ARCH], or none",
     ),
     Setting("OFFPATH_DEVICES_FILE", None, "file with the same, one a line, where OFFPATH_DEVICES is not set"),
-    Setting("OFFPATH_DEVICE_KEY_FILE", None, "the key of remote devices' services"),
+    Setting("OFFPATH_DEVICE_KEY_FILE", None, "the key of remote devices and DPUs; none: MUNGE says who asks a DPU"),
     Setting(
         "OFFPATH_DEVICE_MEMORY_BYTES", None, "memory that a program can map on a device; default: half of the machine's"
     ),
+    Setting("OFFPATH_MUNGE_SOCKET", None, "socket of the munged that says who asks a DPU; default: the machine's"),
     Setting("OFFPATH_DEVICE_TIMEOUT_MS", "10000", "how long to wait for a device's first word"),
     Setting(
         "OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"

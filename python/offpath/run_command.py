@@ -59,6 +59,16 @@ def run(
             help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib.",
         ),
     ] = None,
+    dpus: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="FILE|LIST",
+            help="DPUs that are other machines, see `offpath dpus`: a file, or [HOST=]DPU:PORT,...; none: none.",
+        ),
+    ] = None,
+    dpus_required: Annotated[
+        bool, typer.Option("--dpus-required", help="Start nothing unless each of them answers from here.")
+    ] = False,
     off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
     stats_file: Annotated[
         Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
@@ -108,6 +118,8 @@ def run(
 
         offpath run --trace trace.json --summary -- mpirun -np 4 ./my_program
 
+        offpath run --dpus dpus.txt -- mpirun -hostfile hosts ./my_program
+
         offpath run --metrics 9400 --metrics end.prom -- mpirun -np 4 ./my_program
 
         srun -n 64 offpath run -- ./my_program
@@ -139,6 +151,10 @@ def run(
         stats_file or os.environ.get("OFFPATH_STATS_FILE"), _checked_level(log), checks.compression(compress),
     )  # fmt: skip
     chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
+    if (dpus is not None or dpus_required) and not off:
+        from offpath.dpus.commands import variables as dpu_variables  # who has none need not wait for it
+
+        chosen |= dpu_variables(dpus, dpus_required)
     if recorded and trace_sample is not None:
         chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
     after = job is not None or recorded or addresses or files or not (off or quiet)

@@ -48,6 +48,11 @@ Status Agent::start() {
     const auto reached =
         reach(dpu, options_.token, now_ns < end_ns ? static_cast<int>((end_ns - now_ns) / 1000000) : 0);
     if (!reached.ok()) return reached.status();
+    if (reached->version != OFFPATH_VERSION) {
+      return Status::error(OFFPATH_ERR_NO_SERVICE,
+                           "Offpath %.20s is installed on the DPU '%.60s', and %s here. Install the same release",
+                           reached->version.c_str(), dpu.c_str(), OFFPATH_VERSION);
+    }
     auto endpoint = fabric_.context->make_endpoint();
     if (!endpoint.ok()) return endpoint.status();
     auto link = std::make_unique<HostLink>(std::move(endpoint.value()));

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "device/starter.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -67,20 +68,23 @@ Result<std::string> read_line(int from, uint64_t end_ns) {
 
 struct Child {
   pid_t process = -1;
-  Fd input, output;
+  Fd input, output, error;
 };
 
 Result<Child> run(const std::string& command) {
-  int in[2], out[2];
+  int in[2], out[2], said[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0)
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   Fd in_read(in[0]), in_write(in[1]);
   if (pipe2(out, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   Fd out_read(out[0]), out_write(out[1]);
+  if (pipe2(said, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  Fd said_read(said[0]), said_write(said[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in_read.get(), 0);
   posix_spawn_file_actions_adddup2(&actions, out_write.get(), 1);
+  posix_spawn_file_actions_adddup2(&actions, said_write.get(), 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that it can be ended with what it has started
@@ -93,6 +97,7 @@ Result<Child> run(const std::string& command) {
   if (error != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, error, "cannot execute /bin/sh");
   child.input = std::move(in_write);
   child.output = std::move(out_read);
+  child.error = std::move(said_read);
   return child;
 }
 
@@ -104,6 +109,16 @@ void end(Child& child, uint64_t end_ns) {
     if (base::clock_ns() >= end_ns) kill(-child.process, SIGKILL);
     nanosleep(&kNap, nullptr);
   }
+}
+
+// What it has said on its standard error last; empty: nothing.
+std::string last_words(const Fd& error) {
+  char text[2048];
+  pollfd wait{error.get(), POLLIN, 0};
+  const ssize_t got = poll(&wait, 1, 0) > 0 ? read(error.get(), text, sizeof(text)) : 0;
+  std::string said(text, got > 0 ? static_cast<size_t>(got) : 0);
+  while (!said.empty() && (said.back() == '\n' || said.back() == '\r')) said.pop_back();
+  return said.substr(said.rfind('\n') + 1);
 }
 
 }  // namespace
@@ -152,8 +167,11 @@ std::vector<std::string> dpus_in(const std::string& text) {
 
 Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], int timeout_ms) {
   if (dpu.rfind(kExec, 0) != 0) {
-    return Status::error(OFFPATH_ERR_NO_SERVICE, "'%.80s' is no way to a DPU. Write exec:COMMAND into OFFPATH_DPU",
-                         dpu.c_str());
+    const auto line = device::ask_starter(dpu, token, timeout_ms);
+    const auto reached = line.ok() ? from_line(line.value()) : line.status();
+    if (reached.ok()) return reached;
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "the DPU %.60s: %.180s. See: offpath dpus check", dpu.c_str(),
+                         reached.status().text());
   }
   const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(timeout_ms) * 1000000;
   auto child = run(dpu.substr(strlen(kExec)));
@@ -164,9 +182,10 @@ Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOK
   auto reached = line.ok() ? from_line(line.value()) : line.status();
   end(child.value(), line.ok() ? end_ns : 0);
   if (reached.ok()) return reached;
+  const std::string words = last_words(child->error);
   return Status::error(OFFPATH_ERR_NO_SERVICE,
                        "the DPU '%.80s' cannot be reached: %.120s. Run that command by hand, or leave OFFPATH_DPU out",
-                       dpu.c_str(), reached.status().text());
+                       dpu.c_str(), words.empty() ? reached.status().text() : words.c_str());
 }
 
 }  // namespace offpath::agent

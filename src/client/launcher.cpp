@@ -3,6 +3,7 @@
 
 #include "base/environment.hpp"
 #include "base/process.hpp"
+#include "session/dpus.hpp"
 #include "session/link.hpp"
 
 #include <dlfcn.h>
@@ -201,7 +202,9 @@ std::vector<std::string> service_words(const std::string& socket_path, const std
 }  // namespace
 
 Result<Fd> start_service(const std::string& socket_path, const offpath_attach_params_t& params) {
-  const bool agent = !Environment::text("OFFPATH_DPU").empty();  // it only passes on: any core will do
+  const auto dpus = session::own_dpus();
+  if (!dpus.ok()) return dpus.status();
+  const bool agent = !dpus->empty();  // it only passes on: any core will do
   const bool share = agent || Environment::flag("OFFPATH_SERVICE_SHARE", false);
   const auto cores = choose_cores(params.service_cores, share ? Cores::any : Cores::spare);
   if (!cores.ok()) return cores.status();

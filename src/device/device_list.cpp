@@ -2,6 +2,8 @@
 #include "device/device_list.hpp"
 
 #include "base/environment.hpp"
+#include "device/starter.hpp"
+#include "session/dpus.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -49,20 +51,26 @@ Result<DeviceEntry> parse_entry(const std::string& text) {
     entry.machine = own_machine();
     return entry;
   }
-  const size_t colon = rest.rfind(':');
-  if (colon == std::string::npos || colon == 0) return bad(text, "it is neither local nor HOST:PORT");
-  entry.host = rest.substr(0, colon);
-  if (entry.host.size() > 2 && entry.host.front() == '[' && entry.host.back() == ']') {
-    entry.host = entry.host.substr(1, entry.host.size() - 2);
-  }
-  const char* begin = rest.data() + colon + 1;
-  const char* end = rest.data() + rest.size();
-  const auto parsed = std::from_chars(begin, end, entry.port);
-  if (parsed.ec != std::errc() || parsed.ptr != end || entry.port == 0) return bad(text, "its port is not in 1-65535");
+  if (const char* wrong = parse_address(rest, entry)) return bad(text, wrong);
   return entry;
 }
 
 }  // namespace
+
+const char* parse_address(const std::string& text, DeviceEntry& entry) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return "it is neither local nor HOST:PORT";
+  entry.address = text;
+  entry.host = text.substr(0, colon);
+  if (entry.host.size() > 2 && entry.host.front() == '[' && entry.host.back() == ']') {
+    entry.host = entry.host.substr(1, entry.host.size() - 2);
+  }
+  const char* begin = text.data() + colon + 1;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(begin, end, entry.port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || entry.port == 0) return "its port is not in 1-65535";
+  return nullptr;
+}
 
 uint32_t own_machine() {
 #if defined(__aarch64__)
@@ -98,7 +106,12 @@ Result<std::vector<DeviceEntry>> configured_devices() {
   const std::string given = Environment::text("OFFPATH_DEVICES");
   if (!given.empty()) return parse_device_list(given);
   const std::string path = Environment::text("OFFPATH_DEVICES_FILE");
-  if (path.empty()) return parse_device_list("local");
+  if (path.empty()) {
+    const auto dpus = session::own_dpus();
+    if (!dpus.ok()) return dpus.status();
+    auto devices = devices_of(dpus.value());
+    return devices.ok() && devices->empty() ? parse_device_list("local") : std::move(devices);
+  }
   std::ifstream file(path);
   if (!file) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "cannot read the list of devices %.100s. Correct OFFPATH_DEVICES_FILE",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list of devices: OFFPATH_DEVICES, or the file named by OFFPATH_DEVICES_FILE (one entry a line, # comments), or by
-// default one software DPU of this node. Its order is the order of device numbers. Pure.
+// The list of devices: OFFPATH_DEVICES, or the file named by OFFPATH_DEVICES_FILE (one entry a line, # comments), or
+// this node's DPUs (session/dpus.hpp), or by default one software DPU of this node. Its order is the order of device numbers. Pure.
 //
 //   entry    [NAME=]local | [NAME=]HOST:PORT[/ARCH]       ARCH: x86_64 or aarch64 (default for HOST:PORT)
 //   list     entries separated by commas; "none": no device
@@ -31,6 +31,8 @@ struct DeviceEntry {
   bool local() const { return host.empty(); }
 };
 
+// HOST:PORT or [HOST]:PORT into the entry. What is wrong with it, or null.
+const char* parse_address(const std::string& text, DeviceEntry& entry);
 // Errors name the entry and say what is wrong with it.
 base::Result<std::vector<DeviceEntry>> parse_device_list(const std::string& text);
 // The list this process shall use.

@@ -4,7 +4,9 @@
 #include "base/log.hpp"
 #include "device/frames.hpp"
 #include "device/handover.hpp"
+#include "device/probe.hpp"
 #include "service/placement.hpp"
+#include "service/starting.hpp"
 #include "session/link.hpp"
 
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 extern char** environ;
 
@@ -40,8 +43,8 @@ constexpr int kSpinUs = 50;
 
 int signal_pipe[2] = {-1, -1};
 
-void on_terminate(int) {
-  const char byte = 't';
+void on_signal(int number) {
+  const char byte = number == SIGCHLD ? 'c' : 't';
   [[maybe_unused]] const ssize_t written = write(signal_pipe[1], &byte, 1);
 }
 
@@ -100,8 +103,13 @@ Status DeviceService::start() {
   if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   }
+  for_agents_ = options_.for_agents.empty() ? std::vector<std::string>{own_folder() + "offpathd", "--for-agents"}
+                                            : split(options_.for_agents);
+  // Services of jobs are nobody's children; here they count, so they become ours.
+  if (options_.key || options_.munge) prctl(PR_SET_CHILD_SUBREAPER, 1);
   struct sigaction action {};
-  action.sa_handler = on_terminate;
+  action.sa_handler = on_signal;
+  sigaction(SIGCHLD, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   return bind_this_thread(options_.cores);
@@ -112,13 +120,17 @@ void DeviceService::serve(int listening) {
   while (true) {
     std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
-    const bool stays = options_.key.has_value() || !children_.empty();
+    const bool stays = options_.key || options_.munge || !children_.empty();
     const int ready = poll(waits.data(), waits.size(),
                            stays        ? -1
                            : had_client ? kLingerMs
                                         : options_.first_client_timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0 || waits[0].revents != 0) break;
+    if (ready <= 0) break;
+    if (bool ends = false; waits[0].revents != 0) {
+      hear_signals(ends);
+      if (ends) break;
+    }
     auto child = children_.begin();
     for (size_t i = 2; i < waits.size(); ++i) {
       const auto next = std::next(child);
@@ -132,10 +144,21 @@ void DeviceService::serve(int listening) {
   }
   if (!options_.socket_path.empty()) unlink(options_.socket_path.c_str());
   while (!children_.empty()) {
-    kill(children_.front().process, SIGKILL);
+    if (!children_.front().waited) kill(children_.front().process, SIGKILL);
     reap(children_.begin());
   }
   base::log_write(LogLevel::info, "device service ends");
+}
+
+// Who has ended is waited for: executors, and services of jobs that became ours.
+void DeviceService::hear_signals(bool& ends) {
+  char bytes[64];
+  for (ssize_t got; (got = read(signal_pipe[0], bytes, sizeof(bytes))) > 0;) {
+    ends = ends || memchr(bytes, 't', static_cast<size_t>(got)) != nullptr;
+  }
+  for (pid_t process; (process = waitpid(-1, nullptr, WNOHANG)) > 0;) {
+    for (Child& child : children_) child.waited = child.waited || child.process == process;
+  }
 }
 
 void DeviceService::accept_one(int listening) {
@@ -163,8 +186,10 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
   words.insert(words.end(),
                {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
                 "--max-clients", std::to_string(options_.max_clients)});
-  if (options_.key) {
-    if (const Status status = device::accept_remote(socket, *options_.key, kGreetingMs); !status.ok()) return status;
+  if (options_.key || options_.munge) {
+    device::Introduction who;
+    if (const Status status = who.hear(socket, options_.key, options_.munge, kGreetingMs); !status.ok()) return status;
+    if (who.purpose() != device::Purpose::regions) answer(socket, who);
     const int one = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     words.insert(words.end(), {"--channel", "stream", "--kind", "remote"});
@@ -192,12 +217,33 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
   return {};
 }
 
+// In the child: an agent asks for its job's service, or a host what this machine is like.
+void DeviceService::answer(int socket, const device::Introduction& who) {
+  for (const int number : {SIGTERM, SIGINT, SIGCHLD}) signal(number, SIG_DFL);
+  const pid_t starter = getppid();
+  Status sent;
+  if (who.purpose() == device::Purpose::probe) {
+    sent = who.answer(socket, device::about_this_machine(children_of(starter), options_.max_clients));
+    if (sent.ok()) device::serve_probe(socket, socket);
+  } else {
+    const auto request = device::decode_request(who.request());
+    const StartingOptions options{for_agents_, options_.cores, options_.max_clients, starter};
+    const auto line = request.ok() ? start_as(who.user(), request.value(), options) : request.status();
+    sent = who.answer(socket, device::encode_answer(line));
+    base::log_write(LogLevel::info, "an agent asked for its job's service: %s",
+                    line.ok() ? "it has it" : line.status().text());
+  }
+  if (!sent.ok()) base::log_write(LogLevel::warn, "no answer to an agent: %s", sent.text());
+  _exit(0);
+}
+
 void DeviceService::become_executor(int socket, bool full) {
   std::vector<std::string> words;
   Status status = admit(socket, full, words);
   if (status.ok()) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
     const int copy = fcntl(socket, F_DUPFD, 10);  // out of the way
     dup2(copy, kSocketFd);
     close(copy);
@@ -218,7 +264,7 @@ void DeviceService::become_executor(int socket, bool full) {
 }
 
 void DeviceService::reap(std::list<Child>::iterator child) {
-  while (waitpid(child->process, nullptr, 0) < 0 && errno == EINTR) {
+  while (!child->waited && waitpid(child->process, nullptr, 0) < 0 && errno == EINTR) {
   }
   // libomp's registration of a process that did not end by itself.
   char name[64];

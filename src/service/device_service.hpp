@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device service: starts an executor for each program that asks for one, hands the connection on to it, reaps it. No
-// user code and no data of programs in here. Two kinds of listeners: the node's Unix socket (the service ends with its
+// user code and no data of programs in here. For agents it starts the services of jobs (starting.hpp). Two kinds of listeners: the node's Unix socket (the service ends with its
 // last executor) and a TCP port (it stays until SIGTERM). One thread.
 #pragma once
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "device/connect.hpp"
+#include "device/introduction.hpp"
 
 #include <cstdint>
 #include <list>
@@ -19,11 +19,13 @@ namespace offpath::service {
 struct DeviceServiceOptions {
   std::string cores;          // of the executors; empty: wherever the system likes
   std::string executor;       // words; empty: offpath-executor beside this program
+  std::string for_agents;     // words of the command that finds or starts a job's service; empty: this program
   bool shares_cores = false;  // with programs: executors never spin
   uint32_t max_clients = 64;
   uint64_t memory_bytes = 0;       // most that one program can map; 0: half of the machine's
   std::string socket_path;         // removed at the end
-  std::optional<device::Key> key;  // TCP: what clients must know
+  std::optional<device::Key> key;  // TCP: what clients must know, or ...
+  bool munge = false;              // ... that MUNGE names them
   int first_client_timeout_ms = 30000;
 };
 
@@ -41,14 +43,17 @@ class DeviceService {
   struct Child {
     pid_t process;
     base::Fd alive;  // readable when it has ended
+    bool waited = false;
   };
   void accept_one(int listening);
   void become_executor(int socket, bool full);
   base::Status admit(int socket, bool full, std::vector<std::string>& words);
+  [[noreturn]] void answer(int socket, const device::Introduction& who);
+  void hear_signals(bool& ends);
   void reap(std::list<Child>::iterator child);
 
   DeviceServiceOptions options_;
-  std::vector<std::string> executor_;
+  std::vector<std::string> executor_, for_agents_;
   std::vector<std::string> environment_;  // in the child: its client's
   std::list<Child> children_;
 };

@@ -6,10 +6,12 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
+#include "device/probe.hpp"
 #include "service/device_service.hpp"
 #include "service/for_agents.hpp"
 #include "service/placement.hpp"
 #include "service/service.hpp"
+#include "session/dpus.hpp"
 #include "session/reception.hpp"
 
 #include <CLI/CLI.hpp>
@@ -57,10 +59,18 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
                   const std::string& key_file) {
   offpath::base::Fd socket(listening);
   Status status;
-  if (!address.empty()) {
+  if (!key_file.empty()) {
     auto key = offpath::device::read_key(key_file);
     status = key.status();
     if (status.ok()) options.key = key.value();
+  }
+  if (status.ok() && !address.empty() && !options.key && !options.munge) {
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "nobody could use it (who asks is not known). Give --key-file or --munge");
+  }
+  if (status.ok() && options.munge && geteuid() != 0) {
+    status =
+        Status::error(OFFPATH_ERR_ARGUMENT, "--munge is for root (jobs run as their users). Give --key-file instead");
   }
   const std::string socket_path = options.socket_path;
   offpath::service::DeviceService service(std::move(options));
@@ -77,6 +87,17 @@ int serve_devices(offpath::service::DeviceServiceOptions options, int listening,
     return 1;
   }
   service.serve(socket.get());
+  return 0;
+}
+
+int check_dpu(const std::string& dpu) {
+  const int timeout_ms = static_cast<int>(Environment::number("OFFPATH_DEVICE_TIMEOUT_MS", 10000, 1, 600000));
+  const auto found = offpath::device::probe(dpu, timeout_ms);
+  if (!found.ok()) {
+    fprintf(stderr, "offpathd: %s\n", found.status().text());
+    return 1;
+  }
+  puts(found.value().c_str());
   return 0;
 }
 
@@ -101,7 +122,9 @@ int print_for_agents(const std::string& cores, Status status) {
 
 int serve_as_agent(const offpath::service::ServiceOptions& service, int listening, Status status) {
   offpath::agent::AgentOptions options;
-  options.dpus = Environment::text("OFFPATH_DPU");
+  const auto dpus = offpath::session::own_dpus();
+  if (status.ok()) status = dpus.status();
+  if (dpus.ok()) options.dpus = dpus.value();
   options.socket_path = service.socket_path;
   options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
   std::copy(std::begin(service.token), std::end(service.token), options.token);
@@ -157,9 +180,20 @@ int main(int argc, char** argv) {
       ->excludes(listen_fd);
   auto* listen =
       app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
-  auto* key = app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes");
-  listen->needs(key)->excludes(listen_fd);
+  app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes")->needs(listen);
+  listen->excludes(listen_fd);
+  app.add_flag("--munge", device_options.munge,
+               "start the services of jobs for all users whom MUNGE names, each as that user; needs root")
+      ->needs(listen);
   app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
+  app.add_option(
+         "--for-agents-command", device_options.for_agents,
+         "command that finds or starts the service of a job for its agents; default: this program's --for-agents")
+      ->needs(listen);
+  bool probed = false;
+  std::string dpu;
+  app.add_flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
+  app.add_option("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
   app.add_option("--max-clients", device_options.max_clients, "programs served at a time")->check(CLI::Range(1, 4096));
   app.add_option("--memory", device_options.memory_bytes,
                  "bytes that one program can map; default: half of the machine's");
@@ -167,6 +201,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   signal(SIGPIPE, SIG_IGN);
+  if (probed) {
+    offpath::device::serve_probe_by_command();
+    return 0;
+  }
+  if (!dpu.empty()) return check_dpu(dpu);
   options.workers = static_cast<uint32_t>(Environment::number("OFFPATH_SERVICE_WORKERS", 1, 1, 64));
   options.engine.chunk_bytes =
       Environment::number("OFFPATH_FABRIC_CHUNK_BYTES", options.engine.chunk_bytes, 4096, 16 << 20);

@@ -75,7 +75,7 @@ std::string socket_path(const std::string& folder, const uint8_t (&token)[OFFPAT
   const uint64_t hash = base::hash_on(base::kHashOfNothing ^ base::node_key(), token);
   char name[32];
   snprintf(name, sizeof(name), "/%016llx", static_cast<unsigned long long>(hash));
-  return folder + name + node_suffix() + (whom == For::agents ? ".dpu" : "");
+  return folder + name + (whom == For::agents ? "-dpu" : "") + node_suffix();
 }
 
 namespace {

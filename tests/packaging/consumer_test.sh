@@ -16,6 +16,11 @@ for file in bin/offpath bin/offpathd include/offpath/offpath.h; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 
+grep -rq "^ExecStart=$work/first/bin/offpathd --listen .* --munge" "$prefix"/lib*/ --include=offpathd.service || {
+  echo "no unit of systemd"
+  exit 1
+}
+
 export OFFPATH_RUNTIME_DIR="$work/run" OFFPATH_SERVICE_SHARE=1 OFFPATH_UCX_TLS=tcp,self OFFPATH_UCX_NET_DEVICES=lo
 unset OFFPATH_SERVICE_PATH LD_LIBRARY_PATH || true
 

@@ -93,11 +93,14 @@ def emulator_command(arch: str, where: Paths) -> list[str]:
     return [emulator, "-L", str(sysroot)]
 
 
+def default_key_path() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath" / "device.key"
+
+
 def default_key_file() -> Path:
     """The user's own key, made when it is first asked for."""
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "device.key"
+    path = default_key_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         make_key(path)
     return path

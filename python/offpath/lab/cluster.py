@@ -17,8 +17,8 @@ from pathlib import Path
 
 from offpath import injection, mpis, processes, stats
 from offpath.errors import UserError
-from offpath.lab import dpus, inventory, launchers, network, quota, state
-from offpath.lab.plan import HEAD, Plan, parse_latency
+from offpath.lab import dpus, inventory, launchers, machines, network, quota, state
+from offpath.lab.plan import HEAD, Machines, Plan, parse_latency
 from offpath.launch import available_cores, native_environment
 from offpath.paths import paths
 from offpath.processes import Completed
@@ -43,10 +43,21 @@ class Lab:
         cores_per_node: int = 1,
         dpu_arch: str | None = None,
         latency: str = "0",
+        dpus: int = 0,
+        dpu_cores: int = 0,
+        link_rate: str | None = None,
+        link_latency: str = "0",
     ):
+        """`dpus`: so many of each node are machines of their own; 0: a DPU is its node with another network."""
         name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
-        plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, available_cores())
-        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency))
+        cores = available_cores()
+        plan = Plan.make(name, nodes, rate, mtu, dpu_slowdown, cores_per_node, cores)
+        if not dpus and (dpu_cores or link_rate or parse_latency(link_latency)):
+            raise UserError("DPUs have cores and links of their own only when they are machines. Give --dpus 1, too.")
+        own = None
+        if dpus:
+            own = Machines.make(nodes, dpus, dpu_cores, link_rate, link_latency, cores, nodes * cores_per_node)
+        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency), machines=own)
 
     @classmethod
     def attach(cls, name: str) -> Lab:
@@ -69,6 +80,9 @@ class Lab:
             state.prepare(self.plan)
             network.build(self.plan, progress)
             quota.apply(self.plan)
+            if self.plan.machines:
+                progress("DPUs")
+                machines.boot(self.plan, [str(ENTER)])
             if self.plan.dpu_arch:
                 progress("device services")
                 dpus.start(self.plan, self.inside)
@@ -89,7 +103,7 @@ class Lab:
         self.down()
 
     def inside(self, place: str, argv: Sequence[str]) -> list[str]:
-        """The command line that runs `argv` at `place`: head, nodeI or nodeI-dpu."""
+        """The command line that runs `argv` at `place`: head, nodeI, nodeI-dpu or its second, nodeI-dpu2."""
         return [str(ENTER), self.name, place, *argv]
 
     def mpirun(
@@ -152,11 +166,11 @@ class Lab:
             chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
             env = {name: value for name, value in env.items() if name != "OFFPATH_POLICY"}
             libraries.append(chosen["LD_PRELOAD"])
-            chosen |= {
-                "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {self.name} %h-dpu",
-                "OFFPATH_UCX_TLS": "tcp,self",
-                "OFFPATH_UCX_NET_DEVICES": "eth0",
-            }
+            chosen |= {"OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0"}
+            if self.plan.machines:
+                chosen["OFFPATH_DPUS"] = self.dpus()
+            else:
+                chosen["OFFPATH_SERVICE_WRAPPER"] = f"{ENTER} {self.name} %h-dpu"
         yields = crowded if yield_shim is None else yield_shim
         if mpi == mpis.MPICH and (yields or where.yield_library.exists()):
             # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
@@ -166,6 +180,16 @@ class Lab:
         if libraries:
             chosen["LD_PRELOAD"] = injection.preload(libraries, chosen if "LD_PRELOAD" in env else {})
         return chosen
+
+    def dpus(self) -> str:
+        """OFFPATH_DPUS of this lab: each node's own."""
+        entries = {
+            node: ",".join(
+                machines.entry(self.plan, dpu, str(ENTER), str(paths().service)) for dpu in self.plan.dpus_of(node)
+            )
+            for node in self.plan.nodes
+        }
+        return ";".join(f"{node}={entry}" for node, entry in entries.items())
 
 
 def _check_tools() -> None:

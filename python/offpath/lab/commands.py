@@ -3,16 +3,17 @@
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath import checks, console, mpis, policy_table
+from offpath import checks, console, mpis, policy_table, processes
 from offpath.closing_line import closing_line
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
-from offpath.lab import inventory, slurm_commands, state
+from offpath.lab import dpus, inventory, launchers, slurm_commands, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import format_rate
@@ -62,6 +63,20 @@ def up(
         Optional[Architecture],
         typer.Option(help="Each DPU runs a device service of this architecture, which its node's programs use."),
     ] = None,
+    dpus: Annotated[
+        int,
+        typer.Option(
+            help="Each node has so many DPUs (1 or 2) that are machines: nothing is shared with their host but a link. "
+            "Default: one that shares all but the network."
+        ),
+    ] = 0,
+    dpu_cores: Annotated[
+        int, typer.Option(help="Cores of each such DPU. Default: those of its node.", show_default=False)
+    ] = 0,
+    link_rate: Annotated[
+        Optional[str], typer.Option(help="Rate of the link of such a DPU to its host. Default: what the machine does.")
+    ] = None,
+    link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
 ) -> None:
     """Bring up a lab.
 
@@ -77,8 +92,13 @@ def up(
         offpath lab up --latency 200us
 
         offpath lab up --dpu aarch64
+
+        offpath lab up --dpus 1 --link-rate 1gbit --link-latency 50us
     """
-    lab = Lab(nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None, latency)
+    lab = Lab(
+        nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None, latency, dpus, dpu_cores,
+        link_rate, link_latency,
+    )  # fmt: skip
     if console.is_interactive():
         with console.err.status("lab") as status:
             lab.up(progress=lambda step: status.update(f"lab {name}: {step}"))
@@ -210,6 +230,34 @@ def run(
     raise typer.Exit(result.exit_status)
 
 
+@app.command("exec", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+def execute(
+    place: Annotated[str, typer.Argument(help="head (where mpirun is), node1, node1-dpu, node1-dpu2, ...")],
+    command: Annotated[Optional[list[str]], typer.Argument(metavar="[COMMAND]", help="Default: a shell.")] = None,
+    name: NameOption = DEFAULT_NAME,
+) -> None:
+    """Run a command at a place of a lab, as one would after ssh. Ends with the command's status.
+
+    mpirun of Open MPI and MPICH reaches the nodes from there without any option.
+
+    Examples:
+
+        offpath lab exec node1-dpu -- hostname
+
+        offpath lab exec head -- mpirun -H node1,node2 ./my_program
+
+        offpath lab exec node1
+    """
+    state.require_root()
+    lab = Lab.attach(name)
+    place = place.replace("/", "-")
+    if place not in lab.plan.places:
+        raise UserError(f"Lab {name} has no place {place}. It has: {', '.join(lab.plan.places)}.")
+    command = (command or [])[1 if command and command[0] == "--" else 0 :]  # click leaves it behind an argument
+    words = lab.inside(place, command or [os.environ.get("SHELL", "/bin/sh")])
+    processes.become(words, os.environ | launchers.environment(lab.plan) | dpus.variables(lab.plan))
+
+
 def _status_row(name: str, measure: bool) -> dict:
     row: dict = {"name": name, "process_count": len(inventory.processes(name))}
     try:
@@ -226,6 +274,7 @@ def _status_row(name: str, measure: bool) -> dict:
         "node_cores": plan.node_cores,
         "dpu_slowdown": plan.dpu_slowdown,
         "dpu_arch": plan.dpu_arch,
+        "dpus": plan.machines.per_node if plan.machines else 0,
     }
     if measure and missing == 0:
         from offpath.lab.transfer import measure as measure_link
@@ -246,6 +295,8 @@ def _status_line(row: dict) -> str:
     ]
     if row["dpu_slowdown"] != 1:
         parts.append(f"DPUs {row['dpu_slowdown']:g} times slower")
+    if row["dpus"]:
+        parts.append(f"{row['dpus']} DPUs on each node that are machines")
     if row["dpu_arch"]:
         parts.append(f"devices on {row['dpu_arch']} DPUs")
     parts.append(f"{row['process_count']} processes")

@@ -3,9 +3,10 @@
 
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from offpath.devices import service
-from offpath.lab.plan import Plan, dpu_address
+from offpath.lab.plan import Plan
 
 PORT = 7001
 
@@ -16,19 +17,30 @@ def start(plan: Plan, inside: Callable[[str, Sequence[str]], list[str]]) -> None
     `inside`: the command line that runs another at a place of the lab. The agent gives programs on nodeI what `devices`
     in the node's folder says.
     """
-    key = plan.state_dir / "device.key"
+    key = _key_file(plan)
     service.make_key(key)
     started = []
-    for index, node in enumerate(plan.nodes):
-        address = f"{dpu_address(index + 1)}:{PORT}"
-        options = service.Options(f"{node}-dpu", plan.dpu_arch, address, key, plan.cores_of(index))
-        log = plan.state_dir / node / "device.log"
+    for dpu in plan.dpus:
+        address = f"{dpu.address}:{PORT}"
+        options = service.Options(dpu.place, plan.dpu_arch, address, key, ",".join(map(str, dpu.cores)))
+        log = plan.state_dir / dpu.node / f"device{dpu.number if dpu.number > 1 else ''}.log"
         with open(log, "wb") as output:
             process = subprocess.Popen(
-                inside(f"{node}-dpu", service.command(options)),
+                inside(dpu.place, service.command(options)),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
-        (plan.state_dir / node / "devices").write_text(f"{options.name}={address}/{plan.dpu_arch}\n")
+        listed = plan.state_dir / dpu.node / "devices"
+        before = listed.read_text().strip() + "," if listed.exists() else ""
+        listed.write_text(f"{before}{options.name}={address}/{plan.dpu_arch}\n")
         started.append((process, address, log))
     for process, address, log in started:
         service.await_listening(process, address, log)
+
+
+def variables(plan: Plan) -> dict[str, str]:
+    """By which commands in the lab may use them."""
+    return {service.KEY_VARIABLE: str(_key_file(plan))} if plan.dpu_arch else {}
+
+
+def _key_file(plan: Plan) -> Path:
+    return plan.state_dir / "device.key"

@@ -9,6 +9,7 @@ from offpath.lab.plan import SUBNET, SUBNET_BITS, Plan
 
 AGENT = Path(__file__).parent / "agent"
 SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"
+_REMOTE = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1"}
 
 
 def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
@@ -32,6 +33,22 @@ def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
     return variables
 
 
+def environment(plan: Plan) -> dict[str, str]:
+    """By which an mpirun of either MPI that is started in the lab reaches its nodes without options."""
+    settings = (
+        _REMOTE
+        | openmpi_settings(several=True)
+        | {"hwloc_base_binding_policy": "none", "rmaps_base_oversubscribe": "1"}
+    )
+    return {
+        **{f"OMPI_MCA_{name}": value for name, value in settings.items()},
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "HYDRA_LAUNCHER": "rsh", "HYDRA_LAUNCHER_EXEC": str(AGENT), "HYDRA_IFACE": "br0",
+        **native_variables(mpis.MPICH, crowded=False), "OFFPATH_LAB": plan.name,
+        "OFFPATH_UCX_TLS": "tcp,self", "OFFPATH_UCX_NET_DEVICES": "eth0",
+    }  # fmt: skip
+
+
 def openmpi_settings(several: bool) -> dict[str, str]:
     """Open MPI's own, for a lab's links; `several`: ranks share a node."""
     return {
@@ -45,9 +62,8 @@ def openmpi_settings(several: bool) -> dict[str, str]:
 
 
 def _openmpi(launcher: str, plan: Plan, ppn: int, np: int) -> list[str]:
-    settings = {"plm_rsh_agent": str(AGENT), "plm_rsh_no_tree_spawn": "1"} | openmpi_settings(ppn > 1)
     command = [launcher, "-np", str(np), "-H", _with_slots(plan.nodes, ppn), "--bind-to", "none"]
-    for name, value in settings.items():
+    for name, value in (_REMOTE | openmpi_settings(ppn > 1)).items():
         command += ["--mca", name, value]
     return command
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from offpath.errors import UserError
 from offpath.lab import plan as planning
-from offpath.lab.plan import HEAD, Plan, namespace
+from offpath.lab.plan import HEAD, Dpu, Machines, Plan, namespace
 from offpath.paths import paths
 
 BRIDGE = "type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
@@ -43,7 +43,10 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
         _ip(_uplink(plan, number) + share(plan, number, node), head)
         _tc(_port_limits(plan, number), head)
         _ip(_station(plan, planning.host_address(number)), namespace(plan.name, node))
-        _ip(_station(plan, planning.dpu_address(number)), namespace(plan.name, f"{node}-dpu"))
+        for dpu in plan.dpus_of(node):
+            _ip(_station(plan, dpu.address), namespace(plan.name, dpu.place))
+            if plan.machines:
+                _link(plan, plan.machines, dpu)
 
 
 def _uplink(plan: Plan, number: int) -> str:
@@ -59,7 +62,7 @@ def _uplink(plan: Plan, number: int) -> str:
 def _share_by_macvlan(plan: Plan, number: int, node: str) -> str:
     """Host and DPU are two addresses of one port: no device more for a frame to pass than a network card has."""
     lines = [f"link set uplink{number} up"]
-    for place in (node, f"{node}-dpu"):
+    for place in (node, *(dpu.place for dpu in plan.dpus_of(node))):
         where = namespace(plan.name, place)
         lines.append(f"link add eth0 link uplink{number} netns {where} mtu {plan.mtu_bytes} type macvlan mode bridge")
     return "\n".join(lines) + "\n"
@@ -69,12 +72,31 @@ def _share_by_bridge(plan: Plan, number: int, node: str) -> str:
     """The same with a small bridge and two more links, on kernels without macvlan: each frame costs more."""
     mtu = f"mtu {plan.mtu_bytes}"
     lines = [f"link add {node} {mtu} {BRIDGE}", f"link set {node} up", f"link set uplink{number} master {node} up"]
-    for device, place in ((f"host{number}", node), (f"dpu{number}", f"{node}-dpu")):
+    dpus = [(f"dpu{number}x{dpu.number}", dpu.place) for dpu in plan.dpus_of(node)]
+    for device, place in ((f"host{number}", node), *dpus):
         lines += [
             f"link add {device} {mtu} type veth peer name eth0 {mtu} netns {namespace(plan.name, place)}",
             f"link set {device} master {node} up",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _link(plan: Plan, machines: Machines, dpu: Dpu) -> None:
+    """What a host and its DPU say to each other passes a link of their own, whatever address they use: by a route."""
+    host, dpu_side = namespace(plan.name, dpu.node), namespace(plan.name, dpu.place)
+    at_host, at_dpu, mtu = f"dpu{dpu.number}", f"host{dpu.number}", f"mtu {plan.mtu_bytes}"
+    if machines.link_latency_s:
+        _delay(host, machines.link_latency_s, [f"{at_host}={at_dpu}"])
+        _ip(f"link set {at_host} {mtu}\nlink set {at_dpu} {mtu} netns {dpu_side}\n", host)
+    else:
+        _ip(f"link add {at_host} {mtu} type veth peer name {at_dpu} {mtu} netns {dpu_side}\n", host)
+    for where, device, peer, own in (
+        (host, at_host, dpu.address, planning.host_address(dpu.node_number)),
+        (dpu_side, at_dpu, planning.host_address(dpu.node_number), dpu.address),
+    ):
+        _ip(f"link set {device} up\nroute add {peer}/32 dev {device} src {own}\n", where)
+        if machines.link_rate_bits_per_s:
+            _tc(f"qdisc add dev {device} root {_limit(plan, machines.link_rate_bits_per_s)}\n", where)
 
 
 def _has_macvlan(head: str) -> bool:
@@ -87,26 +109,34 @@ def _has_macvlan(head: str) -> bool:
 
 
 def _delay_uplinks(plan: Plan, head: str) -> None:
-    """Starts what the uplinks run through; it ends with the lab. A frame passes two uplinks from node to node."""
-    links = [f"port{number}=uplink{number}" for number in range(1, plan.node_count + 1)]
-    program = [str(paths().require_delay_program()), "--delay-us", f"{plan.latency_s / 2 * 1e6:g}", *links]
+    """A frame passes two uplinks from node to node."""
+    _delay(head, plan.latency_s / 2, [f"port{number}=uplink{number}" for number in range(1, plan.node_count + 1)])
+
+
+def _delay(where: str, seconds: float, links: list[str]) -> None:
+    """Starts what these links run through, both ends in the namespace `where`; it ends with the lab."""
+    program = [str(paths().require_delay_program()), "--delay-us", f"{seconds * 1e6:g}", *links]
     read_end, write_end = os.pipe()
     with open(read_end, "rb") as output:
         subprocess.Popen(
-            ["nsenter", f"--net=/run/netns/{head}", *program],
+            ["nsenter", f"--net=/run/netns/{where}", *program],
             stdin=subprocess.DEVNULL, stdout=write_end, stderr=write_end, start_new_session=True,
         )  # fmt: skip
         os.close(write_end)
         answer = output.readline().decode().strip()
     if answer != "ready":
-        raise UserError(f"The lab's links cannot be delayed ({answer or 'offpath-delay ended'}). Leave --latency out.")
+        raise UserError(f"The lab's links cannot be delayed ({answer or 'offpath-delay ended'}). Give no latency.")
 
 
 def _port_limits(plan: Plan, number: int) -> str:
     """Both directions of the uplink; each end limits what it sends."""
-    burst = max(planning.BURST_BYTES, 2 * plan.mtu_bytes)
-    limit = f"tbf rate {plan.rate_bits_per_s}bit burst {burst} latency {planning.QUEUE_MS}ms"
+    limit = _limit(plan, plan.rate_bits_per_s)
     return "".join(f"qdisc add dev {device}{number} root {limit}\n" for device in ("port", "uplink"))
+
+
+def _limit(plan: Plan, rate: int) -> str:
+    burst = max(planning.BURST_BYTES, 2 * plan.mtu_bytes)
+    return f"tbf rate {rate}bit burst {burst} latency {planning.QUEUE_MS}ms"
 
 
 def _station(plan: Plan, address: str) -> str:

@@ -18,6 +18,7 @@ SUBNET = "10.99.0"
 SUBNET_BITS = 24
 HEAD_ADDRESS = f"{SUBNET}.254"
 MAX_NODES = 64
+MAX_DPUS = 2  # of a node; more addresses there are not
 MAX_SLOWDOWN = 100.0
 
 # Below about 64 KiB the kernel must cut its large segments up before they pass the limiter, which costs processor time
@@ -59,6 +60,47 @@ def format_rate(rate: int) -> str:
 
 
 @dataclass(frozen=True)
+class Machines:
+    """DPUs that share nothing with their hosts but a link."""
+
+    per_node: int = 1
+    dpu_cores: tuple[tuple[int, ...], ...] = ()  # of each DPU of the lab; empty: its node's
+    link_rate_bits_per_s: int | None = None  # in each direction; None: whatever the machine does
+    link_latency_s: float = 0.0  # one way
+
+    @classmethod
+    def make(cls, nodes: int, per_node: int, cores_each: int, rate: str | None, latency: str, cores: Sequence[int],
+             first: int) -> Machines:  # fmt: skip
+        """`first`: how many of `cores` the nodes have."""
+        if not 1 <= per_node <= MAX_DPUS:
+            raise UserError(f"A node cannot have {per_node} DPUs. Give 1 to {MAX_DPUS}.")
+        if not 0 <= cores_each <= len(cores):
+            raise UserError(f"A DPU cannot have {cores_each} cores. This machine has {len(cores)}.")
+        own = dealt(nodes * per_node, cores_each, cores, first) if cores_each else ()
+        return cls(per_node, own, parse_rate(rate) if rate else None, parse_latency(latency))
+
+
+def dealt(count: int, each: int, cores: Sequence[int], first: int = 0) -> tuple[tuple[int, ...], ...]:
+    """Cores of `count` machines with `each`, in turn; they share cores where there are too few."""
+    return tuple(
+        tuple(sorted({cores[(first + machine * each + k) % len(cores)] for k in range(each)}))
+        for machine in range(count)
+    )
+
+
+@dataclass(frozen=True)
+class Dpu:
+    """A DPU's place in a lab, as its network sees it."""
+
+    place: str
+    node: str
+    node_number: int
+    number: int  # of its node's
+    address: str
+    cores: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """One lab as asked for. `make` checks; a Plan that exists makes sense."""
 
@@ -70,6 +112,7 @@ class Plan:
     node_cores: tuple[tuple[int, ...], ...]
     latency_s: float = 0.0  # one way, between two nodes, besides what the machine takes
     dpu_arch: str | None = None  # of the device service that each DPU runs; None: it runs none
+    machines: Machines | None = None  # None: a DPU is its node with a network of its own
 
     @classmethod
     def make(
@@ -84,11 +127,7 @@ class Plan:
             raise UserError(f"A DPU cannot be {dpu_slowdown:g} times slower. Give 1 to {MAX_SLOWDOWN:g}.")
         if not 1 <= cores_per_node <= len(cores):
             raise UserError(f"A node cannot have {cores_per_node} cores. This machine has {len(cores)}.")
-        node_cores = tuple(
-            tuple(sorted({cores[(node * cores_per_node + k) % len(cores)] for k in range(cores_per_node)}))
-            for node in range(nodes)
-        )
-        return cls(name, nodes, parse_rate(rate), mtu, dpu_slowdown, node_cores)
+        return cls(name, nodes, parse_rate(rate), mtu, dpu_slowdown, dealt(nodes, cores_per_node, cores))
 
     @property
     def nodes(self) -> list[str]:
@@ -96,7 +135,25 @@ class Plan:
 
     @property
     def places(self) -> list[str]:
-        return [HEAD, *self.nodes, *(f"{node}-dpu" for node in self.nodes)]
+        return [HEAD, *self.nodes, *(dpu.place for dpu in self.dpus)]
+
+    @property
+    def dpus(self) -> list[Dpu]:
+        """Node by node."""
+        found = []
+        each = self.machines.per_node if self.machines else 1
+        for index, node in enumerate(self.nodes):
+            for number in range(1, each + 1):
+                own = (
+                    self.machines.dpu_cores[index * each + number - 1 : index * each + number] if self.machines else ()
+                )
+                place = f"{node}-dpu" + (str(number) if number > 1 else "")
+                address = dpu_address(index + 1, number)
+                found.append(Dpu(place, node, index + 1, number, address, own[0] if own else self.node_cores[index]))
+        return found
+
+    def dpus_of(self, node: str) -> list[Dpu]:
+        return [dpu for dpu in self.dpus if dpu.node == node]
 
     @property
     def state_dir(self) -> Path:
@@ -112,7 +169,7 @@ class Plan:
     def hosts_file(self) -> str:
         lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} {HEAD}"]
         for i, node in enumerate(self.nodes, start=1):
-            lines += [f"{host_address(i)} {node}", f"{dpu_address(i)} {node}-dpu"]
+            lines += [f"{host_address(i)} {node}", *(f"{dpu.address} {dpu.place}" for dpu in self.dpus_of(node))]
         return "\n".join(lines) + "\n"
 
 
@@ -127,12 +184,12 @@ def namespace(name: str, place: str) -> str:
 
 def place_of_namespace(name: str, candidate: str) -> str | None:
     """The place that `candidate` is in lab `name`; None when it belongs to something else."""
-    match = re.match(rf"^offpath-{re.escape(name)}-(head|node\d+(?:-dpu)?)$", candidate)
+    match = re.match(rf"^offpath-{re.escape(name)}-(head|node\d+(?:-dpu\d?)?)$", candidate)
     return match[1] if match else None
 
 
 def lab_of_namespace(candidate: str) -> str | None:
-    match = re.match(r"^offpath-([a-z][a-z0-9]*)-(?:head|node\d+(?:-dpu)?)$", candidate)
+    match = re.match(r"^offpath-([a-z][a-z0-9]*)-(?:head|node\d+(?:-dpu\d?)?)$", candidate)
     return match[1] if match else None
 
 
@@ -140,5 +197,6 @@ def host_address(number: int) -> str:
     return f"{SUBNET}.{number}"
 
 
-def dpu_address(number: int) -> str:
-    return f"{SUBNET}.{100 + number}"
+def dpu_address(number: int, dpu: int = 1) -> str:
+    """`number`: its node's; `dpu`: which of that node."""
+    return f"{SUBNET}.{100 + (dpu - 1) * MAX_NODES + number}"

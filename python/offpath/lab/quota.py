@@ -23,9 +23,9 @@ def apply(plan: Plan) -> None:
         raise UserError(
             f"A slow DPU needs the cgroup v1 cpu controller (there is none at {QUOTA_ROOT}). Leave --dpu-slowdown out."
         )
-    for index, node in enumerate(plan.nodes):
-        group = QUOTA_ROOT / namespace(plan.name, f"{node}-dpu")
+    for dpu in plan.dpus:
+        group = QUOTA_ROOT / namespace(plan.name, dpu.place)
         group.mkdir()
-        quota, period = limits_us(len(plan.node_cores[index]), plan.dpu_slowdown)
+        quota, period = limits_us(len(dpu.cores), plan.dpu_slowdown)
         (group / "cpu.cfs_period_us").write_text(str(period))
         (group / "cpu.cfs_quota_us").write_text(str(quota))

@@ -131,7 +131,7 @@ def _preload() -> str:
     library = paths().yield_library
     if not library.exists():
         return ""
-    return f"echo export OFFPATH_LAB_YIELD=1\necho \"export LD_PRELOAD=${{LD_PRELOAD:+$LD_PRELOAD:}}{library}\"\n"
+    return f'echo export OFFPATH_LAB_YIELD=1\necho "export LD_PRELOAD=${{LD_PRELOAD:+$LD_PRELOAD:}}{library}"\n'
 
 
 def _prepare(plan: Plan, settings: Sequence[str], files: Mapping[str, str]) -> None:

@@ -7,11 +7,12 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from offpath.errors import UserError
 from offpath.lab import inventory
-from offpath.lab.plan import STATE_ROOT, Plan
+from offpath.lab.plan import STATE_ROOT, Machines, Plan
 from offpath.paths import paths, source_root
 
 RECORD = "lab.json"
@@ -37,12 +38,17 @@ def prepare(plan: Plan) -> None:
     (plan.state_dir / "hosts").write_text(plan.hosts_file())
     (plan.state_dir / "shared").write_text("".join(f"{folder}\n" for folder in _shared_folders()))
     for index, node in enumerate(plan.nodes):
-        folder = plan.state_dir / node
-        folder.mkdir(mode=0o700)  # its /tmp is only for those who are on the node
-        (folder / "cores").write_text(plan.cores_of(index) + "\n")
-        (folder / "home").mkdir(mode=0o700)
-        (folder / "tmp").mkdir()
-        (folder / "tmp").chmod(0o1777)
+        _prepare_files(plan.state_dir / node, plan.node_cores[index])
+    for dpu in plan.dpus if plan.machines else ():
+        _prepare_files(plan.state_dir / dpu.place, dpu.cores)
+
+
+def _prepare_files(folder: Path, cores: Iterable[int]) -> None:
+    folder.mkdir(mode=0o700)  # its /tmp is only for those who are on the machine
+    (folder / "cores").write_text(",".join(map(str, cores)) + "\n")
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "tmp").mkdir()
+    (folder / "tmp").chmod(0o1777)
 
 
 def _shared_folders() -> set[str]:
@@ -75,8 +81,14 @@ def load(name: str) -> Plan:
             raise UserError(f"Lab {name} is incomplete (its `lab up` did not finish). Run: offpath lab down {name}")
         raise UserError(f"There is no lab named {name}. Run: offpath lab up --name {name}")
     record.pop("owner", None)
-    record["node_cores"] = tuple(tuple(cores) for cores in record["node_cores"])
+    record["node_cores"] = _tuples(record["node_cores"])
+    if machines := record.get("machines"):  # a lab of an older version has none
+        record["machines"] = Machines(**machines | {"dpu_cores": _tuples(machines["dpu_cores"])})
     return Plan(**record)
+
+
+def _tuples(lists: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(each) for each in lists)
 
 
 def remove_abandoned() -> list[str]:

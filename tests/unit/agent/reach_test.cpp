@@ -41,6 +41,9 @@ TEST(Reach, WhatIsWrongIsSaid) {
             std::string::npos);
   EXPECT_NE(std::string(reach("exec:false", kToken, 60000).status().text()).find("OFFPATH_DPU"), std::string::npos);
   EXPECT_NE(std::string(reach("somewhere", kToken, 60000).status().text()).find("exec:COMMAND"), std::string::npos);
+  const auto missing = reach("exec:echo first >&2; echo 'no libhwloc.so.15' >&2; exit 127", kToken, 60000);
+  EXPECT_NE(std::string(missing.status().text()).find("no libhwloc.so.15"), std::string::npos)
+      << missing.status().text();
   EXPECT_FALSE(reach("exec:cat >/dev/null; sleep 1000", kToken, 1).ok()) << "it is not waited for";
 }
 

@@ -4,15 +4,21 @@
 
 #include "device/device.hpp"
 #include "device/handover.hpp"
+#include "device/munge.hpp"
+#include "device/probe.hpp"
+#include "device/starter.hpp"
 #include "session/link.hpp"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#include <cstdlib>
 
 namespace offpath::service {
 namespace {
@@ -46,7 +52,7 @@ class DeviceServiceTest : public testing::Test {
     options.socket_path = path_;
     start(std::move(listening.value()), options);
   }
-  void start_remote(uint32_t max_clients) {
+  void start_remote(uint32_t max_clients, const std::string& for_agents = "") {
     auto listening = DeviceService::listen_on("127.0.0.1:0");
     ASSERT_TRUE(listening.ok()) << listening.status().text();
     sockaddr_in address{};
@@ -57,12 +63,36 @@ class DeviceServiceTest : public testing::Test {
     DeviceServiceOptions options;
     options.max_clients = max_clients;
     options.key = key_;
+    options.for_agents = for_agents;
+    options.munge = munge_;
     start(std::move(listening.value()), options);
   }
   base::Result<std::unique_ptr<Device>> open_local() {
     auto socket = device::connect_local(path_, 0);
     if (!socket.ok()) return socket.status();
     return Device::open(std::move(socket.value()), {"local", 0, kTimeoutMs});
+  }
+  // What a starter answers that runs the script, and the token that the script was given.
+  base::Result<std::string> ask(const std::string& wishes, uint8_t first = 1) {
+    const std::string key_file = write_file("key", std::string(32, 'k'));
+    setenv("OFFPATH_DEVICE_KEY_FILE", key_file.c_str(), 1);
+    uint8_t token[OFFPATH_TOKEN_BYTES] = {first, 'o', 'k'};
+    auto answer = device::ask_starter("127.0.0.1:" + std::to_string(entry_.port) + wishes, token, kTimeoutMs);
+    unsetenv("OFFPATH_DEVICE_KEY_FILE");
+    return answer;
+  }
+  void start_starter(const std::string& script, uint32_t max_clients = 8) {
+    key_ = device::read_key(write_file("key", std::string(32, 'k'))).value();
+    const std::string path = write_file("script", "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0700);
+    start_remote(max_clients, path);
+  }
+  static std::string write_file(const std::string& name, const std::string& text) {
+    std::string path = testing::TempDir() + "offpath-starter-" + std::to_string(getpid()) + "-" + name;
+    unlink(path.c_str());
+    Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+    EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    return path;
   }
   base::Result<std::unique_ptr<Device>> open_remote(const device::Key& key) {
     auto socket = device::connect_remote(entry_, key, kTimeoutMs);
@@ -84,6 +114,7 @@ class DeviceServiceTest : public testing::Test {
   std::string path_;
   device::DeviceEntry entry_;
   device::Key key_{1, 2, 3};
+  bool munge_ = false;
   pid_t process_ = -1;
 };
 
@@ -140,6 +171,141 @@ TEST_F(DeviceServiceTest, WithTheServiceItsExecutorsEnd) {
     wait_until_lost(*opened.value());
     EXPECT_FALSE(opened.value()->state().ok());
   }
+}
+
+TEST_F(DeviceServiceTest, AgentsAreGivenTheLineOfTheirJobsService) {
+  start_starter("head -c 3 | tail -c 2; echo \" $OFFPATH_SERVICE_WORKERS $*\"");
+  const auto plain = ask("");
+  ASSERT_TRUE(plain.ok()) << plain.status().text();
+  EXPECT_EQ(plain.value(), "ok  ");
+  const auto wishes = ask("/workers=2/cores=0+1");
+  ASSERT_TRUE(wishes.ok()) << wishes.status().text();
+  EXPECT_EQ(wishes.value(), "ok 2 --cores 0,1");
+  EXPECT_NE(std::string(ask("/workers=0").status().text()).find("workers=0"), std::string::npos);
+}
+
+TEST_F(DeviceServiceTest, WhyAJobsServiceDoesNotStartIsSaid) {
+  start_starter("echo first >&2; echo 'offpathd: no libucp.so.0' >&2; exit 127");
+  const auto answer = ask("");
+  EXPECT_EQ(answer.status().code(), OFFPATH_ERR_NO_SERVICE);
+  EXPECT_NE(std::string(answer.status().text()).find("no libucp.so.0"), std::string::npos) << answer.status().text();
+  end(SIGTERM);
+  start_remote(8, "/no/such/program");
+  EXPECT_NE(std::string(ask("").status().text()).find("/no/such/program"), std::string::npos);
+}
+
+TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
+  const std::string ends = testing::TempDir() + "offpath-ends-" + std::to_string(getpid());
+  unlink(ends.c_str());
+  // As offpathd does it: the service is nobody's child.
+  start_starter("(while [ ! -e " + ends + " ]; do sleep 0.02; done) >/dev/null 2>&1 </dev/null & echo line", 1);
+  ASSERT_TRUE(ask("").ok());
+  const auto full = ask("", 2);
+  ASSERT_FALSE(full.ok());
+  EXPECT_NE(std::string(full.status().text()).find("this DPU is full: it serves 1 jobs"), std::string::npos)
+      << full.status().text();
+  const auto probed = [&] {
+    setenv("OFFPATH_DEVICE_KEY_FILE", write_file("key", std::string(32, 'k')).c_str(), 1);
+    return device::probe("127.0.0.1:" + std::to_string(entry_.port), kTimeoutMs);
+  };
+  const auto about = probed();
+  ASSERT_TRUE(about.ok()) << about.status().text();
+  EXPECT_NE(about.value().find("\"jobs\": 1, \"most_jobs\": 1"), std::string::npos) << about.value();
+  EXPECT_NE(about.value().find("\"from_bits_per_s\": "), std::string::npos) << about.value();
+  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+  while (probed().value().find("\"jobs\": 0") == std::string::npos) sched_yield();
+  unlink(ends.c_str());
+  EXPECT_TRUE(ask("", 2).ok());
+  unsetenv("OFFPATH_DEVICE_KEY_FILE");
+  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+}
+
+// A munged of our own, for as long as this lives.
+class Munged {
+ public:
+  explicit Munged(const std::string& folder) : folder_(folder) {
+    mkdir(folder.c_str(), 0755);
+    Fd key(open((folder + "/key").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    const std::string secret(64, 'm');
+    EXPECT_EQ(write(key.get(), secret.data(), secret.size()), static_cast<ssize_t>(secret.size()));
+    process_ = fork();
+    if (process_ == 0) {
+      const auto option = [&](const char* name, const char* file) { return std::string(name) + folder + file; };
+      const std::string words[] = {option("--key-file=", "/key"), option("--socket=", "/socket"),
+                                   option("--pid-file=", "/pid"), option("--log-file=", "/log"),
+                                   option("--seed-file=", "/seed")};
+      execlp("munged", "munged", "--foreground", "--force", words[0].c_str(), words[1].c_str(), words[2].c_str(),
+             words[3].c_str(), words[4].c_str(), nullptr);
+      execl("/usr/sbin/munged", "munged", "--foreground", "--force", words[0].c_str(), words[1].c_str(),
+            words[2].c_str(), words[3].c_str(), words[4].c_str(), nullptr);
+      _exit(1);
+    }
+    setenv("OFFPATH_MUNGE_SOCKET", socket().c_str(), 1);
+  }
+  ~Munged() {
+    kill(process_, SIGTERM);
+    waitpid(process_, nullptr, 0);
+    unsetenv("OFFPATH_MUNGE_SOCKET");
+    const std::string remove = "rm -rf " + folder_;
+    EXPECT_EQ(system(remove.c_str()), 0);
+  }
+  std::string socket() const { return folder_ + "/socket"; }
+  bool runs() const {
+    while (!device::munge_seal("", 0).ok()) {  // its socket is there before it listens
+      if (waitpid(process_, nullptr, WNOHANG) != 0) return false;
+      sched_yield();
+    }
+    return true;
+  }
+
+ private:
+  std::string folder_;
+  pid_t process_;
+};
+
+TEST_F(DeviceServiceTest, WhomMungeNamesHisJobRunsAs) {
+  if (geteuid() != 0) GTEST_SKIP() << "serving users needs root";
+  const Munged munged("/tmp/offpath-munge-" + std::to_string(getpid()));
+  if (!munged.runs()) GTEST_SKIP() << "munged is missing";
+  const std::string path = "/tmp/offpath-munge-" + std::to_string(getpid()) + "/script";
+  Fd script(open(path.c_str(), O_WRONLY | O_CREAT, 0755));
+  const std::string text = "#!/bin/sh\nhead -c 3 | tail -c 2; echo \" $(id -u) $(id -g) $(id -G) $HOME\"\n";
+  ASSERT_EQ(write(script.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  script.reset();
+  for (const bool believed : {true, false}) {
+    key_ = device::read_key(write_file("key", std::string(32, 'k'))).value();
+    munge_ = believed;
+    start_remote(8, path);
+    // The client is another user; what it hears comes through a pipe.
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t client = fork();
+    if (client == 0) {
+      constexpr uid_t kNobody = 65534;
+      if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(1);
+      uint8_t token[OFFPATH_TOKEN_BYTES] = {1, 'o', 'k'};
+      const auto answer = device::ask_starter("127.0.0.1:" + std::to_string(entry_.port), token, kTimeoutMs);
+      const std::string said = answer.ok() ? answer.value() : answer.status().text();
+      _exit(write(ends[1], said.data(), said.size()) == static_cast<ssize_t>(said.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    int ended = 0;
+    waitpid(client, &ended, 0);
+    char said[512] = "";
+    EXPECT_GT(read(ends[0], said, sizeof(said) - 1), 0);
+    close(ends[0]);
+    EXPECT_EQ(ended, 0);
+    const std::string expected = believed ? "ok 65534 65534 65534 /nonexistent" : "may not take MUNGE's word";
+    EXPECT_NE(std::string(said).find(expected), std::string::npos) << said;
+    EXPECT_TRUE(ask("").ok());  // who knows the key is served as before
+    end(SIGTERM);
+  }
+}
+
+TEST_F(DeviceServiceTest, AWrongKeyIsALine) {
+  start_remote(8);  // with another
+  EXPECT_EQ(ask("").status().code(), OFFPATH_ERR_PERMISSION);
+  EXPECT_NE(std::string(ask("").status().text()).find("does not know the key"), std::string::npos);
 }
 
 TEST_F(DeviceServiceTest, BadAddresses) {

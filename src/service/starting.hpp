@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The starter's part of a request for a job's service: runs `offpathd --for-agents`, which finds the service or starts it.
+// In a process of the request's own.
+#pragma once
+
+#include "device/starter.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace offpath::service {
+
+struct StartingOptions {
+  std::vector<std::string> words;  // of the command that prints the line
+  std::string cores;               // where a request names none
+  uint32_t most = 64;              // jobs and programs served at a time
+  pid_t starter = 0;               // whose children they are
+};
+
+// How many processes `starter` has started or taken over, but for the one that asks.
+uint32_t children_of(pid_t starter);
+
+// The line, or why there is none.
+base::Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options);
+
+// The same as another user, for a starter that is root's; none: as who we are.
+base::Result<std::string> start_as(std::optional<uid_t> user, const device::StartRequest& request,
+                                   const StartingOptions& options);
+
+}  // namespace offpath::service
