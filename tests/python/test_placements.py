@@ -2,9 +2,45 @@
 """`offpath bench collectives --placement`: a small real run. What it makes of results: test_bench_collectives.py."""
 
 import json
+import os
+import signal
+import subprocess
+from pathlib import Path
 
+import pytest
 from bench_support import assert_self_contained, program
-from conftest import offpath, requires_root
+from conftest import LIMIT_S, offpath, requires_root
+from offpath.lab import Lab, machines
+from offpath.paths import paths
+
+TOKEN_BYTES = 32
+
+
+@pytest.mark.parametrize("options", [[], ["--share"]])
+def test_a_service_for_agents_shares_its_cores_when_told(tmp_path, options):
+    """Then it never spins, as one does that has cores of its own."""
+    result = subprocess.run(
+        [str(paths().service), "--for-agents", *options], input=bytes(range(TOKEN_BYTES)), capture_output=True,
+        env=os.environ | {"OFFPATH_RUNTIME_DIR": str(tmp_path)}, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_text().split("\0")
+        except OSError:  # it has ended meanwhile
+            continue
+        if any(word.startswith(str(tmp_path)) for word in words) and words[0] == "offpathd":
+            found[int(file.parent.name)] = words
+    for process in found:
+        os.kill(process, signal.SIGKILL)
+    (words,) = found.values()
+    assert ("--share" in words) == bool(options), words
+
+
+def test_dpus_of_a_lab_that_have_their_nodes_cores_share_them():
+    plan = Lab(nodes=2, dpus=1).plan
+    assert machines.entry(plan, plan.dpus[0], "enter", "offpathd").endswith(" --share")
 
 
 @requires_root
