@@ -29,6 +29,8 @@ nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options
   json["efficiency"] = row.efficiency();
   json["work_iterations"] = row.work_iterations;
   json["host_cpu_ns"] = row.host_cpu_ns;
+  json["compute_cpu_ns"] = row.compute_cpu_ns;
+  json["agent_cpu_ns"] = row.agent_cpu_ns;
   json["service_cpu_ns"] = row.service_cpu_ns;
   json["repeats"] = options.repeats;
   json["verified"] = options.verify ? nlohmann::ordered_json(row.verified) : nlohmann::ordered_json();

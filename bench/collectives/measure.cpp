@@ -25,15 +25,31 @@ std::int64_t reduce(std::int64_t value, MPI_Op op, MPI_Comm communicator) {
   return value;
 }
 
+bool is_first(MPI_Comm communicator) {
+  int rank = 0;
+  MPI_Comm_rank(communicator, &rank);
+  return rank == 0;
+}
+
 // One helper serves all ranks of a node, so the node's first rank alone may report it.
 bool first_of_node(MPI_Comm communicator) {
   MPI_Comm node;
-  int rank = 0;
   MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &rank);
+  const bool first = is_first(node);
   MPI_Comm_free(&node);
-  return rank == 0;
+  return first;
 }
+
+struct Cpu {
+  std::int64_t host = 0, helper = 0, far = 0;  // far: of services on other machines; the helper is their agent then
+
+  static Cpu now() { return {process_cpu_ns(), service_cpu_ns(), far_services_cpu_ns()}; }
+  void add(const Cpu& from, const Cpu& to) {
+    host += to.host - from.host;
+    helper += to.helper - from.helper;
+    far += to.far - from.far;
+  }
+};
 
 class Measurement {
  public:
@@ -41,6 +57,7 @@ class Measurement {
       : options_(options),
         communicator_(communicator),
         counts_service_(first_of_node(communicator)),
+        counts_far_(far_services() == FarServices::of_all_hosts ? is_first(communicator) : counts_service_),
         operation_(make_operation(options.name, options.sizes[index], communicator)),
         requests_(std::size_t(operation_->requests())) {
     row_.bytes = options.sizes[index];
@@ -50,19 +67,17 @@ class Measurement {
   Row run() {
     if (options_.verify) verify_each_kind();
     std::vector<std::int64_t> pure_times, compute_times, total_times;
-    std::int64_t host_cpu = 0, service_cpu = 0;
+    Cpu cpu;
     for (int i = -options_.warmup; i < options_.repeats; ++i) {
       post();
       const std::int64_t pure = slowest([&] { communicate(0); });
       const std::int64_t compute = slowest([&] { work(row_.work_iterations); });
       post();
       MPI_Barrier(communicator_);
-      const std::int64_t host_before = process_cpu_ns(), service_before = service_cpu_ns();
+      const Cpu before = Cpu::now();
       const std::int64_t total = slowest([&] { communicate(row_.work_iterations); },
                                          [&] {
-                                           if (i < 0) return;
-                                           host_cpu += process_cpu_ns() - host_before;
-                                           service_cpu += service_cpu_ns() - service_before;
+                                           if (i >= 0) cpu.add(before, Cpu::now());
                                          });
       if (i < 0) continue;
       pure_times.push_back(pure);
@@ -72,12 +87,26 @@ class Measurement {
     row_.pure = spread(pure_times);
     row_.compute = spread(compute_times);
     row_.total = spread(total_times);
-    row_.host_cpu_ns = reduce(host_cpu, MPI_SUM, communicator_) / options_.repeats;
-    row_.service_cpu_ns = reduce(counts_service_ ? service_cpu : 0, MPI_SUM, communicator_) / options_.repeats;
+    row_.compute_cpu_ns = reduce(work_cpu_ns(), MPI_SUM, communicator_);
+    const bool far = far_services() != FarServices::none;
+    row_.host_cpu_ns = each_repeat(cpu.host);
+    const std::int64_t helper_cpu_ns = each_repeat(counts_service_ ? cpu.helper : 0);
+    (far ? row_.agent_cpu_ns : row_.service_cpu_ns) = helper_cpu_ns;
+    if (far) row_.service_cpu_ns = each_repeat(counts_far_ ? cpu.far : 0);
     return row_;
   }
 
  private:
+  // Not of what is timed: asking takes as long as little work.
+  std::int64_t work_cpu_ns() const {
+    constexpr int kTimes = 3;
+    const std::int64_t before = process_cpu_ns();
+    for (int i = 0; i < kTimes; ++i) work(row_.work_iterations);
+    return (process_cpu_ns() - before) / kTimes;
+  }
+
+  std::int64_t each_repeat(std::int64_t ns) { return reduce(ns, MPI_SUM, communicator_) / options_.repeats; }
+
   // What is posted before all ranks have met. communicate() does the rest.
   void post() {
     std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
@@ -148,7 +177,7 @@ class Measurement {
 
   const Options& options_;
   MPI_Comm communicator_;
-  bool counts_service_;
+  bool counts_service_, counts_far_;
   std::unique_ptr<Operation> operation_;
   std::vector<MPI_Request> requests_;
   Row row_;

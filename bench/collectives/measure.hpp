@@ -18,7 +18,9 @@ struct Row {
   std::int64_t bytes = 0, work_iterations = 0;
   Spread pure, compute, total;
   std::int64_t host_cpu_ns = 0;     // for each overlapped operation, all ranks together
-  std::int64_t service_cpu_ns = 0;  // the same, all helper processes together
+  std::int64_t compute_cpu_ns = 0;  // the same, of the work alone
+  std::int64_t agent_cpu_ns = 0;    // the same, all agents of services on other machines together
+  std::int64_t service_cpu_ns = 0;  // the same, all services together
   bool verified = true;             // true too when nothing was checked
 
   double efficiency() const;

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath import bench_report, comparison, goals, measuring, results
+from offpath import bench_report, comparison, goals, measuring, placements, results
 from offpath.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import MPICH
 from offpath.paths import paths
+from offpath.placements import CORES, DPU, PLACEMENTS, Link
 from offpath.sizes import parse_sizes
 
 DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
@@ -36,6 +38,14 @@ def app_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    placement: Annotated[
+        str, typer.Option(help="Where the service runs: cores (of the hosts), dpu (of each host), node (a spare one).")
+    ] = CORES,
+    link_rate: Annotated[
+        Optional[str],
+        typer.Option(help="Rate of each DPU's link to its host. Default: what the machine does.", show_default=False),
+    ] = None,
+    link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
     html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
@@ -48,6 +58,9 @@ def app_command(
     the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. Gain is t_total
     of the best peer / t_total of Offpath.
 
+    With --placement dpu the service runs on a DPU of each host that is a machine of its own, with node on one spare
+    node for all hosts, each in a lab beside the others. What their agents take on the hosts is charged to the hosts.
+
     Examples:
 
         offpath bench collectives
@@ -55,19 +68,29 @@ def app_command(
         offpath bench collectives --mpi mpich --collectives ibcast,iallreduce --sizes 256K,4M --html result.html
 
         offpath bench collectives --peers host,tests --policy "*:dpu" --rate 1gbit --json result.json
+
+        offpath bench collectives --placement cores,dpu --rate 1gbit --link-rate 2gbit --link-latency 5us
     """
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
     names = measuring.parse_names(collectives, COLLECTIVES, "a collective")
-    chosen = chosen_peers(peers, tests, policy)
+    places = measuring.parse_names(placement, PLACEMENTS, "a placement")
+    link = Link(link_rate, link_latency)
+    placements.check(places, loopback, link)
+    chosen = chosen_peers(peers, tests, policy, places)
     results.check_files(json_file, html_file)
     paths().require_preload_library()
     all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
     about = {
         "collectives": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen], "tests": tests,
+        "placements": places, "link_rate": link_rate, "link_latency": link_latency,
     } | comparison.policy_meta(policy)  # fmt: skip
-    result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
-    result["checks"] = checks(result)
+    conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
+    with placements.labs(places, conditions, link) as elsewhere:
+        result = measuring.compare(kinds, conditions, all_series, about, elsewhere)
+    for row in result["rows"]:
+        row |= placements.costs(row)
+    result["checks"] = checks(result) + dpu_checks(result)
     results.deliver(result, bench_report.show, bench_report.page, json_file, html_file)
 
 
@@ -84,11 +107,30 @@ def checks(result: dict, bench: str = "collectives", noun: str = bench_report.CO
     return found
 
 
-def chosen_peers(text: str, tests: int, policy: str | None) -> tuple[Peer, ...]:
-    """The MPI alone, which sets the work, then those in "tests,async", then Offpath."""
+def dpu_checks(result: dict) -> list[dict]:
+    found = []
+    for kind in result["meta"]["mpi_versions"]:
+        right = {"rows": [row for row in result["rows"] if row["verified"] and row["bytes"] >= goals.MIN_BYTES]}
+        placed = [
+            {row["placement"]: row for row in by_peer.values()} for _, _, by_peer in bench_report.groups(right, kind)
+        ]
+        ratios = [
+            by_placement[DPU]["t_pure_ns"] / by_placement[CORES]["t_pure_ns"]
+            for by_placement in placed
+            if {DPU, CORES} <= by_placement.keys()
+        ]
+        efficiencies = [by_placement[DPU]["efficiency"] for by_placement in placed if DPU in by_placement]
+        found += goals.check("collectives_dpu_t_pure_ratio", ratios, kind)
+        found += goals.check("collectives_dpu_efficiency_ratio", efficiencies, kind)
+    return found
+
+
+def chosen_peers(text: str, tests: int, policy: str | None, places: Sequence[str] = (CORES,)) -> tuple[Peer, ...]:
+    """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places."""
     names = measuring.parse_names(text, PEERS, "a peer")
     known = (
         Peer("tests", "MPI_Test", arguments=("--tests", str(tests))),
         Peer("async", "async", env=ASYNC_ENV, only_mpi=MPICH),
     )
-    return (measuring.ALONE, *(peer for peer in known if peer.name in names), measuring.offpath_peer(policy))
+    offpath = placements.peers(places, measuring.offpath_peer(policy))
+    return (measuring.ALONE, *(peer for peer in known if peer.name in names), *offpath)

@@ -12,12 +12,14 @@ from rich import box
 from rich.table import Table
 
 from offpath import console, report, results
+from offpath.comparison import HOST
 from offpath.measuring import TIMES, ms_text
 from offpath.mpis import TITLES
 from offpath.sizes import size_text
 
 PEER_TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
-COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1}
+FAR_TITLES = {"offpath-dpu": "Offpath, DPU", "offpath-node": "Offpath, node"}  # in a table of their own
+COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1, "offpath-dpu": 4, "offpath-node": 5}
 COLLECTIVE = "collective"
 NUMBERS = ("size", "peer", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain over host",
            "host CPU", "service CPU")  # fmt: skip
@@ -27,7 +29,7 @@ NAME_WIDTH = 15  # a terminal of 80 columns has no room for the longest name in 
 
 def gain(by_peer: dict[str, dict]) -> float | None:
     """t_total of the best of the others / t_total of Offpath; None when one of the two is missing."""
-    others = [row["t_total_ns"] for peer, row in by_peer.items() if peer != "offpath"]
+    others = [row["t_total_ns"] for row in by_peer.values() if row["mode"] == HOST]
     if "offpath" not in by_peer or not others:
         return None
     return min(others) / by_peer["offpath"]["t_total_ns"]
@@ -65,7 +67,29 @@ def show(result: dict, noun: str = COLLECTIVE) -> None:
             last = name
             table.add_row(*_cells(size, peers, by_peer))
         console.out.print(table)
+        _show_placements(kind, rows)
     results.show_problems(result, noun)
+
+
+def _show_placements(kind: str, rows: Sequence[tuple[str, int, dict[str, dict]]]) -> None:
+    """Where the service of one of them is on another machine."""
+    if not any(peer in by_peer for peer in FAR_TITLES for _, _, by_peer in rows):
+        return
+    title = f"{TITLES[kind]}: ms, and ns of processor time per byte"
+    table = Table(
+        "", "placement", "t_pure", "t_total", "eff.", "host", "service", title=title,
+        title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for name, size, by_peer in rows:
+        for row in by_peer.values():
+            if row["mode"] == HOST:
+                continue
+            costs = (f"{row[f'{whose}_cpu_ns_per_byte']:.2f}" for whose in ("host", "service"))
+            times = (ms_text(row[f"{time}_ns"]) for time in ("t_pure", "t_total"))
+            table.add_row(f"{name} {size_text(size)}", row["placement"], *times, f"{row['efficiency']:.2f}", *costs)
+    console.out.print(table)
 
 
 def _cells(size: int, peers: Sequence[str], by_peer: dict[str, dict]) -> list[str]:
@@ -96,15 +120,20 @@ def page(result: dict, noun: str = COLLECTIVE, what: str = "Nonblocking collecti
     return report.page(f"{what} behind computation", lead, sections)
 
 
+def _title(peer: str) -> str:
+    return (PEER_TITLES | FAR_TITLES)[peer]
+
+
 def _chart(kind: str, name: str, rows: Sequence[tuple[int, dict[str, dict]]]) -> str:
     series = [""] * len(COLOURS)
     bars = []
     for size, by_peer in rows:
         best = gain(by_peer)
         for index, (peer, row) in enumerate(by_peer.items()):
-            series[COLOURS[peer]] = PEER_TITLES[peer]
+            title = _title(peer)
+            series[COLOURS[peer]] = title
             text = f"{row['efficiency']:.2f}" + (f"  ({best:.2f} x)" if best and peer == "offpath" else "")
-            label = f"{size_text(size)} {PEER_TITLES[peer]}"
+            label = f"{size_text(size)} {title}"
             bars.append(report.Bar(label, [(COLOURS[peer], row["efficiency"])], text, starts_group=index == 0))
     return report.bars(f"Efficiency of {name} with {TITLES[kind]}", series, bars, limit=1.0)
 
@@ -112,7 +141,7 @@ def _chart(kind: str, name: str, rows: Sequence[tuple[int, dict[str, dict]]]) ->
 def _numbers(row: dict) -> list[str]:
     return [
         size_text(row["bytes"]),
-        PEER_TITLES[row["peer"]],
+        _title(row["peer"]),
         *(ms_text(row[f"{time}_ns"]) for time in TIMES),
         f"{ms_text(row['t_total_min_ns'])}-{ms_text(row['t_total_max_ns'])}",
         f"{row['efficiency']:.3f}",

@@ -23,6 +23,7 @@ from offpath.paths import paths, source_root
 from offpath.processes import Completed
 
 HOST, DPU = "host", "dpu"
+CORES = "cores"  # where the service runs unless it is said
 BOTH = "both"
 RUN_TIMEOUT_S = 300.0
 

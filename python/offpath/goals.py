@@ -39,6 +39,8 @@ GOALS = (
     Goal("collectives_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB in total on"),
     Goal("collectives_efficiency_1gbit_ratio", AT_LEAST, 0.9, "from 1 MiB in total on"),
     Goal("collectives_gain_ratio", ABOVE, 1.0, "t_total of the best peer / of Offpath, from 1 MiB in total on"),
+    Goal("collectives_dpu_t_pure_ratio", AT_MOST, 1.1, "t_pure, service on DPUs / on the cores, from 1 MiB on"),
+    Goal("collectives_dpu_efficiency_ratio", AT_LEAST, 0.95, "with the service on a DPU, from 1 MiB in total on"),
     Goal("pt2pt_efficiency_250mbit_ratio", AT_LEAST, 0.95, "messages of 1 MiB and more"),
     Goal("pt2pt_efficiency_1gbit_ratio", AT_LEAST, 0.9, "messages of 1 MiB and more"),
     Goal("pt2pt_gain_ratio", ABOVE, 1.0, "t_total of the best peer / of Offpath, messages of 1 MiB and more"),

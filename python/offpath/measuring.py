@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from offpath import comparison, console, mpis, stats, wire
-from offpath.comparison import DPU, HOST, Place
+from offpath.comparison import CORES, DPU, HOST, Place
 from offpath.errors import UserError
 from offpath.paths import paths
 
@@ -26,6 +26,7 @@ COLLECTIVES = (
 )  # fmt: skip
 TIMES = ("t_pure", "t_compute", "t_total")
 INTERRUPTED = 130
+EVERYTHING_HERE: Mapping[str, Place] = {}
 # For the estimate only: starting an MPI job and setting the work; repeats before those that count.
 START_S, WARMUP, LOOPBACK_BITS_PER_S = 2.5, 3, 8e9
 
@@ -41,6 +42,10 @@ class Peer:
     env: Mapping[str, str] = field(default_factory=dict)
     only_mpi: str | None = None
     must_offload: bool = False  # a launch that offloaded nothing is a failed one
+    placement: str = CORES  # where its service runs
+
+    def placed(self, placement: str, title: str) -> Peer:
+        return replace(self, name=f"{self.name}-{placement}", title=title, placement=placement)
 
 
 ALONE = Peer(HOST, "host")
@@ -75,7 +80,9 @@ class Program:
     launcher: str | None = None  # other than that of the series' MPI
 
 
-COLLECTIVE_PROGRAM = Program("collectives", "collective")
+COLLECTIVE_PROGRAM = Program(
+    "collectives", "collective", medians=("host_cpu_ns", "compute_cpu_ns", "agent_cpu_ns", "service_cpu_ns")
+)
 
 
 @dataclass
@@ -121,12 +128,18 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
-def compare(kinds: Sequence[str], conditions: Conditions, all_series: Sequence[Series], about: dict) -> dict:
-    """{"meta", "rows"}: what --json writes. `about` goes into meta."""
+def compare(
+    kinds: Sequence[str],
+    conditions: Conditions,
+    all_series: Sequence[Series],
+    about: dict,
+    elsewhere: Mapping[str, Place] = EVERYTHING_HERE,
+) -> dict:
+    """{"meta", "rows"}: what --json writes. `about` goes into meta; `elsewhere`: see measure."""
     meta = comparison.base_meta(kinds)
     with comparison.place(conditions.nodes, conditions.ppn, conditions.rate, conditions.loopback) as where:
         meta |= where.meta | about | {"runs": conditions.runs, "repeats": conditions.repeats}
-        complete = measure(where, all_series, conditions.runs, conditions.repeats)
+        complete = measure(where, all_series, conditions.runs, conditions.repeats, elsewhere)
         if complete:
             meta["reachable_efficiency"] = wire.reachable(where, [size for each in all_series for size in each.sizes])
     failures = [failure for series in all_series for failure in series.failures]
@@ -151,8 +164,15 @@ def announced_progress(all_series: Sequence[Series], runs: int, repeats: int, wh
         yield progress
 
 
-def measure(where: Place, all_series: Sequence[Series], runs: int, repeats: int) -> bool:
-    """Fills the series with launches. False when Ctrl-C ended it before all were made."""
+def measure(
+    where: Place,
+    all_series: Sequence[Series],
+    runs: int,
+    repeats: int,
+    elsewhere: Mapping[str, Place] = EVERYTHING_HERE,
+) -> bool:
+    """Fills the series with launches, those of a placement in `elsewhere` there. False when Ctrl-C ended it before all
+    were made."""
     with announced_progress(all_series, runs, repeats, where) as progress:
         task = progress.task_ids[0]
         try:
@@ -161,7 +181,7 @@ def measure(where: Place, all_series: Sequence[Series], runs: int, repeats: int)
                     for peer in series.peers:
                         title = f"{mpis.TITLES[series.mpi]}, {series.name}, {peer.title}, run {run + 1} of {runs}"
                         progress.update(task, description=title)
-                        launch(where, series, peer, repeats)
+                        launch(elsewhere.get(peer.placement, where), series, peer, repeats)
                         progress.advance(task)
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or the SIGTERM of a time limit
             done = progress.tasks[0].completed
@@ -191,8 +211,9 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
     if result.output is None:
         _fail(series, peer, result.problem)
         return
-    if peer.must_offload and stats.offloaded_count(result.stats) == 0:
-        reasons = "; ".join(sorted({str(rank["reason"]) for rank in result.stats if rank.get("reason")}))
+    reasons = "; ".join(sorted({str(rank["reason"]) for rank in result.stats if rank.get("reason")}))
+    unreached = peer.placement != CORES and reasons
+    if unreached or (peer.must_offload and stats.offloaded_count(result.stats) == 0):
         problem = f"nothing was offloaded ({reasons or 'no rank said why'}). Try OFFPATH_LOG=info to see more."
         _fail(series, peer, problem)
         return
@@ -232,6 +253,7 @@ def _row(series: Series, peer: Peer, samples: list[dict]) -> dict:
         series.program.noun: series.name,
         "peer": peer.name,
         "mode": DPU if peer.offload else HOST,
+        "placement": peer.placement if peer.offload else None,
     }
     row |= {name: samples[0][name] for name in series.program.labels}
     row |= {f"{time}_ns": round(median(f"{time}_ns")) for time in TIMES}

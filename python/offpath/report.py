@@ -9,9 +9,9 @@ from html import escape
 
 _STYLE = """
 :root{color-scheme:light dark;--bg:#fbfbf9;--card:#fff;--ink:#1d2228;--soft:#5d6670;--line:#dfe2e4;
---a:#a3acb5;--b:#0f7b6c;--c:#e0a030;--d:#c4583c;--e:#7d6bb0}
+--a:#a3acb5;--b:#0f7b6c;--c:#e0a030;--d:#c4583c;--e:#7d6bb0;--f:#3f78b5}
 @media(prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2024;--ink:#e8eaec;--soft:#9aa4ad;--line:#333a40;
---a:#69737d;--b:#3fb8a3;--c:#e8b452;--d:#e07b5f;--e:#a392d6}}
+--a:#69737d;--b:#3fb8a3;--c:#e8b452;--d:#e07b5f;--e:#a392d6;--f:#77aae0}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:60rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
@@ -40,7 +40,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:0;
 dd{margin:0;overflow-wrap:anywhere}
 """
 
-_COLOURS = "abcde"
+_COLOURS = "abcdef"
 _WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 840, 170, 120, 22, 8, 6
 
 

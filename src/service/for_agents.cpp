@@ -60,15 +60,16 @@ Status start(const ForAgentsOptions& options, const std::string& path) {
   const Fd token_read(ends[0]), token_write(ends[1]);
   if (write(token_write.get(), options.token, sizeof(options.token)) != sizeof(options.token))
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the job token");
-  std::string texts[] = {"offpathd",
-                         "--listen-fd",
-                         std::to_string(kListenFd),
-                         "--token-fd",
-                         std::to_string(kTokenFd),
-                         "--socket-path",
-                         path,
-                         "--cores",
-                         options.cores.empty() ? own_cores() : options.cores};
+  std::vector<std::string> texts = {"offpathd",
+                                    "--listen-fd",
+                                    std::to_string(kListenFd),
+                                    "--token-fd",
+                                    std::to_string(kTokenFd),
+                                    "--socket-path",
+                                    path,
+                                    "--cores",
+                                    options.cores.empty() ? own_cores() : options.cores};
+  if (options.shares_cores) texts.push_back("--share");
   std::vector<char*> words;
   for (std::string& text : texts) words.push_back(text.data());
   words.push_back(nullptr);

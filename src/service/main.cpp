@@ -105,9 +105,10 @@ int start_timeout_ms() {
   return static_cast<int>(Environment::number("OFFPATH_SERVICE_START_TIMEOUT_MS", 10000, 1, 600000));
 }
 
-int print_for_agents(const std::string& cores, Status status) {
+int print_for_agents(const offpath::service::ServiceOptions& service, Status status) {
   offpath::service::ForAgentsOptions options;
-  options.cores = cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : cores;
+  options.cores = service.cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : service.cores;
+  options.shares_cores = service.shares_cores;
   options.timeout_ms = start_timeout_ms();
   if (status.ok()) status = read_token(STDIN_FILENO, options.token);
   if (status.ok()) status = Environment::problem();
@@ -138,6 +139,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
     unlink(socket_path.c_str());
     return 1;
   }
+  offpath::service::ask_for_short_slices();
   leave_signals_to_the_program();  // not before: the commands that were run would, too
   agent.serve(listening);
   return 0;
@@ -233,7 +235,7 @@ int main(int argc, char** argv) {
   }
   leave_signals_to_the_program();
   raise_descriptor_limit();
-  if (for_agents) return print_for_agents(options.cores, status);
+  if (for_agents) return print_for_agents(options, status);
   if (status.ok()) status = read_token(token_fd, options.token);
   if (status.ok()) status = Environment::problem();
   close(token_fd);

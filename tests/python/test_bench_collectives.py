@@ -2,6 +2,7 @@
 """`offpath bench collectives`: with recorded launches what it makes of them, and small real runs of its own."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
@@ -16,7 +17,7 @@ def launch_rows(sizes, total_ns, work, verified=True):
     for size in sizes:
         times = {"t_pure": 100, "t_compute": 110, "t_total": total_ns}
         row = {"bytes": size, "ranks": 2, "work_iterations": work, "verified": verified, "host_cpu_ns": 1,
-               "service_cpu_ns": 2}  # fmt: skip
+               "compute_cpu_ns": 1, "agent_cpu_ns": 0, "service_cpu_ns": 2}  # fmt: skip
         for name, value in times.items():
             row |= {f"{name}_ns": value, f"{name}_min_ns": value - 1, f"{name}_max_ns": value + 1}
         rows.append(row)
@@ -98,6 +99,19 @@ def test_a_launch_that_dies_after_its_results_counts_and_one_without_is_reported
     bench_report.show(result)
     said = capsys.readouterr()
     assert "Its results count" in said.err and "failed: mpich, ibcast, async" in said.err
+
+
+def test_each_placement_has_its_place_and_must_be_reached(capsys):
+    here, there, down = RecordedPlace([200, 120]), RecordedPlace([150]), RecordedPlace([200])
+    down_run = down.run
+    down.run = lambda *given: replace(down_run(*given), stats=[{"reason": "the DPU is gone."}])
+    peers = bench_collectives.chosen_peers("host", 8, None, ("cores", "dpu", "node"))
+    series = [Series("mpich", "ibcast", (64,), peers)]
+    assert measuring.measure(here, series, 1, 3, {"dpu": there, "node": down})
+    found = {row["placement"]: row["t_total_ns"] for row in measuring.rows(series)}
+    assert found == {None: 200, "cores": 120, "dpu": 150}
+    (failure,) = series[0].failures
+    assert failure["peer"] == "offpath-node" and "the DPU is gone" in failure["problem"]
 
 
 def test_without_the_mpi_alone_nothing_is_compared():
@@ -195,6 +209,10 @@ def test_command_in_a_lab(prefix, tmp_path):
     ("arguments", "word"),
     [
         (["--mpi", "lam"], "lam"),
+        (["--placement", "cores,card"], "card"),
+        (["--placement", "dpu", "--loopback"], "placement dpu"),
+        (["--link-rate", "2gbit"], "--placement cores,dpu"),
+        (["--placement", "dpu", "--link-latency", "5s"], "5s"),
         (["--sizes", "2G"], "2G"),
         (["--collectives", "ibarrier"], "ibarrier"),
         (["--peers", "host,ucc"], "ucc"),

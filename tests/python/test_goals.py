@@ -124,6 +124,23 @@ def test_collectives():
     assert bench_collectives.checks(compared(measured, None)) == []
 
 
+def test_a_dpu_beside_the_cores():
+    def row(placement, size, t_pure, t_total, collective="ibcast"):
+        peer = "offpath" if placement == "cores" else f"offpath-{placement}"
+        mode = {"mode": "dpu", "placement": placement}
+        return timed("openmpi", size, peer, t_pure, t_total, collective=collective) | mode
+
+    rows = [row("cores", MIB, 100, 100), row("dpu", MIB, 105, 110), row("node", MIB, 900, 990)]
+    rows += [row("cores", 4 * MIB, 100, 100), row("dpu", 4 * MIB, 120, 121), row("dpu", MIB // 4, 900, 990)]
+    rows += [row("dpu", MIB, 99, 100, "ireduce")]  # those of the cores failed
+    found = bench_collectives.dpu_checks(compared(rows, "1gbit"))
+    assert values(found) == {
+        "openmpi/collectives_dpu_t_pure_ratio": 1.2, "openmpi/collectives_dpu_efficiency_ratio": 105 / 110,
+    }  # fmt: skip
+    assert list(met(found).values()) == [False, True]
+    assert bench_collectives.dpu_checks(compared(rows[:1], "1gbit")) == []
+
+
 def test_onesided():
     def row(interface, operation, target, t_pure, peer="offpath"):
         more = {"interface": interface, "operation": operation, "target": target}

@@ -10,6 +10,7 @@ from offpath.lab.plan import Dpu, Plan
 
 START_LIMIT_S = 20.0
 AGENTS_OPTION = "--for-agents"
+SHARE_OPTION = " --share"
 
 
 def boot(plan: Plan, enter: Sequence[str]) -> None:
@@ -37,4 +38,6 @@ def boot(plan: Plan, enter: Sequence[str]) -> None:
 
 def entry(plan: Plan, dpu: Dpu, enter: str, service: str) -> str:
     """As OFFPATH_DPU names it on its host: the lab's scripts are the way there that needs nobody who waits."""
-    return f"exec:{enter} {plan.name} {dpu.place} {service} {AGENTS_OPTION}"
+    hosts = {core for cores in plan.node_cores for core in cores}
+    share = SHARE_OPTION if hosts & set(dpu.cores) else ""
+    return f"exec:{enter} {plan.name} {dpu.place} {service} {AGENTS_OPTION}{share}"

@@ -14,6 +14,7 @@ from offpath.errors import UserError
 
 STATE_ROOT = Path("/run/offpath-lab")
 HEAD = "head"
+HOST_NAME = "%h"  # in names that each host completes for itself
 SUBNET = "10.99.0"
 SUBNET_BITS = 24
 HEAD_ADDRESS = f"{SUBNET}.254"
