@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::agent {
 
@@ -55,7 +56,9 @@ Status Agent::start() {
     }
     auto endpoint = fabric_.context->make_endpoint();
     if (!endpoint.ok()) return endpoint.status();
-    auto link = std::make_unique<HostLink>(std::move(endpoint.value()));
+    auto link = std::make_unique<HostLink>(std::move(endpoint.value()), [this] {
+      if (clients_count() == 0) remove_socket();
+    });
     if (const Status status = link->connect(reached->address); !status.ok()) return status;
     watch(epoll_.get(), link->event_fd());
     links_.push_back(std::move(link));
@@ -69,6 +72,11 @@ size_t Agent::clients_count() const {
   size_t count = 0;
   for (const auto& link : links_) count += link->clients_count();
   return count;
+}
+
+// Once: at that path there may be another agent's later.
+void Agent::remove_socket() {
+  if (!std::exchange(socket_removed_, true)) unlink(options_.socket_path.c_str());
 }
 
 void Agent::serve(int listening) {
@@ -90,7 +98,7 @@ void Agent::serve(int listening) {
     if (somebody_comes) had_client |= greet(listening);
   }
   base::log_write(LogLevel::info, "the agent ends: no clients");
-  unlink(options_.socket_path.c_str());
+  remove_socket();
   for (const auto& link : links_) link->flush(kFlushTimeoutMs);
 }
 

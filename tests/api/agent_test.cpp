@@ -90,6 +90,21 @@ TEST(Agents, AServiceThatEndsIsLost) {
   std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
 }
 
+// At once: a launcher may kill what its job has left running.
+TEST(Agents, LeaveNothingBehindTheirLastClient) {
+  Job(2).run([](Process& p) {
+    setenv("OFFPATH_DPU", dpu_in(p.folder + "-dpu").c_str(), 1);
+    offpath_session_t* session = p.attach();
+    p.barrier();
+    if (p.rank == 1) offpath_session_detach(session);
+    p.barrier();
+    if (p.rank == 1) return;
+    REQUIRE(files_in(p.folder).size() == 1);
+    offpath_session_detach(session);
+    REQUIRE(files_in(p.folder).empty());
+  });
+}
+
 TEST(Agents, WithoutADpuSayWhy) {
   Job(1).run([](Process& p) {
     setenv("OFFPATH_DPU", "exec:echo no such machine", 1);
