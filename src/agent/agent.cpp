@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "session/dpus.hpp"
 #include "session/reception.hpp"
 
 #include <sys/epoll.h>
@@ -42,7 +43,7 @@ Status Agent::start() {
   auto fabric = fabric::make("tcp", key);
   if (!fabric.ok()) return fabric.status();
   fabric_ = std::move(fabric.value());
-  const std::vector<std::string> dpus = dpus_in(options_.dpus);
+  const std::vector<std::string> dpus = session::unquoted_parts(options_.dpus, ',');
   if (dpus.empty()) return Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_DPU names no DPU. Name one, or leave it out");
   for (const std::string& dpu : dpus) {
     const uint64_t now_ns = base::clock_ns();
