@@ -135,7 +135,9 @@ bool Agent::greet(int listening) {
   const bool observes = segment.ok() && request.kind != static_cast<uint32_t>(session::RequestKind::attach);
   Status status;
   if (observes)
-    status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service is on a DPU (what is to be seen is there). Look there");
+    status = Status::error(OFFPATH_ERR_NO_SERVICE,
+                           "the service is on a DPU (what is to be seen is there). Run offpath top there: %.150s",
+                           options_.dpus.c_str());
   HostLink* const link = next_link();
   if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
   auto view = status.ok() ? session::open_segment(credentials, request, segment, options_.token) : status;

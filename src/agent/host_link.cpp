@@ -158,7 +158,7 @@ void HostLink::on_entry(const wire::LinkEntry& entry) {
       if (reply.status == OFFPATH_OK)
         client.answer(reply);
       else
-        take_out(entry.client).answer(reply);
+        clients_.extract(found).mapped().answer(reply);  // it never was one: others may still come
       return;
     case EntryKind::detached:
       take_out(entry.client).say(session::kDetached);
