@@ -117,6 +117,10 @@ int offpath_session_alive(offpath_session_t* session);
  * of any; where peers may need them, a caller that blocks elsewhere sees to it. Never blocks (one short lock). */
 int offpath_session_holds_back(offpath_session_t* session);
 
+/* 1 where the service works in the memory of offpath_memory_allocate itself, 0 where it is on another machine: vector
+ * programs fail there. The same as long as the session lives; a load. */
+int offpath_session_shares_memory(offpath_session_t* session);
+
 /* Number of operations of this session that finished so far (wraps). Pair with offpath_session_sleep:
  *   seen = events(s); if nothing I wait for is done: sleep(s, seen, bound). Never blocks; a load. */
 uint32_t offpath_session_events(offpath_session_t* session);
@@ -453,7 +457,8 @@ void offpath_memory_release(offpath_session_t* session, const void* base, uint64
  * one pass over the vectors: rows of matrices are multiplied, then scalar steps `before`, then the statements, then
  * reduce_count scalars from reduce_first on are summed over the team, then scalar steps `after`.
  *
- * Scalars, vectors and matrices lie in memory of offpath_memory_allocate, aligned to 8 bytes; vectors do not overlap.
+ * Scalars, vectors and matrices lie in memory of offpath_memory_allocate, aligned to 8 bytes; vectors do not overlap. The
+ * services of all members must share it (offpath_session_shares_memory).
  * Programs of one member on a team take effect in the order of posting, each seeing all of the ones before; what failed
  * fails those posted behind it and not yet begun. Sums depend on values, lengths, team and nodes alone: they are the
  * same run to run and, those over the team, on all members. */

@@ -6,12 +6,14 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "session/dpus.hpp"
 #include "session/reception.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace offpath::agent {
 
@@ -41,7 +43,7 @@ Status Agent::start() {
   auto fabric = fabric::make("tcp", key);
   if (!fabric.ok()) return fabric.status();
   fabric_ = std::move(fabric.value());
-  const std::vector<std::string> dpus = dpus_in(options_.dpus);
+  const std::vector<std::string> dpus = session::unquoted_parts(options_.dpus, ',');
   if (dpus.empty()) return Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_DPU names no DPU. Name one, or leave it out");
   for (const std::string& dpu : dpus) {
     const uint64_t now_ns = base::clock_ns();
@@ -55,7 +57,9 @@ Status Agent::start() {
     }
     auto endpoint = fabric_.context->make_endpoint();
     if (!endpoint.ok()) return endpoint.status();
-    auto link = std::make_unique<HostLink>(std::move(endpoint.value()));
+    auto link = std::make_unique<HostLink>(std::move(endpoint.value()), [this] {
+      if (clients_count() == 0) remove_socket();
+    });
     if (const Status status = link->connect(reached->address); !status.ok()) return status;
     watch(epoll_.get(), link->event_fd());
     links_.push_back(std::move(link));
@@ -69,6 +73,11 @@ size_t Agent::clients_count() const {
   size_t count = 0;
   for (const auto& link : links_) count += link->clients_count();
   return count;
+}
+
+// Once: at that path there may be another agent's later.
+void Agent::remove_socket() {
+  if (!std::exchange(socket_removed_, true)) unlink(options_.socket_path.c_str());
 }
 
 void Agent::serve(int listening) {
@@ -90,7 +99,7 @@ void Agent::serve(int listening) {
     if (somebody_comes) had_client |= greet(listening);
   }
   base::log_write(LogLevel::info, "the agent ends: no clients");
-  unlink(options_.socket_path.c_str());
+  remove_socket();
   for (const auto& link : links_) link->flush(kFlushTimeoutMs);
 }
 
@@ -126,7 +135,9 @@ bool Agent::greet(int listening) {
   const bool observes = segment.ok() && request.kind != static_cast<uint32_t>(session::RequestKind::attach);
   Status status;
   if (observes)
-    status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service is on a DPU (what is to be seen is there). Look there");
+    status = Status::error(OFFPATH_ERR_NO_SERVICE,
+                           "the service is on a DPU (what is to be seen is there). Run offpath top there: %.150s",
+                           options_.dpus.c_str());
   HostLink* const link = next_link();
   if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
   auto view = status.ok() ? session::open_segment(credentials, request, segment, options_.token) : status;

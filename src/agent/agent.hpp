@@ -38,6 +38,7 @@ class Agent {
   bool greet(int listening);
   HostLink* next_link();
   size_t clients_count() const;
+  void remove_socket();
   // Until there is something to do. Whether somebody comes.
   bool sleep(int listening, int timeout_ms);
 
@@ -45,6 +46,7 @@ class Agent {
   fabric::Made fabric_{};
   std::vector<std::unique_ptr<HostLink>> links_;
   size_t next_ = 0;  // clients are dealt out in turn
+  bool socket_removed_ = false;
   session::Doorman doorman_;
   base::Fd epoll_;
 };

@@ -28,8 +28,8 @@ void watch(int epoll, int fd, uint64_t tag) {
 }
 }  // namespace
 
-HostLink::HostLink(std::unique_ptr<fabric::Fabric> fabric)
-    : epoll_(epoll_create1(EPOLL_CLOEXEC)), link_(std::move(fabric), *this) {
+HostLink::HostLink(std::unique_ptr<fabric::Fabric> fabric, std::function<void()> on_gone)
+    : on_gone_(std::move(on_gone)), epoll_(epoll_create1(EPOLL_CLOEXEC)), link_(std::move(fabric), *this) {
   watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
 }
 
@@ -115,8 +115,16 @@ void HostLink::on_readable(uint32_t number, bool process_ended) {
   leaves ? link_.add(EntryKind::detach, number) : drop(number);
 }
 
-void HostLink::drop(uint32_t number, bool tell) {
-  if (clients_.erase(number) != 0 && tell) link_.add(EntryKind::gone, number);
+HostClient HostLink::take_out(uint32_t number) {
+  HostClient client = std::move(clients_.at(number));
+  clients_.erase(number);
+  on_gone_();
+  return client;
+}
+
+void HostLink::drop(uint32_t number) {
+  take_out(number);
+  link_.add(EntryKind::gone, number);
 }
 
 // ---- from the service -----------------------------------------------------------------------------------------------
@@ -147,14 +155,17 @@ void HostLink::on_entry(const wire::LinkEntry& entry) {
     case EntryKind::attached:
       if (entry.body.size() != sizeof(reply)) return link_.give_up("it answers what makes no sense");
       memcpy(&reply, entry.body.data(), sizeof(reply));
-      client.answer(reply);
-      if (reply.status != OFFPATH_OK) drop(entry.client, false);
+      if (reply.status == OFFPATH_OK)
+        client.answer(reply);
+      else
+        clients_.extract(found).mapped().answer(reply);  // it never was one: others may still come
       return;
     case EntryKind::detached:
-      client.say(session::kDetached);
-      return drop(entry.client, false);
+      take_out(entry.client).say(session::kDetached);
+      return;
     case EntryKind::gone:
-      return drop(entry.client, false);
+      take_out(entry.client);
+      return;
     default:
       return link_.give_up("it says what is the agent's to say");
   }
@@ -162,7 +173,8 @@ void HostLink::on_entry(const wire::LinkEntry& entry) {
 
 void HostLink::on_lost(const char* why) {
   base::log_write(base::LogLevel::warn, "the service on the DPU is lost: %s", why);
-  clients_.clear();
+  const auto gone = std::exchange(clients_, {});  // these hear of it at the end
+  if (!gone.empty()) on_gone_();
 }
 
 }  // namespace offpath::agent

@@ -5,6 +5,7 @@
 #include "agent/host_client.hpp"
 #include "agent/link.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -12,7 +13,8 @@ namespace offpath::agent {
 
 class HostLink : public LinkOwner {
  public:
-  explicit HostLink(std::unique_ptr<fabric::Fabric> fabric);
+  // `on_gone`: a client counts no more; before it hears so, if it does.
+  HostLink(std::unique_ptr<fabric::Fabric> fabric, std::function<void()> on_gone);
 
   base::Status connect(const std::vector<uint8_t>& address);
   bool lost() const { return link_.lost(); }
@@ -40,9 +42,12 @@ class HostLink : public LinkOwner {
   bool take_submissions(uint32_t number, HostClient& client);
   bool look();
   void on_readable(uint32_t number, bool process_ended);
-  // The service is told unless it has said so itself.
-  void drop(uint32_t number, bool tell = true);
+  // No more a client; it may be told.
+  HostClient take_out(uint32_t number);
+  // That it has gone; the service knows nothing of that.
+  void drop(uint32_t number);
 
+  const std::function<void()> on_gone_;
   base::Fd epoll_;  // of the fabric, clients' sockets and processes
   uint32_t next_client_ = 1;
   std::map<uint32_t, HostClient> clients_;

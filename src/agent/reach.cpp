@@ -155,16 +155,6 @@ Result<Reached> from_line(const std::string& line) {
   return out;
 }
 
-std::vector<std::string> dpus_in(const std::string& text) {
-  std::vector<std::string> out;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
 Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], int timeout_ms) {
   if (dpu.rfind(kExec, 0) != 0) {
     const auto line = device::ask_starter(dpu, token, timeout_ms);

@@ -21,9 +21,6 @@ std::string to_line(const Reached& reached);
 // Errors: OFFPATH_ERR_NO_SERVICE, with what was said instead.
 base::Result<Reached> from_line(const std::string& line);
 
-// The DPUs that OFFPATH_DPU names, separated by commas.
-std::vector<std::string> dpus_in(const std::string& text);
-
 // `exec:COMMAND`: the shell runs it, with the token on its standard input. Waits for its line at most timeout_ms; a command
 // that is late is ended. HOST:PORT: the starter there says it (device/starter.hpp).
 base::Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOKEN_BYTES], int timeout_ms);

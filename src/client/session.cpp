@@ -211,6 +211,10 @@ int offpath_session_holds_back(offpath_session_t* session) {
   return session->queue.empty() ? 0 : 1;
 }
 
+int offpath_session_shares_memory(offpath_session_t* session) {
+  return (session->service.flags & layout::kServiceIsFar) == 0 ? 1 : 0;
+}
+
 uint32_t offpath_session_events(offpath_session_t* session) {
   return session->header().events.load(std::memory_order_acquire);
 }

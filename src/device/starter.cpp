@@ -2,6 +2,7 @@
 #include "device/starter.hpp"
 
 #include "base/bytes.hpp"
+#include "session/dpus.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -73,11 +74,8 @@ Result<StarterAddress> parse_starter(const std::string& text) {
 
 Result<std::vector<DeviceEntry>> devices_of(const std::string& dpus) {
   std::vector<DeviceEntry> entries;
-  for (size_t begin = 0; begin < dpus.size();) {
-    const size_t end = std::min(dpus.find(',', begin), dpus.size());
-    const std::string word = dpus.substr(begin, end - begin);
-    begin = end + 1;
-    if (word.empty() || word.rfind("exec:", 0) == 0) continue;
+  for (const std::string& word : session::unquoted_parts(dpus, ',')) {
+    if (word.rfind("exec:", 0) == 0) continue;
     auto address = parse_starter(word);
     if (!address.ok()) return address.status();
     address->entry.name = address->entry.address;

@@ -92,6 +92,7 @@ Result<Fd> find_or_start(const ForAgentsOptions& options) {
   socket = session::connect_to(path, options.timeout_ms);
   if (socket.status().code() != OFFPATH_ERR_NO_SERVICE) return socket;
   unlink(path.c_str());
+  session::remove_dead_sockets(folder.value());
   if (const Status status = start(options, path); !status.ok()) return status;
   return session::connect_to(path, options.timeout_ms);
 }

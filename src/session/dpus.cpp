@@ -55,14 +55,32 @@ std::vector<std::string> own_names() {
 
 }  // namespace
 
+std::vector<std::string> unquoted_parts(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  char quote = '\0';
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == separator && quote == '\0') {
+      parts.emplace_back();
+      continue;
+    }
+    parts.back() += c;
+    if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+      parts.back() += text[++i];
+    } else if (c == quote) {
+      quote = '\0';
+    } else if (quote == '\0' && (c == '\'' || c == '"')) {
+      quote = c;
+    }
+  }
+  std::erase(parts, std::string());
+  return parts;
+}
+
 Result<std::string> dpus_of(const std::string& list, std::span<const std::string> names) {
   std::string others;
   bool any = false;
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(';', begin), list.size());
-    const std::string entry = list.substr(begin, end - begin);
-    begin = end + 1;
-    if (entry.empty()) continue;
+  for (const std::string& entry : unquoted_parts(list, ';')) {
     const size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size()) {
       return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' is no entry of OFFPATH_DPUS. Write NODE=HOST:PORT",

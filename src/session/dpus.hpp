@@ -4,14 +4,20 @@
 //
 //   OFFPATH_DPU    ENTRY[,ENTRY...]
 //   OFFPATH_DPUS   NODE=ENTRY[,ENTRY...];...      NODE: a host name, an address, or * for those that are not named
+//
+// A comma or semicolon that the shell would take as quoted belongs to the command: exec:ssh dpu offpathd --cores '0,2'.
 #pragma once
 
 #include "base/result.hpp"
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace offpath::session {
+
+// The parts that are not empty, quotes and all: the shell takes these away. Pure.
+std::vector<std::string> unquoted_parts(const std::string& text, char separator);
 
 // Of a node with these names and addresses, the first being what errors call it. Pure.
 base::Result<std::string> dpus_of(const std::string& list, std::span<const std::string> names);

@@ -44,11 +44,12 @@ struct AttachRequest {
 };
 
 inline constexpr uint32_t kServiceSharesCores = 1;
+inline constexpr uint32_t kServiceIsFar = 2;  // on another machine: it shares no memory with its clients
 
 struct AttachReply {
   uint32_t version;
   int32_t status;
-  uint32_t flags;  // kServiceSharesCores
+  uint32_t flags;  // kServiceSharesCores, kServiceIsFar
   uint32_t workers;
   uint32_t helpers;
   uint32_t clients;

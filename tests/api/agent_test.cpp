@@ -2,6 +2,8 @@
 // What only agents do: several hosts that share a DPU, several DPUs of a host, and what is left when one of them ends.
 #include "job.hpp"
 
+#include "session/link.hpp"
+
 #include <filesystem>
 
 #include <cstring>
@@ -88,6 +90,39 @@ TEST(Agents, AServiceThatEndsIsLost) {
     offpath_session_detach(session);
   });
   std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
+}
+
+// Who wants to watch is told where there is something to see.
+TEST(Agents, NameTheirDpuToWatchers) {
+  Job(1).run([](Process& p) {
+    const std::string dpu = dpu_in(p.folder + "-dpu");
+    setenv("OFFPATH_DPU", dpu.c_str(), 1);
+    offpath_session_t* session = p.attach();
+    session::AttachRequest request{};
+    request.version = session::kLinkVersion;
+    request.kind = static_cast<uint32_t>(session::RequestKind::observe);
+    const base::Fd socket = std::move(session::connect_to(session::socket_path(p.folder, p.shared.token)).value());
+    REQUIRE(session::send_message(socket.get(), &request, sizeof(request)).ok());
+    session::AttachReply reply{};
+    REQUIRE(session::receive_message(socket.get(), &reply, sizeof(reply), kPatienceSeconds * 1000).ok());
+    REQUIRE(reply.status == OFFPATH_ERR_NO_SERVICE && strstr(reply.text, dpu.substr(0, 60).c_str()) != nullptr);
+    offpath_session_detach(session);
+  });
+}
+
+// At once: a launcher may kill what its job has left running.
+TEST(Agents, LeaveNothingBehindTheirLastClient) {
+  Job(2).run([](Process& p) {
+    setenv("OFFPATH_DPU", dpu_in(p.folder + "-dpu").c_str(), 1);
+    offpath_session_t* session = p.attach();
+    p.barrier();
+    if (p.rank == 1) offpath_session_detach(session);
+    p.barrier();
+    if (p.rank == 1) return;
+    REQUIRE(files_in(p.folder).size() == 1);
+    offpath_session_detach(session);
+    REQUIRE(files_in(p.folder).empty());
+  });
 }
 
 TEST(Agents, WithoutADpuSayWhy) {

@@ -80,6 +80,7 @@ void check_program(Process& p, uint64_t rows_of_rank) {
   program.reduce_first = 2;
   program.reduce_count = 1;
   const bool far = getenv("OFFPATH_TEST_DPU") != nullptr;  // nothing is shared with a service on another machine
+  REQUIRE(offpath_session_shares_memory(session) == (far ? 0 : 1));
   REQUIRE_STATUS(run(p, team, program), far ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_OK);
   if (far) return p.barrier(), offpath_session_detach(session);
   REQUIRE(arrays.scalars[2] == expected);

@@ -1,33 +1,52 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases of a service on another machine, as far as one can be one: behind an agent, with process ids of its own."""
 
+import contextlib
 import os
 import pathlib
 
+import onesided
 from pointtopoint import wait_until
 from setting import FORCED, check, same, statistics
 
 DPU = pathlib.Path(__file__).resolve().parent.parent / "api" / "dpu.sh"
 
 
-def agents(s):
-    """Collectives and messages between ranks that are dealt out to two DPUs do what they do natively."""
+@contextlib.contextmanager
+def two_dpus(s):
+    """OFFPATH_DPU of two, the second with a folder of its own; at the end nothing of its service is left."""
     other = f"{s.folder}/other"
     os.mkdir(other, 0o700)
     service = f"{DPU} {os.path.join(s.build, 'bin', 'offpathd')}"
-    dpus = f"exec:{service},exec:OFFPATH_RUNTIME_DIR={other} {service}"
-    stats = f"{s.folder}/stats.json"
-    for program, policy in (("exchange", "*:dpu"), ("messages", "*:host,send:2K-inf:dpu")):
-        changes = {**FORCED, "OFFPATH_POLICY": policy, "OFFPATH_STATS_FILE": stats, "OFFPATH_DPU": dpus}
-        offloaded = s.offloaded(program, ranks=3, **changes)
-        same(s.native(program, ranks=3), offloaded)
-        check(not offloaded.warnings(), str(offloaded))
-        found = statistics(stats)
-        os.unlink(stats)
-        counts = [(line["messages"] if program == "messages" else line)["offloaded_count"] for line in found]
-        check(all(count > 0 for count in counts), f"nothing went: {found}")
+    yield f"exec:{service},exec:OFFPATH_RUNTIME_DIR={other} {service}"
     wait_until(lambda: os.listdir(other) == [], "the service ends with its last agent")
     os.rmdir(other)
 
 
-CASES = (agents,)
+def agents(s):
+    """Collectives and messages between ranks that are dealt out to two DPUs do what they do natively."""
+    stats = f"{s.folder}/stats.json"
+    with two_dpus(s) as dpus:
+        for program, policy in (("exchange", "*:dpu"), ("messages", "*:host,send:2K-inf:dpu")):
+            changes = {**FORCED, "OFFPATH_POLICY": policy, "OFFPATH_STATS_FILE": stats, "OFFPATH_DPU": dpus}
+            offloaded = s.offloaded(program, ranks=3, **changes)
+            same(s.native(program, ranks=3), offloaded)
+            check(not offloaded.warnings(), str(offloaded))
+            found = statistics(stats)
+            os.unlink(stats)
+            counts = [(line["messages"] if program == "messages" else line)["offloaded_count"] for line in found]
+            check(all(count > 0 for count in counts), f"nothing went: {found}")
+
+
+def agents_windows(s):
+    """One-sided operations, too: every window is offloaded, and random operations do what a model says."""
+    with two_dpus(s) as dpus:
+        other, found = onesided.run(s, "rma", OFFPATH_DPU=dpus)
+        check("several windows: ok" in other.out, str(other))
+        check(all(one["offloaded_count"] == onesided.FLAVORS + 2 for one in found), str(found))
+        other, found = onesided.run(s, "rma_ways", ranks=3, OFFPATH_MPI_WINDOWS="dpu", OFFPATH_DPU=dpus)
+        check(other.out.count(": ok") == 12, str(other))
+        check(all(one["natively_count"] == 0 for one in found), str(found))
+
+
+CASES = (agents, agents_windows)

@@ -6,10 +6,11 @@ import uuid
 
 import pytest
 import real_programs
-from conftest import requires_root
+from conftest import ROOT, requires_root
 from offpath import stats
 from offpath.lab import Lab
 from offpath.launch import local_mpirun
+from offpath.paths import paths
 from petsc_support import (
     LIMIT_S,
     SHARED,
@@ -25,6 +26,7 @@ from petsc_support import (
     solvers_of,
 )
 
+DPU = ROOT / "tests" / "api" / "dpu.sh"  # a service that reaches its clients by an agent alone
 PRECONDITIONERS = {
     "none": ["-pc_type", "none"],
     "jacobi": ["-pc_type", "jacobi"],
@@ -107,6 +109,7 @@ def test_without_a_service_the_host_does_it_and_says_so(solver):
     for env, why in (
         ({"OFFPATH_SERVICE_PATH": "/nowhere/offpathd"}, "/nowhere/offpathd"),
         ({"OFFPATH_SHARED_MEMORY_BYTES": "8192"}, "shared memory"),
+        ({"OFFPATH_DPU": f"exec:{DPU} {paths().service}"}, "shares no memory"),
     ):
         result = run(2, argv, env)
         assert not by_service(result)

@@ -27,7 +27,6 @@ SSH = "ssh -o BatchMode=yes"
 
 _HOST = re.compile(r"^[A-Za-z0-9_.:-]+$")
 _CORES = re.compile(r"^\d+(-\d+)?(,\d+(-\d+)?)*$")
-_ONE_RANGE = re.compile(r"^\d+(-\d+)?$")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Dpu:
         """As OFFPATH_DPU names it (src/device/starter.hpp)."""
         if self.port is None:
             workers = f"env OFFPATH_SERVICE_WORKERS={self.workers} " if self.workers else ""
-            cores = f" --cores {self.cores}" if self.cores else ""
+            cores = f" --cores {_quoted(self.cores)}" if self.cores else ""
             return f"exec:{SSH} {self.address} {workers}offpathd --for-agents{cores}"
         cores = self.cores.replace(",", "+") if self.cores else None
         wishes = {"workers": self.workers, "cores": cores, "arch": self.arch}
@@ -132,11 +131,14 @@ def _of_line(words: Sequence[str], where: str) -> Dpu:
         given[name] = _OPTIONS[name](value, where)
     if "ssh" in given and "port" in given:
         raise UserError(f"{where}: port= and ssh are both given (one way leads to a DPU). Keep one.")
-    cores = given.get("cores")
-    if "ssh" in given and cores and not _ONE_RANGE.match(cores):
-        raise UserError(f"{where}: cores={cores} is not one range (ssh takes no more). Write it like cores=0-3.")
     port = None if "ssh" in given else given.get("port", port)
-    return Dpu(_host(words[0], where), address, port, given.get("workers"), cores, given.get("arch"), where)
+    host = _host(words[0], where)
+    return Dpu(host, address, port, given.get("workers"), given.get("cores"), given.get("arch"), where)
+
+
+def _quoted(word: str) -> str:
+    """Its commas separate no entries (src/session/dpus.hpp)."""
+    return f"'{word}'" if "," in word else word
 
 
 def _checked(dpus: list[Dpu]) -> list[Dpu]:

@@ -23,11 +23,6 @@ TEST(Reach, TheLineSaysAll) {
   EXPECT_FALSE(from_line("ssh: connect to host dpu port 22: No route to host").ok());
 }
 
-TEST(Reach, SeveralDpusAreSeparatedByCommas) {
-  EXPECT_EQ(dpus_in("exec:a b,exec:c"), (std::vector<std::string>{"exec:a b", "exec:c"}));
-  EXPECT_TRUE(dpus_in("").empty());
-}
-
 TEST(Reach, ACommandGetsTheTokenAndSaysWhere) {
   const auto reached = reach(
       R"(exec:read word; test "$word" = token && echo '{"address": "01", "version": "1", "machine": "m", "cores": 2}')",

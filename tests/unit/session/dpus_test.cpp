@@ -25,6 +25,19 @@ TEST(Dpus, AnEntryMayHaveSpacesAndEqualsSigns) {
   EXPECT_EQ(found.value(), "exec:ssh -o A=yes dpu offpathd --for-agents");
 }
 
+TEST(Dpus, WhatTheShellTakesAsQuotedSeparatesNothing) {
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(unquoted_parts("exec:a b,,exec:c,", ','), (Parts{"exec:a b", "exec:c"}));
+  EXPECT_EQ(unquoted_parts("", ','), Parts{});
+  for (const char* part : {"exec:a '0,2'", R"(exec:a "0,2")", R"(exec:a 0\,2)", R"(exec:a "\",")", R"(exec:a '\'\,2)",
+                           R"(exec:a "it's, so")", R"(exec:no end ',)"}) {
+    EXPECT_EQ(unquoted_parts(part, ','), Parts{part});
+    const std::string list = std::string("host:1,") + part;
+    EXPECT_EQ(unquoted_parts(list, ','), (Parts{"host:1", part}));
+  }
+  EXPECT_EQ(dpus_of("node1=exec:a 'x;y';node2=exec:sh -c 'b;c,d',e", kNames).value(), "exec:sh -c 'b;c,d',e");
+}
+
 TEST(Dpus, WhoIsNotNamedTakesTheStarOrIsToldSo) {
   EXPECT_EQ(dpus_of("node1=a;*=b", kNames).value(), "b");
   for (const char* list : {"node1=a", "node22=a", "node2.elsewhere=a", "10.0.0.22=a", "10=a"}) {
