@@ -23,6 +23,7 @@ STANDS_ON = {
     "remote": ["memory", "kernels"],
     "policy": ["base"],
     "fabric": ["wire"],
+    "multicast": ["base"],
     "fabric/tcp": ["fabric"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
