@@ -24,6 +24,7 @@ STANDS_ON = {
     "policy": ["base"],
     "fabric": ["wire"],
     "multicast": ["base"],
+    "fabric/multicast": ["fabric"],
     "fabric/tcp": ["fabric"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
