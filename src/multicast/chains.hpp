@@ -20,7 +20,19 @@ class Chains {
   }
 
   uint32_t count() const { return senders_.empty() ? 0 : static_cast<uint32_t>(senders_.size()) / length_; }
-  uint32_t last(uint32_t chain) const { return senders_[(chain + 1) * length_ - 1]; }
+  // Who sends last but for `own`: when his end is heard, those before him have been heard. A node's own end says nothing, as
+  // tokens overtake datagrams.
+  std::vector<uint32_t> last_others(uint32_t own) const {
+    std::vector<uint32_t> out;
+    for (uint32_t end = length_; end != 0 && end <= senders_.size(); end += length_) {
+      if (senders_[end - 1] != own) {
+        out.push_back(senders_[end - 1]);
+      } else if (length_ > 1) {
+        out.push_back(senders_[end - 2]);
+      }
+    }
+    return out;
+  }
   bool sends(uint32_t node) const { return std::binary_search(senders_.begin(), senders_.end(), node); }
   bool begins(uint32_t node) const { return sends(node) && place(node) % length_ == 0; }
   // To whom that one passes the token.

@@ -8,7 +8,7 @@ Task::Task(Shape shape, uint32_t own, const Config& config)
       arrivals_(std::move(shape), own),
       chains_(arrivals_.shape(), config.chains),
       fetch_(own, config.fetch),
-      ended_(chains_.count()) {}
+      awaited_(chains_.last_others(own)) {}
 
 void Task::go(bool multicast) {
   if (begun_) return;
@@ -28,7 +28,6 @@ void Task::sent() {
   if (turn_ != Turn::sending) return;
   turn_ = Turn::over;
   if (const auto next = chains_.next(own_)) acts_.push_back({Act::Kind::token, *next, 0, {}});
-  heard_end_of(own_);
   settle();
 }
 
@@ -36,16 +35,8 @@ void Task::note(uint32_t chunk) {
   arrivals_.note({chunk, 1});
   const uint32_t owner = arrivals_.shape().owner(chunk);
   const Chunks part = arrivals_.shape().part(owner);
-  if (chunk == part.first + part.count - 1) heard_end_of(owner);
+  if (chunk == part.first + part.count - 1) std::erase(awaited_, owner);
   settle();
-}
-
-// Where all chains have come to their end, what is not here is lost, or so late that asking for it costs nothing.
-void Task::heard_end_of(uint32_t node) {
-  for (uint32_t chain = 0; chain < chains_.count(); ++chain) {
-    if (chains_.last(chain) == node) ended_[chain] = true;
-  }
-  if (std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; })) fetch_.begin();
 }
 
 void Task::quiet() {
@@ -96,6 +87,8 @@ void Task::settle() {
   if (over_) return;
   if (const auto part = serve_.take_ready(arrivals_)) acts_.push_back({Act::Kind::ready, successor(), *part, {}});
   if (!begun_) return;
+  // Where all chains have come to their end, what is not here is lost, or so late that asking for it costs nothing.
+  if (awaited_.empty()) fetch_.begin();
   if (nodes() == 1) {  // nobody to ask or to serve
     over_ = true;
     return;

@@ -66,7 +66,6 @@ class Task {
 
   uint32_t nodes() const { return arrivals_.shape().nodes(); }
   void send();
-  void heard_end_of(uint32_t node);
   void settle();
 
   uint32_t own_;
@@ -77,7 +76,7 @@ class Task {
   Turn turn_ = Turn::before;
   bool begun_ = false;
   bool over_ = false;
-  std::vector<bool> ended_;  // by chain: its last chunk has come
+  std::vector<uint32_t> awaited_;  // of each chain, whose last chunk has not come
   uint64_t repaired_ = 0;
   std::deque<Act> acts_;
 };

@@ -63,7 +63,10 @@ TEST(Chains, HaveEqualLengthsAndOnlySenders) {
   EXPECT_EQ(two.next(0), 2u);
   EXPECT_FALSE(two.next(2));
   EXPECT_EQ(two.next(3), 5u);
-  EXPECT_EQ(two.last(1), 5u);
+  EXPECT_EQ(two.last_others(0), (std::vector<uint32_t>{2, 5}));
+  EXPECT_EQ(two.last_others(5), (std::vector<uint32_t>{2, 3}));
+  EXPECT_EQ(Chains(shape, 4).last_others(3), (std::vector<uint32_t>{0, 2, 5}));
+  EXPECT_TRUE(Chains(shape_of({0, 5, 0}), 2).last_others(1).empty());
   const Chains three(shape, 3);  // 4 senders
   EXPECT_EQ(three.count(), 1u);
   EXPECT_EQ(three.next(2), 3u);
@@ -146,6 +149,19 @@ TEST(Task, BelievesOnlyItsNeighboursAndItsTurn) {
   EXPECT_FALSE(task.next());  // the end of its chain
   EXPECT_TRUE(task.need(2, 1));
   EXPECT_EQ(task.next()->kind, Act::Kind::ready);
+}
+
+// The token of the one before overtakes his datagrams; so do those of the other chain.
+TEST(Task, DoesNotTakeItsOwnEndForThatOfItsChain) {
+  Task task(shape_of({200, 200, 200, 200}), 3, {.chains = 2});  // 0, 1 | 2, 3
+  task.go(true);
+  EXPECT_TRUE(task.token(2));
+  EXPECT_EQ(task.next()->kind, Act::Kind::send);
+  task.sent();
+  for (const uint32_t chunk : {0u, 1u, 2u, 3u}) task.note(chunk);
+  EXPECT_FALSE(task.next());  // what 2 sent may still come
+  task.note(5);
+  EXPECT_EQ(task.next()->kind, Act::Kind::need);
 }
 
 TEST(Task, ForOneNodeIsOverAtOnce) {
