@@ -4,7 +4,7 @@
 // docs/design/0022-multicast.md
 #pragma once
 
-#include "fabric/fabric.hpp"
+#include "fabric/group.hpp"
 
 #include <array>
 #include <optional>
@@ -22,15 +22,6 @@ inline constexpr size_t kTagBytes = 16;
 inline constexpr size_t kAroundBytes = kHeaderBytes + kTagBytes;
 inline constexpr size_t kMaxDatagramBytes = 65507;  // of UDP
 inline constexpr uint32_t kMaxSenders = 1 << 24;
-inline constexpr uint64_t kProbe = uint64_t{1} << 63;  // in a task's number: of a probe, which no operation has
-
-// Whose chunk of what.
-struct Label {
-  uint64_t task = 0;
-  uint32_t chunk = 0;
-  uint32_t sender = 0;  // below kMaxSenders
-  bool operator==(const Label&) const = default;
-};
 
 // What the members of a group know. Made of the job's secret, so nobody else does.
 class Keys {

@@ -11,7 +11,7 @@ constexpr size_t kBatchDatagrams = 64;
 
 }  // namespace
 
-base::Result<std::unique_ptr<Group>> Group::open(const GroupOptions& options) {
+base::Result<std::unique_ptr<UdpGroup>> UdpGroup::open(const GroupOptions& options) {
   if (options.members < 2 || options.members > kMaxSenders || options.own >= options.members) {
     return base::Status::error(OFFPATH_ERR_ARGUMENT, "a multicast group of %u members cannot be (number %u)",
                                options.members, options.own);
@@ -26,10 +26,10 @@ base::Result<std::unique_ptr<Group>> Group::open(const GroupOptions& options) {
         "device '%.30s' does not pass chunks of %zu bytes (the others do). Give all the same MTU",
         options.socket.device.c_str(), options.chunk_bytes);
   }
-  return std::unique_ptr<Group>(new Group(options, std::move(socket.value())));
+  return std::unique_ptr<UdpGroup>(new UdpGroup(options, std::move(socket.value())));
 }
 
-Group::Group(const GroupOptions& options, Socket socket)
+UdpGroup::UdpGroup(const GroupOptions& options, Socket socket)
     : own_(options.own),
       keys_(options.secret, options.team, options.members, options.encrypts),
       socket_(std::move(socket)),
@@ -41,7 +41,7 @@ Group::Group(const GroupOptions& options, Socket socket)
   for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = room_.get() + i * kMaxDatagramBytes;
 }
 
-bool Group::push(uint64_t task, uint32_t chunk, Bytes bytes) {
+bool UdpGroup::push(uint64_t task, uint32_t chunk, Bytes bytes) {
   const size_t from = batch_.size();
   const size_t length = bytes.size() + kAroundBytes;
   if (ended_ || from + length > batch_.capacity()) return false;
@@ -51,7 +51,7 @@ bool Group::push(uint64_t task, uint32_t chunk, Bytes bytes) {
   return true;
 }
 
-bool Group::send(uint64_t now_ns) {
+bool UdpGroup::send(uint64_t now_ns) {
   if (wait_ns(now_ns) != 0) return false;
   const size_t each = chunk_bytes_ + kAroundBytes;
   const size_t bytes = socket_.send(Bytes(batch_).subspan(begin_), each);
@@ -67,7 +67,7 @@ bool Group::send(uint64_t now_ns) {
   return bytes > 0;
 }
 
-void Group::hear(uint8_t* bytes, size_t count, size_t each, Hearer& hearer) {
+void UdpGroup::hear(uint8_t* bytes, size_t count, size_t each, Hearer& hearer) {
   size_t from = 0;
   do {  // there are empty ones, too
     const auto opened = keys_.open({bytes + from, std::min(each, count - from)});
@@ -81,7 +81,7 @@ void Group::hear(uint8_t* bytes, size_t count, size_t each, Hearer& hearer) {
   } while (from < count);
 }
 
-bool Group::progress(uint64_t now_ns, Hearer& hearer) {
+bool UdpGroup::progress(uint64_t now_ns, Hearer& hearer) {
   const bool sent = send(now_ns);
   const size_t filled =
       socket_.receive(buffers_, [&](uint8_t* bytes, size_t count, size_t each) { hear(bytes, count, each, hearer); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Group: what the nodes of a team say to all others at once. Chunks are lost, overtake each other and come twice, but what comes was
-// sent by a member of the group, and not changed. Used by one thread. Nothing blocks. docs/design/0022-multicast.md
+// Groups over UDP and IP multicast (IPv4). docs/design/0022-multicast.md
 #pragma once
 
 #include "fabric/multicast/pace.hpp"
@@ -9,13 +8,6 @@
 #include <memory>
 
 namespace offpath::fabric::multicast {
-
-class Hearer {
- public:
-  virtual ~Hearer() = default;
-  // Of another member. The bytes are there during the call.
-  virtual void on_chunk(const Label& label, Bytes chunk) = 0;
-};
 
 struct GroupOptions {
   Secret secret{};  // of the job's fabric
@@ -28,32 +20,21 @@ struct GroupOptions {
   SocketOptions socket;
 };
 
-struct GroupCounts {
-  uint64_t sent = 0;      // datagrams
-  uint64_t received = 0;  // of others, proven
-  uint64_t refused = 0;   // of strangers, of other groups, or changed
-};
-
-class Group {
+class UdpGroup : public Group {
  public:
-  static base::Result<std::unique_ptr<Group>> open(const GroupOptions& options);
+  static base::Result<std::unique_ptr<UdpGroup>> open(const GroupOptions& options);
 
-  size_t chunk_bytes() const { return chunk_bytes_; }
-  // Takes a chunk to be sent; it is copied. Each chunk of a task once at most. False: no room before some have left.
-  // Precondition: no longer than chunk_bytes().
-  bool push(uint64_t task, uint32_t chunk, Bytes bytes);
-  // Sends what may leave now and delivers what has come, a bounded number. Returns whether anything happened.
-  bool progress(uint64_t now_ns, Hearer& hearer);
-  // All that was pushed has left.
-  bool idle() const { return begin_ == batch_.size(); }
-  // How long progress() has nothing to send; UINT64_MAX: nothing is there.
-  uint64_t wait_ns(uint64_t now_ns) { return idle() ? UINT64_MAX : pace_.wait_ns(now_ns); }
-  void set_rate(double bytes_per_ns) { pace_.set_rate(bytes_per_ns); }
-  int event_fd() const { return socket_.fd(); }  // readable when something has come
-  const GroupCounts& counts() const { return counts_; }
+  size_t chunk_bytes() const override { return chunk_bytes_; }
+  bool push(uint64_t task, uint32_t chunk, Bytes bytes) override;
+  bool progress(uint64_t now_ns, Hearer& hearer) override;
+  bool idle() const override { return begin_ == batch_.size(); }
+  uint64_t wait_ns(uint64_t now_ns) override { return idle() ? UINT64_MAX : pace_.wait_ns(now_ns); }
+  void set_rate(double bytes_per_ns) override { pace_.set_rate(bytes_per_ns); }
+  int event_fd() const override { return socket_.fd(); }
+  const GroupCounts& counts() const override { return counts_; }
 
  private:
-  Group(const GroupOptions& options, Socket socket);
+  UdpGroup(const GroupOptions& options, Socket socket);
   bool send(uint64_t now_ns);
   void hear(uint8_t* bytes, size_t count, size_t each, Hearer& hearer);
 

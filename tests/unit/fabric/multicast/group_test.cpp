@@ -5,7 +5,7 @@
 
 #include "../own_network.hpp"
 #include "base/clock.hpp"
-#include "multicast/task.hpp"
+#include "task_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ GroupOptions options_of(uint32_t own, uint32_t members) {
 
 struct Member {
   explicit Member(const GroupOptions& options) {
-    auto opened = Group::open(options);
+    auto opened = UdpGroup::open(options);
     EXPECT_TRUE(opened.ok()) << opened.status().text();
     if (opened.ok()) group = std::move(opened.value());
   }
@@ -56,7 +56,7 @@ struct Member {
   void push(uint64_t task, uint32_t chunk, const Data& bytes) {
     while (!group->push(task, chunk, bytes)) progress();
   }
-  std::unique_ptr<Group> group;
+  std::unique_ptr<UdpGroup> group;
   Heard heard;
 };
 
@@ -148,15 +148,15 @@ TEST(MulticastGroup, SaysWhyItCannotBe) {
   in_own_network([] {
     GroupOptions options = options_of(0, 2);
     options.socket.device = "nosuch0";
-    EXPECT_FALSE(Group::open(options).ok());
+    EXPECT_FALSE(UdpGroup::open(options).ok());
     options = options_of(0, 2);
     options.chunk_bytes = 1 << 17;
-    EXPECT_FALSE(Group::open(options).ok());
-    EXPECT_FALSE(Group::open(options_of(2, 2)).ok());
-    EXPECT_FALSE(Group::open(options_of(0, 1)).ok());
+    EXPECT_FALSE(UdpGroup::open(options).ok());
+    EXPECT_FALSE(UdpGroup::open(options_of(2, 2)).ok());
+    EXPECT_FALSE(UdpGroup::open(options_of(0, 1)).ok());
     options = options_of(0, 2);
     options.chunk_bytes = 0;
-    EXPECT_EQ(Group::open(options).value()->chunk_bytes(), kMaxDatagramBytes - kAroundBytes);
+    EXPECT_EQ(UdpGroup::open(options).value()->chunk_bytes(), kMaxDatagramBytes - kAroundBytes);
   });
 }
 
@@ -182,96 +182,22 @@ TEST(MulticastGroup, WaitsWhereItsPaceIsSpent) {
   });
 }
 
-// Tasks over groups whose receivers have next to no room: what the kernel drops is fetched, here from memory to memory.
+// What the kernel drops, as the sockets have next to no room, is fetched.
 TEST(MulticastGroup, WhatAFullSocketDropsIsRepaired) {
-  namespace task = offpath::multicast;
   in_own_network([] {
-    constexpr uint32_t kNodes = 4, kChunks = 300;
-    const auto shape = *task::Shape::make(std::vector<uint64_t>(kNodes, kChunks * 1000 - 1), 1000);
-    struct Node : Hearer {
-      Node(const GroupOptions& options, const task::Shape& whole)
-          : group(std::move(Group::open(options).value())),
-            machine(whole, options.own, {}),
-            memory(whole.chunks() * 1000) {}
-      void on_chunk(const Label& label, Bytes chunk) override {
-        if (label.task != 5 || machine.look(label.chunk) != task::Arrival::fresh) return;
-        std::copy(chunk.begin(), chunk.end(), memory.begin() + std::ptrdiff_t{1000} * label.chunk);
-        machine.note(label.chunk);
-      }
-      std::unique_ptr<Group> group;
-      task::Task machine;
-      Data memory;  // a chunk each 1000 bytes, whoever's it is
-    };
-    std::vector<std::unique_ptr<Node>> nodes;
-    for (uint32_t own = 0; own < kNodes; ++own) {
-      GroupOptions options = options_of(own, kNodes);
+    std::vector<std::unique_ptr<Group>> groups;
+    for (uint32_t own = 0; own < 4; ++own) {
+      GroupOptions options = options_of(own, 4);
       options.socket.receive_buffer_bytes = 20'000;
-      nodes.push_back(std::make_unique<Node>(options, shape));
-      for (uint32_t chunk = 0; chunk < kChunks; ++chunk) {
-        const Data bytes = pattern(own + chunk, chunk + 1 < kChunks ? 1000 : 999);
-        std::copy(bytes.begin(), bytes.end(), nodes[own]->memory.begin() + 1000 * (own * kChunks + chunk));
-      }
+      auto group = UdpGroup::open(options);
+      ASSERT_TRUE(group.ok()) << group.status().text();
+      groups.push_back(std::move(group.value()));
     }
-    const auto perform = [&](uint32_t own, const task::Act& act) {
-      Node& node = *nodes[own];
-      Node& other = *nodes[act.to];
-      const auto from = std::ptrdiff_t{1000} * act.run.first;
-      const auto bytes = std::ptrdiff_t{1000} * act.run.count;
-      switch (act.kind) {
-        case task::Act::Kind::send:
-          for (uint32_t i = 0; i < act.run.count; ++i) {
-            const uint32_t chunk = act.run.first + i;
-            const Bytes all(node.memory);
-            const Bytes mine = all.subspan(size_t{1000} * chunk, shape.bytes(own, {chunk, 1}));
-            while (!node.group->push(5, chunk, mine)) node.group->progress(base::clock_ns(), node);
-          }
-          while (!node.group->idle()) node.group->progress(base::clock_ns(), node);
-          node.machine.sent();
-          break;
-        case task::Act::Kind::token:
-          EXPECT_TRUE(other.machine.token(own));
-          break;
-        case task::Act::Kind::need:
-          EXPECT_TRUE(other.machine.need(own, act.part));
-          break;
-        case task::Act::Kind::ready:
-          EXPECT_TRUE(other.machine.ready(own, act.part));
-          break;
-        case task::Act::Kind::pull:
-          EXPECT_TRUE(other.machine.may_pull(own, act.part, act.run));
-          std::copy_n(other.memory.begin() + from, bytes, node.memory.begin() + from);
-          EXPECT_TRUE(node.machine.fetched(act.run));
-          break;
-        case task::Act::Kind::fin:
-          EXPECT_TRUE(other.machine.fin(own));
-          break;
-      }
-    };
-    for (const auto& node : nodes) node->machine.go(true);
-    for (uint32_t idle = 0; idle < 3;) {
-      bool any = false;
-      for (uint32_t own = 0; own < kNodes; ++own) {
-        any = nodes[own]->group->progress(base::clock_ns(), *nodes[own]) || any;
-        while (const auto act = nodes[own]->machine.next()) {
-          perform(own, *act);
-          any = true;
-        }
-      }
-      idle = any ? 0 : idle + 1;
-      for (const auto& node : nodes) {
-        if (!any) node->machine.quiet();
-      }
-    }
-    uint64_t repaired = 0, heard = 0;
-    for (const auto& node : nodes) {
-      EXPECT_TRUE(node->machine.done());
-      EXPECT_EQ(node->memory, nodes[0]->memory);
-      repaired += node->machine.repaired();
-      heard += node->group->counts().received;
-    }
-    EXPECT_GT(repaired, 0u);
-    EXPECT_GT(heard, 0u);
-    EXPECT_GE(repaired + heard, uint64_t{kNodes} * (kNodes - 1) * kChunks);
+    const auto result = offpath::testing::run_task(groups, 5, 300);
+    EXPECT_TRUE(result.right);
+    EXPECT_GT(result.repaired, 0u);
+    EXPECT_GT(result.heard, 0u);
+    EXPECT_GE(result.repaired + result.heard, 4u * 3 * 300);
   });
 }
 
