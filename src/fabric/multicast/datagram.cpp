@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 namespace offpath::fabric::multicast {
 namespace {
 
@@ -66,7 +68,7 @@ void Keys::seal(const Label& label, Bytes chunk, uint8_t* out) {
                                                        kHeaderBytes, nullptr, Nonce(label).bytes, key.data());
     return;
   }
-  memcpy(body, chunk.data(), chunk.size());
+  std::copy(chunk.begin(), chunk.end(), body);  // which may be empty
   uint8_t none = 0;
   crypto_aead_chacha20poly1305_ietf_encrypt_detached(&none, tag, nullptr, &none, 0, out, kHeaderBytes + chunk.size(),
                                                      nullptr, Nonce(label).bytes, key.data());
