@@ -69,7 +69,7 @@ double ns_per_message(Security security, std::size_t bytes, double for_ns) {
   auto begin = now();
   double passed_ns = 0;
   // The first part is to get going; connecting has a bound, after which they are lost.
-  for (bool warm = false; passed_ns < for_ns && !sends.lost && !takes.lost;) {
+  for (bool warm = false; (passed_ns < for_ns || takes.came == counted) && !sends.lost && !takes.lost;) {
     for (int i = 0; i < 64 && sent - kConfirmEvery * sends.came < kUnderWay; ++i)
       from->send(peer, header, payload, ++sent);
     from->progress();
@@ -80,7 +80,7 @@ double ns_per_message(Security security, std::size_t bytes, double for_ns) {
   const auto came = static_cast<double>(takes.came - counted);
   done = true;
   taker.join();
-  if (sends.lost || takes.lost || came == 0) throw std::runtime_error("the connection broke");
+  if (sends.lost || takes.lost) throw std::runtime_error("the connection broke");
   return passed_ns / came;
 }
 

@@ -27,8 +27,7 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::request:
       return codec.team() && codec.route();
     case Kind::pull:
-      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() &&
-             codec.codecs();
+      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs();
     case Kind::push:
       return codec.team() && codec.route() && codec.tag();
     case Kind::data:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases of a service on another machine, as far as one machine can be one: behind an agent, with process ids of its own."""
+"""Cases of a service on another machine, as far as one can be one: behind an agent, with process ids of its own."""
 
 import os
 import pathlib

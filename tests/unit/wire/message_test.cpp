@@ -11,9 +11,8 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello, Kind::pull,    Kind::data,  Kind::done, Kind::fail, Kind::lost,
-                           Kind::batch, Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong,
-                           Kind::coded};
+constexpr Kind kKinds[] = {Kind::hello,   Kind::pull,  Kind::data, Kind::done, Kind::fail, Kind::lost, Kind::batch,
+                           Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong, Kind::coded};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -98,8 +97,8 @@ TEST(Message, GoldenLengths) {
 // Forgets what the kind does not carry.
 Message trimmed(const Message& m) {
   const bool chunk = m.kind == Kind::data || m.kind == Kind::coded;
-  const bool team = !chunk && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping &&
-                    m.kind != Kind::pong;
+  const bool team =
+      !chunk && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping && m.kind != Kind::pong;
   const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply;
   const bool pull = m.kind == Kind::pull || chunk || m.kind == Kind::fail;
   Message out;
