@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace offpath::multicast {
 namespace {
 
@@ -162,6 +164,59 @@ TEST(Task, DoesNotTakeItsOwnEndForThatOfItsChain) {
   EXPECT_FALSE(task.next());  // what 2 sent may still come
   task.note(5);
   EXPECT_EQ(task.next()->kind, Act::Kind::need);
+}
+
+// Others may say what they like, in any order: it gives nothing away that it does not have, and asks for nothing that it has.
+TEST(Task, StaysSoundWhateverItIsTold) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random() % below); };
+    Task task(shape_of({350, 0, 100, 420, 50}), draw(5), {.chains = 1 + draw(2), .fetch = {.run = 2, .pulls = 2}});
+    std::vector<Chunks> pulls;
+    for (uint32_t i = 0; i < 300; ++i) {
+      const uint32_t from = draw(7), part = draw(7), chunk = draw(20);
+      switch (draw(9)) {
+        case 0:
+          task.go(draw(8) != 0);
+          break;
+        case 1:
+          task.token(from);
+          break;
+        case 2:
+          task.need(from, part);
+          break;
+        case 3:
+          task.ready(from, part);
+          break;
+        case 4:
+          draw(10) == 0 && task.fin(from);
+          break;
+        case 5:
+          draw(10) == 0 ? task.quiet() : task.sent();
+          break;
+        case 6:
+          if (task.look(chunk) == Arrival::fresh) task.note(chunk);
+          break;
+        case 7:
+          if (pulls.empty()) break;
+          EXPECT_TRUE(task.fetched(pulls.back()));
+          pulls.pop_back();
+          break;
+        default:
+          const Chunks run{chunk, draw(4)};
+          if (!task.may_pull(from, part, run)) break;
+          for (uint32_t here = chunk; here < chunk + run.count; ++here) {
+            EXPECT_EQ(task.arrivals().look(here), Arrival::known);
+          }
+      }
+      while (const auto act = task.next()) {
+        if (act->kind != Act::Kind::pull) continue;
+        EXPECT_EQ(task.arrivals().look(act->run.first), Arrival::fresh);
+        pulls.push_back(act->run);
+      }
+      EXPECT_TRUE(!task.done() || task.complete());
+    }
+  }
 }
 
 TEST(Task, ForOneNodeIsOverAtOnce) {
