@@ -23,6 +23,8 @@ STANDS_ON = {
     "remote": ["memory", "kernels"],
     "policy": ["base"],
     "fabric": ["wire"],
+    "multicast": ["base"],
+    "fabric/multicast": ["fabric"],
     "fabric/tcp": ["fabric"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],

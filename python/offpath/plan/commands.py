@@ -4,7 +4,7 @@
 import typer
 from typer.core import TyperGroup
 
-from offpath.plan import law, predict, scale, tables
+from offpath.plan import law, predict, scale, tables, traffic
 
 
 class PlanGroup(TyperGroup):
@@ -27,3 +27,4 @@ app.command("replay")(predict.replay_command)
 app.command("scale")(scale.scale_command)
 app.command("law")(law.law_command)
 app.command("tables")(tables.tables_command)
+app.command("traffic")(traffic.traffic_command)
