@@ -4,29 +4,32 @@
 import contextlib
 import os
 import pathlib
+import shutil
 
 import onesided
 from pointtopoint import wait_until
 from setting import FORCED, check, same, statistics
 
-DPU = pathlib.Path(__file__).resolve().parent.parent / "api" / "dpu.sh"
+API = pathlib.Path(__file__).resolve().parent.parent / "api"
+DPU = API / "dpu.sh"
+ARM = API / "aarch64.sh"
 
 
 @contextlib.contextmanager
-def two_dpus(s):
+def two_dpus(s, offpathd=None):
     """OFFPATH_DPU of two, the second with a folder of its own; at the end nothing of its service is left."""
     other = f"{s.folder}/other"
     os.mkdir(other, 0o700)
-    service = f"{DPU} {os.path.join(s.build, 'bin', 'offpathd')}"
+    service = f"{DPU} {offpathd or os.path.join(s.build, 'bin', 'offpathd')}"
     yield f"exec:{service},exec:OFFPATH_RUNTIME_DIR={other} {service}"
     wait_until(lambda: os.listdir(other) == [], "the service ends with its last agent")
     os.rmdir(other)
 
 
-def agents(s):
+def agents(s, offpathd=None):
     """Collectives and messages between ranks that are dealt out to two DPUs do what they do natively."""
     stats = f"{s.folder}/stats.json"
-    with two_dpus(s) as dpus:
+    with two_dpus(s, offpathd) as dpus:
         for program, policy in (("exchange", "*:dpu"), ("messages", "*:host,send:2K-inf:dpu")):
             changes = {**FORCED, "OFFPATH_POLICY": policy, "OFFPATH_STATS_FILE": stats, "OFFPATH_DPU": dpus}
             offloaded = s.offloaded(program, ranks=3, **changes)
@@ -36,6 +39,15 @@ def agents(s):
             os.unlink(stats)
             counts = [(line["messages"] if program == "messages" else line)["offloaded_count"] for line in found]
             check(all(count > 0 for count in counts), f"nothing went: {found}")
+
+
+def agents_aarch64(s):
+    """The same with services for Arm on an emulated processor."""
+    offpathd = API.parent.parent / "build" / "aarch64" / "bin" / "offpathd"
+    if offpathd.exists() and shutil.which("qemu-aarch64"):
+        agents(s, ARM)
+    else:
+        print("skipped: there is no aarch64 build. Run: make aarch64")
 
 
 def agents_windows(s):
@@ -49,4 +61,4 @@ def agents_windows(s):
         check(all(one["natively_count"] == 0 for one in found), str(found))
 
 
-CASES = (agents, agents_windows)
+CASES = (agents, agents_aarch64, agents_windows)
