@@ -4,6 +4,7 @@
 #include "agent/host_memory.hpp"
 #include "agent/reach.hpp"
 #include "base/clock.hpp"
+#include "base/epoll.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "session/dpus.hpp"
@@ -24,14 +25,8 @@ using base::Status;
 namespace {
 constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
 constexpr int kFlushTimeoutMs = 1000;
+constexpr uint64_t kListeningTag = 0, kLinkTag = 1;
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
-
-void watch(int epoll, int fd) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = fd;
-  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
 }  // namespace
 
 Agent::Agent(AgentOptions options) : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
@@ -61,7 +56,7 @@ Status Agent::start() {
       if (clients_count() == 0) remove_socket();
     });
     if (const Status status = link->connect(reached->address); !status.ok()) return status;
-    watch(epoll_.get(), link->event_fd());
+    base::watch(epoll_.get(), link->event_fd(), kLinkTag);
     links_.push_back(std::move(link));
     base::log_write(LogLevel::info, "agent of the DPU '%.80s' (%.20s, %u cores, Offpath %.20s)", dpu.c_str(),
                     reached->machine.c_str(), reached->cores, reached->version.c_str());
@@ -81,7 +76,7 @@ void Agent::remove_socket() {
 }
 
 void Agent::serve(int listening) {
-  watch(epoll_.get(), listening);
+  base::watch(epoll_.get(), listening, kListeningTag);
   bool had_client = false;
   uint32_t rounds = 0;
   uint64_t idle_since_ns = base::clock_ns();
@@ -95,7 +90,7 @@ void Agent::serve(int listening) {
     const auto idle_ms = static_cast<int>((now_ns - idle_since_ns) / 1000000);
     if (none && idle_ms >= patience_ms) break;
     const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;
-    const bool somebody_comes = look && sleep(listening, busy ? 0 : none ? patience_ms - idle_ms : -1);
+    const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : -1);
     if (somebody_comes) had_client |= greet(listening);
   }
   base::log_write(LogLevel::info, "the agent ends: no clients");
@@ -103,13 +98,13 @@ void Agent::serve(int listening) {
   for (const auto& link : links_) link->flush(kFlushTimeoutMs);
 }
 
-bool Agent::sleep(int listening, int timeout_ms) {
+bool Agent::sleep(int timeout_ms) {
   bool may_sleep = true;
   for (const auto& link : links_) may_sleep &= link->prepare_sleep();
   epoll_event events[8];
   const int count = epoll_wait(epoll_.get(), events, 8, may_sleep ? timeout_ms : 0);
   for (const auto& link : links_) link->end_sleep();
-  return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.fd == listening; });
+  return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.u64 == kListeningTag; });
 }
 
 HostLink* Agent::next_link() {

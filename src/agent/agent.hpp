@@ -40,7 +40,7 @@ class Agent {
   size_t clients_count() const;
   void remove_socket();
   // Until there is something to do. Whether somebody comes.
-  bool sleep(int listening, int timeout_ms);
+  bool sleep(int timeout_ms);
 
   AgentOptions options_;
   fabric::Made fabric_{};

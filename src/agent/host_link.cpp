@@ -2,6 +2,7 @@
 #include "agent/host_link.hpp"
 
 #include "agent/host_memory.hpp"
+#include "base/epoll.hpp"
 #include "base/log.hpp"
 
 #include <sys/epoll.h>
@@ -19,18 +20,11 @@ using wire::EntryKind;
 namespace {
 constexpr uint64_t kFabricTag = 0;  // clients' numbers start at 1
 constexpr uint64_t kProcessBit = uint64_t{1} << 63;
-
-void watch(int epoll, int fd, uint64_t tag) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = tag;
-  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
 }  // namespace
 
 HostLink::HostLink(std::unique_ptr<fabric::Fabric> fabric, std::function<void()> on_gone)
     : on_gone_(std::move(on_gone)), epoll_(epoll_create1(EPOLL_CLOEXEC)), link_(std::move(fabric), *this) {
-  watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
+  base::watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
 }
 
 Status HostLink::connect(const std::vector<uint8_t>& address) {
@@ -41,8 +35,8 @@ Status HostLink::connect(const std::vector<uint8_t>& address) {
 
 void HostLink::attach(HostClient client, uint32_t flags) {
   const uint32_t number = next_client_++;
-  watch(epoll_.get(), client.socket(), number);
-  if (client.alive() >= 0) watch(epoll_.get(), client.alive(), kProcessBit | number);
+  base::watch(epoll_.get(), client.socket(), number);
+  if (client.alive() >= 0) base::watch(epoll_.get(), client.alive(), kProcessBit | number);
   link_.add_record(EntryKind::attach, number,
                    AttachBody{session::kLinkVersion, session::kVersion, flags, client.process()});
   clients_.emplace(number, std::move(client));

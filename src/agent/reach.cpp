@@ -3,11 +3,11 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/shell.hpp"
 #include "device/starter.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +16,6 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
-
-extern char** environ;
 
 namespace offpath::agent {
 
@@ -80,21 +78,10 @@ Result<Child> run(const std::string& command) {
   Fd out_read(out[0]), out_write(out[1]);
   if (pipe2(said, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   Fd said_read(said[0]), said_write(said[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in_read.get(), 0);
-  posix_spawn_file_actions_adddup2(&actions, out_write.get(), 1);
-  posix_spawn_file_actions_adddup2(&actions, said_write.get(), 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that it can be ended with what it has started
-  std::string shell = "sh", flag = "-c", text = command;
-  char* words[] = {shell.data(), flag.data(), text.data(), nullptr};
   Child child;
-  const int error = posix_spawn(&child.process, "/bin/sh", &actions, &attributes, words, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, error, "cannot execute /bin/sh");
+  const auto process = base::start_shell(command, in_read, out_write, said_write);
+  if (!process.ok()) return process.status();
+  child.process = process.value();
   child.input = std::move(in_write);
   child.output = std::move(out_read);
   child.error = std::move(said_read);
@@ -116,9 +103,7 @@ std::string last_words(const Fd& error) {
   char text[2048];
   pollfd wait{error.get(), POLLIN, 0};
   const ssize_t got = poll(&wait, 1, 0) > 0 ? read(error.get(), text, sizeof(text)) : 0;
-  std::string said(text, got > 0 ? static_cast<size_t>(got) : 0);
-  while (!said.empty() && (said.back() == '\n' || said.back() == '\r')) said.pop_back();
-  return said.substr(said.rfind('\n') + 1);
+  return base::last_line(std::string(text, got > 0 ? static_cast<size_t>(got) : 0));
 }
 
 }  // namespace

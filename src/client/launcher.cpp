@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/launcher.hpp"
 
+#include "base/cores.hpp"
 #include "base/environment.hpp"
 #include "base/process.hpp"
 #include "session/dpus.hpp"
@@ -54,14 +55,6 @@ std::string find_service() {
   return "offpathd";
 }
 
-std::string format_cores(const cpu_set_t& set) {
-  std::string out;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) out += (out.empty() ? "" : ",") + std::to_string(core);
-  }
-  return out;
-}
-
 // Online cores that this process is not bound to.
 std::string spare_cores(const cpu_set_t& mine) {
   cpu_set_t spare;
@@ -70,7 +63,7 @@ std::string spare_cores(const cpu_set_t& mine) {
   for (int core = 0; core < online; ++core) {
     if (!CPU_ISSET(core, &mine)) CPU_SET(core, &spare);
   }
-  return format_cores(spare);
+  return base::list_of(spare);
 }
 
 enum class Cores { spare, any };  // spare: not the application's
@@ -79,12 +72,10 @@ base::Result<std::string> choose_cores(const char* given, Cores which) {
   if (given != nullptr && *given != '\0') return std::string(given);
   const std::string configured = Environment::text("OFFPATH_SERVICE_CORES");
   if (!configured.empty()) return configured;
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof(mine), &mine);
+  const cpu_set_t mine = base::own_cores();
   const std::string spare = spare_cores(mine);
   if (!spare.empty()) return spare;
-  if (which == Cores::any) return format_cores(mine);
+  if (which == Cores::any) return base::list_of(mine);
   return Status::error(
       OFFPATH_ERR_NO_SERVICE,
       "no core is left for the service (it never takes the application's "

@@ -4,12 +4,12 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/environment.hpp"
+#include "base/shell.hpp"
 #include "device/frames.hpp"
 #include "device/starter.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
@@ -20,8 +20,6 @@
 #include <csignal>
 #include <cstring>
 #include <vector>
-
-extern char** environ;
 
 namespace offpath::device {
 
@@ -107,8 +105,7 @@ struct Way {
       if (got <= 0) break;
       all.append(text, static_cast<size_t>(got));
     }
-    while (!all.empty() && (all.back() == '\n' || all.back() == '\r')) all.pop_back();
-    return all.substr(all.rfind('\n') + 1);
+    return base::last_line(std::move(all));
   }
 };
 
@@ -119,20 +116,9 @@ Status run(const std::string& command, Way& way) {
   way.socket = Fd(sockets[0]);
   way.said = Fd(pipes[0]);
   const Fd theirs(sockets[1]), error(pipes[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), 1);
-  posix_spawn_file_actions_adddup2(&actions, error.get(), 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that it can be ended with what it has started
-  std::string shell = "sh", flag = "-c", text = command;
-  char* words[] = {shell.data(), flag.data(), text.data(), nullptr};
-  const int number = posix_spawn(&way.process, "/bin/sh", &actions, &attributes, words, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (number != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, number, "cannot execute /bin/sh");
+  const auto process = base::start_shell(command, theirs, theirs, error);
+  if (!process.ok()) return process.status();
+  way.process = process.value();
   return {};
 }
 

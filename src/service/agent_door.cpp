@@ -2,6 +2,7 @@
 #include "service/agent_door.hpp"
 
 #include "base/clock.hpp"
+#include "base/epoll.hpp"
 #include "base/log.hpp"
 #include "service/placement.hpp"
 #include "session/reception.hpp"
@@ -24,13 +25,6 @@ constexpr uint64_t kAlarmTag = UINT64_MAX;
 constexpr uint64_t kFabricTag = UINT64_MAX - 1;
 constexpr int kFlushTimeoutMs = 1000;
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
-
-void watch(int epoll, int fd, uint64_t tag) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = tag;
-  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
 }  // namespace
 
 AgentDoor::AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms,
@@ -45,8 +39,8 @@ AgentDoor::AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores
       memory_(std::make_shared<agent::FarMemory>([outbox = outbox_] { outbox->ring(); })),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       link_(std::move(endpoint), *this) {
-  watch(epoll_.get(), outbox_->event_fd(), kAlarmTag);
-  watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
+  base::watch(epoll_.get(), outbox_->event_fd(), kAlarmTag);
+  base::watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
   thread_ = std::thread([this] {
     [[maybe_unused]] const Status bound = bind_this_thread(cores_);  // the workers' binding says what is wrong
     ask_for_short_slices();
@@ -142,7 +136,7 @@ void AgentDoor::attach(uint32_t number, fabric::Bytes body) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return refuse(number, Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a socket"));
   Client& client = clients_[number] = {Fd(ends[0]), mirror.value()};
-  watch(epoll_.get(), client.socket.get(), number);
+  base::watch(epoll_.get(), client.socket.get(), number);
   auto newcomer = std::make_shared<Newcomer>(  // std::function must be copyable
       Newcomer{Fd(ends[1]), Fd(), request.process, request.flags, std::move(view.value()), memory_->port_of(number),
                std::make_shared<memory::Aliases>(), std::make_unique<Reflection>(mirror.value(), outbox_, number)});

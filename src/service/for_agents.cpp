@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/for_agents.hpp"
 
-#include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "base/environment.hpp"
 #include "service/placement.hpp"
 #include "session/link.hpp"
@@ -27,17 +27,6 @@ namespace {
 
 constexpr int kListenFd = 3;
 constexpr int kTokenFd = 4;
-
-std::string own_cores() {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof(mine), &mine);
-  std::string out;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &mine)) out += (out.empty() ? "" : ",") + std::to_string(core);
-  }
-  return out;
-}
 
 // Nobody's child, and without what this process was given: whoever has started this by ssh waits for these to be closed.
 [[noreturn]] void become_service(int listening, int token, char* const* words) {
@@ -71,7 +60,7 @@ Status start(const ForAgentsOptions& options, const std::string& path) {
                                     "--socket-path",
                                     path,
                                     "--cores",
-                                    options.cores.empty() ? own_cores() : options.cores};
+                                    options.cores.empty() ? base::list_of(base::own_cores()) : options.cores};
   if (options.shares_cores) texts.push_back("--share");
   std::vector<char*> words;
   for (std::string& text : texts) words.push_back(text.data());
@@ -129,7 +118,7 @@ Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
   out.address.assign(reply.address, reply.address + reply.address_bytes);
   out.version = OFFPATH_VERSION;
   out.machine = machine.machine;
-  out.cores = count_cores(options.cores.empty() ? own_cores() : options.cores);
+  out.cores = count_cores(options.cores.empty() ? base::list_of(base::own_cores()) : options.cores);
   return out;
 }
 

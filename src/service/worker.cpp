@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/worker.hpp"
 
+#include "base/epoll.hpp"
 #include "base/log.hpp"
 #include "base/silence.hpp"
 #include "service/placement.hpp"
@@ -49,8 +50,8 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   engine_->set_responder(&target_);
-  watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
-  watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
+  base::watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
+  base::watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
 }
 
 engine::Config Worker::engine_config() {
@@ -63,13 +64,6 @@ Worker::~Worker() {
   stop();
   fabric_->set_receiver(nullptr);
   fabric_.reset();  // it may still be filling the engine's buffers
-}
-
-void Worker::watch(int epoll, int fd, uint64_t tag) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = tag;
-  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 base::Status Worker::start() {
@@ -130,8 +124,8 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     const ClientId id = added.id();
     engine_->add_client(id, memory);
     clients_[id] = std::move(*shared);
-    watch(clients_epoll_.get(), added.socket(), id);
-    if (added.process() >= 0) watch(clients_epoll_.get(), added.process(), kProcessBit | id);
+    base::watch(clients_epoll_.get(), added.socket(), id);
+    if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);
   });
 }
 
@@ -141,7 +135,7 @@ base::Result<std::vector<uint8_t>> Worker::open_fabric() {
   run([this, answer] {
     const bool was_open = fabric_->event_fd() >= 0;
     const base::Status status = fabric_->open();
-    if (!was_open && fabric_->event_fd() >= 0) watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
+    if (!was_open && fabric_->event_fd() >= 0) base::watch(epoll_.get(), fabric_->event_fd(), kFabricTag);
     answer->set_value(status.ok() ? Address(fabric_->address()) : Address(status));
   });
   return answer->get_future().get();

@@ -74,7 +74,6 @@ class Worker : public engine::Observer {
   bool take_submissions();
   bool has_tasks();
   bool run_tasks();
-  static void watch(int epoll, int fd, uint64_t tag);
   void read_socket(engine::ClientId id);
   enum class Departure { detached, died, lost };  // lost: with the agent of its host
   void drop_client(engine::ClientId id, Departure how);
