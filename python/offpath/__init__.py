@@ -40,7 +40,8 @@ __version__ = "0.1.0"
 
 _FAILURES = (
     "AccessError", "ArgumentError", "DamagedError", "LostError", "MemoryFaultError", "NoMemoryError", "NoServiceError",
-    "NotStartedError", "OffpathError", "PeerLostError", "ServiceLostError", "ShortError", "StateError", "TruncatedError",
+    "NotStartedError", "OffpathError", "PeerLostError", "ServiceLostError", "ShortError", "StateError",
+    "TruncatedError",
     "WaitTimeout", "WindowRangeError",
 )  # fmt: skip
 _WHERE = {

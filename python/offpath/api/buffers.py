@@ -105,8 +105,8 @@ class Buffer:
         element = kind.get(self.itemsize) if isinstance(kind, dict) else kind
         if element is None:
             raise ArgumentError(
-                f"{what} has elements of format {self.format!r} ({self.itemsize} bytes), which cannot be reduced. Use "
-                "integers of 8 to 64 bits, float32, float64, longdouble, or complex of these."
+                f"{what} has elements of format {self.format!r} ({self.itemsize} bytes), which cannot be reduced. "
+                "Use integers of 8 to 64 bits, float32, float64, longdouble, or complex of these."
             )
         return element
 
@@ -119,8 +119,8 @@ def _by_dlpack(owner: Any, what: str) -> Any:
     """A NumPy array of the same memory, for tensors of others."""
     if not hasattr(owner, "__dlpack__"):
         raise ArgumentError(
-            f"{what} is {type(owner).__name__}, which gives no access to its memory (buffer protocol). Pass a NumPy array, "
-            "bytearray, array or memoryview."
+            f"{what} is {type(owner).__name__}, which gives no access to its memory (buffer protocol). Pass a NumPy "
+            "array, bytearray, array or memoryview."
         )
     import numpy
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each collective wants of its buffers, as descriptions for the library. Counts are in elements here, in bytes there."""
+"""What each collective wants of its buffers, as descriptions for the library. Counts are in elements here, in bytes
+there."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
 
 _STRUCT_BYTES = sizeof(Collective)
-_OPERATORS = {operator.name.lower(): int(operator) for operator in Operator if Operator.SUM <= operator <= Operator.LXOR}
+_OPERATORS = {
+    operator.name.lower(): int(operator) for operator in Operator if Operator.SUM <= operator <= Operator.LXOR
+}
 _ALGORITHMS = {algorithm.name.lower(): int(algorithm) for algorithm in Algorithm}
 _BOOL_OPERATORS = frozenset(_OPERATORS[name] for name in ("min", "max", "band", "bor", "bxor", "land", "lor", "lxor"))
 
@@ -70,7 +73,8 @@ def part(buffer: Buffer, first: int, items: int, peer: int = 0) -> Block:
     size = buffer.itemsize
     if first < 0 or items < 0 or (first + items) * size > buffer.nbytes:
         raise ArgumentError(
-            f"elements {first} to {first + items} lie outside a buffer of {buffer.items}. Check counts and displacements."
+            f"elements {first} to {first + items} lie outside a buffer of {buffer.items}. Check counts and "
+            "displacements."
         )
     return Block(peer, 0, (buffer.address + first * size) if items else None, items * size, 0)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """liboffpath.so.0, found and loaded once, its functions with their types.
 
-Two handles: `quick` keeps the interpreter's lock, for what is a load or a short copy; `library` gives it away, for what may
-take long. Waiting is always done by `library`.
+Two handles: `quick` keeps the interpreter's lock, for what is a load or a short copy; `library` gives it away, for what
+may take long. Waiting is always done by `library`.
 """
 
 from __future__ import annotations
@@ -56,23 +56,26 @@ _QUICK: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def library() -> ctypes.CDLL:
     """Raises NoServiceError where the library is not built or installed."""
-    return _declare(ctypes.CDLL(_file()), _SIGNATURES)
+    loaded = ctypes.CDLL(_file())
+    _declare(loaded, _SIGNATURES)
+    return loaded
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def quick() -> ctypes.PyDLL:
-    return _declare(ctypes.PyDLL(_file()), _QUICK)
+    loaded = ctypes.PyDLL(_file())
+    _declare(loaded, _QUICK)
+    return loaded
 
 
-def _declare(loaded: Any, signatures: dict[str, tuple[Any, list[Any]]]) -> Any:
+def _declare(loaded: ctypes.CDLL, signatures: dict[str, tuple[Any, list[Any]]]) -> None:
     for name, (result, arguments) in signatures.items():
         function = getattr(loaded, name)
         function.restype = result
         function.argtypes = arguments
-    return loaded
 
 
 def _file() -> str:
@@ -99,5 +102,3 @@ def check(status: int, what: str, error: structs.Error | None = None) -> None:
         return
     said = error.text.decode(errors="replace") if error is not None and error.text else status_text(status)
     raise failure(status, f"{what}: {said}")
-
-

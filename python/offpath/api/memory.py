@@ -51,7 +51,9 @@ def lend(session: Session, shape: Shape, dtype: numpy.typing.DTypeLike) -> numpy
 
     kind = numpy.dtype(dtype)
     if kind.hasobject:
-        raise ArgumentError(f"dtype {kind} holds Python objects (which have no meaning in the service). Pick plain numbers.")
+        raise ArgumentError(
+            f"dtype {kind} holds Python objects (which have no meaning in the service). Pick plain numbers."
+        )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(length < 0 for length in shape):
         raise ArgumentError(f"shape {shape} has a negative length. Give lengths of 0 and more.")
@@ -63,10 +65,11 @@ def lend(session: Session, shape: Shape, dtype: numpy.typing.DTypeLike) -> numpy
 def _why_not(status: int, nbytes: int) -> str:
     if status == Status.ERR_NO_MEMORY:
         return (
-            f"no {nbytes} bytes of mapped memory are left (a process has at most 4096 such arrays, as much memory as the "
-            "machine, and none after it has forked three times). Make one large array and slice it, or use numpy.empty."
+            f"no {nbytes} bytes of mapped memory are left (a process has at most 4096 such arrays, as much memory as "
+            "the machine, and none after it has forked three times). Make one large array and slice it, or use "
+            "numpy.empty."
         )
     return (
-        f"mapped memory: {status_text(status)} (it needs a living service, and OFFPATH_MAPPED must not be off). "
-        "Use numpy.empty."
+        f"mapped memory: {status_text(status)} (it needs a living service, and OFFPATH_MAPPED must not be off). Use "
+        "numpy.empty."
     )

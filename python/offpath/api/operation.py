@@ -76,15 +76,17 @@ class Operation(Generic[Result]):
     def wait(self, timeout: float | None = None) -> Result:
         """Its result, once it is there. The interpreter's lock is free meanwhile, and Ctrl-C is heard.
 
-        Raises what it failed with; WaitTimeout after `timeout` seconds (none given: the team's, which may be none), and then
-        it goes on.
+        Raises what it failed with; WaitTimeout after `timeout` seconds (none given: the team's, which may be none), and
+        then it goes on.
         """
         timeout = self.timeout if timeout is None else timeout
         end = None if timeout is None else time.monotonic() + timeout
         while not self.test():
             left_ns = _SLICE_NS if end is None else min(_SLICE_NS, int((end - time.monotonic()) * 1e9))
             if left_ns <= 0:
-                raise WaitTimeout(f"not done after {timeout:g} s: {self.describe()}. Wait longer, or see what it waits for.")
+                raise WaitTimeout(
+                    f"not done after {timeout:g} s: {self.describe()}. Wait longer, or see what it waits for."
+                )
             with self._session.in_use:
                 library().offpath_op_wait(self._handle, left_ns)
         return self._result

@@ -42,7 +42,9 @@ class Posting:
         held = Buffer(buffer, writable=self.rank != root)
         block = [describing.block(held)]
         send, recv = (block, []) if self.rank == root else ([], block)
-        return self._post("bcast", describing.describe(Kind.BCAST, send, recv, [held], root=root, algorithm=algorithm), buffer)
+        return self._post(
+            "bcast", describing.describe(Kind.BCAST, send, recv, [held], root=root, algorithm=algorithm), buffer
+        )
 
     def iallreduce(
         self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum", *, algorithm: str = "default"
@@ -59,7 +61,13 @@ class Posting:
         return self._reduce(Kind.EXSCAN, send, recv, op, "default")
 
     def ireduce(
-        self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum", root: int = 0, *, algorithm: str = "default"
+        self,
+        send: BufferLike,
+        recv: BufferLike | None = None,
+        op: str = "sum",
+        root: int = 0,
+        *,
+        algorithm: str = "default",
     ) -> Operation[Any]:
         """As iallreduce, but the root alone has the result; that of others is None."""
         return self._reduce(Kind.REDUCE, send, recv, op, algorithm, self._member(root))
@@ -71,15 +79,17 @@ class Posting:
         source = Buffer(send, what=_SEND)
         operator, element = describing.reduction(op, source)
         if recv is None:
-            recv = results.share(source, self.size) if counts is None else results.of_items(source, int(counts[self.rank]))
+            recv = (
+                results.share(source, self.size) if counts is None else results.of_items(source, int(counts[self.rank]))
+            )
         target = Buffer(recv, writable=True, what=_RECV)
         if counts is None:
             describing.same_size(target, source, self.size)
             counts = [target.items] * self.size
         elif sum(counts) != source.items or len(counts) != self.size or counts[self.rank] != target.items:
             raise ArgumentError(
-                f"counts {list(counts)[:8]} do not fit {source.items} elements to send and {target.items} to receive (one "
-                "count for each member, of elements). Check them."
+                f"counts {list(counts)[:8]} do not fit {source.items} elements to send and {target.items} to receive "
+                "(one count for each member, of elements). Check them."
             )
         describing.apart(source, target, allowed=True)
         sizes = describing.longs([count * source.itemsize for count in counts], self.size)
@@ -92,7 +102,8 @@ class Posting:
     def iallgather(
         self, send: BufferLike, recv: BufferLike | None = None, *, algorithm: str = "default"
     ) -> Operation[Any]:
-        """All members' buffers, one behind the other, on all members: an array of one more axis where recv is not given."""
+        """All members' buffers, one behind the other, on all members: an array of one more axis where recv is not
+        given."""
         source = Buffer(send, what=_SEND)
         recv = results.of_all(source, self.size) if recv is None else recv
         target = Buffer(recv, writable=True, what=_RECV)
@@ -135,7 +146,8 @@ class Posting:
         self, send: BufferLike, send_counts: Sequence[int], recv: BufferLike, recv_counts: Sequence[int],
         send_displs: Sequence[int] | None = None, recv_displs: Sequence[int] | None = None,
     ) -> Operation[Any]:  # fmt: skip
-        """send_counts[i] elements from send_displs[i] on go to member i. A peer may send less than recv_counts, never more."""
+        """send_counts[i] elements from send_displs[i] on go to member i. A peer may send less than recv_counts, never
+        more."""
         source, target = Buffer(send, what=_SEND), Buffer(recv, writable=True, what=_RECV)
         describing.apart(source, target)
         sends = describing.parts(source, send_counts, send_displs, self.size)
@@ -162,7 +174,9 @@ class Posting:
         if self.rank != root:
             return self._post("scatter", describing.describe(Kind.EXCHANGE, (), recvs, keep), recv)
         if send is None:
-            raise ArgumentError("the root of a scatter sends nothing (it has what all others want). Pass a send buffer.")
+            raise ArgumentError(
+                "the root of a scatter sends nothing (it has what all others want). Pass a send buffer."
+            )
         source = Buffer(send, what=_SEND)
         describing.same_size(target, source, self.size)
         describing.apart(source, target)
@@ -172,8 +186,8 @@ class Posting:
     def iexchange(
         self, send: Mapping[int, BufferLike], recv: Mapping[int, BufferLike]
     ) -> Operation[Mapping[int, BufferLike]]:
-        """Any buffers between any members: send[i] goes to member i, recv[i] is filled by member i. All members take part,
-        if with nothing."""
+        """Any buffers between any members: send[i] goes to member i, recv[i] is filled by member i. All members take
+        part, if with nothing."""
         keep: list[Any] = []
         sends = describing.exchanged(send, self.size, False, keep)
         recvs = describing.exchanged(recv, self.size, True, keep)
@@ -194,7 +208,8 @@ class Posting:
             describing.apart(source, target, allowed=True)
             if target.element(_RECV) != element:
                 raise ArgumentError(
-                    f"the buffers have elements {source.format!r} and {target.format!r} (results are what is sent). Pass equal ones."
+                    f"the buffers have elements {source.format!r} and {target.format!r} (results are what is sent). "
+                    "Pass equal ones."
                 )
             keep.append(target)
             recvs.append(describing.block(target))
@@ -244,5 +259,3 @@ class Posting:
         operation = Operation(self.session, out.value or 0, keep, result, self.timeout)
         self.session.hold(out.value or 0)
         return operation
-
-

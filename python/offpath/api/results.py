@@ -45,6 +45,7 @@ def share(send: Buffer, size: int) -> Any:
     array = _as_array(send)
     if array.ndim == 0 or array.shape[0] % size:
         raise ArgumentError(
-            f"an array of shape {array.shape} has no {size} equal parts along its first axis. Give counts and a receive buffer."
+            f"an array of shape {array.shape} has no {size} equal parts along its first axis. Give counts and a "
+            "receive buffer."
         )
     return numpy.empty((array.shape[0] // size, *array.shape[1:]), array.dtype)

@@ -31,7 +31,8 @@ _default: list[weakref.ref[Session]] = []
 
 
 class _InUse:
-    """`with session.in_use as handle:` keeps close() of another thread away. Appending is one step of the interpreter."""
+    """`with session.in_use as handle:` keeps close() of another thread away. Appending is one step of the
+    interpreter."""
 
     __slots__ = ("session", "users")
 
@@ -60,7 +61,9 @@ class Session:
     def __init__(self, token: bytes, *, cores: str | None, node_only: bool, node_sessions: int):
         self.handle = 0
         if len(token) != TOKEN_BYTES:
-            raise ArgumentError(f"a job token has {TOKEN_BYTES} bytes, not {len(token)}. Use secrets.token_bytes({TOKEN_BYTES}).")
+            raise ArgumentError(
+                f"a job token has {TOKEN_BYTES} bytes, not {len(token)}. Use secrets.token_bytes({TOKEN_BYTES})."
+            )
         self.generation = _forks[0]
         self.in_use = _InUse(self)
         self._handles: dict[int, None] = {}
@@ -184,13 +187,12 @@ class Session:
             self.close()
 
 
-def attach(
-    token: bytes, *, cores: str | None = None, node_only: bool = False, node_sessions: int = 0
-) -> Session:
+def attach(token: bytes, *, cores: str | None = None, node_only: bool = False, node_sessions: int = 0) -> Session:
     """Attaches to this node's service of the job that `token` (32 random bytes) names; starts it when there is none.
 
-    cores: where the service may run if this call starts it ("2,3"); node_only: no team will have members on other nodes;
-    node_sessions: how many sessions this node will have (0: not known). Raises NoServiceError, AccessError, NoMemoryError.
+    cores: where the service may run if this call starts it ("2,3"); node_only: no team will have members on other
+    nodes; node_sessions: how many sessions this node will have (0: not known). Raises NoServiceError, AccessError,
+    NoMemoryError.
     """
     session = Session(token, cores=cores, node_only=node_only, node_sessions=node_sessions)
     _default[:] = [weakref.ref(session)]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char, c_int, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char, c_int, c_uint8, c_uint32, c_uint64, c_void_p
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 

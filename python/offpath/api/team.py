@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class Team(Posting):
-    """Made by offpath.init(), session.team(), team.sub() and team.split(). Use collectives of one team from one thread at a
-    time: all members must call them in the same order.
+    """Made by offpath.init(), session.team(), team.sub() and team.split(). Use collectives of one team from one thread
+    at a time: all members must call them in the same order.
 
     timeout: seconds that blocking calls and waits may take; None: as long as all members live.
     """
@@ -72,8 +72,8 @@ class Team(Posting):
         return {rank: Loss(mark).name.lower() for rank, mark in enumerate(marks) if mark != Loss.NONE}
 
     def sub(self, ranks: Sequence[int]) -> Team | None:
-        """A team of these members, in this order; None for those that are not named. All members call it alike. It does not
-        communicate: the new id follows from this team's."""
+        """A team of these members, in this order; None for those that are not named. All members call it alike. It does
+        not communicate: the new id follows from this team's."""
         self._children += 1
         members = [self._member(rank) for rank in ranks]
         if len(set(members)) != len(members) or not members:
@@ -100,7 +100,8 @@ class Team(Posting):
         return self.sub(ranks)
 
     def window(self, memory: BufferLike | None) -> Window:
-        """Opens memory (of any length, or None) of every member to the others; all members call it, and it waits for all."""
+        """Opens memory (of any length, or None) of every member to the others; all members call it, and it waits for
+        all."""
         from offpath.api.window import Window
 
         return Window(self, memory)
@@ -117,7 +118,13 @@ class Team(Posting):
         return self.iallreduce(send, recv, op, algorithm=algorithm).wait()
 
     def reduce(
-        self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum", root: int = 0, *, algorithm: str = "default"
+        self,
+        send: BufferLike,
+        recv: BufferLike | None = None,
+        op: str = "sum",
+        root: int = 0,
+        *,
+        algorithm: str = "default",
     ) -> Any:
         return self.ireduce(send, recv, op, root, algorithm=algorithm).wait()
 
@@ -136,8 +143,8 @@ class Team(Posting):
         return self.iallgather(send, recv, algorithm=algorithm).wait()
 
     def allgatherv(
-        self, send: BufferLike, counts: Sequence[int], recv: BufferLike | None = None, displs: Sequence[int] | None = None,
-        *, algorithm: str = "default",
+        self, send: BufferLike, counts: Sequence[int], recv: BufferLike | None = None,
+        displs: Sequence[int] | None = None, *, algorithm: str = "default",
     ) -> Any:  # fmt: skip
         return self.iallgatherv(send, counts, recv, displs, algorithm=algorithm).wait()
 

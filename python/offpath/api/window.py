@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from ctypes import byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from offpath.api import structs
 from offpath.api.buffers import Buffer
 from offpath.api.collectives import operator_named
 from offpath.api.constants import Operator, Remote, Status
-from offpath.api.failures import ArgumentError, StateError, failure
+from offpath.api.failures import ArgumentError, StateError, WaitTimeout, failure
 from offpath.api.library import check, library, status_text
 from offpath.api.operation import Operation
 
@@ -69,7 +70,9 @@ class Window:
         """The same, and what was there before comes into `into`. op no_op: an atomic get."""
         held, result = Buffer(data, what="the data"), Buffer(into, writable=True, what="the result")
         if held.nbytes != result.nbytes:
-            raise ArgumentError(f"data has {held.nbytes} bytes, the result {result.nbytes} (they must agree). Pass equal ones.")
+            raise ArgumentError(
+                f"data has {held.nbytes} bytes, the result {result.nbytes} (they must agree). Pass equal ones."
+            )
         return self._post(Remote.GET_ACCUMULATE, target, offset, held.nbytes, send=held, result=result, op=op)
 
     def compare_and_swap(
@@ -99,7 +102,10 @@ class Window:
         self._post(Remote.UNLOCK, target, 0, 0).wait()
 
     def flush(self) -> None:
-        """Waits until all operations posted here are done. Raises the first failure since it last did."""
+        """Waits until all operations posted here are done. Raises the first failure since it last did; WaitTimeout after
+        the team's timeout."""
+        timeout = self.team.timeout
+        end = None if timeout is None else time.monotonic() + timeout
         while True:
             with self._used():
                 status = library().offpath_window_flush(self._handle, _FLUSH_SLICE_NS)
@@ -107,6 +113,8 @@ class Window:
                 return
             if status != Status.IN_PROGRESS:
                 raise failure(status, f"flush: {status_text(status)}")
+            if end is not None and time.monotonic() > end:
+                raise WaitTimeout(f"operations of the window are not done after {timeout:g} s. See what targets do.")
 
     def close(self) -> None:
         """Closes it on all members, which all call it: waits for them first."""
@@ -166,5 +174,3 @@ class Window:
 
 def _block(buffer: Buffer | None) -> structs.Block:
     return _NOTHING if buffer is None else structs.Block(0, 0, buffer.address or None, buffer.nbytes, 0)
-
-

@@ -35,13 +35,15 @@ Environ = Mapping[str, str]
 
 
 def find_place(environ: Environ = os.environ) -> Place:
-    """A process that nobody launched with others is the only one. Raises ArgumentError for variables that make no sense."""
+    """A process that nobody launched with others is the only one. Raises ArgumentError for variables that make no
+    sense."""
     for launcher in (_torchrun, _openmpi, _hydra, _slurm, _pmi):
         place = launcher(environ)
         if place is not None:
             if not 0 <= place.rank < place.size:
                 raise ArgumentError(
-                    f"{place.launcher} says that this is rank {place.rank} of {place.size} (there is none). Start it anew."
+                    f"{place.launcher} says that this is rank {place.rank} of {place.size} (there is none). Start it "
+                    "anew."
                 )
             return place
     return Place("nobody", 0, 1, 1, f"alone-{os.getpid()}")
@@ -111,7 +113,9 @@ def _number(environ: Environ, name: str, otherwise: int | None = None) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ArgumentError(f"{name}={text!r} is no number (it says who this process is). Start it by its launcher.") from None
+        raise ArgumentError(
+            f"{name}={text!r} is no number (it says who this process is). Start it by its launcher."
+        ) from None
 
 
 def _job(variable: str, *more: str) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks meet in a store: rank 0 draws what all must know, each attaches and leaves its address, rank 0 tells all of all."""
+"""Ranks meet in a store: rank 0 draws what all must know, each attaches and leaves its address, rank 0 tells all of
+all."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ class Meeting:
         self._secret = secret
 
     def hold(self, address_of: Callable[[Drawn], bytes]) -> Met:
-        """address_of attaches. Raises WaitTimeout, which says who is missing; what another rank has failed with; or what
-        address_of raises."""
+        """address_of attaches. Raises WaitTimeout, which says who is missing; what another rank has failed with; or
+        what address_of raises."""
         drawn = self._draw()
         try:
             self._set(f"address/{self.rank}", address_of(drawn))
@@ -68,7 +69,9 @@ class Meeting:
             words = self._of_rank_0("drawn")
         if not self._secret:
             return Drawn(words[:TOKEN_BYTES], words[TOKEN_BYTES:])
-        made = hashlib.blake2b(words, key=hashlib.sha256(self._secret).digest(), digest_size=TOKEN_BYTES + TEAM_ID_BYTES)
+        made = hashlib.blake2b(
+            words, key=hashlib.sha256(self._secret).digest(), digest_size=TOKEN_BYTES + TEAM_ID_BYTES
+        )
         return Drawn(made.digest()[:TOKEN_BYTES], made.digest()[TOKEN_BYTES:])
 
     def _collect(self) -> list[bytes]:
@@ -84,8 +87,8 @@ class Meeting:
             self._look_for_failures()
             missing = [rank for rank in range(self.size) if rank not in found]
             text = (
-                f"{ranks_text(missing)} of {self.size} did not come within {self.deadline.seconds:g} s (a team needs all its "
-                "members). See whether they run, or raise OFFPATH_INIT_TIMEOUT_S."
+                f"{ranks_text(missing)} of {self.size} did not come within {self.deadline.seconds:g} s (a team needs "
+                "all its members). See whether they run, or raise OFFPATH_INIT_TIMEOUT_S."
             )
             self._tell({"failed": text, "late": True})
             raise WaitTimeout(text)
@@ -112,8 +115,9 @@ class Meeting:
         value = await_key(self.store, self._key(what), self.deadline, seconds_more)
         if value is None:
             raise WaitTimeout(
-                f"rank 0 of {self.size} did not come within {self.deadline.seconds:g} s (it tells all others where they are; "
-                f"this is rank {self.rank}, process {os.getpid()}). See whether it runs, or raise OFFPATH_INIT_TIMEOUT_S."
+                f"rank 0 of {self.size} did not come within {self.deadline.seconds:g} s (it tells all others where "
+                f"they are; this is rank {self.rank}, process {os.getpid()}). See whether it runs, or raise "
+                "OFFPATH_INIT_TIMEOUT_S."
             )
         return value
 

@@ -29,14 +29,15 @@ _worlds: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 def init(
-    comm: Any = None, *, store: Store | None = None, rank: int | None = None, size: int | None = None, cores: str | None = None,
-    timeout: float | None = None,
+    comm: Any = None, *, store: Store | None = None, rank: int | None = None, size: int | None = None,
+    cores: str | None = None, timeout: float | None = None,
 ) -> Team:  # fmt: skip
-    """Attaches and makes the team of all ranks, which all call it. They are found by their launcher (torchrun, Slurm, mpirun);
-    by `comm`, a communicator of mpi4py; or by rank, size and a `store` with set and get, as torch's.
+    """Attaches and makes the team of all ranks, which all call it. They are found by their launcher (torchrun, Slurm,
+    mpirun); by `comm`, a communicator of mpi4py; or by rank, size and a `store` with set and get, as torch's.
 
-    cores: where this node's service may run ("2,3"). timeout: seconds in which all must have come (OFFPATH_INIT_TIMEOUT_S, else
-    300). Close the team, or use it in a with statement, at the end; a program that ends does it by itself.
+    cores: where this node's service may run ("2,3"). timeout: seconds in which all must have come
+    (OFFPATH_INIT_TIMEOUT_S, else 300). Close the team, or use it in a with statement, at the end; a program that ends
+    does it by itself.
     """
     seconds = _seconds(timeout)
     opened: list[Session] = []
@@ -72,7 +73,9 @@ def _place(store: Store | None, rank: int | None, size: int | None) -> Place:
     if not 0 <= rank < size:
         raise ArgumentError(f"there is no rank {rank} of {size}. Ranks begin at 0.")
     if store is None and size > 1:
-        raise ArgumentError("rank and size alone do not find the others. Pass a store, too (offpath.FolderStore, torch's).")
+        raise ArgumentError(
+            "rank and size alone do not find the others. Pass a store, too (offpath.FolderStore, torch's)."
+        )
     return Place("the program", rank, size, 1 if size == 1 else 0, f"alone-{os.getpid()}")
 
 
@@ -98,8 +101,9 @@ def _own_store(place: Place, seconds: float) -> FolderStore | TcpStore:
     address = _given_address() or place.address
     if address is None:
         raise ArgumentError(
-            f"{place.launcher} does not say where rank 0 is (the ranks are on several nodes). Pass comm=MPI.COMM_WORLD of mpi4py, or "
-            "set OFFPATH_INIT_ADDRESS=host:port of rank 0, or OFFPATH_INIT_FOLDER to a new folder that all nodes see."
+            f"{place.launcher} does not say where rank 0 is (the ranks are on several nodes). Pass "
+            "comm=MPI.COMM_WORLD of mpi4py, or set OFFPATH_INIT_ADDRESS=host:port of rank 0, or OFFPATH_INIT_FOLDER "
+            "to a new folder that all nodes see."
         )
     return TcpStore(*address, serves=place.rank == 0, secret=place.secret, timeout=seconds)
 
@@ -121,7 +125,9 @@ def _seconds(timeout: float | None) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < 1e9:
-        raise ArgumentError(f"{text} is no number of seconds to wait for all ranks. Set OFFPATH_INIT_TIMEOUT_S to a positive one.")
+        raise ArgumentError(
+            f"{text} is no number of seconds to wait for all ranks. Set OFFPATH_INIT_TIMEOUT_S to a positive one."
+        )
     return seconds
 
 

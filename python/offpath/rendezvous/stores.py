@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 
 class Store(Protocol):
-    """Two functions that all ranks share; torch's stores are such. get: bytes once they are there; before, None, an exception
-    of kind LookupError, or a wait with a bound of its own."""
+    """Two functions that all ranks share; torch's stores are such. get: bytes once they are there; before, None, an
+    exception of kind LookupError, or a wait with a bound of its own."""
 
     def set(self, key: str, value: bytes) -> Any: ...
 

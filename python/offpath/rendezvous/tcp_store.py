@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A store in the memory of one process, which others reach by TCP. Both ends prove that they know the job's secret before
-anything else is said, and each message carries a proof of its own. Values are not encrypted."""
+"""A store in the memory of one process, which others reach by TCP. Both ends prove that they know the job's secret
+before anything else is said, and each message carries a proof of its own. Values are not encrypted."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ _SHORTEST_SECRET = 16
 class TcpStore:
     """serves: this process keeps the values (rank 0), at `port` of all its addresses; others connect to host:port.
 
-    secret: what only processes of the job know, at least 16 bytes. Raises ArgumentError, NoServiceError (the port is taken),
-    WaitTimeout (nobody answers there).
+    secret: what only processes of the job know, at least 16 bytes. Raises ArgumentError, NoServiceError (the port is
+    taken), WaitTimeout (nobody answers there).
     """
 
     def __init__(self, host: str, port: int, *, serves: bool, secret: bytes, timeout: float = 300.0):
         if len(secret) < _SHORTEST_SECRET:
             raise ArgumentError(
-                "the processes of this job have no common secret (anybody on the network could join them, or read the job's "
-                "token). Set OFFPATH_JOB_SECRET to the same 16 or more random characters for all of them, or pass comm= or store=."
+                "the processes of this job have no common secret (anybody on the network could join them, or read "
+                "the job's token). Set OFFPATH_JOB_SECRET to the same 16 or more random characters for all of them, "
+                "or pass comm= or store=."
             )
         self._secret = secret
         self._values: dict[str, bytes] = {}
@@ -71,8 +72,8 @@ class TcpStore:
             )
         except OSError as error:
             raise NoServiceError(
-                f"port {port} cannot be opened ({error.strerror}; the other ranks look for rank 0 there). Name a free one in "
-                "OFFPATH_INIT_ADDRESS=host:port on all ranks."
+                f"port {port} cannot be opened ({error.strerror}; the other ranks look for rank 0 there). Name a "
+                "free one in OFFPATH_INIT_ADDRESS=host:port on all ranks."
             ) from None
         threading.Thread(target=self._accept, args=(self._listening,), name="offpath-store", daemon=True).start()
 
@@ -116,8 +117,8 @@ class TcpStore:
                 said = error.strerror or str(error)
             if time.monotonic() >= end:
                 raise WaitTimeout(
-                    f"rank 0 does not answer at {host}:{port} within {timeout:g} s ({said}). See whether it runs, and whether "
-                    "OFFPATH_INIT_ADDRESS or MASTER_ADDR names its node."
+                    f"rank 0 does not answer at {host}:{port} within {timeout:g} s ({said}). See whether it runs, "
+                    "and whether OFFPATH_INIT_ADDRESS or MASTER_ADDR names its node."
                 )
             time.sleep(0.05)
 

@@ -17,7 +17,7 @@ from offpath.rendezvous.stores import Deadline
 
 def ranks_here(comm: Any) -> int:
     """How many ranks of the communicator are on this node."""
-    from mpi4py import MPI
+    from mpi4py import MPI  # type: ignore[import-not-found, unused-ignore]
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     count = int(node.Get_size())
@@ -27,7 +27,9 @@ def ranks_here(comm: Any) -> int:
 
 def check_communicator(comm: Any) -> None:
     if not all(hasattr(comm, name) for name in ("Get_rank", "Get_size", "Ibarrier", "bcast", "allgather")):
-        raise ArgumentError(f"comm is {type(comm).__name__}, no communicator of mpi4py. Pass MPI.COMM_WORLD, or nothing.")
+        raise ArgumentError(
+            f"comm is {type(comm).__name__}, no communicator of mpi4py. Pass MPI.COMM_WORLD, or nothing."
+        )
 
 
 def await_all(comm: Any, timeout: float) -> None:
@@ -36,8 +38,8 @@ def await_all(comm: Any, timeout: float) -> None:
     while not request.Test():
         if deadline.over:
             raise WaitTimeout(
-                f"not all {comm.Get_size()} ranks of the communicator came within {timeout:g} s (this is rank {comm.Get_rank()}; "
-                "MPI does not say which are missing). See whether all call offpath.init()."
+                f"not all {comm.Get_size()} ranks of the communicator came within {timeout:g} s (this is rank "
+                f"{comm.Get_rank()}; MPI does not say which are missing). See whether all call offpath.init()."
             )
         time.sleep(0.0005)
 
