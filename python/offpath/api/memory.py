@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-    from offpath.api.session import Session
+    from offpath.api.attachment import Attachment
 
     Shape = Union[int, Sequence[int]]
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class _Lent:
     """Memory that lives as long as arrays of it do, whatever becomes of the session (offpath_memory_lend)."""
 
-    def __init__(self, session: Session, nbytes: int):
+    def __init__(self, session: Attachment, nbytes: int):
         self._address = 0
         self._process = os.getpid()
         out = c_void_p()
@@ -45,7 +45,7 @@ class _Lent:
             (take_back or library().offpath_memory_take_back)(self._address)
 
 
-def lend(session: Session, shape: Shape, dtype: numpy.typing.DTypeLike) -> numpy.typing.NDArray[Any]:
+def lend(session: Attachment, shape: Shape, dtype: numpy.typing.DTypeLike) -> numpy.typing.NDArray[Any]:
     """A zeroed array. Raises ArgumentError for elements that are Python objects, NoMemoryError, StateError."""
     import numpy
 

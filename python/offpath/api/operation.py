@@ -13,7 +13,7 @@ from offpath.api.failures import OffpathError, StateError, WaitTimeout, failure
 from offpath.api.library import library, quick
 
 if TYPE_CHECKING:
-    from offpath.api.session import Session
+    from offpath.api.attachment import Attachment
 
 Result = TypeVar("Result")
 
@@ -39,7 +39,7 @@ class Operation(Generic[Result]):
 
     __slots__ = ("__weakref__", "_handle", "_keep", "_result", "_said", "_session", "_status", "timeout")
 
-    def __init__(self, session: Session, handle: int, keep: Any, result: Result, timeout: float | None):
+    def __init__(self, session: Attachment, handle: int, keep: Any, result: Result, timeout: float | None):
         self._session = session
         self._handle = handle
         self._keep = keep

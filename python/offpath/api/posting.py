@@ -17,22 +17,16 @@ from offpath.api.buffers import Buffer
 from offpath.api.constants import IN_PLACE, Kind, Status
 from offpath.api.failures import ArgumentError, failure
 from offpath.api.library import library, status_text
+from offpath.api.membership import Membership
 from offpath.api.operation import Operation
 
 if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
-    from offpath.api.session import Session
 
 _SEND, _RECV = "the send buffer", "the receive buffer"
 
 
-class Posting:
-    rank: int
-    size: int
-    session: Session
-    timeout: float | None
-    _handle: int
-
+class Posting(Membership):
     def ibarrier(self) -> Operation[None]:
         return self._post("barrier", describing.describe(Kind.BARRIER, (), (), []), None)
 
@@ -237,14 +231,6 @@ class Posting:
             Kind.ALLGATHER, [describing.block(source)], recvs, [source, target], algorithm=algorithm
         )
         return self._post("allgather", described, recv)
-
-    def _used(self) -> Any:
-        raise NotImplementedError
-
-    def _member(self, rank: int) -> int:
-        if not 0 <= rank < self.size:
-            raise ArgumentError(f"there is no member {rank} in a team of {self.size}. Name members from 0 on.")
-        return rank
 
     def _post(self, name: str, described: describing.Described, result: Any) -> Operation[Any]:
         collective, keep = described

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from offpath.api import structs
 from offpath.api.constants import TEAM_ID_BYTES, Loss
-from offpath.api.failures import ArgumentError, StateError
+from offpath.api.failures import ArgumentError
 from offpath.api.library import check, library, quick
 from offpath.api.posting import Posting
 
@@ -29,14 +29,9 @@ class Team(Posting):
     """
 
     def __init__(self, session: Session, team_id: bytes, rank: int, addresses: Sequence[bytes]):
-        self._handle = 0
-        self.session, self.rank, self.size = session, rank, len(addresses)
-        self.timeout: float | None = None
+        super().__init__(session, rank, len(addresses))
         self._id, self._addresses = bytes(team_id), list(addresses)
         self._children = 0
-        self._windows = 0  # open ones: they go before the team
-        self._windows_made = 0
-        self._ended = False
         self._leave: Callable[[bool], None] | None = None
         if len(team_id) != TEAM_ID_BYTES:
             raise ArgumentError(f"a team id has {TEAM_ID_BYTES} bytes, not {len(team_id)}. Use secrets.token_bytes.")
@@ -184,25 +179,6 @@ class Team(Posting):
 
     def __repr__(self) -> str:
         return f"<offpath.Team member {self.rank} of {self.size}>"
-
-    def _used(self) -> Any:
-        if not self._handle and not self.session.closed:
-            raise StateError("the team is closed. Make another.")
-        return self.session.in_use
-
-    def _destroy(self) -> None:
-        self._ended = True
-        if self._windows:
-            return  # the last one does
-        handle, self._handle = self._handle, 0
-        if handle and not self.session.closed:
-            with self.session.in_use:
-                library().offpath_team_destroy(handle)
-
-    def _window_closed(self) -> None:
-        self._windows -= 1
-        if self._ended:
-            self._destroy()
 
     def __del__(self) -> None:
         if self._handle and self.session.mine:

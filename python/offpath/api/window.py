@@ -18,7 +18,7 @@ from offpath.api.operation import Operation
 
 if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
-    from offpath.api.team import Team
+    from offpath.api.posting import Posting
 
 _NOTHING = structs.Block(0, 0, None, 0, 0)
 _FLUSH_SLICE_NS = 100_000_000
@@ -31,7 +31,7 @@ class Window:
     Each call is an operation: at(...) is done, in the target's memory, when it is; flush() waits for all.
     """
 
-    def __init__(self, team: Team, memory: BufferLike | None):
+    def __init__(self, team: Posting, memory: BufferLike | None):
         self._handle = 0
         self.team = team
         self.memory = memory
@@ -47,7 +47,7 @@ class Window:
             )
         self._handle = out.value or 0
         team._windows += 1
-        team.barrier()
+        team.ibarrier().wait()
 
     def put(self, data: BufferLike, target: int, offset: int = 0) -> Operation[None]:
         """Writes it into the target's memory."""
@@ -102,8 +102,8 @@ class Window:
         self._post(Remote.UNLOCK, target, 0, 0).wait()
 
     def flush(self) -> None:
-        """Waits until all operations posted here are done. Raises the first failure since it last did; WaitTimeout after
-        the team's timeout."""
+        """Waits until all operations posted here are done. Raises the first failure since it last did; WaitTimeout
+        after the team's timeout."""
         timeout = self.team.timeout
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -120,7 +120,7 @@ class Window:
         """Closes it on all members, which all call it: waits for them first."""
         if self._handle and self.team.session.mine:
             self.flush()
-            self.team.barrier()
+            self.team.ibarrier().wait()
             self._destroy()
 
     def __enter__(self) -> Window:

@@ -48,6 +48,8 @@ class Meeting:
             self._set(f"failed/{self.rank}", f"rank {self.rank} on {socket.gethostname()}: {error}".encode())
             if self.rank == 0:
                 self._tell({"failed": f"rank 0 on {socket.gethostname()}: {error}"})
+            else:
+                self._set(f"done/{self.rank}", b"1")
             raise
         if self.rank == 0:
             addresses = self._collect()
