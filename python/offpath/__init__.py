@@ -44,8 +44,8 @@ __version__ = "0.1.0"
 
 _FAILURES = (
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "LostError",
-    "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "PeerLostError", "ServiceLostError",
-    "ShortError", "StateError", "TaskError", "TruncatedError", "WaitTimeout", "WindowRangeError",
+    "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "PeerLostError",
+    "ServiceLostError", "ShortError", "StateError", "TaskError", "TruncatedError", "WaitTimeout", "WindowRangeError",
 )  # fmt: skip
 _WHERE = {
     **dict.fromkeys(_FAILURES, "offpath.api.failures"),
@@ -67,7 +67,8 @@ __all__ = [
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "FolderStore", "LostError",
     "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "Operation",
     "PeerLostError", "ServiceLostError", "Session", "ShortError", "StateError", "Store", "Task", "TaskError",
-    "TcpStore", "Team", "Times", "TruncatedError", "WaitTimeout", "Window", "WindowRangeError", "attach", "empty", "init", "task",
+    "TcpStore", "Team", "Times", "TruncatedError", "WaitTimeout", "Window", "WindowRangeError",
+    "attach", "empty", "init", "task",
 ]  # fmt: skip
 
 

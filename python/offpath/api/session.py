@@ -108,8 +108,8 @@ class Session(Attachment):
     def task(
         self, function: Function, *arguments: Any, inputs: Sequence[BufferLike] = (), inouts: Sequence[BufferLike] = (),
         outputs: Sequence[BufferLike] = (), after: Sequence[Operation[Any]] = (),
-        options: Mapping[str, Any] | None = None, argument: bytes = b"", signature: str | None = None, priority: int = 0,
-        limit: float | None = None,
+        options: Mapping[str, Any] | None = None, argument: bytes = b"", signature: str | None = None,
+        priority: int = 0, limit: float | None = None,
     ) -> Task:  # fmt: skip
         """Runs a function in an executor of the service, next to the program.
 
@@ -121,8 +121,8 @@ class Session(Attachment):
         if self._tasks is None:
             self._tasks = Tasks()
         return self._tasks.submit(
-            self, function, arguments, options, inputs=inputs, inouts=inouts, outputs=outputs, after=after, argument=argument,
-            signature=signature, priority=priority, limit=limit,
+            self, function, arguments, options, inputs=inputs, inouts=inouts, outputs=outputs, after=after,
+            argument=argument, signature=signature, priority=priority, limit=limit,
         )  # fmt: skip
 
 

@@ -43,8 +43,8 @@ class Ending:
     text: str = ""
 
 
-def pack(ending: Ending) -> bytes:
-    """At most REPORT_BYTES. What cannot be pickled, or is too long, is said in words."""
+def pack(ending: Ending) -> tuple[bytes, Ending]:
+    """At most REPORT_BYTES, and what they say. What cannot be pickled, or is too long, is said in words."""
     for one in (ending, _in_words(ending)):
         try:
             words = pickle.dumps(one, protocol=4)
@@ -52,7 +52,7 @@ def pack(ending: Ending) -> bytes:
         except Exception:
             continue
         if len(words) <= REPORT_BYTES - _LENGTH_BYTES:
-            return len(words).to_bytes(_LENGTH_BYTES, "little") + words
+            return len(words).to_bytes(_LENGTH_BYTES, "little") + words, one
     raise AssertionError("words can always be pickled")
 
 

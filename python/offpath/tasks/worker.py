@@ -84,7 +84,7 @@ class Worker:
             ending = Ending(value=self._call(call, ranges))
         except BaseException as error:  # also SystemExit: the next task wants an interpreter
             ending = failed(error)
-        report = pack(ending)
+        report, ending = pack(ending)
         last = f"{type(ending.error).__name__}: {ending.error}"[:250].encode() if ending.error is not None else b""
         place, sent = call.places[-1], ranges[-1][2]
         into = memoryview(sent) if sent is not None else self._memory.view(call.file, place.at or 0, REPORT_BYTES)
