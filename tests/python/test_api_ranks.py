@@ -25,8 +25,8 @@ def all_of(processes):
 @pytest.mark.parametrize("mpi, size", [("openmpi", 3), ("mpich", 4)])
 def test_under_mpirun(mpi, size, environment):  # noqa: F811
     result = subprocess.run(
-        [*LAUNCHERS[mpi], "-np", str(size), sys.executable, "team.py"], env=environment, cwd=PROGRAMS, capture_output=True,
-        text=True, timeout=LIMIT_S,
+        [*LAUNCHERS[mpi], "-np", str(size), sys.executable, "team.py"], env=environment, cwd=PROGRAMS,
+        capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert_all_is_right(result.stdout, size)

@@ -169,6 +169,19 @@ def test_functions_without_a_name(session):  # noqa: F811
     assert session.task(lambda x: x + more, 2).wait() == 7
 
 
+def test_numba(session, tmp_path, monkeypatch):  # noqa: F811
+    pytest.importorskip("numba", reason="there is no Numba")
+    code = "import numba\n\n@numba.njit\ndef kernel(x, y):\n    for i in range(len(x)):\n        y[i] = 2 * x[i]\n"
+    (tmp_path / "compiled_kernel.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    import compiled_kernel
+
+    x, y = session.empty(100), session.empty(100)
+    x[:] = 3
+    session.task(compiled_kernel.kernel, inputs=[x], outputs=[y]).wait()
+    assert (y == 6).all()
+
+
 def test_reports():
     assert letters.unpack(letters.pack(letters.Ending(value=[1]))[0]).value == [1]
     assert letters.unpack(bytes(letters.REPORT_BYTES)) is None
