@@ -138,15 +138,21 @@ int fail(const offpath_task_t& task, const char* text, int status) {
   return 2;
 }
 
+// All that is short leaves at once, so the interpreter wakes once.
 bool ask(const offpath_task_t& task, const uint8_t* mapped, const uint8_t* wanted, uint64_t wanted_bytes) {
   const Asked asked{task.ranges_count, 0, wanted_bytes};
-  if (!interpreter().say(&asked, sizeof(asked)) || !interpreter().say(wanted, wanted_bytes)) return false;
+  std::string said(reinterpret_cast<const char*>(&asked), sizeof(asked));
+  said.append(reinterpret_cast<const char*>(wanted), wanted_bytes);
   for (uint32_t i = 0; i < task.ranges_count; ++i) {
     const offpath_task_range_t& range = task.ranges[i];
-    const AskedRange said{range.bytes, range.access, mapped[i] == 0 ? 1U : 0U};
-    if (!interpreter().say(&said, sizeof(said))) return false;
-    const bool sent = mapped[i] == 0 && (range.access & OFFPATH_TASK_IN) != 0;
-    if (sent && !interpreter().say(range.address, range.bytes)) return false;
+    const AskedRange one{range.bytes, range.access, mapped[i] == 0 ? 1U : 0U};
+    said.append(reinterpret_cast<const char*>(&one), sizeof(one));
+  }
+  if (!interpreter().say(said.data(), said.size())) return false;
+  for (uint32_t i = 0; i < task.ranges_count; ++i) {
+    const offpath_task_range_t& range = task.ranges[i];
+    const bool follows = mapped[i] == 0 && (range.access & OFFPATH_TASK_IN) != 0;
+    if (follows && !interpreter().say(range.address, range.bytes)) return false;
   }
   return true;
 }

@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 from offpath.tasks.letters import REPORT_BYTES, Call, Ending, Place, failed, pack
 
@@ -73,10 +73,10 @@ class Worker:
     def run_one(self) -> None:
         ranges_count, _, wanted_bytes = struct.unpack("=IIQ", self._line.exactly(16))
         call: Call = pickle.loads(self._line.exactly(wanted_bytes))
-        ranges = []
-        for _ in range(ranges_count):
-            count, access, follows = struct.unpack("=QII", self._line.exactly(16))
-            sent: Optional[bytearray] = None
+        said = [struct.unpack("=QII", self._line.exactly(16)) for _ in range(ranges_count)]
+        ranges: list[tuple[int, int, bytearray | None]] = []
+        for count, access, follows in said:
+            sent = None
             if follows:
                 sent = self._line.exactly(count) if access & _READS else bytearray(count)
             ranges.append((count, access, sent))
@@ -89,7 +89,7 @@ class Worker:
         place, sent = call.places[-1], ranges[-1][2]
         into = memoryview(sent) if sent is not None else self._memory.view(call.file, place.at or 0, REPORT_BYTES)
         into[: len(report)] = report
-        self._line.say(struct.pack("=iI", 1 if ending.error is not None else 0, len(last)), last)
+        self._line.say(struct.pack("=iI", 1 if ending.error is not None else 0, len(last)) + last)
         self._line.say(*(sent for _, access, sent in ranges if sent is not None and access & _WRITES))
 
     def _call(self, call: Call, ranges: list[tuple[int, int, bytearray | None]]) -> Any:
