@@ -109,7 +109,7 @@ void Mixture::posted() {
   whole_.posted(now_ns);
 }
 
-policy::WindowChooser::Vote Mixture::vote() { return whole_.vote(open(), barred_, base::clock_ns()); }
+policy::WindowChooser::Vote Mixture::vote(bool able) { return whole_.vote(able && open(), barred_, base::clock_ns()); }
 
 void Mixture::count(int target, uint64_t bytes) {
   ++operations_;

@@ -59,9 +59,9 @@ class Mixture {
   void completed(uint64_t entered_ns, bool served);
 
   // A call in which all members wait for each other: whether they agree in it, alike on all of them; then this member's
-  // vote, and the sum of all.
+  // vote, and the sum of all. `able`: this member could change.
   bool meets() { return whole_.meets(); }
-  policy::WindowChooser::Vote vote();
+  policy::WindowChooser::Vote vote(bool able);
   void agree(const policy::WindowChooser::Vote& sum) { whole_.agree(sum); }
 
   uint64_t operations() const { return operations_; }

@@ -30,7 +30,8 @@ constexpr int kPostAsserts = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPU
 
 // A vote as numbers that are added up.
 using Votes = std::array<int64_t, policy::WindowChooser::kNumbers>;
-Votes votes_of(Mixture& mixture) { return std::bit_cast<Votes>(mixture.vote()); }
+// What works stays as it is when a service is lost.
+Votes votes_of(const OffloadedWindow& window) { return std::bit_cast<Votes>(window.mixture()->vote(!window.lost())); }
 void agree(Mixture& mixture, const Votes& sum) { mixture.agree(std::bit_cast<policy::WindowChooser::Vote>(sum)); }
 
 // The members of `group` among the window's. False: it is none, or has others.
@@ -61,7 +62,7 @@ std::vector<int> everybody(const OffloadedWindow& window) {
 void meet(OffloadedWindow& window) {
   Mixture* const mixture = window.mixture();
   if (mixture == nullptr || !mixture->meets()) return window.handshake().barrier();
-  Votes votes = votes_of(*mixture);
+  Votes votes = votes_of(window);
   window.handshake().sum(votes.data(), static_cast<int>(votes.size()));
   agree(*mixture, votes);
 }
@@ -191,7 +192,7 @@ int sync(OffloadedWindow& window) {
 // A barrier of all members of windows, in which they agree.
 int agree(MPI_Comm comm, const std::vector<std::shared_ptr<OffloadedWindow>>& meeting) {
   std::vector<Votes> votes;
-  for (const auto& window : meeting) votes.push_back(votes_of(*window->mixture()));
+  for (const auto& window : meeting) votes.push_back(votes_of(*window));
   const auto count = static_cast<int>(votes.size() * policy::WindowChooser::kNumbers);
   const int code = native.Allreduce(MPI_IN_PLACE, votes.data(), count, MPI_INT64_T, MPI_SUM, comm);
   if (code != MPI_SUCCESS) return code;
