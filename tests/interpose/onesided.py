@@ -69,6 +69,10 @@ def rma_atomics(s):
         served = [one["operations_count"] for one in found]
         # With host only puts with a request are left to the service.
         check(max(served) < 100 if ways == "host" else goes is None or min(served) > 200, f"{ways}: {found}")
+    # Those that were told different ways leave what is atomic to the service.
+    other, found = run(s, "rma_atomics", "unlike", ranks=3, OFFPATH_MPI_WINDOWS="alternate")
+    check(other.out.count(": ok") == 8 and all(one["operations_count"] > 700 for one in found), f"{other} {found}")
+    check([one["natively_count"] > 0 for one in found] == [True, True, False], str(found))
 
 
 def rma_types(s):

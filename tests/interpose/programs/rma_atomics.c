@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Everything atomic, by all ranks on the same cells, on a window that may change its way at barriers and fences: tickets
  * are given once, sums are right, replacements stay in order, whoever swapped has swapped. OFFPATH_MPI_WINDOWS says the
- * way; alternate changes it wherever that is legal. Operations may be under way in a barrier: it must not change then. */
+ * way; alternate changes it wherever that is legal. Operations may be under way in a barrier: it must not change then.
+ * Argument "unlike": ranks 1 and 2 were told other ways than rank 0. */
 #include "check.h"
 
 enum { CELLS = 64, LONG_CELLS = 4096, PHASES = 60, MOST = 12 };
@@ -170,6 +171,9 @@ static void check_all(void) {
 }
 
 int main(int argc, char** argv) {
+  const char* own = getenv("PMI_RANK");
+  if (own == NULL) own = getenv("OMPI_COMM_WORLD_RANK");
+  if (argc > 1 && own != NULL && own[0] != '0') setenv("OFFPATH_MPI_WINDOWS", own[0] == '1' ? "host" : "dpu", 1);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
