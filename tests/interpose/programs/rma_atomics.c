@@ -5,6 +5,8 @@
  * Argument "unlike": ranks 1 and 2 were told other ways than rank 0. */
 #include "check.h"
 
+#include <unistd.h>
+
 enum { CELLS = 64, LONG_CELLS = 4096, PHASES = 60, MOST = 12 };
 /* The window of each rank: tickets, swapped numbers, sums, replaced cells (one for each origin), long sums, blocks
  * that are put and got, and long ones that are replaced (one of each for each origin). */
@@ -170,10 +172,19 @@ static void check_all(void) {
   free(sums), free(lasts), free(counts), free(every);
 }
 
-int main(int argc, char** argv) {
+/* Begins anew, as settings are read before main. */
+static void be_told(char** argv) {
   const char* own = getenv("PMI_RANK");
   if (own == NULL) own = getenv("OMPI_COMM_WORLD_RANK");
-  if (argc > 1 && own != NULL && own[0] != '0') setenv("OFFPATH_MPI_WINDOWS", own[0] == '1' ? "host" : "dpu", 1);
+  if (own == NULL || own[0] == '0') return;
+  const char* const word = own[0] == '1' ? "host" : "dpu";
+  if (strcmp(getenv("OFFPATH_MPI_WINDOWS"), word) == 0) return;
+  setenv("OFFPATH_MPI_WINDOWS", word, 1);
+  execv("/proc/self/exe", argv);
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "unlike") == 0) be_told(argv);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
