@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Offpath for PyTorch programs (docs/guide-torch.md): `import offpath.torch` makes torch.distributed know the backend
+"offpath"."""
+
+from offpath.torch.process_group import ProcessGroup, register
+
+__all__ = ["ProcessGroup", "register"]
+
+register()
