@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from typing import Any
 
@@ -57,5 +56,7 @@ class Channels:
     def _channel(self, source: int, target: int, tag: int) -> Team:
         key = (source, target, tag)
         if key not in self._teams:
-            self._teams[key] = self._team.pair(source, target, tag)
+            pair = self._team.sub([source, target], label=f"channel {tag}")
+            assert pair is not None
+            self._teams[key] = pair
         return self._teams[key]
