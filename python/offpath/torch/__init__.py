@@ -3,7 +3,8 @@
 "offpath"."""
 
 from offpath.torch.process_group import ProcessGroup, register
+from offpath.torch.starting import init_process_group
 
-__all__ = ["ProcessGroup", "register"]
+__all__ = ["ProcessGroup", "init_process_group", "register"]
 
 register()
