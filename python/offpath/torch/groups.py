@@ -9,6 +9,7 @@ from typing import Any
 from offpath.api.constants import TEAM_ID_BYTES
 from offpath.api.failures import NoServiceError
 from offpath.api.operation import Operation
+from offpath.api.session import Session
 from offpath.api.team import Team
 from offpath.rendezvous.start import init
 from offpath.rendezvous.stores import Deadline, Store, await_key
@@ -29,6 +30,14 @@ def team_of(store: Store, rank: int, size: int, seconds: float) -> Team:
     team_id = _awaited(store, "offpath/team", 0, deadline)
     addresses = [_awaited(store, f"offpath/address/{member}", member, deadline) for member in range(size)]
     return Team(_world.session, team_id, rank, addresses)
+
+
+def session() -> Session:
+    """This process's; attaches where no group has."""
+    global _world
+    if _world is None or _world.session.closed:
+        _world = init()
+    return _world.session
 
 
 def _awaited(store: Store, key: str, member: int, deadline: Deadline) -> bytes:
