@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from offpath.api.failures import (
         AccessError,
         ArgumentError,
+        CancelledError,
         DamagedError,
+        DependenceError,
         LostError,
         MemoryFaultError,
         NoMemoryError,
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
         ServiceLostError,
         ShortError,
         StateError,
+        TaskError,
         TruncatedError,
         WaitTimeout,
         WindowRangeError,
     )
     from offpath.api.operation import Operation, Times
-    from offpath.api.session import Session, attach, empty
+    from offpath.api.session import Session, attach, empty, task
+    from offpath.api.task import Task
     from offpath.api.team import Team
     from offpath.api.window import Window
     from offpath.rendezvous.folder_store import FolderStore
@@ -39,10 +43,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _FAILURES = (
-    "AccessError", "ArgumentError", "DamagedError", "LostError", "MemoryFaultError", "NoMemoryError", "NoServiceError",
-    "NotStartedError", "OffpathError", "PeerLostError", "ServiceLostError", "ShortError", "StateError",
-    "TruncatedError",
-    "WaitTimeout", "WindowRangeError",
+    "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "LostError",
+    "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "PeerLostError", "ServiceLostError",
+    "ShortError", "StateError", "TaskError", "TruncatedError", "WaitTimeout", "WindowRangeError",
 )  # fmt: skip
 _WHERE = {
     **dict.fromkeys(_FAILURES, "offpath.api.failures"),
@@ -51,6 +54,8 @@ _WHERE = {
     "Session": "offpath.api.session",
     "attach": "offpath.api.session",
     "empty": "offpath.api.session",
+    "task": "offpath.api.session",
+    "Task": "offpath.api.task",
     "Team": "offpath.api.team",
     "Window": "offpath.api.window",
     "init": "offpath.rendezvous.start",
@@ -59,10 +64,10 @@ _WHERE = {
     "TcpStore": "offpath.rendezvous.tcp_store",
 }
 __all__ = [
-    "AccessError", "ArgumentError", "DamagedError", "FolderStore", "LostError", "MemoryFaultError", "NoMemoryError",
-    "NoServiceError", "NotStartedError", "OffpathError", "Operation", "PeerLostError", "ServiceLostError", "Session",
-    "ShortError", "StateError", "Store", "TcpStore", "Team", "Times", "TruncatedError", "WaitTimeout", "Window",
-    "WindowRangeError", "attach", "empty", "init",
+    "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "FolderStore", "LostError",
+    "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "Operation",
+    "PeerLostError", "ServiceLostError", "Session", "ShortError", "StateError", "Store", "Task", "TaskError",
+    "TcpStore", "Team", "Times", "TruncatedError", "WaitTimeout", "Window", "WindowRangeError", "attach", "empty", "init", "task",
 ]  # fmt: skip
 
 

@@ -90,6 +90,10 @@ class Buffer:
             release(byref(self._raw))
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return memoryview(self.owner).shape or ()
+
+    @property
     def items(self) -> int:
         return self.nbytes // self.itemsize if self.itemsize else 0
 

@@ -12,6 +12,8 @@ ATTACH_NODE_ONLY = 1
 WINDOW_DYNAMIC = 1
 REMOTE_RANGES_MAX = 128
 REMOTE_INLINE_BYTES = 256
+TASK_ARGUMENT_MAX_BYTES = 65536
+TASK_RANGES_MAX = 1024
 IN_PLACE = (1 << 64) - 1
 FOREVER_NS = (1 << 64) - 1
 
@@ -33,6 +35,9 @@ class Status(enum.IntEnum):
     ERR_RANGE = -12
     ERR_SHORT = -13
     ERR_DAMAGED = -14
+    ERR_TASK = -15
+    ERR_DEPENDENCE = -16
+    ERR_CANCELLED = -17
 
 
 class Loss(enum.IntEnum):
@@ -121,3 +126,9 @@ class Remote(enum.IntEnum):
     LOCK_EXCLUSIVE = 7
     UNLOCK = 8
     PUT_SIGNAL = 9
+
+
+class Access(enum.IntEnum):
+    IN = 1
+    OUT = 2
+    INOUT = 3

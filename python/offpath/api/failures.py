@@ -94,6 +94,25 @@ class DamagedError(OffpathError):
     status = Status.ERR_DAMAGED
 
 
+class TaskError(OffpathError):
+    """The function of a task failed or crashed. An exception of a Python function comes back as itself, with this as
+    its cause, which has the traceback there."""
+
+    status = Status.ERR_TASK
+
+
+class DependenceError(OffpathError):
+    """A task was not run, as an operation that it comes after has failed."""
+
+    status = Status.ERR_DEPENDENCE
+
+
+class CancelledError(OffpathError):
+    """A task was cancelled."""
+
+    status = Status.ERR_CANCELLED
+
+
 class WaitTimeout(OffpathError, TimeoutError):
     """It took longer than it may; what is waited for goes on."""
 
@@ -104,7 +123,8 @@ _CLASSES: dict[int, type[OffpathError]] = {
     int(cls.status): cls
     for cls in (
         ArgumentError, StateError, NoServiceError, NoMemoryError, AccessError, ServiceLostError, PeerLostError,
-        NotStartedError, TruncatedError, ShortError, MemoryFaultError, WindowRangeError, DamagedError,
+        NotStartedError, TruncatedError, ShortError, MemoryFaultError, WindowRangeError, DamagedError, TaskError,
+        DependenceError, CancelledError,
     )
 }  # fmt: skip
 

@@ -43,10 +43,16 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "offpath_window_destroy": (None, [c_void_p]),
     "offpath_remote": (c_int, [c_void_p, POINTER(structs.RemoteParams), _OUT]),
     "offpath_window_flush": (c_int, [c_void_p, c_uint64]),
+    "offpath_memory_allocate": (c_int, [c_void_p, c_uint64, _OUT]),
+    "offpath_memory_file": (c_int, [c_void_p, c_void_p, POINTER(c_int), POINTER(c_uint64)]),
+    "offpath_function_register": (c_int, [c_void_p, POINTER(structs.FunctionParams), _OUT, _ERROR]),
+    "offpath_task_submit": (c_int, [c_void_p, POINTER(structs.TaskParams), _OUT]),
+    "offpath_task_cancel": (c_int, [c_void_p]),
 }
 _QUICK: dict[str, tuple[Any, list[Any]]] = {
     "offpath_op_test": (c_int, [c_void_p]),
     "offpath_op_describe": (None, [c_void_p, c_char_p, c_size_t]),
+    "offpath_task_result": (c_int, [c_void_p, POINTER(structs.TaskResult)]),
     "offpath_op_times": (c_int, [c_void_p, POINTER(structs.OpTimes)]),
     "offpath_session_alive": (c_int, [c_void_p]),
     "offpath_session_events": (c_uint32, [c_void_p]),
@@ -79,13 +85,18 @@ def _declare(loaded: ctypes.CDLL, signatures: dict[str, tuple[Any, list[Any]]]) 
 
 
 def _file() -> str:
+    return native_file("liboffpath.so.0")
+
+
+def native_file(name: str) -> str:
+    """A library of the build tree or installation. Raises NoServiceError where it is missing."""
     try:
-        file = paths().lib / "liboffpath.so.0"
+        file = paths().lib / name
     except UserError as error:
         raise NoServiceError(str(error)) from None
     if not os.path.exists(file):
         raise NoServiceError(
-            f"{file} does not exist (it is the library that attaches to the service). Build or install it, or set "
+            f"{file} does not exist (it belongs to what attaches to the service). Build or install it, or set "
             "OFFPATH_PREFIX to where it is."
         )
     return str(file)

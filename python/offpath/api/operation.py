@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from offpath.api import structs
 from offpath.api.constants import Status
-from offpath.api.failures import OffpathError, StateError, WaitTimeout, failure
+from offpath.api.failures import StateError, WaitTimeout, failure
 from offpath.api.library import library, quick
 
 if TYPE_CHECKING:
@@ -57,18 +57,25 @@ class Operation(Generic[Result]):
                     return False
                 if status != _OK:
                     self._said = self._text()
+                self._finish(status)
             self._keep = None
             self._status = status
         if self._status != _OK:
-            raise failure(self._status, self._said)
+            raise self._failure(self._status)
         return True
+
+    def _finish(self, status: int) -> None:
+        """It is over, and its buffers are still there."""
+
+    def _failure(self, status: int) -> BaseException:
+        return failure(status, self._said)
 
     @property
     def done(self) -> bool:
         """Whether it is over, well or not. Does not raise what it failed with."""
         try:
             return self.test()
-        except OffpathError:
+        except Exception:
             if self._status == _IN_PROGRESS:
                 raise
             return True

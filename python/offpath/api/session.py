@@ -15,11 +15,17 @@ from offpath.api.constants import ADDRESS_MAX_BYTES, ATTACH_NODE_ONLY, TOKEN_BYT
 from offpath.api.failures import ArgumentError, StateError
 from offpath.api.library import check, library, quick
 from offpath.api.memory import lend
+from offpath.api.task import Tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy.typing
 
+    from offpath.api.buffers import BufferLike
     from offpath.api.memory import Shape
+    from offpath.api.operation import Operation
+    from offpath.api.task import Function, Task
 
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
 _default: list[weakref.ref[Session]] = []
@@ -30,6 +36,7 @@ class Session(Attachment):
 
     def __init__(self, token: bytes, *, cores: str | None, node_only: bool, node_sessions: int):
         super().__init__()
+        self._tasks: Tasks | None = None
         if len(token) != TOKEN_BYTES:
             raise ArgumentError(
                 f"a job token has {TOKEN_BYTES} bytes, not {len(token)}. Use secrets.token_bytes({TOKEN_BYTES})."
@@ -98,6 +105,26 @@ class Session(Attachment):
         if self.handle:
             self.close()
 
+    def task(
+        self, function: Function, *arguments: Any, inputs: Sequence[BufferLike] = (), inouts: Sequence[BufferLike] = (),
+        outputs: Sequence[BufferLike] = (), after: Sequence[Operation[Any]] = (),
+        options: Mapping[str, Any] | None = None, argument: bytes = b"", signature: str | None = None, priority: int = 0,
+        limit: float | None = None,
+    ) -> Task:  # fmt: skip
+        """Runs a function in an executor of the service, next to the program.
+
+        function: "library.so:symbol", called with `argument` and the arrays as ranges, inputs first, then inouts, then
+        outputs; `signature` is compared. Or a Python function, called with these arrays, then the arguments, then the
+        options by name; its result is the task's. after: operations that have to be done before. priority: higher is
+        first. limit: seconds after which it is ended.
+        """
+        if self._tasks is None:
+            self._tasks = Tasks()
+        return self._tasks.submit(
+            self, function, arguments, options, inputs=inputs, inouts=inouts, outputs=outputs, after=after, argument=argument,
+            signature=signature, priority=priority, limit=limit,
+        )  # fmt: skip
+
 
 def attach(token: bytes, *, cores: str | None = None, node_only: bool = False, node_sessions: int = 0) -> Session:
     """Attaches to this node's service of the job that `token` (32 random bytes) names; starts it when there is none.
@@ -113,10 +140,19 @@ def attach(token: bytes, *, cores: str | None = None, node_only: bool = False, n
 
 def empty(shape: Shape, dtype: numpy.typing.DTypeLike = float) -> numpy.typing.NDArray[Any]:
     """session.empty() of the session that this process attached last. Raises StateError where there is none."""
+    return _last().empty(shape, dtype)
+
+
+def task(function: Function, *arguments: Any, **options: Any) -> Task:
+    """session.task() of the session that this process attached last. Raises StateError where there is none."""
+    return _last().task(function, *arguments, **options)
+
+
+def _last() -> Session:
     session = _default[0]() if _default else None
     if session is None or not session.mine:
-        raise StateError("this process is not attached (mapped memory is the session's). Call offpath.init() first.")
-    return session.empty(shape, dtype)
+        raise StateError("this process is not attached (memory and tasks are a session's). Call offpath.init() first.")
+    return session
 
 
 @atexit.register

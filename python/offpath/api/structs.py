@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char, c_int, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 
@@ -18,7 +18,7 @@ class AttachParams(ctypes.Structure):
         ("struct_bytes", c_uint32),
         ("flags", c_uint32),
         ("job_token", c_uint8 * TOKEN_BYTES),
-        ("service_cores", ctypes.c_char_p),
+        ("service_cores", c_char_p),
         ("node_sessions_count", c_uint32),
         ("reserved", c_uint32),
     ]
@@ -134,6 +134,50 @@ class OpTimes(ctypes.Structure):
     ]
 
 
+class FunctionParams(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("flags", c_uint32),
+        ("library", c_char_p),
+        ("symbol", c_char_p),
+        ("signature", c_char_p),
+    ]
+
+
+class TaskRange(ctypes.Structure):
+    _fields_ = [("address", c_void_p), ("bytes", c_uint64), ("access", c_uint32), ("reserved", c_uint32)]
+
+
+class TaskParams(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("flags", c_uint32),
+        ("function", c_void_p),
+        ("argument", c_char_p),
+        ("argument_bytes", c_uint64),
+        ("ranges", c_void_p),
+        ("after", c_void_p),
+        ("ranges_count", c_uint32),
+        ("after_count", c_uint32),
+        ("priority", c_int32),
+        ("reserved", c_uint32),
+        ("limit_ns", c_uint64),
+        ("cost_ns", c_uint64),
+        ("deadline_ns", c_uint64),
+    ]
+
+
+class TaskResult(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_uint32),
+        ("code", c_int32),
+        ("signal", c_int32),
+        ("executor", c_uint32),
+        ("run_ns", c_uint64),
+        ("text", c_char * 256),
+    ]
+
+
 # Names in the header, for the test that compares sizes and offsets.
 IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_error_t": Error,
@@ -145,4 +189,8 @@ IN_THE_HEADER: dict[str, type[ctypes.Structure]] = {
     "offpath_window_params_t": WindowParams,
     "offpath_remote_t": RemoteParams,
     "offpath_op_times_t": OpTimes,
+    "offpath_function_params_t": FunctionParams,
+    "offpath_task_range_t": TaskRange,
+    "offpath_task_params_t": TaskParams,
+    "offpath_task_result_t": TaskResult,
 }

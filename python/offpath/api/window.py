@@ -117,11 +117,13 @@ class Window:
                 raise WaitTimeout(f"operations of the window are not done after {timeout:g} s. See what targets do.")
 
     def close(self) -> None:
-        """Closes it on all members, which all call it: waits for them first."""
+        """Closes it on all members, which all call it: waits for them first. Raises what flush() does."""
         if self._handle and self.team.session.mine:
-            self.flush()
-            self.team.ibarrier().wait()
-            self._destroy()
+            try:
+                self.flush()
+            finally:
+                self.team.ibarrier().wait()
+                self._destroy()
 
     def __enter__(self) -> Window:
         return self

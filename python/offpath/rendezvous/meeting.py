@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
@@ -48,13 +48,14 @@ class Meeting:
             self._set(f"failed/{self.rank}", f"rank {self.rank} on {socket.gethostname()}: {error}".encode())
             if self.rank == 0:
                 self._tell({"failed": f"rank 0 on {socket.gethostname()}: {error}"})
+                self._see_off(range(self.size))
             else:
                 self._set(f"done/{self.rank}", b"1")
             raise
         if self.rank == 0:
             addresses = self._collect()
             self._tell({"addresses": [address.hex() for address in addresses]})
-            self._see_off()
+            self._see_off(range(self.size))
             return Met(drawn, addresses)
         said = json.loads(self._of_rank_0("table", _GRACE_S))
         self._set(f"done/{self.rank}", b"1")
@@ -93,6 +94,7 @@ class Meeting:
                 "all its members). See whether they run, or raise OFFPATH_INIT_TIMEOUT_S."
             )
             self._tell({"failed": text, "late": True})
+            self._see_off(list(found))
             raise WaitTimeout(text)
         return [found[rank] for rank in range(self.size)]
 
@@ -101,16 +103,18 @@ class Meeting:
             failed = await_key(self.store, self._key(f"failed/{rank}"), Deadline(0))
             if failed is not None:
                 self._tell({"failed": failed.decode()})
-                self._see_off()
+                self._see_off(range(self.size))
                 raise OffpathError(failed.decode())
 
     def _tell(self, what: dict[str, object]) -> None:
         self._set("table", json.dumps(what).encode())
 
-    def _see_off(self) -> None:
-        """The store is rank 0's, and ends with it: all have read it first, or had the time."""
-        until = Deadline(min(_GRACE_S * 6, self.deadline.seconds))
-        for rank in range(1, self.size):
+    def _see_off(self, ranks: Iterable[int]) -> None:
+        """The store is rank 0's, and ends with it: these have read it first, or had the time."""
+        until = Deadline(_GRACE_S)
+        for rank in ranks:
+            if rank == 0:
+                continue
             await_key(self.store, self._key(f"done/{rank}"), until)
 
     def _of_rank_0(self, what: str, seconds_more: float = 0.0) -> bytes:

@@ -81,7 +81,9 @@ def _place(store: Store | None, rank: int | None, size: int | None) -> Place:
 
 def _meet(place: Place, store: Store | None, seconds: float, address_of: Callable[[Drawn], bytes]) -> Met:
     made = None if store is not None else _own_store(place, seconds)
-    meeting = Meeting(store or made, f"{next(_meetings)}", place.rank, place.size, seconds, place.secret)  # type: ignore[arg-type]
+    chosen = store if made is None else made
+    assert chosen is not None
+    meeting = Meeting(chosen, f"{next(_meetings)}", place.rank, place.size, seconds, place.secret)
     try:
         return meeting.hold(address_of)
     finally:

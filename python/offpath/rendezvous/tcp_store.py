@@ -4,6 +4,7 @@ before anything else is said, and each message carries a proof of its own. Value
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import socket
@@ -60,6 +61,8 @@ class TcpStore:
 
     def close(self, last: bool = True) -> None:
         if self._listening is not None:
+            with contextlib.suppress(OSError):
+                self._listening.shutdown(socket.SHUT_RDWR)  # ends the accept() of the other thread
             self._listening.close()
         if self._line is not None:
             self._line.close()

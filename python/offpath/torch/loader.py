@@ -51,6 +51,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
     def __iter__(self) -> Iterator[Any]:
         epoch, self.epoch = self.epoch, self.epoch + 1
         recipe = Recipe(self.dataset, self.collate_fn)
+        torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # as torch's does, so shuffling is the same
         if self._on == "host":
             for indices in self._index_sampler:
                 yield recipe.make(indices, epoch)
