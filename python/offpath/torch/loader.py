@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import pickle
 import uuid
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from typing import Any
 import numpy
 import torch.utils.data
 
-import offpath
 from offpath.api.failures import ArgumentError, OffpathError, TaskError
 from offpath.torch import batches
 from offpath.torch.batches import Recipe, SampleError
@@ -26,9 +26,9 @@ _ROOM = 1.25  # of what the first batch needs
 class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
     """Takes torch's arguments, and beside them:
 
-    seed: of the samples' random numbers (offpath.torch.Seeded). prefetch: batches that are made ahead. on: "service", or
-    "host" for this process itself, which gives the same batches. check: makes the first sample twice, and says so when
-    the two differ.
+    seed: of the samples' random numbers (offpath.torch.Seeded). prefetch: batches that are made ahead. on: "service",
+    or "host" for this process itself, which gives the same batches. check: makes the first sample twice, and says so
+    when the two differ.
 
     num_workers, prefetch_factor and persistent_workers are taken and do nothing: executors of the service work here.
     Every iteration is an epoch, counted from 0; `epoch` can be set. Batches are views of memory that the service maps;
@@ -51,7 +51,9 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
     def __iter__(self) -> Iterator[Any]:
         epoch, self.epoch = self.epoch, self.epoch + 1
         recipe = Recipe(self.dataset, self.collate_fn)
-        torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # as torch's does, so shuffling is the same
+        torch.empty((), dtype=torch.int64).random_(
+            generator=self.generator
+        )  # as torch's does, so shuffling is the same
         if self._on == "host":
             for indices in self._index_sampler:
                 yield recipe.make(indices, epoch)
@@ -95,7 +97,9 @@ class _Placed:
 class _Batch:
     def __init__(self, placed: _Placed, indices: Any, epoch: int):
         self._placed, self._indices, self._epoch = placed, indices, epoch
-        self._begin()
+        self._task: Any = None
+        with contextlib.suppress(OffpathError):  # take() meets it again
+            self._begin()
 
     def _begin(self) -> None:
         placed = self._placed
@@ -107,6 +111,8 @@ class _Batch:
     def take(self) -> Any:
         placed = self._placed
         try:
+            if self._task is None:
+                self._begin()
             length = self._task.wait()
             if length > len(self._memory):
                 placed.room = max(placed.room, int(length * _ROOM))
@@ -125,6 +131,8 @@ class _Batch:
         for index in self._indices if isinstance(self._indices, (list, tuple)) else [self._indices]:
             one = _Batch(self._placed, [index] if isinstance(self._indices, (list, tuple)) else index, self._epoch)
             try:
+                if one._task is None:
+                    one._begin()
                 one._task.wait()
             except OffpathError:
                 return f"sample {index} ends the process that makes it"
@@ -136,8 +144,8 @@ def check_sample(dataset: Seeded, index: Any) -> None:
     first, second = (_bytes_of(dataset[index]) for _ in range(2))
     if first != second:
         raise ArgumentError(
-            f"sample {index} differs when it is made twice with the same seed (a transform keeps a state, or has random "
-            "numbers of its own). Take them from random, numpy.random or torch, or pass check=False."
+            f"sample {index} differs when it is made twice with the same seed (a transform keeps a state, or has "
+            "random numbers of its own). Take them from random, numpy.random or torch, or pass check=False."
         )
 
 

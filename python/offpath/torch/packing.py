@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Batches as bytes: tensors and arrays lie there as they are, so that who unpacks them copies nothing.
 
-u64 count, u64 length of each part; the parts, each at a multiple of 64: first the pickled structure, then memory of tensors.
+u64 count, u64 length of each part; the parts, each at a multiple of 64: the pickled structure, then memory of tensors.
 """
 
 from __future__ import annotations
