@@ -14,7 +14,8 @@ from offpath.api.team import Team
 from offpath.rendezvous.start import init
 from offpath.rendezvous.stores import Deadline, Store, await_key
 
-_world: Team | None = None
+_world: Team | None = None  # of the first group
+_alone: Team | None = None  # of a process that works without one
 
 
 def team_of(store: Store, rank: int, size: int, seconds: float) -> Team:
@@ -33,11 +34,13 @@ def team_of(store: Store, rank: int, size: int, seconds: float) -> Team:
 
 
 def session() -> Session:
-    """This process's; attaches where no group has."""
-    global _world
-    if _world is None or _world.session.closed:
-        _world = init()
-    return _world.session
+    """The first group's; of a process without one, its own."""
+    global _alone
+    if _world is not None and not _world.session.closed:
+        return _world.session
+    if _alone is None or _alone.session.closed:
+        _alone = init(rank=0, size=1)
+    return _alone.session
 
 
 def _awaited(store: Store, key: str, member: int, deadline: Deadline) -> bytes:
