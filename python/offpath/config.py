@@ -35,7 +35,7 @@ SETTINGS = (
     Setting(
         "OFFPATH_MPI_WINDOWS",
         None,
-        "dpu|host|auto|alternate: how puts and gets on offloaded windows go; default: auto, dpu if you wrote the row",
+        "dpu|host|auto|alternate: how operations on offloaded windows go; default: auto, dpu if you wrote the row",
     ),
     Setting(
         "OFFPATH_MPI_STAGING",

@@ -81,6 +81,9 @@ class Paths:
         """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
         return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
 
+    def require_service(self) -> Path:
+        return _built(self.service)
+
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 

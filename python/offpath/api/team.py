@@ -66,15 +66,16 @@ class Team(Posting):
             quick().offpath_team_lost(self._handle, marks)
         return {rank: Loss(mark).name.lower() for rank, mark in enumerate(marks) if mark != Loss.NONE}
 
-    def sub(self, ranks: Sequence[int]) -> Team | None:
+    def sub(self, ranks: Sequence[int], *, label: str | None = None) -> Team | None:
         """A team of these members, in this order; None for those that are not named. All members call it alike. It does
-        not communicate: the new id follows from this team's."""
-        self._children += 1
+        not communicate: the new id follows from this team's, and from how many were made before; with a label, which
+        no other may have, from that, and those that are not named need not call it."""
+        self._children += label is None
         members = [self._member(rank) for rank in ranks]
         if len(set(members)) != len(members) or not members:
             raise ArgumentError(f"{list(ranks)[:8]} is no list of different members. Name each once.")
         named = hashlib.blake2b(key=self._id, digest_size=TEAM_ID_BYTES)
-        named.update(b",".join(str(number).encode() for number in (self._children, *members)))
+        named.update(",".join(map(str, (label or self._children, *members))).encode())
         if self.rank not in members:
             return None
         team = Team(self.session, named.digest(), members.index(self.rank), [self._addresses[rank] for rank in members])
