@@ -31,7 +31,8 @@ std::string parse_options(int argc, char** argv, Options& options) {
              "the DPU while the host rebuilds; hybrid: the DPU takes a share of the other steps' forces, too");
   known.word("--guard", options.guard, {{"auto", Guard::automatic}, {"on", Guard::on}, {"off", Guard::off}},
              "rebuild before atoms have moved by more than the skin allows; auto: but for the host's schedule");
-  known.number("--share", options.share, 1, 99, "percent of the atoms that are the DPU's on other steps (hybrid)");
+  known.number("--share", options.share, 0, 99,
+               "percent of the other steps' pairs that are the DPU's (hybrid); 0: so many that both end at once");
   known.number("--dpu-threads", options.threads, 1, 1024, "threads of a rank's forces on the DPU");
   known.text("--json", options.json, "rank 0 writes results and times to that file");
   const std::string problem = known.parse(argc, argv);

@@ -18,7 +18,7 @@ struct Options {
   double skin = 0.3;
   Schedule schedule = Schedule::host;
   Guard guard = Guard::automatic;
-  int share = 50;   // percent of the atoms whose forces the other side computes on ordinary steps
+  int share = 0;    // percent of an ordinary step's pairs that are the other side's; 0: found out
   int threads = 1;  // of the other side
   std::string json;
   std::string help;  // to be shown instead of running

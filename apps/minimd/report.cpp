@@ -20,11 +20,18 @@ void average(double* values, int count, int ranks) {
 }  // namespace
 
 Outcome gather(const Simulation& simulation, const Domain& domain) {
-  Outcome o{domain.ranks, simulation.seconds(), {}, simulation.off_times(), double(simulation.list_bytes()), true, 0};
+  Outcome o{domain.ranks,
+            simulation.seconds(),
+            {},
+            simulation.off_times(),
+            double(simulation.list_bytes()),
+            simulation.share(),
+            true,
+            0};
   for (std::size_t i = 0; i < kPhases.size(); ++i) o.phases.push_back(simulation.profile().seconds(Phase(i)));
   average(o.phases.data(), int(o.phases.size()), o.ranks);
-  for (double* value :
-       {&o.off.in, &o.off.force, &o.off.replay, &o.off.out, &o.off.share, &o.off.ship, &o.off.bytes, &o.pairs_bytes})
+  for (double* value : {&o.off.in, &o.off.force, &o.off.replay, &o.off.out, &o.off.share, &o.off.ship, &o.off.bytes,
+                        &o.pairs_bytes, &o.share})
     average(value, 1, o.ranks);
   int complete = simulation.complete();
   MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -64,7 +71,7 @@ std::string write_json(const Options& options, const Simulation& simulation, con
   json["schedule"] = name(options.schedule);
   json["other_side"] = off_side_kind();
   json["guarded"] = options.guarded();
-  json["share_percent"] = options.share;
+  json["share"] = o.share;
   json["dpu_threads"] = options.threads;
   json["seconds"] = o.seconds;
   for (std::size_t i = 0; i < kPhases.size(); ++i) json["phases_s"][kPhases[i]] = o.phases[i];

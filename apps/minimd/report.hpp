@@ -15,6 +15,7 @@ struct Outcome {
   std::vector<double> phases;  // of each phase, mean over the ranks
   OffTimes off;                // mean over the ranks
   double pairs_bytes;          // of the last lists, mean
+  double share;                // the other side's part of an ordinary step, mean
   bool complete;
   double drift;  // largest difference of the total energy per atom from the first
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "simulation.hpp"
 
+#include <algorithm>
+
 #include "lattice.hpp"
 
 namespace minimd {
@@ -10,7 +12,8 @@ Simulation::Simulation(const Domain& domain, const Options& options, std::string
       options_(options),
       cells_(domain, options.reach()),
       total_(atoms_of_lattice(options.cells)),
-      guard_(options.skin) {
+      guard_(options.skin),
+      balance_(options.share / 100.0) {
   if (options.schedule == Schedule::relaxed) off_ = make_same_side(domain_, cells_);
   if (options.schedule == Schedule::offpath || options.schedule == Schedule::hybrid)
     off_ = make_off_side(domain_, cells_, options_, problem);
@@ -99,6 +102,7 @@ void Simulation::shared_forces(bool with_sums) {
   ++counts_.shared;
   profile_.charge(Phase::halo,
                   [&] { forward(s.swaps, kSwaps, s.send.data(), atoms_.x.data(), domain_.rank, buffer_); });
+  const double before = profile_.seconds(Phase::force), off_before = off_->times().share;
   profile_.charge(Phase::post, [&] { off_->begin_share(atoms_.x, own, with_sums); });
   profile_.charge(Phase::force, [&] {
     atoms_.f.assign(3 * std::size_t(atoms_.all()), 0.0);
@@ -109,10 +113,16 @@ void Simulation::shared_forces(bool with_sums) {
     sums_.energy += theirs.energy;
     sums_.virial += theirs.virial;
   });
+  balance_.took(profile_.seconds(Phase::force) - before, off_->times().share - off_before);
   profile_.charge(Phase::reverse, [&] { reverse(s.swaps, s.send.data(), atoms_.f.data(), domain_.rank, buffer_); });
 }
 
-int Simulation::own_share() const { return int(std::int64_t(structure().local) * (100 - options_.share) / 100); }
+// So many atoms as have the host's part of all pairs.
+int Simulation::own_share() const {
+  const std::vector<int>& first = structure().first;
+  const int pairs = int((1 - balance_.theirs()) * first.back());
+  return int(std::lower_bound(first.begin(), first.end() - 1, pairs) - first.begin());
+}
 
 void Simulation::relaxed_step(bool with_sums) {
   ++counts_.relaxed;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "atoms.hpp"
+#include "balance.hpp"
 #include "cells.hpp"
 #include "domain.hpp"
 #include "guard.hpp"
@@ -40,6 +41,7 @@ class Simulation {
   OffTimes off_times() const { return off_ ? off_->times() : OffTimes{}; }
   std::int64_t total() const { return total_; }
   std::size_t list_bytes() const { return structure().bytes(); }
+  double share() const { return balance_.theirs(); }
   bool complete() const { return complete_; }  // no atom was lost
 
  private:
@@ -64,6 +66,7 @@ class Simulation {
   Structure structures_[2];  // of the last rebuild and, while the other side still needs it, of the one before
   int current_ = 0;
   DisplacementGuard guard_;
+  Balance balance_;
   std::unique_ptr<OffSide> off_;
   Sums sums_;
   std::vector<double> buffer_;

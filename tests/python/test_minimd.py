@@ -53,14 +53,14 @@ def test_published_values_at_length(cells, steps, tmp_path):
     assert_known(minimd("mpich", 2, tmp_path, "--cells", cells, "--steps", steps, "--thermo", steps))
 
 
-@pytest.mark.parametrize("np", [1, 3, 4])
-def test_forces_by_old_lists_keep_the_physics(np, tmp_path):
+@pytest.mark.parametrize(("mpi", "np"), [("mpich", 1), ("openmpi", 3), ("openmpi", 4)])
+def test_forces_by_old_lists_keep_the_physics(mpi, np, tmp_path):
     """While no pair is missing from a list it does not matter which list it is, but for the order of summation."""
-    common = ("--cells", 8, "--steps", 60, "--every", 4, "--thermo", 20, "--guard", "on")
-    host = minimd("mpich", np, tmp_path, *common)
-    relaxed = minimd("mpich", np, tmp_path, *common, "--schedule", "relaxed")
+    common = ("--cells", 8, "--steps", 40, "--every", 4, "--thermo", 20, "--guard", "on")
+    host = minimd(mpi, np, tmp_path, *common)
+    relaxed = minimd(mpi, np, tmp_path, *common, "--schedule", "relaxed")
     assert host["guard_hits"] == 0 and relaxed["guard_hits"] == 0
-    assert relaxed["rebuilds"] == relaxed["relaxed"] == 15
+    assert relaxed["rebuilds"] == relaxed["relaxed"] == 10
     for step, values in thermo(host).items():
         assert thermo(relaxed)[step] == pytest.approx(values, rel=1e-9, abs=1e-9)
 
@@ -77,10 +77,22 @@ def test_the_guard_rebuilds_before_a_pair_is_missed(tmp_path):
     assert thermo(careless)[60] != pytest.approx(thermo(exact)[60], rel=1e-9)
 
 
+def energies(folder, steps, schedule):
+    options = ("--cells", 6, "--steps", steps, "--every", 5, "--thermo", 50, "--guard", "on", "--schedule", schedule)
+    return [row["total"] for row in minimd("mpich", 1, folder, *options)["thermo"]]
+
+
 def test_energy_drifts_as_on_the_host(tmp_path):
-    common = ("--cells", 6, "--steps", 1000, "--every", 5, "--thermo", 50, "--guard", "on")
-    drifts = [minimd("mpich", 1, tmp_path, *common, "--schedule", each)["drift"] for each in ("host", "relaxed")]
-    assert max(drifts) < 0.012 and abs(drifts[0] - drifts[1]) < 0.002
+    """Chaos takes the two apart after a while: then their energies agree as two runs on the host would."""
+    host, relaxed = (energies(tmp_path, 1000, each) for each in ("host", "relaxed"))
+    assert relaxed[:5] == pytest.approx(host[:5], rel=1e-9)
+    assert relaxed == pytest.approx(host, abs=3e-3)
+
+
+@pytest.mark.nightly
+def test_energy_drifts_as_on_the_host_for_long(tmp_path):
+    host, relaxed = (energies(tmp_path, 10000, each)[100:] for each in ("host", "relaxed"))
+    assert sum(relaxed) / len(relaxed) == pytest.approx(sum(host) / len(host), abs=1e-3)
 
 
 @pytest.mark.parametrize(
