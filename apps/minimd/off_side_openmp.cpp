@@ -32,14 +32,14 @@ inline DeviceMemory& device_memory() {
 
 // In a region: all forces by the old lists, and these in the order that the host will have.
 inline Answer all_in_region(const double* x, double* f, int room, const StructureView& s, const Domain& domain,
-                            const Cells& cells, int threads, bool with_sums) {
+                            const Cells& cells, Effort effort, bool with_sums) {
   DeviceMemory& memory = device_memory();
   Answer answer;
   const double start = omp_get_wtime();
   memory.x.assign(x, x + 3 * std::size_t(s.local));
   answer.sums = old_forces(
       memory.x, memory.f, s, domain.rank, memory.buffer, [&](const double* at, double* to, int begin, int end) {
-        return memory.forces.add(at, to, s.local + s.ghost, s.list, begin, end, Options::kCutoff, with_sums, threads);
+        return memory.forces.add(at, to, s.local + s.ghost, s.list, begin, end, Options::kCutoff, with_sums, effort);
       });
   const double forces_end = omp_get_wtime();
   replay(memory.x, memory.f, s.local, domain, cells);
@@ -53,10 +53,10 @@ inline Answer all_in_region(const double* x, double* f, int room, const Structur
 }
 
 // In a region: the forces of atoms from `begin` on, and on ghosts.
-inline Sums share_in_region(const double* x, double* f, int all, ListView list, int begin, int end, int threads,
+inline Sums share_in_region(const double* x, double* f, int all, ListView list, int begin, int end, Effort effort,
                             bool with_sums) {
   std::memset(f + 3 * std::size_t(begin), 0, 3 * std::size_t(all - begin) * sizeof(double));
-  return device_memory().forces.add(x, f, all, list, begin, end, Options::kCutoff, with_sums, threads);
+  return device_memory().forces.add(x, f, all, list, begin, end, Options::kCutoff, with_sums, effort);
 }
 
 class OpenmpSide : public OffSide {
@@ -146,7 +146,8 @@ class OpenmpSide : public OffSide {
     double* const f = f_.at();
     const Swap* const swaps = swaps_.at();
     const int *const send = send_.at(), *const first = first_.at(), *const neighbours = neighbours_.at();
-    const int most = int(f_.capacity() / 3), local = local_, ghost = ghost_, threads = options_.threads;
+    const int most = int(f_.capacity() / 3), local = local_, ghost = ghost_;
+    const Effort effort{options_.threads, options_.repeats};
     const Domain domain = domain_;
     const Cells cells = cells_;
 #pragma omp target device(device_) is_device_ptr(x, f, swaps, send, first, neighbours) map(from      \
@@ -154,7 +155,7 @@ class OpenmpSide : public OffSide {
     map(to                                                                                           \
         : domain, cells)
     answer =
-        all_in_region(x, f, most, {swaps, send, {first, neighbours}, local, ghost}, domain, cells, threads, with_sums);
+        all_in_region(x, f, most, {swaps, send, {first, neighbours}, local, ghost}, domain, cells, effort, with_sums);
     return answer;
   }
 
@@ -163,9 +164,10 @@ class OpenmpSide : public OffSide {
     const double* const x = x_.at();
     double* const f = f_.at();
     const int *const first = first_.at(), *const neighbours = neighbours_.at();
-    const int begin = begin_, local = local_, ghost = ghost_, threads = options_.threads;
+    const int begin = begin_, local = local_, ghost = ghost_;
+    const Effort effort{options_.threads, options_.repeats};
 #pragma omp target device(device_) is_device_ptr(x, f, first, neighbours) map(from : sums)
-    sums = share_in_region(x, f, local + ghost, {first, neighbours}, begin, local, threads, with_sums);
+    sums = share_in_region(x, f, local + ghost, {first, neighbours}, begin, local, effort, with_sums);
     return sums;
   }
 

@@ -34,6 +34,7 @@ std::string parse_options(int argc, char** argv, Options& options) {
   known.number("--share", options.share, 0, 99,
                "percent of the other steps' pairs that are the DPU's (hybrid); 0: so many that both end at once");
   known.number("--dpu-threads", options.threads, 1, 1024, "threads of a rank's forces on the DPU");
+  known.number("--dpu-repeats", options.repeats, 1, 1000, "emulates a slower DPU: it computes its forces so often");
   known.text("--json", options.json, "rank 0 writes results and times to that file");
   const std::string problem = known.parse(argc, argv);
   options.help = known.help();

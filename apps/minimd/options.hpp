@@ -20,6 +20,7 @@ struct Options {
   Guard guard = Guard::automatic;
   int share = 0;    // percent of an ordinary step's pairs that are the other side's; 0: found out
   int threads = 1;  // of the other side
+  int repeats = 1;  // of each of its forces
   std::string json;
   std::string help;  // to be shown instead of running
 

@@ -73,6 +73,7 @@ std::string write_json(const Options& options, const Simulation& simulation, con
   json["guarded"] = options.guarded();
   json["share"] = o.share;
   json["dpu_threads"] = options.threads;
+  json["dpu_repeats"] = options.repeats;
   json["seconds"] = o.seconds;
   for (std::size_t i = 0; i < kPhases.size(); ++i) json["phases_s"][kPhases[i]] = o.phases[i];
   const OffTimes& off = o.off;

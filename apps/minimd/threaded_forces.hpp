@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Forces by several threads (of OpenMP). Both atoms of a pair get a force, so each thread has a field of its own, and the
-// fields are added up: the same result whenever the number of threads is the same.
+// fields are added up: the same result whenever the number of threads is the same. f is zero from `begin` on before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,10 +11,25 @@
 
 namespace minimd {
 
+struct Effort {
+  int threads = 1;
+  int repeats = 1;  // a slower processor is emulated by doing all of it so often
+};
+
 class ThreadedForces {
  public:
   Sums add(const double* x, double* f, int all, ListView list, int begin, int end, double cutoff, bool with_sums,
-           int threads) {
+           Effort effort) {
+    for (int again = 1; again < effort.repeats; ++again) {
+      once(x, f, all, list, begin, end, cutoff, with_sums, effort.threads);
+      std::fill(f + 3 * std::size_t(begin), f + 3 * std::size_t(all), 0.0);
+    }
+    return once(x, f, all, list, begin, end, cutoff, with_sums, effort.threads);
+  }
+
+ private:
+  Sums once(const double* x, double* f, int all, ListView list, int begin, int end, double cutoff, bool with_sums,
+            int threads) {
     if (threads == 1) return add_forces(x, f, list, begin, end, cutoff, with_sums);
     const std::size_t size = 3 * std::size_t(all), from = 3 * std::size_t(begin);
     fields_.resize(std::size_t(threads));
@@ -36,7 +52,6 @@ class ThreadedForces {
     return all_sums;
   }
 
- private:
   std::vector<std::vector<double>> fields_;
   std::vector<Sums> sums_;
 };

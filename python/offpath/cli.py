@@ -34,6 +34,12 @@ def _bench_collectives() -> Callable:
     return app_command
 
 
+def _bench_minimd() -> Callable:
+    from offpath.bench_minimd import app_command
+
+    return app_command
+
+
 def _bench_onesided() -> Callable:
     from offpath.bench_onesided import app_command
 
@@ -205,6 +211,7 @@ class BenchGroup(LazyGroup):
         "collectives": _bench_collectives,
         "compression": _bench_compression,
         "krylov": _bench_krylov,
+        "minimd": _bench_minimd,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,

@@ -43,7 +43,7 @@ def test_off_path_and_hybrid_are_the_relaxed_schedule(mpi, np, tmp_path):
 
 def test_threads_of_the_dpu_and_a_share_that_is_found_out(tmp_path):
     relaxed = run("mpich", 1, tmp_path, "--schedule", "relaxed")
-    hybrid = run("mpich", 1, tmp_path, "--schedule", "hybrid", "--dpu-threads", 3)
+    hybrid = run("mpich", 1, tmp_path, "--schedule", "hybrid", "--dpu-threads", 3, "--dpu-repeats", 2)
     assert_same(hybrid, relaxed)
     assert 0.01 < hybrid["share"] < 0.99
 
