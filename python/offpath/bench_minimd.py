@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench minimd`: molecular dynamics on ranks alone, on all cores, and with forces on a DPU beside the ranks."""
+"""`offpath bench minimd`: molecular dynamics on ranks alone, on all cores, and with forces on a DPU beside ranks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Annotated, Optional
 import typer
 from rich.table import Table
 
-from offpath import comparison, console, goals, minimd_settings, results
+from offpath import comparison, console, goals, measuring, minimd_settings, results
 from offpath.errors import UserError
 from offpath.lab import Lab
-from offpath.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, Case, Setting
+from offpath.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Case, Setting
 from offpath.mpis import OPENMPI
 from offpath.plan.minimd import Dpu, Host, knee, predict
 
@@ -26,6 +26,7 @@ def app_command(
     ] = "2,3,5,10:0.5,20:0.3:off",
     slower: Annotated[str, typer.Option(help="DPUs so many times slower, emulated by computing so often.")] = "1",
     threads: Annotated[str, typer.Option(help="Threads of the DPU.")] = "1",
+    sides: Annotated[str, typer.Option(help="How forces get there: openmp, tasks or both.")] = "openmp,tasks",
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are the DPU's.")] = 1,
     lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
@@ -53,9 +54,10 @@ def app_command(
     comparison.writable_file(json_file, "--json")
     (kind,) = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [OPENMPI]
     factors, counts = _whole(slower, "--slower"), _whole(threads, "--threads")
+    kinds = measuring.parse_names(sides, (OPENMP, TASKS), "another side")
     cases = [_case(count, word) for count in _whole(cells, "--cells") for word in every.split(",")]
     place = Lab(nodes=lab, rate=rate) if lab else contextlib.nullcontext()
-    chosen = [each for case in cases for each in minimd_settings.of_case(case, ranks, factors, counts, lab)]
+    chosen = [each for case in cases for each in minimd_settings.of_case(case, ranks, kinds, factors, counts, lab)]
     with place as where:
         for case in cases:
             for _ in range(runs):
@@ -87,11 +89,7 @@ def checks(rows: Sequence[dict]) -> list[dict]:
 
 def _rows(chosen: Sequence[Setting]) -> list[dict]:
     """With gains, and predictions for all but the first case."""
-    first = {each.variant: each for each in reversed(chosen) if each.case == chosen[0].case and each.slower == 1}
-    dpu = None
-    with contextlib.suppress(KeyError, UserError):  # without it nothing is predicted
-        known = Host.of(first[HOST].typical())
-        dpu = Dpu.of(first[OFF_PATH].typical(), known, first[HYBRID].typical())
+    dpus = {side: _dpu([each for each in chosen if each.case == chosen[0].case], side) for side in (OPENMP, TASKS)}
     rows = []
     for each in chosen:
         alone = next(other for other in chosen if other.case == each.case and other.variant == HOST)
@@ -99,6 +97,7 @@ def _rows(chosen: Sequence[Setting]) -> list[dict]:
         row["gain"] = alone.row()["step_ns"] / row["step_ns"]
         host = Host.of(alone.typical())
         calibrated = each.case == chosen[0].case and each.slower == each.threads == 1
+        dpu = dpus[each.side]
         if dpu and each.variant in BESIDE and not calibrated and not row["guard_hits"]:
             mine = dpu.with_speed(each.threads, each.slower)
             found = predict(host, mine, each.case.every)
@@ -110,17 +109,31 @@ def _rows(chosen: Sequence[Setting]) -> list[dict]:
     return rows
 
 
+def _dpu(first: Sequence[Setting], side: str) -> Dpu | None:
+    """What the first case shows of the DPU; None where it shows nothing."""
+    plain = [each for each in first if each.slower == each.threads == 1 and each.side in (side, OPENMP)]
+    by_variant = {each.variant: each for each in plain if each.variant not in BESIDE or each.side == side}
+    if not {OFF_PATH, HYBRID} <= by_variant.keys() or not by_variant[OFF_PATH].typical()["relaxed"]:
+        return None
+    known = Host.of(by_variant[HOST].typical())
+    return Dpu.of(by_variant[OFF_PATH].typical(), known, by_variant[HYBRID].typical())
+
+
 def _show(rows: Sequence[dict]) -> None:
-    titles = ("atoms", "every", "skin", "variant", "ranks", "DPU slower", "step", "gain", "predicted", "error", "guard")
+    titles = ("atoms", "every", "skin", "variant", "ranks", "slower", "ms", "gain", "predicted", "error", "guard")
     table = Table(*titles, box=None, pad_edge=False)
     for row in rows:
-        foreseen = [f"{row['predicted_ns'] / 1e6:.3f} ms", f"{row['error']:+.1%}"] if "error" in row else ["", ""]
+        foreseen = [f"{row['predicted_ns'] / 1e6:.3f}", f"{row['error']:+.1%}"] if "error" in row else ["", ""]
         table.add_row(
-            str(row["atoms"]), str(row["every"]), f"{row['skin']:g}", row["variant"], str(row["ranks"]),
-            f"{row['dpu_slower']}x" if row["variant"] in BESIDE else "", f"{row['step_ns'] / 1e6:.3f} ms",
+            str(row["atoms"]), str(row["every"]), f"{row['skin']:g}", _title(row), str(row["ranks"]),
+            f"{row['dpu_slower']}x" if row["variant"] in BESIDE else "", f"{row['step_ns'] / 1e6:.3f}",
             f"{row['gain']:.3f}", *foreseen, str(row["guard_hits"]) if row["guard"] else "off",
         )  # fmt: skip
     console.out.print(table)
+
+
+def _title(row: dict) -> str:
+    return f"{row['variant']} {row['side']}" if row["side"] else row["variant"]
 
 
 def _case(cells: int, word: str) -> Case:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -19,8 +20,9 @@ from offpath.paths import paths
 
 HOST, ALL_CORES, RELAXED, OFF_PATH, HYBRID = "host", "all cores", "relaxed", "offpath", "hybrid"
 BESIDE = (OFF_PATH, HYBRID)
+OPENMP, TASKS = "openmp", "tasks"  # how the other side is reached; each a program
 LIMIT_S = 300.0
-LEAST_WARM_UP, NATIVE = 10, {"OFFPATH_POLICY": "none"}
+LEAST_WARM_UP = 10
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,6 @@ class Case:
     every: int
     skin: float
     guard: bool
-
-    @property
-    def title(self) -> str:
-        return f"{4 * self.cells**3} atoms, lists every {self.every}, skin {self.skin:g}{'' if self.guard else ', no guard'}"
 
     def arguments(self, steps: int) -> list[str]:
         """As many timed steps as are whole periods, after whole periods of warming up."""
@@ -51,6 +49,7 @@ class Setting:
     case: Case
     variant: str
     ranks: int
+    side: str = OPENMP
     slower: int = 1
     threads: int = 1
     env: dict[str, str] = field(default_factory=dict)
@@ -71,7 +70,9 @@ class Setting:
         run = self.typical()
         return {
             "atoms": run["atoms"], "every": self.case.every, "skin": self.case.skin, "guard": self.case.guard,
-            "variant": self.variant, "ranks": self.ranks, "dpu_slower": self.slower, "dpu_threads": self.threads,
+            "variant": self.variant, "ranks": self.ranks,
+            "side": self.side if self.variant in BESIDE else None,
+            "dpu_slower": self.slower, "dpu_threads": self.threads,
             "step_ns": round(statistics.median(times)), "step_min_ns": round(min(times)),
             "step_max_ns": round(max(times)),
             **{name: run[name] for name in ("rebuilds", "relaxed", "guard_hits", "shared_steps", "share", "drift")},
@@ -80,29 +81,30 @@ class Setting:
         }  # fmt: skip
 
 
-def of_case(case: Case, ranks: int, slower: Sequence[int], threads: Sequence[int], nodes: int) -> Iterator[Setting]:
+def of_case(
+    case: Case, ranks: int, sides: Sequence[str], slower: Sequence[int], threads: Sequence[int], nodes: int
+) -> Iterator[Setting]:
     """`ranks` cores (in a lab: of each node) alone, all cores, and the schedules with a DPU on the other cores."""
     cores = available_cores()
     if not nodes and ranks >= len(cores):
         raise UserError(f"{ranks} ranks leave none of {len(cores)} cores to the DPU (it would slow them). Use fewer")
-    device = {"OFFPATH_DEVICES": "local", "OMP_TARGET_OFFLOAD": "mandatory", "KMP_BLOCKTIME": "0", **NATIVE}
+    beside = {"OFFPATH_DEVICES": "local", "OMP_TARGET_OFFLOAD": "mandatory", "KMP_BLOCKTIME": "0"}
+    beside |= {"OFFPATH_SERVICE_SHARE": "1", "OFFPATH_POLICY": "none"}
     if not nodes:
-        device["OFFPATH_SERVICE_CORES"] = ",".join(map(str, cores[ranks:]))
+        beside["OFFPATH_SERVICE_CORES"] = ",".join(map(str, cores[ranks:]))
     everyone = ranks * max(1, nodes)
     yield Setting(case, HOST, everyone)
     if not nodes:
         yield Setting(case, ALL_CORES, len(cores))
     yield Setting(case, RELAXED, everyone)
-    for variant in BESIDE:
-        for factor in slower:
-            for count in threads:
-                yield Setting(case, variant, everyone, factor, count, device)
+    for variant, side, factor, count in itertools.product(BESIDE, sides, slower, threads):
+        yield Setting(case, variant, everyone, side, factor, count, beside)
 
 
 def launch(setting: Setting, mpi: str, steps: int, lab: Lab | None) -> None:
     """Adds what the program measured. Raises UserError if it failed."""
-    program = str(paths().app("minimd_openmp", mpi))
-    offload = setting.variant in BESIDE
+    program = str(paths().app(f"minimd_{setting.side}", mpi))
+    offload = setting.variant in BESIDE and setting.side == OPENMP
     with handover.folder() as folder:
         file = folder / "out.json"
         argv = [program, *setting.case.arguments(steps), *setting.arguments, "--json", str(file)]

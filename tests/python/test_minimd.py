@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""minimd on its own, natively: the published temperatures, energies and pressures, and schedules that keep the physics."""
+"""minimd on its own, natively: the published temperatures, energies and pressures; schedules keep the physics."""
 
 import json
 

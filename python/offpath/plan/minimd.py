@@ -57,27 +57,47 @@ class Dpu:
     in_s: float
     out_s: float
     ship_s: float  # of the host, for lists
-    share_overhead_s: float = 0.0  # of a shared step, beside the forces themselves
+    share: float = 0.0  # of an ordinary step's pairs, with forces of this ratio
+    share_overhead_s: float = 0.0  # of the host in a shared step: positions out, forces in, and waiting
     alone_steps: float = 0.0  # after each rebuild, until the lists are there
 
     @classmethod
     def of(cls, off_path: Mapping[str, Any], host: Host, hybrid: Mapping[str, Any] | None = None) -> Dpu:
         count, seconds, atoms = off_path["other_side_count"]["all"], off_path["other_side_s"], host.atoms
         if not count:
-            raise UserError("the DPU had no forces to compute (the guard hit each time). Give --every fewer steps", 1)
+            raise UserError(
+                "a DPU computed no forces in that run (without --schedule offpath or hybrid, or as the guard hit each "
+                "time). Give --dpu another run, perhaps with fewer steps between rebuilds",
+                1,
+            )
         ratio = seconds["force"] / count / host.force_s
         rates = [seconds[name] / count / atoms for name in ("replay", "in", "out")]
-        ship = off_path["phases_s"]["ship"] / count / atoms
-        found = cls(ratio, *rates, ship)
-        if hybrid is None or not hybrid["shared_steps"]:
-            return found
-        shared, share = hybrid["shared_steps"], hybrid["share"]
-        theirs = hybrid["other_side_s"]["share"] / shared - share * ratio * host.force_s
-        alone = hybrid["timed_steps"] - hybrid["relaxed"] - shared
-        return replace(found, share_overhead_s=max(0.0, theirs) / atoms, alone_steps=alone / max(1, hybrid["relaxed"]))
+        found = cls(ratio, *rates, off_path["phases_s"]["ship"] / count / atoms)
+        return found if hybrid is None or not hybrid["shared_steps"] else found._with_shares(host, hybrid)
+
+    def _with_shares(self, host: Host, hybrid: Mapping[str, Any]) -> Dpu:
+        """What a shared step takes beyond the host's forces: what the run shows and nothing else explains."""
+        shared, relaxed, share = hybrid["shared_steps"], hybrid["relaxed"], hybrid["share"]
+        alone = hybrid["timed_steps"] - relaxed - shared
+        known = relaxed * self.relaxed_s(host) + alone * (host.step_s + host.force_s)
+        overhead = (hybrid["seconds"] - known) / shared - host.step_s - (1 - share) * host.force_s
+        return replace(
+            self, share=share, share_overhead_s=max(0.0, overhead) / host.atoms, alone_steps=alone / max(1, relaxed)
+        )
 
     def with_speed(self, threads: float = 1, slower: float = 1) -> Dpu:
-        return replace(self, force_ratio=self.force_ratio * slower / threads)
+        """The share changes so that both sides are still ready at the same time."""
+        ratio = self.force_ratio * slower / threads
+        return replace(self, force_ratio=ratio, share=self.share * (1 + self.force_ratio) / (1 + ratio))
+
+    def forces_s(self, host: Host) -> float:
+        """t_F."""
+        return host.atoms * (self.in_s + self.replay_s + self.out_s) + self.force_ratio * host.force_s
+
+    def relaxed_s(self, host: Host) -> float:
+        """A re-neighbour step. Positions go out before the host goes on: part of t_F, and of the host's time."""
+        own = host.atoms * self.in_s + host.rebuild_s
+        return host.step_s + max(own, self.forces_s(host)) + host.atoms * self.ship_s
 
 
 @dataclass(frozen=True)
@@ -91,30 +111,18 @@ class Prediction:
     forces_s: float  # t_F
     share: float
 
-    @property
-    def beyond_the_knee(self) -> bool:
-        """The DPU is the slower side: more of its threads would still help."""
-        return self.forces_s > self.rebuild_s
-
 
 def predict(host: Host, dpu: Dpu, every: float) -> Prediction:
-    n = host.atoms
-    forces = n * (dpu.in_s + dpu.replay_s + dpu.out_s) + dpu.force_ratio * host.force_s
-    # Positions are copied out before the host goes on; that is part of t_F, and the host's, too.
-    relaxed = host.step_s + max(n * dpu.in_s + host.rebuild_s, forces) + n * dpu.ship_s
-    ordinary = host.step_s + host.force_s
-    overhead = n * dpu.share_overhead_s
-    share = max(0.0, (host.force_s - overhead) / (host.force_s * (1 + dpu.force_ratio)))
-    shared = min(ordinary, host.step_s + max((1 - share) * host.force_s, overhead))
-    others = every - 1
+    relaxed, ordinary, others = dpu.relaxed_s(host), host.step_s + host.force_s, every - 1
+    shared = host.step_s + (1 - dpu.share) * host.force_s + host.atoms * dpu.share_overhead_s
     alone = min(dpu.alone_steps, others)
     return Prediction(
         host.predicted_s(every),
         (relaxed + others * ordinary) / every,
         (relaxed + alone * ordinary + (others - alone) * shared) / every,
         host.rebuild_s,
-        forces,
-        share,
+        dpu.forces_s(host),
+        dpu.share,
     )
 
 
@@ -135,8 +143,8 @@ def plan_command(
 ) -> None:
     """Predict molecular dynamics with forces on a DPU, from a run on the host and a run beside a DPU.
 
-    *t_N*: what the host does on a re-neighbour step, without forces. *t_F*: what the DPU does meanwhile. *knee*: so many
-    threads make both equal; more of them make the off-path schedule no faster.
+    *t_N*: what the host does on a re-neighbour step, without forces. *t_F*: what the DPU does meanwhile. *knee*: so
+    many threads make both equal; more of them make the off-path schedule no faster.
 
     Examples:
 
