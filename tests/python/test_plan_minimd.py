@@ -74,4 +74,6 @@ def test_the_command(tmp_path):
     assert_one_line_error(offpath(*argv), "is no result of minimd")
     argv[-1] = str(files["host"])
     assert_one_line_error(offpath(*argv), "--dpu")
+    argv[-1] = str(tmp_path / "good.json")
+    (tmp_path / "good.json").write_text(json.dumps(made_up("offpath", 540.0, relaxed=10, force=100.0)))
     assert_one_line_error(offpath(*argv, "--every", "0"), "--every")

@@ -6,11 +6,11 @@
 
 #include <offpath/offpath.h>
 
-#include "forces_task.hpp"
-#include "migrate.hpp"
-#include "off_side.hpp"
-#include "replay.hpp"
-#include "task_session.hpp"
+#include "forces.hpp"
+#include "../migrate.hpp"
+#include "../off_side.hpp"
+#include "../replay.hpp"
+#include "session.hpp"
 
 namespace minimd {
 namespace {

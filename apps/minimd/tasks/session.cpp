@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "task_session.hpp"
+#include "session.hpp"
 
 #include <climits>
 #include <cstdio>

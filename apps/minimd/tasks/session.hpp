@@ -8,7 +8,7 @@
 
 #include <offpath/offpath.h>
 
-#include "forces_task.hpp"
+#include "forces.hpp"
 
 namespace minimd {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The function that executors run: forces of some atoms by a half list, and the seconds it took as the third sum.
-#include "forces_task.hpp"
+#include "forces.hpp"
 
 #include <algorithm>
 #include <chrono>
 
 #include <offpath/task.h>
 
-#include "force.hpp"
+#include "../force.hpp"
 
 static int minimd_forces(const offpath_task_t* task) {
   using namespace minimd;
