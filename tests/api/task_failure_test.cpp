@@ -122,8 +122,8 @@ TEST(TaskFailure, OverlapsThatAreNotOrdered) {
     with_executors("2");
     Misbehaving tasks(p);
     offpath_op_t* first = tasks.submit('c');
-    tasks.check_end(tasks.submit('-'), OFFPATH_ERR_ARGUMENT, "Name that one in 'after'");
     tasks.await_begin();
+    tasks.check_end(tasks.submit('-'), OFFPATH_ERR_ARGUMENT, "Name that one in 'after'");
     offpath_op_t* second = tasks.submit('-', 1, 0, {first});
     const char how = '-';
     const offpath_task_range_t range{const_cast<uint8_t*>(tasks.begun), 2, OFFPATH_TASK_IN, 0};
