@@ -70,6 +70,12 @@ def _bench_wire() -> Callable:
     return app_command
 
 
+def _bench_tasks() -> Callable:
+    from offpath.bench_tasks import app_command
+
+    return app_command
+
+
 def _bench_compression() -> Callable:
     from offpath.bench_compression import app_command
 
@@ -216,6 +222,7 @@ class BenchGroup(LazyGroup):
         "openmp": _bench_openmp,
         "plan": _bench_plan,
         "pt2pt": _bench_pt2pt,
+        "tasks": _bench_tasks,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }
