@@ -666,7 +666,7 @@ typedef struct offpath_function_params {
   uint32_t struct_bytes; /* sizeof(offpath_function_params_t) */
   uint32_t flags;        /* 0 */
   const char* library;   /* shared object: a path with '/', or a name that the system's loader finds */
-  const char* symbol;    /* of the function in it */
+  const char* symbol;    /* of the function in it; "+HEX": what lies so far behind the object's base (offpath/offpath.hpp) */
   const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
 } offpath_function_params_t;
 

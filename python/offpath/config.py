@@ -123,6 +123,10 @@ SETTINGS = (
     Setting(
         "OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"
     ),
+    Setting("OFFPATH_TASK_EXECUTORS", None, "executors of tasks of each worker; default: one per core no worker needs"),
+    Setting("OFFPATH_TASK_ROOM_BYTES", "1073741824", "room for copies of tasks' memory that is not shared"),
+    Setting("OFFPATH_TASK_MEMORY_BYTES", None, "most that functions of tasks may allocate in an executor"),
+    Setting("OFFPATH_TASK_CANCEL_MS", "1000", "how long a cancelled task may go on before its executor is ended"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
