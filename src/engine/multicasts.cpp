@@ -177,6 +177,8 @@ void Engine::State::Multicasts::pump(Run& run) {
                               : act->kind == Act::Kind::ready ? Said::ready
                                                               : Said::fin);
     message.tag = act->part;
+    const bool asks = act->kind == Act::Kind::need || act->kind == Act::Kind::fin;
+    if (asks) message.first = ++run.questions_asked;
     if (act->kind == Act::Kind::send) {
       run.sending = true;
       run.to_send = act->run;
@@ -263,6 +265,11 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
 
 void Engine::State::Multicasts::take_word(Run& run, uint32_t node, const Message& message) {
   multicast::Task& task = *run.task;
+  const bool asks = message.word == Said::need || message.word == Said::fin;
+  if (asks && node == task.successor()) {  // the last question counts, and messages may overtake each other
+    if (message.first <= run.questions_heard) return;
+    run.questions_heard = message.first;
+  }
   const bool proper = message.word == Said::token   ? !run.by_multicast || task.token(node)
                       : message.word == Said::need  ? task.need(node, message.tag)
                       : message.word == Said::ready ? task.ready(node, message.tag)

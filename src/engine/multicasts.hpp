@@ -81,6 +81,7 @@ struct MulticastRun {
   std::map<uint32_t, std::pair<uint32_t, multicast::Chunks>> fetches;  // by step: part and chunks
   std::vector<uint32_t> free_steps;
   uint32_t fetch_count = 0;
+  uint32_t questions_asked = 0, questions_heard = 0;
   uint64_t received = 0;
 };
 

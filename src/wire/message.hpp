@@ -127,7 +127,8 @@ struct Message {
   uint32_t chunk_bytes = 0;  // task: of the group
   uint64_t digest = 0;       // task, armed: of the lengths
   uint64_t rate = 0;         // task: bytes per second; go: of each sender
-  uint32_t first = 0;        // fetch: of the chunks. task, armed: chunks that were lost lately; go: chains
+  uint32_t first = 0;        // fetch: of the chunks. task, armed: chunks that were lost lately; go: chains;
+                             // need, fin: how many of these there were
   uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many
   uint32_t part = 0;         // fetch
   auto operator<=>(const Message&) const = default;
