@@ -70,6 +70,12 @@ def _bench_compression() -> Callable:
     return app_command
 
 
+def _bench_multicast() -> Callable:
+    from offpath.bench_multicast import app_command
+
+    return app_command
+
+
 def _bench_worker() -> Callable:
     from offpath.bench_worker import app_command
 
@@ -205,6 +211,7 @@ class BenchGroup(LazyGroup):
         "collectives": _bench_collectives,
         "compression": _bench_compression,
         "krylov": _bench_krylov,
+        "multicast": _bench_multicast,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,
