@@ -286,7 +286,8 @@ typedef enum offpath_algorithm {
   OFFPATH_ALGORITHM_DOUBLING = 6,          /* allreduce, scan, exscan: recursive doubling */
   OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
   OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
-  OFFPATH_ALGORITHM_DISSEMINATION = 9      /* barrier */
+  OFFPATH_ALGORITHM_DISSEMINATION = 9,     /* barrier */
+  OFFPATH_ALGORITHM_MULTICAST = 10         /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
 } offpath_algorithm_t;
 
 typedef enum offpath_operator {

@@ -82,6 +82,12 @@ def _bench_compression() -> Callable:
     return app_command
 
 
+def _bench_multicast() -> Callable:
+    from offpath.bench_multicast import app_command
+
+    return app_command
+
+
 def _bench_training() -> Callable:
     from offpath.bench_training import app_command
 
@@ -224,6 +230,7 @@ class BenchGroup(LazyGroup):
         "compression": _bench_compression,
         "krylov": _bench_krylov,
         "minimd": _bench_minimd,
+        "multicast": _bench_multicast,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,

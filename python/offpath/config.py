@@ -106,6 +106,12 @@ SETTINGS = (
     ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
+    Setting(
+        "OFFPATH_MULTICAST_RATE",
+        None,
+        "bits per second that links take, for the algorithm multicast; default: what the network device says",
+    ),
+    Setting("OFFPATH_MULTICAST_CHAINS", "2", "nodes that multicast at the same time; the first node of a team decides"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
     Setting("OFFPATH_UCX_NET_DEVICES", None, "network devices for the service, also of the fabric tcp, like eth0,ib0"),
     Setting(

@@ -61,7 +61,7 @@ bool reduces(const offpath_collective_t& c) { return c.kind >= OFFPATH_REDUCE; }
 
 bool good_enumerators(const offpath_collective_t& c) {
   if (!is_between(c.kind, OFFPATH_EXCHANGE, OFFPATH_EXSCAN) ||
-      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_DISSEMINATION)) {
+      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_MULTICAST)) {
     return false;
   }
   return !reduces(c) || (is_between(c.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_MAXLOC) &&

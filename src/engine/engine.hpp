@@ -118,7 +118,10 @@ struct Config {
   Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
   codecs::Wish compress;                     // what streams to other nodes are coded with
   Coder* coder = nullptr;                    // who does that; outlives the engine. Null: the codecs, here
-  std::function<uint64_t()> now_ns;          // a clock, for what pays. Null: the system's
+  uint32_t multicast_chains = 2;             // that send at the same time; the team's first node decides
+  uint64_t multicast_rate = 0;               // bytes per second that links take; 0: what devices say
+  uint32_t multicast_groups = 16;            // joined at most, as switches have small tables
+  std::function<uint64_t()> now_ns;          // a clock, for what pays, and for multicast. Null: the system's
 };
 
 class Engine : public fabric::Receiver {
@@ -150,6 +153,8 @@ class Engine : public fabric::Receiver {
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
   // happened; if not, nothing will before the next message or call.
   bool progress();
+  // How long progress() has nothing to do but for what comes; UINT64_MAX: for ever.
+  uint64_t wait_ns();
   // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
   const Traffic& traffic() const;

@@ -73,6 +73,7 @@ class Worker : public engine::Observer {
   int until_watch();
   bool nap();
   bool may_stand_still() const;
+  void wait_for_events(int timeout_ms, uint64_t wait_ns);
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
   bool has_tasks();

@@ -6,6 +6,7 @@
 
 #include "engine/engine.hpp"
 #include "agent_port.hpp"
+#include "fabric/loopback/groups.hpp"
 #include "network.hpp"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,12 @@ class CountingFabric : public fabric::Fabric {
     sent.push_back(wire::decode(header).value().kind);
     fabric_->send(peer, header, payload, context);
   }
+  base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override {
+    if (groups == nullptr) return Fabric::join(spec);
+    const size_t chunk_bytes = spec.chunk_bytes == 0 ? 40 : spec.chunk_bytes;
+    groups_joined.push_back(groups->join(spec.team[0], spec.own, chunk_bytes));
+    return groups_joined.back();
+  }
   void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }
@@ -65,6 +72,8 @@ class CountingFabric : public fabric::Fabric {
   bool arm() override { return fabric_->arm(); }
   void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
   std::vector<wire::Kind> sent;
+  std::vector<std::shared_ptr<fabric::Group>> groups_joined;
+  fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
 
  private:
   std::unique_ptr<fabric::Fabric> fabric_;
@@ -106,6 +115,13 @@ class Cluster : public engine::Observer {
     config.chunks_in_flight = 2;
     config.pool_chunks = 6;
     return config;
+  }
+
+  // From now on there is multicast, with these faults.
+  fabric::LoopbackGroups& offer_groups(uint64_t seed, const fabric::GroupFaults& faults) {
+    groups_ = std::make_unique<fabric::LoopbackGroups>(seed, faults);
+    for (const auto& worker : engines_) worker->fabric->groups = groups_.get();
+    return *groups_;
   }
 
   // Every rank's end of a team; `members[i]` is the cluster rank of member i. Returns the handles by member.
@@ -260,6 +276,7 @@ class Cluster : public engine::Observer {
   }
 
   std::unique_ptr<Network> network_;
+  std::unique_ptr<fabric::LoopbackGroups> groups_;
   std::mt19937_64 random_;
   const uint32_t count_;    // of nodes
   const uint32_t workers_;  // of each
