@@ -142,10 +142,6 @@ SETTINGS = (
     Setting("OFFPATH_INIT_ADDRESS", None, "host:port of rank 0, where the ranks of offpath.init() meet"),
     Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),
     Setting("OFFPATH_INIT_TIMEOUT_S", "300", "seconds in which all ranks must have come"),
-    Setting("OFFPATH_TASK_EXECUTORS", None, "processes that run tasks, for each worker; default: by its cores"),
-    Setting("OFFPATH_TASK_ROOM_BYTES", None, "for copies of tasks' arrays that are not shared memory"),
-    Setting("OFFPATH_TASK_MEMORY_BYTES", "0", "most bytes that functions of tasks may allocate; 0: no limit"),
-    Setting("OFFPATH_TASK_CANCEL_MS", "1000", "a cancelled task that still runs then is ended with its executor"),
     Setting("OFFPATH_TASK_PYTHON", None, "interpreter for tasks that are Python functions; default: the program's"),
 )
 
