@@ -92,11 +92,20 @@ int main(int argc, char** argv) {
   known.numbers("--chunks", chunks, 1 << 10, 1 << 24, "bytes that are coded at a time");
   known.number("--repeats", repeats, 1, 1000, "the best of so many is taken");
   known.text("--file", file, "a file of doubles, besides the fields that are made");
+  bool only_codecs = false;
+  known.flag("--codecs", only_codecs, "only print the names of the codecs that this build has");
   known.text("--write", write, "only write this field to stdout");
   const std::string problem = known.parse(argc, argv);
   if (!problem.empty()) return refuse(problem);
   if (!known.help().empty()) return std::fputs(known.help().c_str(), stdout), 0;
 
+  if (only_codecs) {
+    for (const CodecId codec : kCodecs) std::puts(name_of(codec));
+    for (const CodecId codec : kNumberCodecs) {
+      if (is_built(codec)) std::puts(name_of(codec));
+    }
+    return 0;
+  }
   if (!write.empty()) {
     const auto data = fields::make(write, static_cast<std::size_t>(bytes));
     if (data.empty())

@@ -120,7 +120,9 @@ def _compressed(lines: Sequence[dict]) -> list[str]:
     if not plain:
         return []
     saved = 100 * (plain - wire) // plain
-    return [f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"]
+    lost = max(line.get("largest_error", 0) for line in lines) if total(lines, "lossy_bytes") else 0
+    text = f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"
+    return [text + (f"; {rough_size_text(total(lines, 'lossy_bytes'))} of numbers lost at most {lost:.2g}" if lost else "")]
 
 
 def _solvers(lines: Sequence[dict]) -> list[str]:

@@ -24,16 +24,11 @@ Chooser::Habit& Chooser::habit_of(uint64_t team) {
 }
 
 Method Chooser::method_for(uint64_t team) const {
-  if (!wish_.decides_itself) return wish_.method;
   const auto found = habits_.find(team);
   return found == habits_.end() ? Method() : found->second.method;
 }
 
 Advice Chooser::advise(uint64_t team, uint64_t bytes, uint32_t readable) {
-  if (!wish_.decides_itself) {
-    const bool possible = wish_.method && (readable & bit_of(wish_.method.codec)) != 0;
-    return possible ? Advice::coded : Advice::plain;
-  }
   if (bytes < kLeastBlockBytes || link_ == 0 || plain_only_ || doubted_ > 0) return Advice::plain;
   Habit& habit = habit_of(team);
   const bool usable = habit.method && (readable & bit_of(habit.method.codec)) != 0;
@@ -85,7 +80,6 @@ Method Chooser::look(uint64_t team, Bytes chunk, uint32_t readable) {
 }
 
 bool Chooser::note_chunk(uint64_t team, const Method& method, uint64_t bytes, uint64_t coded_bytes, uint64_t ns) {
-  if (!wish_.decides_itself) return true;
   const double speed = static_cast<double>(ns) / static_cast<double>(bytes);
   const auto known = speeds_.try_emplace({method.codec, method.width}, speed).first;
   known->second += kFresh * (speed - known->second);
@@ -107,7 +101,7 @@ void Chooser::begin_busy() {
 }
 
 void Chooser::note_busy(const Busy& busy) {
-  if (!wish_.decides_itself || busy.bytes < kLeastBusyBytes || busy.ns == 0) return;
+  if (busy.bytes < kLeastBusyBytes || busy.ns == 0) return;
   const auto ns = static_cast<double>(busy.ns);
   account_ns_ = std::min(account_ns_ + kShareOfLooks * ns, kSavedLooks * look_ns_);
   if (busy.coded == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooser: whether it pays to code what a worker sends, and how. It knows the link's rate, how fast codecs are and how much they
+// Chooser: whether it pays to code what a worker sends, and how, where that is left to it. It knows the link's rate, how fast codecs are and how much they
 // leave, all measured by whoever asks it; times are the caller's, in ns. docs/design/0021-compression.md has the
 // reasons. Pure but for trying methods on samples, whose cost it is told the clock for. One thread.
 #pragma once
@@ -26,8 +26,7 @@ class Chooser {
   static constexpr double kShareOfLooks = 0.01;
   static constexpr double kMargin = 0.9;  // of the time without; what saves less does not pay
 
-  Chooser(const Wish& wish, Clock clock) : wish_(wish), clock_(std::move(clock)) {}
-  const Wish& wish() const { return wish_; }
+  explicit Chooser(Clock clock) : clock_(std::move(clock)) {}
 
   // `team`: whose blocks are alike. `readable`: the codecs that its receiver knows.
   Advice advise(uint64_t team, uint64_t bytes, uint32_t readable);
@@ -62,7 +61,6 @@ class Chooser {
   double speed_of(const Method& method, double sampled) const;
   bool pays(double encode, double left) const;
 
-  const Wish wish_;
   const Clock clock_;
   Coding trial_;
   std::vector<uint8_t> tried_;

@@ -107,7 +107,7 @@ struct Wish {
   // For what is no number.
   Wish lossless() const { return is_lossy() ? Wish{true, {}, false} : *this; }
   // For numbers.
-  Method method_for(Elements elements) const {
+  Method for_numbers(Elements elements) const {
     Method out = method;
     out.elements = elements;
     return out;

@@ -27,7 +27,7 @@ std::unique_ptr<NumberCodec> make_number_codec(CodecId codec) {
 
 namespace {
 
-constexpr size_t kFrameBytes = 9;
+constexpr size_t kFrameBytes = 13;
 
 double value_at(Bytes bytes, size_t index, Elements elements) {
   if (elements == Elements::float32) {
@@ -81,7 +81,8 @@ void Numbers::forget() {
 
 size_t Numbers::encode(const Method& method, Bytes in, Room out, Loss& loss) {
   const size_t width = bytes_of(method.elements);
-  if (width == 0 || in.empty() || in.size() % width != 0 || out.size() <= kFrameBytes) return 0;
+  if (width == 0 || in.empty() || in.size() % width != 0 || in.size() > UINT32_MAX || out.size() <= kFrameBytes)
+    return 0;
   NumberCodec* codec = codec_of(method.codec);
   const double tolerance = tolerance_of(method, in);
   if (codec == nullptr || tolerance == 0) return 0;
@@ -92,16 +93,22 @@ size_t Numbers::encode(const Method& method, Bytes in, Room out, Loss& loss) {
   loss.largest_error = largest_error(method.elements, in, again_);
   if (!(loss.largest_error <= tolerance)) return 0;
   loss.check = checksum(again_);
-  out[0] = static_cast<uint8_t>(width);
-  base::ByteWriter(out.data() + 1).number(std::bit_cast<uint64_t>(tolerance));
+  base::ByteWriter frame(out.data());
+  frame.number(static_cast<uint8_t>(width));
+  frame.number(static_cast<uint32_t>(in.size()));
+  frame.number(std::bit_cast<uint64_t>(tolerance));
   return kFrameBytes + written;
 }
 
 bool Numbers::decode(CodecId codec, Bytes in, Room out) {
   NumberCodec* known = codec_of(codec);
   if (known == nullptr || in.size() <= kFrameBytes || out.empty()) return false;
-  const Elements elements = in[0] == 4 ? Elements::float32 : in[0] == 8 ? Elements::float64 : Elements::unknown;
-  const auto tolerance = std::bit_cast<double>(base::ByteReader(in.data() + 1).number<uint64_t>());
+  base::ByteReader frame(in.data());
+  const auto width = frame.number<uint8_t>();
+  const auto bytes = frame.number<uint32_t>();
+  const auto tolerance = std::bit_cast<double>(frame.number<uint64_t>());
+  if (bytes != out.size()) return false;
+  const Elements elements = width == 4 ? Elements::float32 : width == 8 ? Elements::float64 : Elements::unknown;
   if (elements == Elements::unknown || out.size() % bytes_of(elements) != 0) return false;
   if (!std::isfinite(tolerance) || tolerance <= 0) return false;
   return known->decode(elements, tolerance, in.subspan(kFrameBytes), out);

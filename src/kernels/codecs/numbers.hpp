@@ -3,8 +3,8 @@
 // is known before it is sent, as who encodes decodes, too: no number is further off than was allowed, or the chunk is
 // not coded at all. Chunks that hold what is no finite number are not, either.
 //
-// The frame of a coded chunk: bytes of a number (4 or 8), the largest error (8 bytes, a little-endian double), what the codec
-// wrote. Decoders take anything, as those of codec.hpp.
+// The frame of a coded chunk: bytes of a number (1 byte: 4 or 8), of all of them (4 bytes), how far off they may be (8 bytes, a
+// double), what the codec wrote; little endian. Decoders take anything, as those of codec.hpp.
 #pragma once
 
 #include "kernels/codecs/codec.hpp"

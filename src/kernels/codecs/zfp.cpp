@@ -18,9 +18,8 @@ std::unique_ptr<NumberCodec> make_zfp();
 #if OFFPATH_HAS_ZFP
 namespace {
 
-constexpr size_t kValues = 4;          // of a block
-constexpr size_t kMostBlockWords = 8;  // 271 bits at most: sign, exponent, 4 x 64 planes and 3 tests
-constexpr size_t kWordBytes = sizeof(uint64_t);
+constexpr size_t kValues = 4;           // of a block
+constexpr size_t kMostBlockBytes = 64;  // 271 bits at most: sign, exponent, 4 x 64 planes and 3 tests
 
 struct Close {
   void operator()(zfp_stream* stream) const { zfp_stream_close(stream); }
@@ -44,12 +43,12 @@ class Zfp : public NumberCodec {
   }
 
  private:
-  // A stream over `words` words of ours.
-  bool prepare(size_t words, double tolerance) {
+  // A stream over so many bytes of ours. The library may work on them by words: there are whole ones.
+  bool prepare(size_t bytes, double tolerance) {
     if (stream_ == nullptr) stream_.reset(zfp_stream_open(nullptr));
-    if (words_.size() < words) {
-      words_.resize(words);
-      bits_.reset(stream_open(words_.data(), words_.size() * kWordBytes));
+    if (words_.size() * sizeof(uint64_t) < bytes) {
+      words_.resize(bytes / sizeof(uint64_t) + 1);
+      bits_.reset(stream_open(words_.data(), words_.size() * sizeof(uint64_t)));
     }
     if (stream_ == nullptr || bits_ == nullptr) return false;
     zfp_stream_set_bit_stream(stream_.get(), bits_.get());
@@ -61,7 +60,7 @@ class Zfp : public NumberCodec {
   template <class T>
   size_t encode_all(double tolerance, Bytes in, Room out) {
     const size_t count = in.size() / sizeof(T);
-    if (!prepare((count / kValues + 1) * kMostBlockWords, tolerance)) return 0;
+    if (!prepare((count / kValues + 2) * kMostBlockBytes, tolerance)) return 0;
     for (size_t at = 0; at < count; at += kValues) {
       T values[kValues];
       const size_t some = std::min(kValues, count - at);
@@ -69,8 +68,8 @@ class Zfp : public NumberCodec {
       std::fill(values + some, values + kValues, values[some - 1]);
       encode_block(stream_.get(), values);
     }
-    zfp_stream_flush(stream_.get());
-    const size_t bytes = zfp_stream_compressed_size(stream_.get());
+    const size_t bytes = (stream_wtell(bits_.get()) + 7) / 8;
+    zfp_stream_flush(stream_.get());  // zeros up to a word, which the reader adds again
     if (bytes > out.size()) return 0;
     std::memcpy(out.data(), words_.data(), bytes);
     return bytes;
@@ -78,10 +77,10 @@ class Zfp : public NumberCodec {
 
   template <class T>
   bool decode_all(double tolerance, Bytes in, Room out) {
-    const size_t words = in.size() / kWordBytes;
-    if (in.size() % kWordBytes != 0 || !prepare(words + kMostBlockWords, tolerance)) return false;
-    std::memcpy(words_.data(), in.data(), in.size());
-    std::fill_n(words_.begin() + static_cast<std::ptrdiff_t>(words), kMostBlockWords, 0);
+    if (!prepare(in.size() + kMostBlockBytes, tolerance)) return false;
+    auto* const bytes = reinterpret_cast<uint8_t*>(words_.data());
+    std::memcpy(bytes, in.data(), in.size());
+    std::memset(bytes + in.size(), 0, kMostBlockBytes);
     const size_t count = out.size() / sizeof(T);
     for (size_t at = 0; at < count; at += kValues) {
       T values[kValues];
@@ -89,7 +88,7 @@ class Zfp : public NumberCodec {
       if (stream_rtell(bits_.get()) > in.size() * 8) return false;
       std::memcpy(out.data() + at * sizeof(T), values, std::min(kValues, count - at) * sizeof(T));
     }
-    return (stream_rtell(bits_.get()) + 63) / 64 == words;
+    return (stream_rtell(bits_.get()) + 7) / 8 == in.size();
   }
 
   std::vector<uint64_t> words_;
@@ -99,10 +98,7 @@ class Zfp : public NumberCodec {
 
 }  // namespace
 
-std::unique_ptr<NumberCodec> make_zfp() {
-  if (stream_word_bits != 64) return nullptr;  // a library that was built with others
-  return std::make_unique<Zfp>();
-}
+std::unique_ptr<NumberCodec> make_zfp() { return std::make_unique<Zfp>(); }
 #else
 std::unique_ptr<NumberCodec> make_zfp() { return nullptr; }
 #endif

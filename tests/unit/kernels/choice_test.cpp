@@ -16,7 +16,7 @@ constexpr uint64_t kChunk = 56 << 10;
 
 class Choice : public ::testing::Test {
  protected:
-  Chooser chooser{{true, {}}, [this] { return now += tick; }};
+  Chooser chooser{[this] { return now += tick; }};
   uint64_t now = 0;
   uint64_t tick = 4'000;  // what passes between two looks at the clock: a sample of 4 KiB at 1 GB/s
 
@@ -129,15 +129,6 @@ TEST_F(Choice, NowAndThenTheLinkIsSeenAsItIs) {
   }
   EXPECT_GE(plain, 3);
   EXPECT_LE(plain, 5);
-}
-
-TEST(Chooser, DoesAsItIsTold) {
-  Chooser chooser({false, {CodecId::zstd, 1, 0}}, [] { return uint64_t{0}; });
-  EXPECT_EQ(chooser.advise(1, 1, all_codecs()), Advice::coded);
-  EXPECT_EQ(chooser.method_for(1).codec, CodecId::zstd);
-  EXPECT_EQ(chooser.advise(1, 1, bit_of(CodecId::lz4)), Advice::plain);
-  Chooser off({}, [] { return uint64_t{0}; });
-  EXPECT_EQ(off.advise(1, 1 << 30, all_codecs()), Advice::plain);
 }
 
 }  // namespace
