@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 namespace offpath::codecs {
@@ -55,10 +54,10 @@ const char* name_of(CodecId codec) {
 std::string text_of(const Method& method) {
   std::string out = name_of(method.codec);
   if (method.bound.kind != BoundKind::none) {
-    char bound[40];
-    snprintf(bound, sizeof(bound), ":%s=%.17g", method.bound.kind == BoundKind::absolute ? "abs" : "rel",
-             method.bound.value);
-    return out + bound;
+    char value[32];
+    const auto [end, error] = std::to_chars(value, value + sizeof(value), method.bound.value);
+    const char* const kind = method.bound.kind == BoundKind::absolute ? ":abs=" : ":rel=";
+    return out + kind + (error == std::errc() ? std::string(value, end) : "?");
   }
   const char* separator = ":";
   if (method.level != 0) out += separator + ("level=" + std::to_string(method.level)), separator = ",";
