@@ -159,6 +159,8 @@ typedef struct offpath_counters {
   uint64_t wire_bytes;           /* what these were then */
   uint64_t lossy_bytes;          /* of the coded ones, those of which something was lost (as was wished) */
   double largest_error;          /* of these: how far off the worst number arrived */
+  uint64_t sampled_bytes;        /* of samples (OFFPATH_COMPRESS=sample) */
+  uint64_t sampled_left_bytes;   /* what compression would have left of them */
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */

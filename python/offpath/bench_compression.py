@@ -109,6 +109,7 @@ def show(result: dict) -> None:
     for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
         new = "" if row["kept"] or row["method"] == BASELINE else ", new"
         speeds = [f"{row[f'{name}_bytes_per_s'] / 1e9:.2f}" for name in ("encode", "decode")]
+        error = f"{row['largest_error']:.1g}" if row.get("largest_error") else ""
         chunk = size_text(row["chunk_bytes"])
-        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, f"{row['largest_error']:.1g}" if row.get("largest_error") else "")
+        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, error)
     console.out.print(table)

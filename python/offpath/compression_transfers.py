@@ -40,9 +40,8 @@ def measure(rates: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
                         argv += ["--work-iterations", ",".join(map(str, work))] if work else []
                         found = list(_run(place, argv, wish))
                         work = work or [row["work_iterations"] for row in found]
-                        rows += [
-                            {"rate": rate, "collective": collective, "field": field, "wish": wish} | row for row in found
-                        ]
+                        case = {"rate": rate, "collective": collective, "field": field, "wish": wish}
+                        rows += [case | row for row in found]
     for row in rows:
         raw = next(r for r in rows if _case(r) == _case(row) and r["wish"] == RAW)
         row["t_pure_ratio"] = round(row["t_pure_ns"] / raw["t_pure_ns"], 3)

@@ -8,6 +8,8 @@ namespace offpath::engine {
 
 namespace {
 constexpr uint64_t kLongestBusyNs = 50'000'000;  // of blocks without a pause between them
+// A sample takes some 50 us; these take 13 ms at 10 Gbit/s.
+constexpr uint64_t kBytesPerSample = 16 << 20;
 
 codecs::Chooser::Clock clock_of(const Config& config) {
   if (config.now_ns) return config.now_ns;
@@ -51,6 +53,11 @@ Compression::Plan Compression::plan(const codecs::Wish& wish, const graph::Graph
     const bool whole = block.place.offset % std::max<size_t>(bytes_of(method.elements), 1) == 0;
     const bool numbers = method.elements != codecs::Elements::unknown && whole;
     if (numbers && can_read(method)) return {codecs::Advice::coded, method, false};
+  }
+  if (wish.samples && bytes >= codecs::Chooser::kLeastBlockBytes) {
+    const bool now = unsampled_ >= kBytesPerSample;
+    unsampled_ = now ? bytes : unsampled_ + bytes;
+    if (now) return {codecs::Advice::look, {}, false, true};
   }
   const codecs::Wish lossless = wish.lossless();
   if (!lossless.decides_itself) {

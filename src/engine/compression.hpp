@@ -39,6 +39,7 @@ class Compression {
     codecs::Advice advice = codecs::Advice::plain;
     codecs::Method method = {};
     bool automatic = false;
+    bool samples = false;  // the first chunk; nothing is coded
   };
   Plan plan(const codecs::Wish& wish, const graph::Graph& graph, const graph::Export& block, uint64_t bytes,
             uint64_t team, uint32_t readable);
@@ -56,7 +57,8 @@ class Compression {
   std::map<uint64_t, codecs::Chooser::Busy> open_;  // by transfer
   codecs::Chooser::Busy busy_;                      // of those that have ended
   uint64_t busy_since_ns_ = 0;
-  bool measures_ = false;  // how fast the link is; as soon as somebody wants to know
+  uint64_t unsampled_ = UINT64_MAX;  // bytes of blocks since the last sample
+  bool measures_ = false;            // how fast the link is; as soon as somebody wants to know
 
  public:
   Coder& coder;

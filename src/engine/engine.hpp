@@ -21,6 +21,7 @@
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
+#include "kernels/codecs/choice.hpp"
 #include "kernels/helpers.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
@@ -88,6 +89,8 @@ class Observer {
   virtual void on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
   // A chunk left compressed.
   virtual void on_coded(ClientId, const Coded&) {}
+  // What compression would have left of a part of one (codecs::Wish::samples).
+  virtual void on_sampled(ClientId, const codecs::Chooser::Sampled&) {}
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank, Loss how) = 0;
 };

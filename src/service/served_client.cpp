@@ -234,6 +234,11 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void ServedClient::on_sampled(const codecs::Chooser::Sampled& sampled) {
+  view_.header().sampled_bytes.fetch_add(sampled.bytes, std::memory_order_relaxed);
+  view_.header().sampled_left_bytes.fetch_add(sampled.left, std::memory_order_relaxed);
+}
+
 void ServedClient::on_coded(const engine::Coded& coded) {
   session::SegmentHeader& head = view_.header();
   head.coded_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);

@@ -57,6 +57,7 @@ class ServedClient {
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_coded(const engine::Coded& coded);
+  void on_sampled(const codecs::Chooser::Sampled& sampled);
   void on_finished(uint64_t context, const base::Status& status);
   void on_member_lost(uint64_t team_record, uint32_t rank, engine::Loss how);
 

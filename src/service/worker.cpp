@@ -340,6 +340,10 @@ void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint6
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
 }
 
+void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_sampled(sampled);
+}
+
 void Worker::on_coded(ClientId client, const engine::Coded& coded) {
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(coded);
 }

@@ -213,6 +213,9 @@ struct SegmentHeader {
   Atomic64 wire_bytes;
   Atomic64 lossy_bytes;    // of the coded ones, those of which something was lost
   Atomic64 largest_error;  // of these: the bits of a double
+  // Of samples of what went as it is: their bytes, and what compression would have left of them.
+  Atomic64 sampled_bytes;
+  Atomic64 sampled_left_bytes;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

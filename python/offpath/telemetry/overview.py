@@ -147,6 +147,8 @@ def _wire(lines: Sequence[dict]) -> list[str]:
     text = [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
     lossy = sum(line.get("lossy_bytes", 0) for line in lines)
     error = max((line.get("largest_error", 0) for line in lines), default=0)
+    sampled, left = (sum(line.get(f"sampled_{name}", 0) for line in lines) for name in ("bytes", "left_bytes"))
+    text += [f"wire: compression would save {share(sampled - left, sampled)}, by samples"] if sampled else []
     return text + ([f"lossy: {rounded(lossy)} of numbers, which arrived at most {error:.3g} off"] if lossy else [])
 
 

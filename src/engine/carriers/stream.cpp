@@ -162,6 +162,10 @@ class Engine::State::Stream : public Carrier {
 
   void code(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data) {
     Compression::Plan& coding = flow.coding;
+    if (coding.samples) {
+      s_.observer.on_sampled(flow.operation->team->spec.client, s_.compression.chooser.sample(job->in));
+      coding = {};
+    }
     if (coding.advice == codecs::Advice::look) {
       coding.method = s_.compression.chooser.look(flow.team, job->in, flow.readable);
       coding.advice = coding.method ? codecs::Advice::coded : codecs::Advice::plain;

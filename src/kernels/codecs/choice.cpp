@@ -12,6 +12,7 @@ constexpr uint32_t kBadChunks = 6;       // one may be of another kind
 constexpr uint32_t kBusyTimesPerProbe = 64;
 constexpr uint32_t kMostDoubts = 8;
 constexpr size_t kMostHabits = 4096;
+constexpr size_t kPieces = 4;         // of a sample
 constexpr double kSavedLooks = 2048;  // what the account holds at most
 constexpr double kFresh = 0.25;       // weight of what is new in what is known
 constexpr CodecId kFastFirst[] = {CodecId::lz4, CodecId::zstd};
@@ -48,11 +49,37 @@ double Chooser::speed_of(const Method& method, double sampled) const {
   return known == speeds_.end() ? sampled : known->second;
 }
 
+// Pieces from all over the chunk, elsewhere each time: its beginning may be of another kind than the rest, and a program may
+// send the same again and again. They begin where numbers do, if the chunk does.
+Bytes Chooser::part_of(Bytes chunk) {
+  if (chunk.size() <= kSampleBytes) return chunk;
+  sample_.resize(kSampleBytes);
+  const size_t piece = kSampleBytes / kPieces, stretch = chunk.size() / kPieces;
+  const size_t shift = samples_++ * 5 % 8 * (stretch - piece) / 8 / 8 * 8;
+  for (size_t i = 0; i < kPieces; ++i) {
+    const Bytes from = chunk.subspan(i * stretch / 8 * 8 + shift, piece);
+    std::copy(from.begin(), from.end(), sample_.begin() + static_cast<std::ptrdiff_t>(i * piece));
+  }
+  return sample_;
+}
+
+Chooser::Sampled Chooser::sample(Bytes chunk) {
+  const Bytes part = part_of(chunk);
+  tried_.resize(kSampleBytes);
+  Sampled out{part.size(), part.size()};
+  for (const CodecId codec : kFastFirst) {
+    for (const uint8_t width : {1, 4, 8}) {
+      const size_t left = trial_.encode({codec, width, 0}, part, Room(tried_).first(part.size()));
+      if (left > 0) out.left = std::min<uint64_t>(out.left, left);
+    }
+  }
+  return out;
+}
+
 Method Chooser::look(uint64_t team, Bytes chunk, uint32_t readable) {
   const uint64_t begin = clock_();
-  const size_t bytes = std::min(chunk.size(), kSampleBytes);
-  const size_t middle = (chunk.size() - bytes) / 2 / 8 * 8;  // where numbers begin, if they do so in the chunk
-  const Bytes sample = chunk.subspan(middle, bytes);
+  const Bytes sample = part_of(chunk);
+  const size_t bytes = sample.size();
   tried_.resize(kSampleBytes);
   Method best;
   double best_time = kMargin * link_;

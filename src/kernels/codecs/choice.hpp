@@ -33,6 +33,12 @@ class Chooser {
   Method method_for(uint64_t team) const;
   // Tries methods on a part of this chunk. Returns the one that pays, or none.
   Method look(uint64_t team, Bytes chunk, uint32_t readable);
+  // What the method that leaves the fewest bytes makes of a part of this chunk, however fast it is.
+  struct Sampled {
+    uint64_t bytes = 0;
+    uint64_t left = 0;
+  };
+  Sampled sample(Bytes chunk);
   // A chunk was coded; coded_bytes 0: it is not shorter. False: it did not pay.
   bool note_chunk(uint64_t team, const Method& method, uint64_t bytes, uint64_t coded_bytes, uint64_t ns);
   void forget(uint64_t team) { habits_.erase(team); }
@@ -58,12 +64,14 @@ class Chooser {
     uint32_t fruitless = 0;  // looks in a row that found nothing
   };
   Habit& habit_of(uint64_t team);
+  Bytes part_of(Bytes chunk);
   double speed_of(const Method& method, double sampled) const;
   bool pays(double encode, double left) const;
 
   const Clock clock_;
   Coding trial_;
-  std::vector<uint8_t> tried_;
+  std::vector<uint8_t> sample_, tried_;
+  size_t samples_ = 0;
   std::unordered_map<uint64_t, Habit> habits_;
   std::map<std::pair<CodecId, uint8_t>, double> speeds_;  // ns per byte
   double link_ = 0;                                       // ns per byte

@@ -66,7 +66,7 @@ std::string text_of(const Method& method) {
 }
 
 std::string known_wishes() {
-  std::string out = "off, auto", lossy;
+  std::string out = "off, auto, sample", lossy;
   for (const CodecId codec : kCodecs) out += std::string(", ") + name_of(codec);
   out += "; with :level=N,shuffle=2|4|8";
   for (const CodecId codec : kNumberCodecs) {
@@ -122,6 +122,8 @@ CodecId codec_named(std::string_view name) {
 Result<Wish> parse_wish(std::string_view text) {
   Wish wish;
   if (text == "off") return wish;
+  wish.samples = text == "sample";
+  if (wish.samples) return wish;
   wish.decides_itself = text == "auto";
   if (wish.decides_itself) return wish;
   const size_t colon = text.find(':');

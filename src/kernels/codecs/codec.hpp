@@ -101,6 +101,7 @@ struct Wish {
   bool decides_itself = false;
   Method method;
   bool reductions = false;  // a lossy one for what is reduced, too
+  bool samples = false;     // nothing is coded, but now and then it is tried what that would leave
   bool operator==(const Wish&) const = default;
   bool is_off() const { return !decides_itself && !method; }
   bool is_lossy() const { return codecs::is_lossy(method.codec); }
@@ -116,7 +117,7 @@ struct Wish {
 
 const char* name_of(CodecId codec);
 std::string text_of(const Method& method);  // as parse_wish() takes it
-// off, auto, CODEC[:KEY=NUMBER[,KEY=NUMBER]] with the keys level and shuffle; LOSSY:abs=X or LOSSY:rel=X, and ",reductions".
+// off, auto, sample, CODEC[:KEY=NUMBER[,KEY=NUMBER]] with the keys level and shuffle; LOSSY:abs=X or LOSSY:rel=X, and ",reductions".
 base::Result<Wish> parse_wish(std::string_view text);
 // What else a person may write; for error messages.
 std::string known_wishes();

@@ -77,6 +77,7 @@ class Cluster : public engine::Observer {
     uint32_t first_bytes = 0, steps = 0, served = 0;
     uint64_t step_bytes = 0, served_bytes = 0;
     double largest_error = 0;  // of all operations: it stands with number 0
+    codecs::Chooser::Sampled sampled = {};
   };
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
@@ -210,6 +211,10 @@ class Cluster : public engine::Observer {
     Told& told = told_[{client, operation}];
     ++told.served, told.served_bytes += bytes;
     EXPECT_FALSE(outcomes_.contains({client, operation})) << "served after the end";
+  }
+  void on_sampled(engine::ClientId client, const codecs::Chooser::Sampled& sampled) override {
+    Told& told = told_[{client, 0}];
+    told.sampled.bytes += sampled.bytes, told.sampled.left += sampled.left;
   }
   void on_coded(engine::ClientId client, const engine::Coded& coded) override {
     Told& told = told_[{client, 0}];

@@ -169,6 +169,17 @@ TEST_F(Coded, AutoFindsOutWhatPays) {
   EXPECT_EQ(sent().coded_bytes, before);
 }
 
+TEST_F(Coded, WhatWouldBeSavedIsSampled) {
+  start(with("sample"));
+  for (const Data& data : {text_bytes(1 << 20), random_bytes(1 << 20)}) ASSERT_EQ(send(data), data);
+  EXPECT_EQ(sent().coded_bytes, 0U);
+  const codecs::Chooser::Sampled once = cluster->told(0, 0).sampled;
+  EXPECT_GT(once.bytes, 0U);
+  EXPECT_LT(once.left, once.bytes / 4) << "of the first block";
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(send(random_bytes(1 << 20)).size(), size_t{1} << 20);
+  EXPECT_EQ(cluster->told(0, 0).sampled.bytes, 2 * once.bytes) << "and one of each 16 MiB";
+}
+
 // Numbers of which something may be lost: those that a member has itself, where it says that they are numbers.
 class CodedNumbers : public Coded {
  protected:

@@ -55,6 +55,15 @@ TEST_F(Choice, ASlowLinkAndGoodDataPay) {
   EXPECT_EQ(ask(kBlock, 0), Advice::plain) << "the receiver reads nothing";
 }
 
+// A tile in the middle of a sparse matrix says little of it; and the same is sent again and again.
+TEST_F(Choice, NoiseInOnePlaceDoesNotHideTheRest) {
+  ASSERT_GE(send_until_look(8), 1);
+  std::vector<uint8_t> mostly_empty(kChunk);
+  const auto noise = random_bytes(8192);
+  std::copy(noise.begin(), noise.end(), mostly_empty.begin() + (kChunk - 8192) / 2);
+  EXPECT_TRUE(chooser.look(kTeam, mostly_empty, all_codecs()));
+}
+
 TEST_F(Choice, AFastLinkDoesNot) {
   ASSERT_GE(send_until_look(0.2), 1);  // 40 Gbit/s, and codecs do 1 GB/s
   EXPECT_FALSE(chooser.look(kTeam, text_bytes(kChunk), all_codecs()));

@@ -141,6 +141,7 @@ TEST(Coding, UnknownMethodsAreRefused) {
 TEST(Wishes, AreReadOrRefused) {
   EXPECT_TRUE(parse_wish("off")->is_off());
   EXPECT_TRUE(parse_wish("auto")->decides_itself);
+  EXPECT_TRUE(parse_wish("sample")->samples);
   EXPECT_EQ(parse_wish("zstd:level=3,shuffle=8")->method, (Method{CodecId::zstd, 8, 3}));
   for (const char* text : {"",
                            "on",
@@ -174,7 +175,7 @@ TEST(Wishes, AreReadOrRefused) {
                            "sz3:abs=1x"}) {
     const auto wish = parse_wish(text);
     ASSERT_FALSE(wish.ok()) << text;
-    EXPECT_NE(std::string(wish.status().text()).find("Use one of off, auto, lz4"), std::string::npos);
+    EXPECT_NE(std::string(wish.status().text()).find("Use one of off, auto, sample, lz4"), std::string::npos);
   }
 }
 

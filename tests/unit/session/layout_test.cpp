@@ -80,6 +80,8 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, wire_bytes, 536);
   EXPECT_AT(SegmentHeader, lossy_bytes, 544);
   EXPECT_AT(SegmentHeader, largest_error, 552);
+  EXPECT_AT(SegmentHeader, sampled_bytes, 560);
+  EXPECT_AT(SegmentHeader, sampled_left_bytes, 568);
   EXPECT_EQ(sizeof(SegmentHeader), 576U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -222,7 +224,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 200U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 216U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);
