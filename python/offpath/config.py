@@ -101,8 +101,10 @@ SETTINGS = (
     Setting(
         "OFFPATH_COMPRESS",
         "off",
-        "what goes to other nodes compressed: off, auto (what pays), lz4, zstd, deflate, zlib; "
-        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers)",
+        "what goes to other nodes compressed: off, auto (what pays), sample (nothing, but what it would save), "
+        "lz4, zstd, deflate, zlib; "
+        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers); numbers with a loss: zfp, sz3, "
+        "with :abs=X or :rel=X, and ,reductions",
     ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),

@@ -182,7 +182,7 @@ class Graph {
   std::vector<Step> steps;
   std::vector<Export> exports;
   std::vector<Layout> layouts;
-  kernels::Reduction reduction;
+  kernels::Reduction reduction;  // without an operator: what is moved are such elements, where that is known
   uint64_t scratch_bytes = 0;
   // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
   // same. OFFPATH_OK: blocks may be shorter.

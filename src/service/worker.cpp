@@ -374,8 +374,12 @@ void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint6
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
 }
 
-void Worker::on_coded(ClientId client, uint64_t bytes, uint64_t wire_bytes) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(bytes, wire_bytes);
+void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_sampled(sampled);
+}
+
+void Worker::on_coded(ClientId client, const engine::Coded& coded) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(coded);
 }
 
 void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {

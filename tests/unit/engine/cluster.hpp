@@ -85,6 +85,8 @@ class Cluster : public engine::Observer {
   struct Told {
     uint32_t first_bytes = 0, steps = 0, served = 0;
     uint64_t step_bytes = 0, served_bytes = 0;
+    double largest_error = 0;  // of all operations: it stands with number 0
+    codecs::Chooser::Sampled sampled = {};
   };
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
@@ -125,18 +127,21 @@ class Cluster : public engine::Observer {
   }
 
   // Every rank's end of a team; `members[i]` is the cluster rank of member i. Returns the handles by member.
-  std::vector<engine::TeamHandle> make_team(const std::vector<uint32_t>& members, uint8_t id) {
+  std::vector<engine::TeamHandle> make_team(const std::vector<uint32_t>& members, uint8_t id,
+                                            const char* compress = nullptr) {
     std::vector<engine::TeamHandle> handles;
-    for (uint32_t i = 0; i < members.size(); ++i) handles.push_back(join_team(members, id, i));
+    for (uint32_t i = 0; i < members.size(); ++i) handles.push_back(join_team(members, id, i, compress));
     return handles;
   }
 
-  engine::TeamHandle join_team(const std::vector<uint32_t>& members, uint8_t id, uint32_t member) {
+  engine::TeamHandle join_team(const std::vector<uint32_t>& members, uint8_t id, uint32_t member,
+                               const char* compress = nullptr) {
     engine::TeamSpec spec;
     spec.id.bytes[0] = id;
     spec.rank = member;
     spec.client = members[member] + 1;
     spec.context = 1000 + id;
+    if (compress != nullptr) spec.compress = codecs::parse_wish(compress).value();
     for (const uint32_t rank : members) {
       spec.members.push_back({node_index(rank) == node_index(members[member]), engine_index(rank) / count_,
                               worker_of(rank).fabric->address()});
@@ -222,6 +227,14 @@ class Cluster : public engine::Observer {
     Told& told = told_[{client, operation}];
     ++told.served, told.served_bytes += bytes;
     EXPECT_FALSE(outcomes_.contains({client, operation})) << "served after the end";
+  }
+  void on_sampled(engine::ClientId client, const codecs::Chooser::Sampled& sampled) override {
+    Told& told = told_[{client, 0}];
+    told.sampled.bytes += sampled.bytes, told.sampled.left += sampled.left;
+  }
+  void on_coded(engine::ClientId client, const engine::Coded& coded) override {
+    Told& told = told_[{client, 0}];
+    told.largest_error = std::max(told.largest_error, coded.largest_error);
   }
   void on_finished(engine::ClientId client, uint64_t operation, base::Status status) override {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;
