@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench multicast`: broadcast and allgather by multicast beside ring, chain and the MPIs: time, processor time of
-the services, and the bytes on each link of the lab."""
+"""`offpath bench multicast`: broadcast and allgather by multicast beside ring, chain and the MPIs: time, processor
+time of the services, and the bytes on each link of the lab."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def app_command(
     """Measure broadcast and allgather by multicast in a lab, beside what there is otherwise.
 
     time is t_pure, the median of the slowest rank; service is the processor time of all services for one operation. up
-    and down are the most bytes that an operation puts on a link to the switch, and from it, over the bytes of one copy: what a node
-    has to send itself, and what it has to receive. They are counted by the switch.
+    and down are the most bytes that an operation puts on a link to the switch, and from it, over the bytes of one
+    copy: what a node has to send itself, and what it has to receive. They are counted by the switch.
 
     Example:
 

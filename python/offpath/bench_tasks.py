@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, results
+from offpath import comparison, console, goals, results
 from offpath.errors import UserError
 from offpath.paths import paths
 
@@ -26,8 +27,8 @@ def app_command(
     count: Annotated[int, typer.Option(min=1, help="Tasks that are timed together.")] = 200000,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
-    """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for it,
-    and how many are done in a second while hundreds are under way. One process, no MPI.
+    """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for
+    it, and how many are done in a second while hundreds are under way. One process, no MPI.
 
     With --cores 2,3 worker and executor have a core each, and neither is the program's: that is what spare cores give.
 
@@ -38,8 +39,17 @@ def app_command(
     comparison.writable_file(json_file, "--json")
     with tempfile.TemporaryDirectory() as folder:
         row = _measure(Path(folder) / "row.json", cores, share, repeats, count)
+    result = {"meta": comparison.base_meta([]), "rows": [row], "checks": checks(row)}
+    results.show_checks(result)
     if json_file:
-        results.write(json_file, {"meta": comparison.base_meta([]), "rows": [row]})
+        results.write(json_file, result)
+
+
+def checks(row: Mapping) -> list[dict]:
+    return [
+        *goals.check("tasks_empty_us", [row["empty_task_wait_us"]]),
+        *goals.check("tasks_piece_us", [1e6 / row["tasks_per_second"]]),
+    ]
 
 
 def _measure(file: Path, cores: str | None, share: bool, repeats: int, count: int) -> dict:

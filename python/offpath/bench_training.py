@@ -17,7 +17,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, results
+from offpath import comparison, console, goals, measuring, results
 from offpath.errors import UserError
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
@@ -54,8 +54,8 @@ def app_command(
     """Measure what PyTorch programs gain: batches and validations by executors, gradients by the service.
 
     epochs: one core trains, another one helps, in five ways in turns. host: it does nothing. workers: torch's
-    DataLoader has a worker there. O-DA: an executor makes the batches. O-MV: an executor validates. O-Hy: both. Losses and
-    validations of all ways must be the same bits. One process, on this machine.
+    DataLoader has a worker there. O-DA: an executor makes the batches. O-MV: an executor validates. O-Hy: both.
+    Losses and validations of all ways must be the same bits. One process, on this machine.
 
     gradients: DistributedDataParallel on the backends offpath and gloo, in one process, in turns, in a lab. compute is
     a step without communication, exchange the gradients alone, step both, as DistributedDataParallel overlaps them. The
@@ -93,8 +93,21 @@ def app_command(
             found = [launch(python, nodes, rate, arguments) for _ in range(runs)]
             result["rows"] += summary(rate, parse_rate(rate), nodes, found)
         show(result["rows"])
+    result["checks"] = checks(result)
+    results.show_checks(result)
     if json_file:
         results.write(json_file, result)
+
+
+def checks(result: Mapping) -> list[dict]:
+    ways = {row["way"]: row for row in result.get("epochs", ())}
+    gradients = [row["gain"] for row in result.get("rows", ()) if row["backend"] == "offpath"]
+    found = [] if not ways else [
+        *goals.check("training_batches_gain_ratio", [ways["O-DA"]["gain"]]),
+        *goals.check("training_both_gain_ratio", [ways["O-Hy"]["gain"]]),
+        *goals.check("training_workers_ratio", [ways["O-DA"]["epoch_s"] / ways["workers"]["epoch_s"]]),
+    ]  # fmt: skip
+    return found + goals.check("training_gradients_gain_ratio", gradients)
 
 
 def epoch_launch(python: str, arguments: list[str]) -> dict:

@@ -34,7 +34,7 @@ def test_numbers_are_the_headers(name):
 
 
 def test_structs_are_laid_out_as_in_c(tmp_path):
-    lines = ['#include <offpath/offpath.h>', "#include <stdio.h>", "int main(void) {"]
+    lines = ["#include <offpath/offpath.h>", "#include <stdio.h>", "int main(void) {"]
     expected = []
     for name, struct in structs.IN_THE_HEADER.items():
         lines.append(f'printf("%zu", sizeof({name}));')

@@ -6,8 +6,16 @@ import re
 
 import pytest
 from conftest import ROOT
-from offpath import bench_alltoall, bench_collectives, bench_krylov, bench_minimd, bench_onesided, bench_openmp
-from offpath import goals, results
+from offpath import (
+    bench_alltoall,
+    bench_collectives,
+    bench_krylov,
+    bench_minimd,
+    bench_onesided,
+    bench_openmp,
+    goals,
+    results,
+)
 from offpath.cli import BenchGroup
 from offpath.plan import validation
 

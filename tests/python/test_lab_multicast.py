@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The algorithm multicast in a lab: each byte leaves its node once; what a queue drops is fetched; without a group it is a ring."""
+"""The algorithm multicast in a lab: each byte leaves its node once; what a queue drops is fetched; without a group it
+is a ring."""
 
 import subprocess
 import uuid

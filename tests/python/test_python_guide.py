@@ -22,9 +22,7 @@ def test_programs_of_the_guide(command, printed, environment, tmp_path):  # noqa
     words = command.replace("python ", f"{sys.executable} ")
     if shutil.which("mpirun.mpich"):
         words = words.replace("mpirun ", " ".join(LAUNCHERS["mpich"]) + " ")
-    done = subprocess.run(
-        words.split(), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT_S
-    )
+    done = subprocess.run(words.split(), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 

@@ -123,9 +123,7 @@ def files(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-@pytest.mark.parametrize(
-    "signal, mpi", (("TERM", "openmpi"), pytest.param("KILL", "mpich", marks=pytest.mark.nightly))
-)
+@pytest.mark.parametrize("signal, mpi", (("TERM", "openmpi"), pytest.param("KILL", "mpich", marks=pytest.mark.nightly)))
 def test_an_ended_job_leaves_no_process_and_no_file_for_long(cluster, built, signal, mpi, tmp_path):
     """As by scancel. With control groups nothing of ours may live on to remove a file: the next job does."""
     job = start_waiting(cluster, built, tmp_path, mpi)
@@ -232,8 +230,7 @@ def test_more_ranks_than_a_node_has(cluster, built, tmp_path):
 
 @pytest.mark.nightly
 def test_without_control_groups(built, tmp_path):
-    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them all the same.
-    """
+    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them all the same."""
     settings = ["ProctrackType=proctrack/linuxproc", "TaskPlugin=task/affinity"]
     with slurm_support.running(settings) as cluster:
         cluster.has_groups = False

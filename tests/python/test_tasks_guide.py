@@ -26,7 +26,8 @@ def test_the_guides_program_is_built_and_prints_what_it_says(tmp_path):
     for line in re.findall(r"^    (\S.*)$", GUIDE, re.MULTILINE):
         if line.startswith("./offpath"):
             continue
-        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+        shell = ["sh", "-c", line]
+        done = subprocess.run(shell, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S)
         assert done.returncode == 0, (line, done.stdout, done.stderr)
         printed += done.stdout
     assert f"It prints `{printed.strip()}`" in GUIDE

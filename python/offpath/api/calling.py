@@ -52,7 +52,7 @@ def pickled(function: Callable[..., Any]) -> bytes:
     if not of_main and "<" not in getattr(inner, "__qualname__", ""):
         return _dumps(function, "the function")
     try:
-        import cloudpickle  # type: ignore[import-not-found, unused-ignore]
+        import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         name = getattr(inner, "__qualname__", repr(function))
         raise ArgumentError(

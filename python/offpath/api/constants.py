@@ -70,6 +70,7 @@ class Algorithm(enum.IntEnum):
     RABENSEIFNER = 7
     PAIRWISE = 8
     DISSEMINATION = 9
+    MULTICAST = 10
 
 
 class Operator(enum.IntEnum):
