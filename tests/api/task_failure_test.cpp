@@ -180,6 +180,34 @@ TEST(TaskFailure, ExecutorKilled) {
   });
 }
 
+// Nobody else gets it before the task has ended.
+TEST(TaskFailure, MemoryFreedUnderWay) {
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &memory), OFFPATH_OK);
+    offpath_task_params_t params = tasks.tasks.params("mix");  // while the executor has time to load it
+    offpath_op_t* before = tasks.submit('c');
+    tasks.await_begin();
+    const offpath_task_range_t range{memory, 4096, OFFPATH_TASK_OUT, 0};
+    params.ranges = &range;
+    params.ranges_count = 1;
+    offpath_op_t* user = tasks.tasks.submit(params);
+    offpath_memory_free(tasks.session, memory);
+    void* other = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other != memory);
+    REQUIRE_STATUS(offpath_task_cancel(before), OFFPATH_OK);
+    tasks.check_end(user, OFFPATH_ERR_MEMORY_FAULT, "was freed");
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other == memory);
+    for (int i = 0; i < 4096; ++i) REQUIRE(static_cast<uint8_t*>(other)[i] == 0);
+    offpath_op_free(before);
+    offpath_session_detach(tasks.session);
+  });
+}
+
 TEST(TaskFailure, OutOfMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer needs more memory than the limit leaves";

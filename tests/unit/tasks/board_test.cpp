@@ -17,7 +17,7 @@ namespace {
 Board make() { return std::move(Board::create(1 << 20, 4).value()); }
 
 TEST(Board, EachTaskIsDoneOnceOrTakenAway) {
-  constexpr uint32_t kTakers = 3, kTasks = 60000;
+  constexpr uint32_t kTakers = 3, kTasks = 20000;
   const Board board = make();
   std::vector<std::atomic<uint32_t>> done(kTasks);
   std::atomic<bool> stop{false};
