@@ -101,6 +101,18 @@ TEST(TaskFailure, CancelledAndLimited) {
     tasks.check_end(waiting, OFFPATH_ERR_CANCELLED, "cancelled");
     tasks.check_end(later, OFFPATH_ERR_CANCELLED, "cancelled");
     tasks.check_end(endless, OFFPATH_ERR_CANCELLED, "ended as it went on");
+    // More than the board has places, while nobody takes any.
+    endless = tasks.submit('w');
+    tasks.await_begin();
+    for (int i = 0; i < 200; ++i) {
+      waiting = tasks.submit('-', 1);
+      REQUIRE_STATUS(offpath_task_cancel(waiting), OFFPATH_OK);
+      tasks.check_end(waiting, OFFPATH_ERR_CANCELLED, "cancelled");
+    }
+    waiting = tasks.submit('-', 1);
+    REQUIRE_STATUS(offpath_task_cancel(endless), OFFPATH_OK);
+    tasks.check_end(endless, OFFPATH_ERR_CANCELLED, "cancelled");
+    tasks.check_end(waiting, OFFPATH_OK, "");
     offpath_op_t* polite = tasks.submit('c');
     tasks.await_begin();
     REQUIRE_STATUS(offpath_task_cancel(polite), OFFPATH_OK);
