@@ -659,7 +659,7 @@ offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout
  * A task is an operation of its session: it is tested, waited for, described, timed and freed as all are. It has no input
  * but its argument and its ranges, and no output but its ranges; so it may run anywhere, and again.
  *
- * Memory   Ranges in memory that the service shares (offpath_memory_allocate, offpath_memory_lend, moved by OFFPATH_MAPPED)
+ * Memory   Ranges in memory that the service shares (offpath_memory_allocate, offpath_memory_lend)
  *          are used in place: what the function writes is seen as it is written. Other ranges are copied before and
  *          after, and show the result only when the operation is done; then a task that fails changes nothing there.
  * Order    A task begins when all operations are done that it comes after. Others run in any order and at the same time,
@@ -684,7 +684,7 @@ typedef struct offpath_function_params {
  *           OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_STATE (the service is on another
  *           machine: no tasks there yet) · OFFPATH_ERR_NO_SERVICE (no executor can be started) · OFFPATH_ERR_NO_MEMORY ·
  *           OFFPATH_ERR_SERVICE_LOST
- * Ownership freed with the session. The same function twice is two handles. Blocking until it is loaded. */
+ * Ownership freed with the session. The same function twice is two handles. Blocking until an executor has had time to load it. */
 offpath_status_t offpath_function_register(offpath_session_t* session, const offpath_function_params_t* params,
                                            offpath_function_t** function, offpath_error_t* error);
 

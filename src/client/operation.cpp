@@ -4,6 +4,7 @@
 #include "client/session.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace layout = offpath::session;
@@ -207,6 +208,10 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (!op.after.empty()) release_after(op);
   if (op.slot != offpath_op::kQueued) {
     if (of_executors(op)) take_result(op);
+    if (op.memory_freed && status == OFFPATH_OK) {
+      status = OFFPATH_ERR_MEMORY_FAULT;
+      snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");
+    }
     arena.release(op.record_offset, op.record.size());
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
     by_slot[op.slot] = nullptr;
@@ -225,6 +230,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   --team->unfinished;
   offpath_window* window = op.window;
   op.status.store(status, std::memory_order_release);
+  if (op.memory_freed) free_late();
   if (window != nullptr && --window->unfinished == 0 && window->destroyed) release_window(window);
   team->let_go |= op.kind == OpKind::team_destroy || lost;
   if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);

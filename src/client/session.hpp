@@ -57,6 +57,7 @@ struct offpath_op {
   uint32_t pins = 0;               // tasks that name it and are not submitted yet: it stays as long
   offpath_task_result_t result{};  // task
   uint32_t function_number = 0;    // registration of a function
+  bool memory_freed = false;       // task: while it was under way
 
   bool in_sequence() const {  // of its team
     return kind == offpath::session::OpKind::collective || kind == offpath::session::OpKind::program;
@@ -149,6 +150,10 @@ struct offpath_session {
   void name_after(offpath_op& op);
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
+  // Notes which tasks under way use such memory. Whether there is one.
+  bool fail_users(uint64_t address, uint64_t bytes);
+  void free_memory(uint64_t offset);  // of the heap
+  void free_late();
   void release_team(offpath_team* team);
   void release_window(offpath_window* window);
 
@@ -179,6 +184,7 @@ struct offpath_session {
   offpath_team own;  // of operations that are no team's: this session alone
   std::vector<std::unique_ptr<offpath_function>> functions;
   uint64_t next_task = 0;
+  std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;

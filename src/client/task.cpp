@@ -53,6 +53,32 @@ void offpath_session::take_result(offpath_op& op) const {
 }
 
 namespace {
+bool uses(const offpath_op& op, uint64_t address, uint64_t bytes) {
+  if (op.kind != OpKind::task || op.status.load(std::memory_order_relaxed) != OFFPATH_IN_PROGRESS) return false;
+  tasks::TaskRecord head;
+  memcpy(&head, &op.record[sizeof(tasks::ResultRecord)], sizeof(head));
+  for (uint32_t i = 0; i < head.ranges_count; ++i) {
+    tasks::RangeRecord range;
+    memcpy(&range, &op.record[sizeof(tasks::ResultRecord) + sizeof(head) + i * sizeof(range)], sizeof(range));
+    if (range.address < address + bytes && address < range.address + range.bytes) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
+  if (bytes == 0) return false;  // none of ours
+  bool any = false;
+  const auto look = [&](offpath_op* op) {
+    if (op == nullptr || !uses(*op, address, bytes)) return;
+    op->memory_freed = any = true;
+  };
+  for (offpath_op* op : by_slot) look(op);
+  for (offpath_op* op : queue) look(op);
+  return any;
+}
+
+namespace {
 
 const offpath_session_t* session_of(const offpath_function* function) { return function->session; }
 

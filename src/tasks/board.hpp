@@ -124,6 +124,10 @@ class Board {
   const char* text(uint64_t offset) const;
   void give_up_descriptor() { memory_.close_descriptor(); }
 
+  // Worker. Not while all executors are busy and much that was on the board was taken away.
+  bool has_room() const {
+    return header().posted.load(std::memory_order_relaxed) - header().taken.load(std::memory_order_acquire) < kEntries;
+  }
   // Worker. False: the ring is full. An index of an entry that is ready, or kNoEntry.
   bool post(uint32_t index) const;
   void wake_executors(int count) const;

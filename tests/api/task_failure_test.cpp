@@ -101,6 +101,18 @@ TEST(TaskFailure, CancelledAndLimited) {
     tasks.check_end(waiting, OFFPATH_ERR_CANCELLED, "cancelled");
     tasks.check_end(later, OFFPATH_ERR_CANCELLED, "cancelled");
     tasks.check_end(endless, OFFPATH_ERR_CANCELLED, "ended as it went on");
+    // More than the board has places, while nobody takes any.
+    endless = tasks.submit('w');
+    tasks.await_begin();
+    for (int i = 0; i < 200; ++i) {
+      waiting = tasks.submit('-', 1);
+      REQUIRE_STATUS(offpath_task_cancel(waiting), OFFPATH_OK);
+      tasks.check_end(waiting, OFFPATH_ERR_CANCELLED, "cancelled");
+    }
+    waiting = tasks.submit('-', 1);
+    REQUIRE_STATUS(offpath_task_cancel(endless), OFFPATH_OK);
+    tasks.check_end(endless, OFFPATH_ERR_CANCELLED, "cancelled");
+    tasks.check_end(waiting, OFFPATH_OK, "");
     offpath_op_t* polite = tasks.submit('c');
     tasks.await_begin();
     REQUIRE_STATUS(offpath_task_cancel(polite), OFFPATH_OK);
@@ -176,6 +188,34 @@ TEST(TaskFailure, ExecutorKilled) {
       REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
       offpath_op_free(op);
     }
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// Nobody else gets it before the task has ended.
+TEST(TaskFailure, MemoryFreedUnderWay) {
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &memory), OFFPATH_OK);
+    offpath_task_params_t params = tasks.tasks.params("mix");  // while the executor has time to load it
+    offpath_op_t* before = tasks.submit('c');
+    tasks.await_begin();
+    const offpath_task_range_t range{memory, 4096, OFFPATH_TASK_OUT, 0};
+    params.ranges = &range;
+    params.ranges_count = 1;
+    offpath_op_t* user = tasks.tasks.submit(params);
+    offpath_memory_free(tasks.session, memory);
+    void* other = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other != memory);
+    REQUIRE_STATUS(offpath_task_cancel(before), OFFPATH_OK);
+    tasks.check_end(user, OFFPATH_ERR_MEMORY_FAULT, "was freed");
+    REQUIRE_STATUS(offpath_memory_allocate(tasks.session, 4096, &other), OFFPATH_OK);
+    REQUIRE(other == memory);
+    for (int i = 0; i < 4096; ++i) REQUIRE(static_cast<uint8_t*>(other)[i] == 0);
+    offpath_op_free(before);
     offpath_session_detach(tasks.session);
   });
 }

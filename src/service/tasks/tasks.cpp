@@ -188,7 +188,7 @@ bool Tasks::progress() {
 
 bool Tasks::feed() {
   bool any = false;
-  while (!queued_.empty() && !free_entries_.empty()) {
+  while (!queued_.empty() && !free_entries_.empty() && board_->has_room()) {
     Job& job = *queued_.begin()->second;
     const Staged staged = stage(job);
     if (staged == Staged::later) break;
@@ -268,7 +268,6 @@ void Tasks::put_on_board(Job& job) {
   entry.status = OFFPATH_ERR_INTERNAL;
   entry.begun_ns.store(0, std::memory_order_relaxed);
   entry.word.store(tasks::word_of(State::ready), std::memory_order_release);
-  // The ring has more places than there are entries, unless nobody has looked at it for long.
   if (board_->post(job.entry)) {
     ++posted_;
   } else {
@@ -281,6 +280,7 @@ bool Tasks::copy() {
   bool any = false;
   while (!copying_.empty() && budget > 0) {
     Job& job = *copying_.front();
+    if (job.stage == Stage::copied_in && !board_->has_room()) break;
     any = true;
     if (!copy_some(job, budget)) break;
     copying_.pop_front();
@@ -429,7 +429,7 @@ void Tasks::look_at_clock() {
 bool Tasks::announce_sleep() {
   if (executors_ == nullptr) return false;
   board_->header().worker_sleeps.store(1, std::memory_order_seq_cst);
-  return board_->header().finished.load(std::memory_order_seq_cst) != 0 || !copying_.empty() ||
+  return board_->header().finished.load(std::memory_order_seq_cst) != 0 || (!copying_.empty() && board_->has_room()) ||
          (!queued_.empty() && outstanding_ == 0);
 }
 
@@ -437,7 +437,11 @@ void Tasks::note_awake() {
   if (executors_ != nullptr) board_->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
-int Tasks::timeout_ms() const { return timed_ > 0 ? kLookIntervalMs : -1; }
+// Executors do not ring when they have made room in the ring.
+int Tasks::timeout_ms() const {
+  const bool waits_for_room = executors_ != nullptr && !(queued_.empty() && copying_.empty()) && !board_->has_room();
+  return timed_ > 0 || waits_for_room ? kLookIntervalMs : -1;
+}
 
 void Tasks::on_executor_ended(uint32_t number) {
   if (executors_ == nullptr || number >= executors_->count() || executors_->process(number) <= 0) return;
