@@ -41,6 +41,7 @@ STANDS_ON = {
     "client": ["session", "collective", "remote", "policy", "tasks", "watch"],
     "frontends/attach": ["base"],
     "frontends/shmem": ["frontends/attach", "client"],
+    "frontends/python": [],
     "frontends/petsc": ["frontends/attach", "client", "kernels"],
     "frontends/openmp": ["client", "device"],
     "frontends/openmp/compiler": [],

@@ -82,6 +82,12 @@ def _bench_compression() -> Callable:
     return app_command
 
 
+def _bench_training() -> Callable:
+    from offpath.bench_training import app_command
+
+    return app_command
+
+
 def _bench_worker() -> Callable:
     from offpath.bench_worker import app_command
 
@@ -223,6 +229,7 @@ class BenchGroup(LazyGroup):
         "plan": _bench_plan,
         "pt2pt": _bench_pt2pt,
         "tasks": _bench_tasks,
+        "training": _bench_training,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }

@@ -217,7 +217,7 @@ void DeviceService::answer(int socket, const device::Introduction& who) {
   const pid_t starter = getppid();
   Status sent;
   if (who.purpose() == device::Purpose::probe) {
-    sent = who.answer(socket, device::about_this_machine(children_of(starter), options_.max_clients));
+    sent = who.answer(socket, device::about_this_machine(jobs_of(starter), options_.max_clients));
     if (sent.ok()) device::serve_probe(socket, socket);
   } else {
     const auto request = device::decode_request(who.request());
