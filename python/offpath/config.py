@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
+"""Every variable Offpath reads, with its default and meaning: the one list that help, `info`, man pages and documents
+are made of."""
 
 from __future__ import annotations
 
@@ -128,6 +129,23 @@ SETTINGS = (
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
 )
 
+# What parts of Offpath tell each other. Nobody has to set them.
+INTERNAL = (
+    Setting("OFFPATH_LAB", None, "which lab a process runs in; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_RUN", None, "which run of a lab a process belongs to, so that it can be ended; the lab sets it"
+    ),
+    Setting("OFFPATH_LAB_SHARED", None, "folder that a node shares besides, that of the program; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_YIELD", None, "1: ranks that share a core let each other run while they wait; the lab sets it"
+    ),
+    Setting(
+        "OFFPATH_BENCH_SERVICES_AT",
+        None,
+        "network namespace of services whose time a benchmark counts; offpath bench sets it",
+    ),
+)
+
 # Any other OFFPATH_UCX_* is handed on to the service's UCX; it is known by its prefix, not by its name.
 PASSED_ON_PREFIX = "OFFPATH_UCX_"
 
@@ -144,7 +162,7 @@ def resolved(environ: Mapping[str, str] = os.environ) -> list[dict]:
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """OFFPATH_* variables that nothing reads: most likely a spelling mistake."""
-    listed = {setting.name for setting in SETTINGS}
+    listed = {setting.name for setting in (*SETTINGS, *INTERNAL)}
     others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
         name for name in environ if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
