@@ -110,7 +110,10 @@ def parse(text: str, level: str, file: Path) -> Message:
     if not match:
         why = re.match(r"^(.*?) \(([^()]*)\)\.?$", text)
         return Message(text, why[1] if why else text, why[2] if why else "", "", level, name)
-    return Message(text, match["problem"], match["why"] or "", match["cure"], level, name)
+    problem, why, cure = match["problem"], match["why"] or "", match["cure"]
+    if problem == GAP and why:  # what it says of itself is all that is known of it
+        problem, why = f"{GAP} ({why})", ""
+    return Message(text, problem, why, "" if cure.strip(f"{GAP}. ") == "" else cure, level, name)
 
 
 def _native() -> Iterator[Message]:
