@@ -15,7 +15,7 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs install clean distclean
+.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs deb install clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -88,6 +88,9 @@ docs:  ## Build the documentation site into build/docs: reference from the code,
 	@tools/setup docs
 	@tools/docs/build
 	@echo "docs: build/docs/index.html"
+
+deb: build  ## Make a Debian package into build/deb (Debian 12)
+	@tools/deb
 
 install: build  ## Install under PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
