@@ -8,9 +8,9 @@
 
 namespace offpath::base {
 
-Code known_code(int32_t number) {
-  return number <= OFFPATH_OK && number >= OFFPATH_ERR_DAMAGED ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL;
-}
+bool is_known_code(int32_t number) { return number <= OFFPATH_OK && number >= OFFPATH_ERR_DAMAGED; }
+
+Code known_code(int32_t number) { return is_known_code(number) ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL; }
 
 Status Status::error(Code code, const char* format, ...) {
   Status status;

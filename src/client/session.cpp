@@ -37,16 +37,10 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
     madvise(page, kPage, MADV_WIPEONFORK);
   }
   layout::SegmentHeader& head = header();
-  head.version = layout::kVersion;
-  head.slot_count = layout::kSlotCount;
-  head.segment_bytes = layout::kSegmentBytes;
-  head.ring_offset = layout::kRingOffset;
-  head.slots_offset = layout::kSlotsOffset;
-  head.arena_offset = layout::kArenaOffset;
+  layout::describe_layout(head);
   head.shared_address = reinterpret_cast<uint64_t>(segment.data() + layout::kSegmentBytes);
   head.shared_bytes = heap.capacity();
   head.probe_address = reinterpret_cast<uint64_t>(&probe);
-  head.magic = layout::kMagic;
   free_slots.reserve(layout::kSlotCount);
   by_slot.resize(layout::kSlotCount);
   for (uint32_t i = layout::kSlotCount; i > 0; --i) free_slots.push_back(i - 1);

@@ -222,4 +222,15 @@ inline constexpr size_t kSlotsOffset = kRingOffset + size_t{kSlotCount} * sizeof
 inline constexpr size_t kAliasesOffset = kSlotsOffset + size_t{kSlotCount} * sizeof(Slot);
 inline constexpr size_t kArenaOffset = kAliasesOffset + size_t{kMaxAliases} * sizeof(AliasRecord);
 
+// Fills what a header says of the layout.
+inline void describe_layout(SegmentHeader& head) {
+  head.magic = kMagic;
+  head.version = kVersion;
+  head.slot_count = kSlotCount;
+  head.segment_bytes = kSegmentBytes;
+  head.ring_offset = kRingOffset;
+  head.slots_offset = kSlotsOffset;
+  head.arena_offset = kArenaOffset;
+}
+
 }  // namespace offpath::session

@@ -145,7 +145,7 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
       message.length > message.bytes - message.offset) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
   }
-  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_DAMAGED) {
+  if (!base::is_known_code(message.status)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has the unknown status %d", in[3], message.status);
   }
   return reader.message;
