@@ -42,7 +42,7 @@ SIDE_BY_SIDE = {
     "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_krylov", "test_bench_onesided",
     "test_bench_pt2pt",
     "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
-    "test_goals", "test_packaging",
+    "test_frames", "test_goals", "test_packaging",
     "test_include_check", "test_memory", "test_plan", "test_plan_dealing", "test_plan_messages", "test_plan_traffic",
     "test_plan_validation",
     "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",

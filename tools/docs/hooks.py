@@ -18,16 +18,22 @@ from sources import ROOT  # noqa: E402
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what the theme loads from the network, for pages opened from the disk
 
 # Files of the repository that are pages, too.
-COPIED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-ELSEWHERE = {"include/offpath/offpath.h": "reference/c-api.md", "src/README.md": "sources.md"}
+COPIED = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "src/README.md": "sources.md",
+    "packaging/README.md": "packages.md",
+}
+ELSEWHERE = {"include/offpath/offpath.h": "reference/c-api.md"}
 STARTED = ("guide-start", "guide-mpi", "compatibility")  # where somebody who is new reads on
-AT_WORK = ("guide-slurm", "job-scripts", "guide-dpu", "guide-telemetry", "guide-lab")
+AT_WORK = ("packages", "guide-slurm", "job-scripts", "guide-dpu", "guide-telemetry", "guide-lab")
 EXPLAINED = ("architecture", "sources")
 
 
 def on_files(files: Files, config) -> Files:
     generated = pages.reference() | {"glossary.md": pages.glossary()}
-    for source, path in (*COPIED.items(), ("src/README.md", "sources.md")):
+    for source, path in COPIED.items():
         generated[path] = (ROOT / source).read_text()
     for path, text in generated.items():
         files.append(File.generated(config, path, content=text))
@@ -65,8 +71,6 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     here = PurePosixPath(page.file.src_uri).parent
     known = {file.src_uri for file in files.documentation_pages()}
     of = next((PurePosixPath(name).parent for name, path in COPIED.items() if path == page.file.src_uri), None)
-    if page.file.src_uri == "sources.md":
-        of = PurePosixPath("src")
 
     def target(path: str) -> str | None:
         """The page of a file of the repository."""
