@@ -15,7 +15,7 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs deb install clean distclean
+.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs deb install wheel clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -95,6 +95,10 @@ deb: build  ## Make a Debian package into build/deb (Debian 12)
 install: build  ## Install under PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 	@echo "installed: $(PREFIX)/bin/offpath"
+
+wheel: build  ## Make a Python wheel of the command line, `import offpath` and the service: build/wheel
+	@tools/setup test
+	@tools/wheel
 
 clean:  ## Remove everything that was built
 	@rm -rf build

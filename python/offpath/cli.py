@@ -70,6 +70,12 @@ def _bench_compression() -> Callable:
     return app_command
 
 
+def _bench_training() -> Callable:
+    from offpath.bench_training import app_command
+
+    return app_command
+
+
 def _bench_worker() -> Callable:
     from offpath.bench_worker import app_command
 
@@ -216,6 +222,7 @@ class BenchGroup(LazyGroup):
         "openmp": _bench_openmp,
         "plan": _bench_plan,
         "pt2pt": _bench_pt2pt,
+        "training": _bench_training,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }

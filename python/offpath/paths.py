@@ -81,6 +81,9 @@ class Paths:
         """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
         return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
 
+    def require_service(self) -> Path:
+        return _built(self.service)
+
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
@@ -174,7 +177,8 @@ def paths() -> Paths:
         return _at(prefix)
     root = source_root()
     if root is None:
-        return _at(Path(__file__).resolve().parents[4])
+        from_wheel = Path(__file__).resolve().parent / "native"
+        return _at(from_wheel if from_wheel.is_dir() else Path(__file__).resolve().parents[4])
     candidates = [root / "build" / preset for preset in BUILD_PRESETS]
     built = [tree for tree in candidates if (tree / "lib" / "liboffpath_mpi.so").exists()]
     return _at((built or candidates)[0])

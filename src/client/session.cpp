@@ -44,6 +44,8 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
   free_slots.reserve(layout::kSlotCount);
   by_slot.resize(layout::kSlotCount);
   for (uint32_t i = layout::kSlotCount; i > 0; --i) free_slots.push_back(i - 1);
+  own.session = this;
+  own.size = own.nodes = 1;
 }
 
 offpath_session::~offpath_session() {

@@ -218,6 +218,11 @@ int main(int argc, char** argv) {
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
+  options.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
+  options.tasks.room_bytes =
+      Environment::number("OFFPATH_TASK_ROOM_BYTES", options.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);
+  options.tasks.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
+  options.tasks.cancel_ns = Environment::number("OFFPATH_TASK_CANCEL_MS", 1000, 0, 3600000) * 1000000;
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
   const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;
   const std::string log_path = Environment::text("OFFPATH_SERVICE_LOG");

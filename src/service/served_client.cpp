@@ -17,11 +17,12 @@ using session::Slot;
 using session::SlotState;
 
 namespace {
-// Teams and windows are no operations to whoever reads the counters.
+// Teams, windows and functions are no operations to whoever reads the counters.
 Counted counted(OpKind kind) {
   const bool of_team = kind == OpKind::team_create || kind == OpKind::team_destroy;
   const bool of_window = kind >= OpKind::window_open && kind <= OpKind::window_detach;
-  return of_team || of_window ? Counted::no : Counted::yes;
+  const bool aside = kind == OpKind::function || kind == OpKind::task_cancel;
+  return of_team || of_window || aside ? Counted::no : Counted::yes;
 }
 }  // namespace
 
@@ -36,6 +37,7 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       service_(service),
       aliases_(std::move(aliases)),
       reflection_(std::move(reflection)),
+      task_numbers_(session::kSlotCount),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
@@ -55,10 +57,13 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
+  if (counted(kind) == Counted::yes && kind != OpKind::task && !order_.is_under_way(*index)) order_.begin_other(*index);
   const Status status = carry_out(kind, *index, slot);
   if (reflection_ != nullptr) reflection_->follow(*index);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
-                       kind == OpKind::window_close || kind == OpKind::window_detach;
+                       kind == OpKind::window_close || kind == OpKind::window_detach || kind == OpKind::function ||
+                       kind == OpKind::task;
+  if (!status.ok() && (kind == OpKind::function || kind == OpKind::task)) show_task_end(*index, {status});
   if (!status.ok() || !goes_on) finish(*index, status.code(), counted(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
@@ -103,6 +108,13 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       return detach_memory(index, slot);
     case OpKind::remote:
       return begin_remote(index, slot);
+    case OpKind::function:
+      return register_function(index, slot);
+    case OpKind::task:
+      return begin_task(index, slot);
+    case OpKind::task_cancel:
+      cancel_task(slot);
+      return {};
     case OpKind::none:
       break;
   }
@@ -234,6 +246,7 @@ void ServedClient::finish(uint32_t index, offpath_status_t status, Counted count
   if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());
   show_memory_use();
   view_.finish(index, status, counted);
+  if (counted == Counted::yes) note_end(index, status == OFFPATH_OK);
 }
 
 void ServedClient::on_finished(uint64_t context, const Status& status) {

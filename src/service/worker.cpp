@@ -20,7 +20,8 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
-constexpr uint64_t kProcessBit = uint64_t{1} << 63;  // and the id of the client whose process it is
+constexpr uint64_t kProcessBit = uint64_t{1} << 63;   // and the id of the client whose process it is
+constexpr uint64_t kExecutorBit = uint64_t{1} << 62;  // and which executor of tasks
 constexpr uint64_t kLongTransferBytes = 512 << 10;
 constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
@@ -48,7 +49,13 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      tasks_to_run_(
+          options_.tasks, alarm_.get(),
+          [this](int ended, uint32_t number) { base::watch(clients_epoll_.get(), ended, kExecutorBit | number); },
+          [this](ClientId client, uint32_t slot, const TaskEnd& end) {
+            if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_task_ended(slot, end);
+          }) {
   engine_->set_responder(&target_);
   base::watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   base::watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
@@ -123,6 +130,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     ServedClient& added = **shared;
     const ClientId id = added.id();
     engine_->add_client(id, memory);
+    added.use(tasks_to_run_, memory);
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
     if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);
@@ -154,7 +162,8 @@ void Worker::loop() {
       if (options_.spin.count() > 0) last_busy = Clock::now();
       continue;
     }
-    if (options_.spin.count() > 0 && Clock::now() - last_busy < options_.spin) continue;
+    const bool spins = options_.spin.count() > 0 && !leaves_core_to_tasks();
+    if (spins && Clock::now() - last_busy < options_.spin) continue;
     sleep();
   }
   // Clients are told that an operation is done when its short blocks are on their way; those must arrive. Others end
@@ -169,8 +178,14 @@ void Worker::loop() {
   fabric_->flush(kFlushTimeoutMs);
 }
 
+// An executor that has no core of its own gets its turn when this thread sleeps.
+bool Worker::leaves_core_to_tasks() const {
+  return tasks_to_run_.any_on_board() && tasks_to_run_.executors() > options_.spare_cores;
+}
+
 bool Worker::work() {
   bool busy = take_submissions();
+  busy |= tasks_to_run_.progress();
   busy |= run_tasks();
   busy |= engine_->progress();
   for (auto& [id, client] : clients_) client->wake();
@@ -212,7 +227,9 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  const int timeout_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
+  pending |= tasks_to_run_.announce_sleep();
+  const int until_told_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
+  const int timeout_ms = sooner(until_told_ms, tasks_to_run_.timeout_ms());
   nudge_.note_sleep();
   if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
     if (may_stand_still()) nudge_.set();
@@ -220,6 +237,7 @@ void Worker::sleep() {
     nudge_.cancel();
     ++wakeups_;
   }
+  tasks_to_run_.note_awake();
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
@@ -293,6 +311,8 @@ void Worker::poll_events(int epoll, int timeout_ms) {
     } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
       take_submissions();
       if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, Departure::died);
+    } else if (tag != kFabricTag && (tag & kExecutorBit) != 0) {
+      tasks_to_run_.on_executor_ended(static_cast<uint32_t>(tag));
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }
@@ -323,6 +343,7 @@ void Worker::drop_client(ClientId id, Departure how) {
   clients_.erase(id);
   engine_->remove_client(id, how == Departure::lost ? engine::Loss::service : engine::Loss::process);
   target_.remove_client(id);
+  tasks_to_run_.remove_client(id);
   on_gone_();
   if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);

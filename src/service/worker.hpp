@@ -8,6 +8,7 @@
 #include "fabric/named.hpp"
 #include "service/nudge.hpp"
 #include "service/served_client.hpp"
+#include "service/tasks/tasks.hpp"
 
 #include <atomic>
 #include <functional>
@@ -29,6 +30,8 @@ class Worker : public engine::Observer {
     // every event.
     std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
+    Tasks::Options tasks;
+    uint32_t spare_cores = 0;  // beyond those of workers
   };
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
@@ -75,6 +78,7 @@ class Worker : public engine::Observer {
   bool has_tasks();
   bool run_tasks();
   void read_socket(engine::ClientId id);
+  bool leaves_core_to_tasks() const;
   enum class Departure { detached, died, lost };  // lost: with the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
@@ -87,6 +91,7 @@ class Worker : public engine::Observer {
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
+  Tasks tasks_to_run_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   Nudge nudge_;
   std::chrono::nanoseconds nap_{0};

@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 10;
+inline constexpr uint32_t kVersion = 11;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -39,7 +39,11 @@ enum class OpKind : uint32_t {
   window_attach = 6,  // `address` and `bytes` of the slot
   window_detach = 7,  // `address`; done when the service has let go of it
   remote = 8,
-  program = 9
+  program = 9,
+  function =
+      10,     // made known to executors; `record`: tasks/record.hpp; `address`: the client's descriptor of the segment
+  task = 11,  // the same
+  task_cancel = 12  // `address`: the task's slot, `bytes`: its sequence
 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
@@ -57,7 +61,7 @@ struct alignas(64) Slot {
   uint32_t flags;
   uint64_t team;      // arena offset of the TeamRecord
   uint64_t sequence;  // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
-                      // window, from 0
+                      // window, from 0; task: in its session
   uint64_t record;  // arena offset of the CollectiveRecord (collective/record.hpp), RemoteRecord (remote/record.hpp) or
                     // ProgramRecord and what follows it
   uint64_t open;    // collective, program: arena offset of u32[team size]: pulls and exports of that member still open

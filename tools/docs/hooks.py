@@ -25,7 +25,6 @@ COPIED = {
     "src/README.md": "sources.md",
     "packaging/README.md": "packages.md",
 }
-ELSEWHERE = {"include/offpath/offpath.h": "reference/c-api.md"}
 STARTED = ("guide-start", "guide-mpi", "compatibility")  # where somebody who is new reads on
 AT_WORK = ("packages", "guide-slurm", "job-scripts", "guide-dpu", "guide-telemetry", "guide-lab")
 EXPLAINED = ("architecture", "sources")
@@ -74,7 +73,9 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
 
     def target(path: str) -> str | None:
         """The page of a file of the repository."""
-        path = COPIED.get(path) or ELSEWHERE.get(path) or path.removeprefix("docs/")
+        if header := re.fullmatch(r"include/offpath/(\w+)\.h", path):
+            path = pages.header_path(header[1])
+        path = COPIED.get(path) or path.removeprefix("docs/")
         return _relative(path, here) if path in known else None
 
     def link(found: re.Match) -> str:

@@ -48,6 +48,11 @@ AREAS = (
         "Arguments of the C API",
         f"A caller of [the C API](c-api.md) gave what it does not take. From an MPI program: {REPORT.lower()}.",
     ),
+    (
+        "src/tasks|frontends/python|python/offpath/(api|tasks|torch)",
+        "Tasks and the Python interface",
+        "See the guides.",
+    ),
     ("src/model", "The planner's model", f"Requests come from `offpath plan`. {REPORT}."),
     ("python/offpath/lab", "Command line: the lab", "See [the lab](../guide-lab.md)."),
     ("python/offpath/plan", "Command line: profile and plan", "See [the planner](../guide-planner.md)."),

@@ -31,9 +31,12 @@ def reference() -> dict[str, str]:
         "reference/messages.md": messages_page(),
     }
     for file in sorted((ROOT / "include" / "offpath").glob("*.h")):
-        name = "c-api" if file.stem == "offpath" else f"c-api-{file.stem}"
-        found[f"reference/{name}.md"] = header_page(file)
+        found[header_path(file.stem)] = header_page(file)
     return found
+
+
+def header_path(stem: str) -> str:
+    return "reference/c-api.md" if stem == "offpath" else f"reference/c-api-{stem}.md"
 
 
 def glossary() -> str:

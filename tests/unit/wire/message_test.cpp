@@ -237,7 +237,7 @@ TEST(Message, UnknownStatusIsRefused) {
       m.status = status;
       EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
     }
-    for (const int32_t status : {1, 2, OFFPATH_ERR_DAMAGED - 1, -1000, INT32_MIN, INT32_MAX}) {
+    for (const int32_t status : {1, 2, OFFPATH_ERR_CANCELLED - 1, -1000, INT32_MIN, INT32_MAX}) {
       m.status = status;
       EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
     }
