@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pyproject.toml cannot say: a wheel with the service in it is for one platform, and for every Python. And it has man
-pages and completion, made while it is built."""
+"""What pyproject.toml cannot say: a wheel with the service in it is for one platform, and for every Python.
+
+It has man pages and completion, made while it is built."""
 
 import sys
 from pathlib import Path
