@@ -25,11 +25,11 @@ STANDS_ON = {
     "fabric": ["wire"],
     "multicast": ["base"],
     "fabric/multicast": ["fabric"],
-    "fabric/tcp": ["fabric"],
+    "fabric/tcp": ["fabric/multicast"],
     "fabric/ucx": ["fabric"],
     "fabric/loopback": ["fabric"],
     "graph": ["memory", "kernels"],
-    "engine": ["fabric", "graph", "kernels/codecs"],
+    "engine": ["fabric", "graph", "kernels/codecs", "multicast"],
     "ops": ["graph", "collective", "remote", "policy"],
     "model": ["engine", "ops", "policy"],
     "tasks": ["session"],
@@ -69,6 +69,7 @@ STANDS_ON = {
     ],
     "include": [],
     "apps": [],
+    "apps/minimd/tasks": ["apps", "include"],  # applications know nothing of Offpath, but for those that are tasks
 }
 CHECKED = ("src", "frontends", "include", "apps")
 FOUND_ONLY = ("bench", "tests", "fuzz")  # may use anything, but only what is there

@@ -162,6 +162,10 @@ typedef struct offpath_counters {
   uint64_t lent_bytes;           /* of these */
   uint64_t coded_bytes;          /* served to other nodes compressed (OFFPATH_COMPRESS) */
   uint64_t wire_bytes;           /* what these were then */
+  uint64_t lossy_bytes;          /* of the coded ones, those of which something was lost (as was wished) */
+  double largest_error;          /* of these: how far off the worst number arrived */
+  uint64_t sampled_bytes;        /* of samples (OFFPATH_COMPRESS=sample) */
+  uint64_t sampled_left_bytes;   /* what compression would have left of them */
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */
@@ -185,6 +189,9 @@ typedef struct offpath_team_params {
   uint32_t address_stride_bytes;     /* distance between two members' addresses */
   uint8_t id[OFFPATH_TEAM_ID_BYTES]; /* same on all members, random: it also is the right to talk to the team */
   const void* addresses;             /* size x stride bytes, from offpath_session_address of each member, rank order */
+  const char* compress;              /* what this member sends to other nodes in it: as OFFPATH_COMPRESS, of at most 63
+                                        bytes. NULL, or what the service does not know: as OFFPATH_COMPRESS says.
+                                        Members may differ: who sends decides */
 } offpath_team_params_t;
 
 /* Creates this member's end of a team. No communication; the peers may not have created theirs yet.
@@ -286,7 +293,8 @@ typedef enum offpath_algorithm {
   OFFPATH_ALGORITHM_DOUBLING = 6,          /* allreduce, scan, exscan: recursive doubling */
   OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
   OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
-  OFFPATH_ALGORITHM_DISSEMINATION = 9      /* barrier */
+  OFFPATH_ALGORITHM_DISSEMINATION = 9,     /* barrier */
+  OFFPATH_ALGORITHM_MULTICAST = 10         /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
 } offpath_algorithm_t;
 
 typedef enum offpath_operator {
@@ -340,7 +348,8 @@ typedef struct offpath_collective_params {
   offpath_algorithm_t algorithm;
   uint32_t root;             /* bcast, reduce */
   offpath_operator_t op;     /* reductions */
-  offpath_element_t element; /* reductions */
+  offpath_element_t element; /* reductions; elsewhere what all send blocks are made of, if that is F32, F64, C32 or C64.
+                                Only lossy compression asks for it */
   const offpath_block_t* send;
   const offpath_block_t* recv;
   uint32_t send_count;
@@ -602,7 +611,7 @@ typedef struct offpath_remote_params {
   offpath_remote_kind_t kind;
   uint32_t target;           /* member, may be this one */
   offpath_operator_t op;     /* accumulates: any but NONE; REPLACE and NO_OP included */
-  offpath_element_t element; /* accumulates, compare and swap */
+  offpath_element_t element; /* accumulates, compare and swap; elsewhere as of a collective */
   uint32_t target_layout;    /* 0: contiguous; k: layouts[k - 1] */
   uint64_t target_offset;    /* of the first element, in bytes from the target's base (dynamic: its address) */
   uint64_t target_bytes;     /* data bytes at the target */
@@ -666,7 +675,7 @@ typedef struct offpath_function_params {
   uint32_t struct_bytes; /* sizeof(offpath_function_params_t) */
   uint32_t flags;        /* 0 */
   const char* library;   /* shared object: a path with '/', or a name that the system's loader finds */
-  const char* symbol;    /* of the function in it */
+  const char* symbol;    /* of the function in it; "+HEX": what lies so far behind the object's base (offpath/offpath.hpp) */
   const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
 } offpath_function_params_t;
 

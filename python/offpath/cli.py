@@ -34,6 +34,12 @@ def _bench_collectives() -> Callable:
     return app_command
 
 
+def _bench_minimd() -> Callable:
+    from offpath.bench_minimd import app_command
+
+    return app_command
+
+
 def _bench_onesided() -> Callable:
     from offpath.bench_onesided import app_command
 
@@ -64,8 +70,20 @@ def _bench_wire() -> Callable:
     return app_command
 
 
+def _bench_tasks() -> Callable:
+    from offpath.bench_tasks import app_command
+
+    return app_command
+
+
 def _bench_compression() -> Callable:
     from offpath.bench_compression import app_command
+
+    return app_command
+
+
+def _bench_multicast() -> Callable:
+    from offpath.bench_multicast import app_command
 
     return app_command
 
@@ -218,11 +236,14 @@ class BenchGroup(LazyGroup):
         "collectives": _bench_collectives,
         "compression": _bench_compression,
         "krylov": _bench_krylov,
+        "minimd": _bench_minimd,
+        "multicast": _bench_multicast,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,
         "pt2pt": _bench_pt2pt,
         "training": _bench_training,
+        "tasks": _bench_tasks,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }

@@ -102,11 +102,19 @@ SETTINGS = (
     Setting(
         "OFFPATH_COMPRESS",
         "off",
-        "what goes to other nodes compressed: off, auto (what pays), lz4, zstd, deflate, zlib; "
-        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers)",
+        "what goes to other nodes compressed: off, auto (what pays), sample (nothing, but what it would save), "
+        "lz4, zstd, deflate, zlib; "
+        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers); numbers with a loss: zfp, sz3, "
+        "with :abs=X or :rel=X, and ,reductions",
     ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
+    Setting(
+        "OFFPATH_MULTICAST_RATE",
+        None,
+        "bits per second that links take, for the algorithm multicast; default: what the network device says",
+    ),
+    Setting("OFFPATH_MULTICAST_CHAINS", "2", "nodes that multicast at the same time; the first node of a team decides"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
     Setting("OFFPATH_UCX_NET_DEVICES", None, "network devices for the service, also of the fabric tcp, like eth0,ib0"),
     Setting(
@@ -124,6 +132,10 @@ SETTINGS = (
     Setting(
         "OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"
     ),
+    Setting("OFFPATH_TASK_EXECUTORS", None, "executors of tasks of each worker; default: one per core no worker needs"),
+    Setting("OFFPATH_TASK_ROOM_BYTES", "1073741824", "room for copies of tasks' memory that is not shared"),
+    Setting("OFFPATH_TASK_MEMORY_BYTES", None, "most that functions of tasks may allocate in an executor"),
+    Setting("OFFPATH_TASK_CANCEL_MS", "1000", "how long a cancelled task may go on before its executor is ended"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
@@ -144,6 +156,7 @@ SETTINGS = (
     Setting("OFFPATH_INIT_ADDRESS", None, "host:port of rank 0, where the ranks of offpath.init() meet"),
     Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),
     Setting("OFFPATH_INIT_TIMEOUT_S", "300", "seconds in which all ranks must have come"),
+    Setting("OFFPATH_TASK_PYTHON", None, "interpreter for tasks that are Python functions; default: the program's"),
 )
 
 # What parts of Offpath tell each other. Nobody has to set them.

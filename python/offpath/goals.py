@@ -55,6 +55,8 @@ GOALS = (
     Goal("openmp_halo_ratio", AT_MOST, 1.1, "halo: step / longer of inner and outer part"),
     Goal("krylov_same_ranks_ratio", BELOW, 1.0, "an iteration with the best phi / of PETSc's solver, same ranks"),
     Goal("krylov_all_cores_ratio", BELOW, 1.0, "an iteration with the best phi / of PETSc's solver on all cores"),
+    Goal("minimd_gain_ratio", AT_LEAST, 1.15, "a step on the ranks alone / with the best other side, each --every"),
+    Goal("minimd_error_ratio", AT_MOST, 0.1, "error of the predicted step, worst case"),
     Goal("plan_median_error_ratio", AT_MOST, 0.1, "error of the offloaded time, median of the cases"),
     Goal("plan_worst_error_ratio", AT_MOST, 0.25, "error of the offloaded time, worst case"),
     Goal("plan_wrong_verdicts_count", AT_MOST, 0.0, "cases where the prediction has the wrong path win"),

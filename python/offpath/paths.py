@@ -99,6 +99,12 @@ class Paths:
     def require_wire_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-wire")
 
+    def require_tasks_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-bench-tasks")
+
+    def require_tasks_functions(self) -> Path:
+        return _built(self.preload_library.parent / "liboffpath_bench_functions.so")
+
     def require_worker_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-worker")
 

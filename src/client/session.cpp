@@ -8,6 +8,7 @@
 #include "client/lent.hpp"
 #include "session/futex.hpp"
 
+#include <bit>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -161,6 +162,10 @@ void count_memory(offpath_session& session, offpath_session_counters_t& counters
   counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
   counters.coded_bytes = session.header().coded_bytes.load(std::memory_order_relaxed);
   counters.wire_bytes = session.header().wire_bytes.load(std::memory_order_relaxed);
+  counters.sampled_bytes = session.header().sampled_bytes.load(std::memory_order_relaxed);
+  counters.sampled_left_bytes = session.header().sampled_left_bytes.load(std::memory_order_relaxed);
+  counters.lossy_bytes = session.header().lossy_bytes.load(std::memory_order_relaxed);
+  counters.largest_error = std::bit_cast<double>(session.header().largest_error.load(std::memory_order_relaxed));
   std::lock_guard lock(session.mutex);
   counters.lent_count = session.lent_count;
   counters.lent_bytes = session.lent_bytes;

@@ -4,7 +4,9 @@
 #include "executor/task_words.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -14,7 +16,37 @@ using base::Result;
 using base::Status;
 
 namespace {
+
 const char* word(const char* text) { return text == nullptr ? "" : text; }
+
+struct Code {
+  const void* base;
+  uint64_t offset;
+  bool is_code;
+};
+
+int look(dl_phdr_info* info, size_t, void* data) {
+  auto& code = *static_cast<Code*>(data);
+  const auto base = static_cast<uint64_t>(info->dlpi_addr);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || base != reinterpret_cast<uint64_t>(code.base)) continue;
+    code.is_code |= code.offset >= part.p_vaddr && code.offset - part.p_vaddr < part.p_memsz;
+  }
+  return code.is_code ? 1 : 0;
+}
+
+// "+HEX": code that has no name, by where it lies in its object. Null: there is none.
+offpath_task_function_t code_at(void* handle, const char* symbol) {
+  char* end = nullptr;
+  const uint64_t offset = strtoull(symbol + 1, &end, 16);
+  link_map* map = nullptr;
+  if (end == symbol + 1 || *end != '\0' || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+  Code code{reinterpret_cast<const void*>(map->l_addr), offset, false};
+  dl_iterate_phdr(look, &code);
+  return code.is_code ? reinterpret_cast<offpath_task_function_t>(map->l_addr + offset) : nullptr;
+}
+
 }  // namespace
 
 Result<TaskFunction> TaskFunctions::find(uint32_t number) {
@@ -35,6 +67,12 @@ Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) cons
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%.60s': %.150s", library, word(dlerror()));
+  }
+  if (symbol[0] == '+' && signature == nullptr) {
+    const TaskFunction unnamed{code_at(handle, symbol)};
+    if (unnamed.call != nullptr) return unnamed;
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' has no code at %.40s. Load the same object everywhere", library,
+                         symbol);
   }
   const auto* declared =
       static_cast<const offpath_task_declaration_t*>(dlsym(handle, (std::string("offpath_task_of_") + symbol).c_str()));

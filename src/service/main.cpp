@@ -215,6 +215,8 @@ int main(int argc, char** argv) {
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
   options.fabric = Environment::text("OFFPATH_FABRIC");
   options.engine.compress = wanted_compression();
+  options.engine.multicast_rate = Environment::number("OFFPATH_MULTICAST_RATE", 0, 0, uint64_t{1} << 44) / 8;
+  options.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 2, 1, 64));
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "service/translation.hpp"
 
+#include <bit>
 #include <algorithm>
 #include <map>
 
@@ -130,6 +131,15 @@ Status ServedClient::create_team(const Slot& slot) {
   spec.rank = arguments->rank;
   spec.client = id_;
   spec.context = record;
+  if (arguments->compress[0] != '\0') {
+    const auto wish = codecs::parse_wish(arguments->compress);
+    if (wish.ok()) {
+      spec.compress = wish.value();
+    } else {
+      base::log_write(base::LogLevel::warn, "client %llu, a team of %u: %s", static_cast<unsigned long long>(id_),
+                      arguments->size, wish.status().text());
+    }
+  }
   std::map<session::ServiceId, uint64_t> nodes;
   std::vector<uint64_t> node_keys;
   for (uint32_t rank = 0; rank < arguments->size; ++rank) {
@@ -236,9 +246,22 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void ServedClient::on_coded(uint64_t bytes, uint64_t wire_bytes) {
-  view_.header().coded_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  view_.header().wire_bytes.fetch_add(wire_bytes, std::memory_order_relaxed);
+void ServedClient::on_sampled(const codecs::Chooser::Sampled& sampled) {
+  view_.header().sampled_bytes.fetch_add(sampled.bytes, std::memory_order_relaxed);
+  view_.header().sampled_left_bytes.fetch_add(sampled.left, std::memory_order_relaxed);
+}
+
+void ServedClient::on_coded(const engine::Coded& coded) {
+  session::SegmentHeader& head = view_.header();
+  head.coded_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
+  head.wire_bytes.fetch_add(coded.wire_bytes, std::memory_order_relaxed);
+  if (!coded.lossy) return;
+  head.lossy_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
+  // The bits of numbers that are not negative have their order.
+  const auto error = std::bit_cast<uint64_t>(coded.largest_error);
+  if (error > head.largest_error.load(std::memory_order_relaxed)) {
+    head.largest_error.store(error, std::memory_order_relaxed);
+  }
 }
 
 // Its slot may be used again from the end of this on.

@@ -63,7 +63,8 @@ class ServedClient {
   void on_first_byte(uint64_t context);
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
-  void on_coded(uint64_t bytes, uint64_t wire_bytes);
+  void on_coded(const engine::Coded& coded);
+  void on_sampled(const codecs::Chooser::Sampled& sampled);
   void on_finished(uint64_t context, const base::Status& status);
   void on_member_lost(uint64_t team_record, uint32_t rank, engine::Loss how);
   void on_task_ended(uint32_t index, const TaskEnd& end);

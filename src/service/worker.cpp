@@ -228,12 +228,13 @@ void Worker::sleep() {
     pending |= client->has_submission();
   }
   pending |= tasks_to_run_.announce_sleep();
-  const int until_told_ms = pending ? 0 : sooner(until_senders_are_told(), until_watch());
+  const uint64_t wait_ns = engine_->wait_ns();
+  const int until_told_ms = pending || wait_ns == 0 ? 0 : sooner(until_senders_are_told(), until_watch());
   const int timeout_ms = sooner(until_told_ms, tasks_to_run_.timeout_ms());
   nudge_.note_sleep();
   if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
     if (may_stand_still()) nudge_.set();
-    poll_events(epoll_.get(), timeout_ms);
+    wait_for_events(timeout_ms, wait_ns);
     nudge_.cancel();
     ++wakeups_;
   }
@@ -296,6 +297,18 @@ bool Worker::nap() {
   if (ready > 0) poll_events(clients_epoll_.get(), 0);
   ++wakeups_;
   return ready >= 0;
+}
+
+// Senders by multicast keep a rate: they wait for less than a millisecond.
+void Worker::wait_for_events(int timeout_ms, uint64_t wait_ns) {
+  constexpr uint64_t kLongNs = 100'000'000;
+  if (wait_ns >= kLongNs) return poll_events(epoll_.get(), sooner(timeout_ms, wait_ns == UINT64_MAX ? -1 : 100));
+  if (timeout_ms >= 0) wait_ns = std::min(wait_ns, static_cast<uint64_t>(timeout_ms) * 1'000'000);
+  const timespec length{0, static_cast<long>(wait_ns)};
+  epoll_event event;
+  const int ready = epoll_pwait2(epoll_.get(), &event, 1, &length, nullptr);
+  if (ready < 0 && errno == ENOSYS) return poll_events(epoll_.get(), sooner(timeout_ms, 1));  // before Linux 5.11
+  if (ready > 0) poll_events(epoll_.get(), 0);
 }
 
 void Worker::poll_events(int epoll, int timeout_ms) {
@@ -361,8 +374,12 @@ void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint6
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
 }
 
-void Worker::on_coded(ClientId client, uint64_t bytes, uint64_t wire_bytes) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(bytes, wire_bytes);
+void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_sampled(sampled);
+}
+
+void Worker::on_coded(ClientId client, const engine::Coded& coded) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(coded);
 }
 
 void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {

@@ -59,7 +59,8 @@ class Worker : public engine::Observer {
   void on_first_byte(engine::ClientId, uint64_t operation) override;
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
-  void on_coded(engine::ClientId, uint64_t bytes, uint64_t wire_bytes) override;
+  void on_coded(engine::ClientId, const engine::Coded& coded) override;
+  void on_sampled(engine::ClientId, const codecs::Chooser::Sampled& sampled) override;
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;
   void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank, engine::Loss how) override;
 
@@ -73,6 +74,7 @@ class Worker : public engine::Observer {
   int until_watch();
   bool nap();
   bool may_stand_still() const;
+  void wait_for_events(int timeout_ms, uint64_t wait_ns);
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
   bool has_tasks();

@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 11;
+inline constexpr uint32_t kVersion = 12;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -81,17 +81,20 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 128);
 
+inline constexpr size_t kCompressBytes = 64;
+
 struct TeamRecord {
   uint8_t id[16];
   uint32_t rank;
   uint32_t size;
   uint32_t address_stride;
   Atomic32 broken;
-  Atomic64 started;    // one more than the last sequence begun by the service
-  uint64_t addresses;  // arena offset, size x address_stride bytes
-  uint64_t lost;       // arena offset of u8[size], set by the service: offpath_loss_t
+  Atomic64 started;               // one more than the last sequence begun by the service
+  uint64_t addresses;             // arena offset, size x address_stride bytes
+  uint64_t lost;                  // arena offset of u8[size], set by the service: offpath_loss_t
+  char compress[kCompressBytes];  // as OFFPATH_COMPRESS, ends with 0; empty: as that says
 };
-static_assert(sizeof(TeamRecord) == 56);
+static_assert(sizeof(TeamRecord) == 120);
 
 inline constexpr uint32_t kDynamicWindow = 1;
 
@@ -212,6 +215,11 @@ struct SegmentHeader {
   // Service: bytes of this client's blocks that left compressed, and how many they were then.
   Atomic64 coded_bytes;
   Atomic64 wire_bytes;
+  Atomic64 lossy_bytes;    // of the coded ones, those of which something was lost
+  Atomic64 largest_error;  // of these: the bits of a double
+  // Of samples of what went as it is: their bytes, and what compression would have left of them.
+  Atomic64 sampled_bytes;
+  Atomic64 sampled_left_bytes;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);

@@ -116,6 +116,7 @@ int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info in
     if (nodes == 0) return code;
     std::optional<Assembly> team;
     if (wanted) team = assemble(comm, true);
+    if (team) team->service->compress(read_compress(info));
     std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
     auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
     total.fetch_add(1, std::memory_order_relaxed);

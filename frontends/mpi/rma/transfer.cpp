@@ -129,6 +129,7 @@ int Start::check() {
     if (int code = fetched_.find(transfer_.result.type, transfer_.result.count, comm); code != MPI_SUCCESS) return code;
   }
   if (transfer_.predefined && !there_.type->predefined) return MPI_ERR_TYPE;
+  if (!accumulates(transfer_.kind)) element_ = there_.type->made_of();
   const bool empty = there_.empty() && sent_.empty() && fetched_.empty();
   if (accumulates(transfer_.kind) && !empty) {
     if (const int code = choose_reduction(); code != MPI_SUCCESS) return code;

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char, c_char_p, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char, c_char_p, c_double, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 
@@ -52,6 +52,10 @@ class Counters(ctypes.Structure):
         ("lent_bytes", c_uint64),
         ("coded_bytes", c_uint64),
         ("wire_bytes", c_uint64),
+        ("lossy_bytes", c_uint64),
+        ("largest_error", c_double),
+        ("sampled_bytes", c_uint64),
+        ("sampled_left_bytes", c_uint64),
     ]
 
 
@@ -63,6 +67,7 @@ class TeamParams(ctypes.Structure):
         ("address_stride_bytes", c_uint32),
         ("id", c_uint8 * TEAM_ID_BYTES),
         ("addresses", c_void_p),
+        ("compress", c_char_p),
     ]
 
 
