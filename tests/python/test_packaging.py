@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages: the Debian one is installed on a bare Debian 12. Recipes for tools that are not here are checked as text."""
+"""Packages: the Debian one is installed on a bare Debian 12. Recipes for tools that are not here are read as text."""
 
 import ast
 import re
