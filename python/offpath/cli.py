@@ -172,6 +172,12 @@ def _policy() -> typer.Typer:
     return policy_app
 
 
+def _completion() -> Callable:
+    from offpath.reference.completion_command import completion_command
+
+    return completion_command
+
+
 def _report() -> Callable:
     from offpath.telemetry.report_command import report_command
 
@@ -207,6 +213,7 @@ class LazyGroup(TyperGroup):
         if isinstance(command, typer.Typer):
             group = typer.main.get_command(command)
             group.name = cmd_name
+            group.params = [each for each in group.params if each.name not in ("install_completion", "show_completion")]
             return group
         holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         settings = {"allow_interspersed_args": False} if cmd_name in self.passes_on else {}
@@ -218,7 +225,7 @@ class RootGroup(LazyGroup):
     lazy = {
         "info": _info, "devices": _devices, "device": _device, "dpus": _dpus, "lab": _lab, "demo": _demo,
         "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
-        "report": _report, "top": _top,
+        "report": _report, "top": _top, "completion": _completion,
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
+"""Every variable Offpath reads, with its default and meaning: the one list that help, `info`, man pages and documents
+are made of."""
 
 from __future__ import annotations
 
@@ -138,6 +139,17 @@ SETTINGS = (
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
+    Setting("OFFPATH_TASK_EXECUTORS", None, "processes of a service that run tasks; default or 0: one per spare core"),
+    Setting(
+        "OFFPATH_TASK_ROOM_BYTES", "1073741824", "memory of a service for copies of tasks' memory that is not shared"
+    ),
+    Setting(
+        "OFFPATH_TASK_MEMORY_BYTES", "0", "most that the functions of tasks may allocate in one executor; 0: no limit"
+    ),
+    Setting(
+        "OFFPATH_TASK_CANCEL_MS", "1000", "an executor whose task was cancelled and still runs after so long is ended"
+    ),
+    Setting("OFFPATH_TASK_PYTHON", None, "interpreter for Python's tasks; default: the program's own"),
     Setting(
         "OFFPATH_JOB_SECRET", None, "what the ranks of offpath.init() prove to each other by TCP: 16 or more characters"
     ),
@@ -145,6 +157,23 @@ SETTINGS = (
     Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),
     Setting("OFFPATH_INIT_TIMEOUT_S", "300", "seconds in which all ranks must have come"),
     Setting("OFFPATH_TASK_PYTHON", None, "interpreter for tasks that are Python functions; default: the program's"),
+)
+
+# What parts of Offpath tell each other. Nobody has to set them.
+INTERNAL = (
+    Setting("OFFPATH_LAB", None, "which lab a process runs in; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_RUN", None, "which run of a lab a process belongs to, so that it can be ended; the lab sets it"
+    ),
+    Setting("OFFPATH_LAB_SHARED", None, "folder that a node shares besides, that of the program; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_YIELD", None, "1: ranks that share a core let each other run while they wait; the lab sets it"
+    ),
+    Setting(
+        "OFFPATH_BENCH_SERVICES_AT",
+        None,
+        "network namespace of services whose time a benchmark counts; offpath bench sets it",
+    ),
 )
 
 # Any other OFFPATH_UCX_* is handed on to the service's UCX; it is known by its prefix, not by its name.
@@ -163,7 +192,7 @@ def resolved(environ: Mapping[str, str] = os.environ) -> list[dict]:
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """OFFPATH_* variables that nothing reads: most likely a spelling mistake."""
-    listed = {setting.name for setting in SETTINGS}
+    listed = {setting.name for setting in (*SETTINGS, *INTERNAL)}
     others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
         name for name in environ if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
