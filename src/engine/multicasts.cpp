@@ -19,6 +19,7 @@ constexpr size_t kHeldWords = 8;            // a token, and what the two neighbo
 constexpr uint64_t kQuietNs = 20'000'000;   // nothing was heard for that long: what is missing is fetched
 constexpr uint64_t kBatchBytes = 64 << 10;  // that leave at once: senders are quiet for as long as they last
 constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
+constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
 
 // Differs where nodes were told different lengths.
 uint64_t digest_of(const graph::Multicast& plan) {
@@ -199,7 +200,7 @@ void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
   circle.judged_of += word.of;
   if (circle.judged_of >= kJudgedChunks) {
     const uint64_t lost = std::exchange(circle.judged_lost, 0), of = std::exchange(circle.judged_of, 0);
-    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, 1.0 / 64);
+    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, kSlowest);
     if (lost == 0) circle.pace = std::min(circle.pace * 17 / 16, 1.0);
     if (lost * 2 > of) circle.known = Known::does_not;
     if (lost * 2 > of) base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
