@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: F403, F405  (Spack gives its names so)
 """Spack: put this file into packages/offpath/ of a repository of your own. Never run under Spack so far.
 
 Installing fetches Python packages from PyPI (python/requirements.txt)."""

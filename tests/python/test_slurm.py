@@ -251,7 +251,7 @@ def test_more_ranks_than_a_node_has(cluster, built, tmp_path):
 
 @pytest.mark.nightly
 def test_without_control_groups(built, tmp_path):
-    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them all the same."""
+    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them, too."""
     settings = ["ProctrackType=proctrack/linuxproc", "TaskPlugin=task/affinity"]
     with slurm_support.running(settings) as cluster:
         cluster.has_groups = False
