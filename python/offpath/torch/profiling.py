@@ -47,8 +47,13 @@ def validation() -> Iterator[None]:
 def _noted(part: str) -> Iterator[None]:
     begin = time.perf_counter()
     yield
-    if _epochs:
+    if _epochs and "epoch_s" not in _epochs[-1]:
         _epochs[-1][part] += time.perf_counter() - begin
+
+
+def last() -> dict[str, Any]:
+    """The epoch that has ended last."""
+    return dict(_epochs[-1])
 
 
 def epochs() -> list[dict[str, Any]]:
