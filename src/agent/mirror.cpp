@@ -61,11 +61,6 @@ Status Mirror::take(std::span<const uint8_t> body) {
 
 void Mirror::ask(uint32_t asked) { header().asked.store(asked, std::memory_order_seq_cst); }
 
-bool Mirror::wants_doorbell() {
-  session::Atomic32& sleeps = header().worker_sleeps;
-  return sleeps.load(std::memory_order_seq_cst) != 0 && sleeps.exchange(0, std::memory_order_seq_cst) != 0;
-}
-
 // ---- to the host ----------------------------------------------------------------------------------------------------
 
 void Mirror::follow(uint32_t index) {
