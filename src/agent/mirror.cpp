@@ -123,6 +123,12 @@ void Mirror::forget_done() {
   });
 }
 
+bool Mirror::is_urgent() const {
+  constexpr uint32_t kAnswered = offsetof(SegmentHeader, answered);
+  return header().events.load(std::memory_order_relaxed) != events_ ||
+         load(data_, kAnswered, 4) != load(host_.data(), kAnswered, 4);
+}
+
 std::vector<uint8_t> Mirror::collect() {
   for (const auto& [at, team] : teams_) {
     const auto& record = *reinterpret_cast<const TeamRecord*>(data_ + at);

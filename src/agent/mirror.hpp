@@ -28,6 +28,8 @@ class Mirror {
 
   // The service has begun what is in that slot: from now on its words are looked at.
   void follow(uint32_t slot);
+  // Somebody may be waiting for what the service has written: an operation has ended, a member is lost, an answer.
+  bool is_urgent() const;
   // The body of `words`; empty: the service has written nothing since the last time.
   std::vector<uint8_t> collect();
 

@@ -137,7 +137,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
 void Worker::add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_door_gone) {
   auto shared = std::make_shared<Door>(Door{std::move(door), std::move(on_door_gone)});
   run([this, shared] {
-    base::watch(epoll_.get(), shared->door->link_fd(), kFabricTag);
+    base::watch(clients_epoll_.get(), shared->door->link_fd(), kFabricTag);
     base::watch(clients_epoll_.get(), shared->door->clients_fd(), kDoorsTag);
     doors_.push_back(std::move(*shared));
   });
@@ -260,7 +260,9 @@ bool Worker::arm() {
 }
 
 int Worker::until_doors_look() {
-  int left_ms = -1;
+  const bool owes =
+      std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second->owes_words(); });
+  int left_ms = owes ? static_cast<int>(Reflection::kLaterNs / 1000000) : -1;
   for (Door& next : doors_) left_ms = sooner(left_ms, next.door->until_look());
   return left_ms;
 }

@@ -11,6 +11,7 @@ using wire::Kind;
 using wire::Message;
 
 static constexpr uint32_t kMostMisses = 5;
+static constexpr uint64_t kShortestChunkBytes = 8 << 10;
 
 class Engine::State::Stream : public Carrier {
  public:
@@ -97,6 +98,15 @@ class Engine::State::Stream : public Carrier {
     return true;
   }
 
+  // Memory behind a link holds a chunk up before it leaves, and so does the other side's behind it: chunks that grow at a
+  // block's beginning and shrink towards its end have wire and links begin sooner and end together.
+  uint64_t next_bytes(const Flow& flow) const {
+    const uint64_t left = flow.bytes - flow.offset;
+    const uint64_t longest = std::min<uint64_t>(s_.config.chunk_bytes, left);
+    if (flow.source.memory->prompt()) return longest;
+    return std::min(longest, std::max(kShortestChunkBytes, std::min(flow.offset, left / 2)));
+  }
+
   // False: no chunk is free.
   bool send_chunk(uint64_t id) {
     Flow& flow = flows_.at(id);
@@ -104,8 +114,7 @@ class Engine::State::Stream : public Carrier {
     if (chunk == nullptr) return false;
     const uint64_t from = flow.source.address + flow.offset;
     // What is in place ends a chunk, and so does what is not: the few bytes around it do not make it copied.
-    const uint64_t bytes =
-        flow.source.memory->alike(from, std::min<uint64_t>(s_.config.chunk_bytes, flow.bytes - flow.offset));
+    const uint64_t bytes = flow.source.memory->alike(from, next_bytes(flow));
     Message data;
     data.kind = Kind::data;
     data.pull_id = flow.pull_id;
