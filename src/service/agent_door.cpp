@@ -41,7 +41,7 @@ AgentDoor::~AgentDoor() {
   take_outbox();
   if (!link_.lost()) link_.flush(kFlushTimeoutMs);
   for (const auto& [number, client] : clients_)
-    send(client.socket.get(), &session::kHostIsLost, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    send(client.socket.get(), silent_ ? &session::kHostIsSilent : &session::kHostIsLost, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   clients_.clear();
   outbox_->close();
   memory_->lose();
@@ -82,6 +82,7 @@ int AgentDoor::until_look() {
       return 0;
     }
     if (verdict == base::Silence::Verdict::silent) {
+      silent_ = true;
       link_.give_up("it gives no sign of life");
       return 0;
     }

@@ -89,6 +89,7 @@ class AgentDoor : public agent::LinkOwner {
   const uint64_t look_every_ns_;  // after the agent; 0: never
   uint64_t looked_ns_ = 0;
   bool answered_ = false;
+  bool silent_ = false;
   const Run run_;
   const std::function<void(Newcomer)> admit_;
   const std::shared_ptr<Outbox> outbox_;

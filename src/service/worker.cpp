@@ -356,6 +356,7 @@ void Worker::read_socket(ClientId id) {
   const Departure how = got != 1                       ? Departure::died
                         : byte == session::kDetach     ? Departure::detached
                         : byte == session::kHostIsLost ? Departure::lost
+                        : byte == session::kHostIsSilent ? Departure::silent
                                                        : Departure::died;
   if (clients_.contains(id)) drop_client(id, how);
 }
@@ -364,10 +365,13 @@ void Worker::drop_client(ClientId id, Departure how) {
   base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
                   how == Departure::detached ? "detached"
                   : how == Departure::lost   ? "is lost with its host's agent"
+                  : how == Departure::silent ? "is lost, as its host's agent is silent"
                                              : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
-  engine_->remove_client(id, how == Departure::lost ? engine::Loss::service : engine::Loss::process);
+  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::service
+                             : how == Departure::silent ? engine::Loss::silence
+                                                        : engine::Loss::process);
   target_.remove_client(id);
   on_gone_();
   if (how == Departure::detached) [[maybe_unused]]

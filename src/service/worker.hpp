@@ -82,7 +82,7 @@ class Worker : public engine::Observer {
   bool has_tasks();
   bool run_tasks();
   void read_socket(engine::ClientId id);
-  enum class Departure { detached, died, lost };  // lost: with the agent of its host
+  enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
 

@@ -28,7 +28,8 @@ inline constexpr uint32_t kLinkVersion = 3;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
-inline constexpr uint8_t kHostIsLost = 'l';  // from an agent's door: the client may live, but cannot be served
+inline constexpr uint8_t kHostIsLost = 'l';    // from an agent's door: the client may live, but cannot be served
+inline constexpr uint8_t kHostIsSilent = 's';  // the same, because its agent gives no sign of life
 
 enum class RequestKind : uint32_t { attach = 0, observe = 1, agent = 2 };
 

@@ -11,7 +11,7 @@ using wire::Kind;
 using wire::Message;
 
 static constexpr uint32_t kMostMisses = 5;
-static constexpr uint64_t kShortestChunkBytes = 8 << 10;
+static constexpr uint64_t kShortestChunkBytes = 16 << 10;
 
 class Engine::State::Stream : public Carrier {
  public:
