@@ -49,7 +49,8 @@ Result<Wishes> wishes_in(const std::string& text) {
     const size_t end = std::min(text.find('/', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     if (!take(word, wishes)) {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is neither workers=1 to %u nor cores=2+4-7 nor share nor arch=aarch64",
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "'%.60s' is neither workers=1 to %u nor cores=2+4-7 nor share nor arch=aarch64",
                            word.c_str(), kMostWorkers);
     }
     begin = end + 1;

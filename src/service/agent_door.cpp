@@ -41,7 +41,8 @@ AgentDoor::~AgentDoor() {
   take_outbox();
   if (!link_.lost()) link_.flush(kFlushTimeoutMs);
   for (const auto& [number, client] : clients_)
-    send(client.socket.get(), silent_ ? &session::kHostIsSilent : &session::kHostIsLost, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    send(client.socket.get(), silent_ ? &session::kHostIsSilent : &session::kHostIsLost, 1,
+         MSG_NOSIGNAL | MSG_DONTWAIT);
   clients_.clear();
   outbox_->close();
   memory_->lose();

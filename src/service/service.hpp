@@ -82,7 +82,7 @@ class Service : public engine::Neighbours {
   Observers observers_;
   session::Doorman doorman_;
   fabric::Made link_fabric_{};  // of the doors
-  uint32_t agents_count_ = 0;      // so far
+  uint32_t agents_count_ = 0;   // so far
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
   base::Fd changed_;  // eventfd: a client has gone, or there is a task

@@ -70,9 +70,12 @@ Worker::~Worker() {
 base::Status Worker::start() {
   if (options_.spin.count() == 0) {
     if (const base::Status status = nudge_.start([cores = options_.cores] {
-          [[maybe_unused]] const base::Status bound = bind_this_thread(cores);  // the worker's binding says what is wrong
+          [[maybe_unused]] const base::Status bound =
+              bind_this_thread(cores);  // the worker's binding says what is wrong
           ask_for_short_slices();
-        }); !status.ok()) return status;
+        });
+        !status.ok())
+      return status;
   }
   std::promise<base::Status> bound;
   auto result = bound.get_future();
@@ -212,7 +215,8 @@ bool Worker::take_submissions() {
 
 // Their clients hear of it as of everything that a socket says.
 bool Worker::close_doors() {
-  const auto first = std::partition(doors_.begin(), doors_.end(), [](const Door& next) { return !next.door->is_over(); });
+  const auto first =
+      std::partition(doors_.begin(), doors_.end(), [](const Door& next) { return !next.door->is_over(); });
   if (first == doors_.end()) return false;
   for (auto over = first; over != doors_.end(); ++over) {
     over->door.reset();
@@ -353,11 +357,11 @@ void Worker::read_socket(ClientId id) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
   take_submissions();
-  const Departure how = got != 1                       ? Departure::died
-                        : byte == session::kDetach     ? Departure::detached
-                        : byte == session::kHostIsLost ? Departure::lost
+  const Departure how = got != 1                         ? Departure::died
+                        : byte == session::kDetach       ? Departure::detached
+                        : byte == session::kHostIsLost   ? Departure::lost
                         : byte == session::kHostIsSilent ? Departure::silent
-                                                       : Departure::died;
+                                                         : Departure::died;
   if (clients_.contains(id)) drop_client(id, how);
 }
 

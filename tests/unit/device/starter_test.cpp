@@ -22,8 +22,9 @@ TEST(Starter, AddressesWithWishes) {
 }
 
 TEST(Starter, WhatIsNone) {
-  for (const char* text : {"", "dpu", "dpu:", ":1", "dpu:0", "dpu:65536", "dpu:1/x", "dpu:1/workers=0",
-                           "dpu:1/workers=65", "dpu:1/cores=", "dpu:1/cores=a", "dpu:1/cores=1;2", "dpu:1/arch=vax", "dpu:1/share=yes"}) {
+  for (const char* text :
+       {"", "dpu", "dpu:", ":1", "dpu:0", "dpu:65536", "dpu:1/x", "dpu:1/workers=0", "dpu:1/workers=65",
+        "dpu:1/cores=", "dpu:1/cores=a", "dpu:1/cores=1;2", "dpu:1/arch=vax", "dpu:1/share=yes"}) {
     EXPECT_FALSE(parse_starter(text).ok()) << text;
   }
 }
