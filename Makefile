@@ -15,7 +15,7 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 install clean distclean
+.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs deb install wheel clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -84,9 +84,21 @@ aarch64:  ## Build the service for an emulated Arm DPU into build/aarch64, run i
 		cmake --build --preset aarch64 && ctest --preset aarch64 -j2 --no-tests=error; \
 	fi
 
+docs:  ## Build the documentation site into build/docs: reference from the code, all links checked
+	@tools/setup docs
+	@tools/docs/build
+	@echo "docs: build/docs/index.html"
+
+deb: build  ## Make a Debian package into build/deb (Debian 12)
+	@tools/deb
+
 install: build  ## Install under PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 	@echo "installed: $(PREFIX)/bin/offpath"
+
+wheel: build  ## Make a Python wheel of the command line, `import offpath` and the service: build/wheel
+	@tools/setup test
+	@tools/wheel
 
 clean:  ## Remove everything that was built
 	@rm -rf build

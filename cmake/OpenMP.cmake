@@ -30,4 +30,8 @@ function(offpath_openmp_program kind name)
     COMMENT "Building target regions of ${name}" VERBATIM)
   add_custom_target(${name}_openmp ALL DEPENDS ${program})
   install(PROGRAMS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/offpath/${kind}/openmp)
+  # offpath-cc names the folder that it is in, here the build tree.
+  install(CODE "file(RPATH_CHANGE
+    FILE \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBEXECDIR}/offpath/${kind}/openmp/${name}
+    OLD_RPATH ${CMAKE_BINARY_DIR}/lib NEW_RPATH \\\$ORIGIN)")
 endfunction()

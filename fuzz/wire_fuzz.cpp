@@ -40,8 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
 
 std::vector<std::vector<uint8_t>> fuzz_seeds() {
   std::vector<std::vector<uint8_t>> out;
-  for (const Kind kind : {Kind::hello, Kind::pull, Kind::data, Kind::done, Kind::fail, Kind::lost, Kind::batch,
-                          Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong, Kind::coded}) {
+  for (const Kind kind :
+       {Kind::hello, Kind::pull, Kind::data, Kind::done, Kind::fail, Kind::lost, Kind::batch, Kind::request,
+        Kind::reply, Kind::push, Kind::ping, Kind::pong, Kind::coded, Kind::task, Kind::fetch}) {
     Message message;
     message.kind = kind;
     message.bytes = 4096;

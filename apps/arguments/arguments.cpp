@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <optional>
 
 namespace arguments {
@@ -98,6 +99,23 @@ void Arguments::number(const std::string& name, int& value, int lowest, int high
 void Arguments::number(const std::string& name, std::int64_t& value, std::int64_t lowest, std::int64_t highest,
                        const std::string& help) {
   app_->add_number(name, value, {lowest, highest}, help);
+}
+
+void Arguments::real(const std::string& name, double& value, double lowest, double highest, const std::string& help) {
+  const auto shown = [](double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return std::string(text);
+  };
+  const auto take = [&value, lowest, highest](const std::string& text) {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc{} || stop != end || !(number >= lowest && number <= highest)) return false;
+    value = number;
+    return true;
+  };
+  app_->add(name, "X", shown(value), "a number from " + shown(lowest) + " to " + shown(highest), help, take);
 }
 
 void Arguments::numbers(const std::string& name, std::vector<std::int64_t>& values, std::int64_t lowest,

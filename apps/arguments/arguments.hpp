@@ -24,6 +24,7 @@ class Arguments {
   void number(const std::string& name, int& value, int lowest, int highest, const std::string& help);
   void number(const std::string& name, std::int64_t& value, std::int64_t lowest, std::int64_t highest,
               const std::string& help);
+  void real(const std::string& name, double& value, double lowest, double highest, const std::string& help);
   // Separated by commas, at least one.
   void numbers(const std::string& name, std::vector<std::int64_t>& values, std::int64_t lowest, std::int64_t highest,
                const std::string& help);

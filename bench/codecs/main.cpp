@@ -27,7 +27,8 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 struct Measured {
   std::size_t coded_bytes = 0;
   double encode_s = 0, decode_s = 0;  // of all chunks once; the best of several times
-  bool whole = true;                  // what was decoded is what was encoded
+  bool whole = true;                  // what was decoded is what was encoded, or as near as was allowed
+  double largest_error = 0;           // of a lossy one
 };
 
 Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk, int repeats) {
@@ -43,14 +44,19 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
       for (std::size_t at = 0; at < data.size(); at += chunk) {
         const Bytes in = data.subspan(at, std::min(chunk, data.size() - at));
         auto begin = Clock::now();
-        const std::size_t bytes = coding.encode(method, in, Room(coded).first(in.size() - in.size() / 16));
+        Loss loss;
+        const std::size_t bytes = coding.encode(method, in, Room(coded).first(in.size() - in.size() / 16), &loss);
         encode_s += seconds_since(begin);
         coded_bytes += bytes == 0 ? in.size() : bytes;
         if (bytes == 0) continue;  // it goes as it is
         begin = Clock::now();
         const bool read = coding.decode(method, Bytes(coded).first(bytes), Room(plain).first(in.size()));
         decode_s += seconds_since(begin);
-        out.whole = out.whole && read && std::equal(in.begin(), in.end(), plain.begin());
+        const bool lossy = is_lossy(method.codec);
+        const bool right = lossy ? loss.check == checksum(Bytes(plain).first(in.size()))
+                                 : std::equal(in.begin(), in.end(), plain.begin());
+        out.whole = out.whole && read && right;
+        out.largest_error = std::max(out.largest_error, loss.largest_error);
       }
     }
     out.coded_bytes = coded_bytes;
@@ -72,6 +78,7 @@ nlohmann::ordered_json row_of(const std::string& field, const Method& method, Ke
           {"coded_bytes", m.coded_bytes},
           {"encode_bytes_per_s", per_s(m.encode_s)},
           {"decode_bytes_per_s", per_s(m.decode_s)},
+          {"largest_error", m.largest_error},
           {"whole", m.whole}};
 }
 
@@ -92,11 +99,20 @@ int main(int argc, char** argv) {
   known.numbers("--chunks", chunks, 1 << 10, 1 << 24, "bytes that are coded at a time");
   known.number("--repeats", repeats, 1, 1000, "the best of so many is taken");
   known.text("--file", file, "a file of doubles, besides the fields that are made");
+  bool only_codecs = false;
+  known.flag("--codecs", only_codecs, "only print the names of the codecs that this build has");
   known.text("--write", write, "only write this field to stdout");
   const std::string problem = known.parse(argc, argv);
   if (!problem.empty()) return refuse(problem);
   if (!known.help().empty()) return std::fputs(known.help().c_str(), stdout), 0;
 
+  if (only_codecs) {
+    for (const CodecId codec : kCodecs) std::puts(name_of(codec));
+    for (const CodecId codec : kNumberCodecs) {
+      if (is_built(codec)) std::puts(name_of(codec));
+    }
+    return 0;
+  }
   if (!write.empty()) {
     const auto data = fields::make(write, static_cast<std::size_t>(bytes));
     if (data.empty())
@@ -125,6 +141,16 @@ int main(int argc, char** argv) {
         add(1, Keep::all);
         add(1, Keep::nothing);
         if (width > 1) add(static_cast<std::uint8_t>(width), Keep::all);
+      }
+      const auto elements = static_cast<Elements>(name == file ? 8 : fields::width_of(name));
+      for (const CodecId codec : kNumberCodecs) {
+        if (!is_built(codec) || (elements != Elements::float32 && elements != Elements::float64)) continue;
+        for (const double bound : {1e-3, 1e-5}) {
+          const Method method{codec, 1, 0, {BoundKind::relative, bound}, elements};
+          for (const Keep keep : {Keep::all, Keep::nothing}) {
+            rows.push_back(row_of(name, method, keep, data, static_cast<std::size_t>(chunk), repeats));
+          }
+        }
       }
     }
   }

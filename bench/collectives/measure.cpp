@@ -58,7 +58,7 @@ class Measurement {
         communicator_(communicator),
         counts_service_(first_of_node(communicator)),
         counts_far_(far_services() == FarServices::of_all_hosts ? is_first(communicator) : counts_service_),
-        operation_(make_operation(options.name, options.sizes[index], communicator)),
+        operation_(make_operation(options.name, options.sizes[index], options.field, communicator)),
         requests_(std::size_t(operation_->requests())) {
     row_.bytes = options.sizes[index];
     row_.work_iterations = choose_work(index);

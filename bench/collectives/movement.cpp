@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "../codecs/fields.hpp"
+
 namespace bench {
 namespace {
 
 constexpr int kRoot = 0;
+constexpr std::size_t kFieldBytes = 4 << 20;
 
 }  // namespace
 
@@ -17,7 +20,9 @@ void Movement::Side::add(int peer, std::int64_t count) {
   bytes.resize(bytes.size() + std::size_t(count));
 }
 
-Movement::Movement(Kind kind, std::int64_t bytes, MPI_Comm communicator) : kind_(kind), communicator_(communicator) {
+Movement::Movement(Kind kind, std::int64_t bytes, const std::string& field, MPI_Comm communicator)
+    : kind_(kind), communicator_(communicator) {
+  if (!field.empty()) field_ = fields::make(field, kFieldBytes);
   MPI_Comm_rank(communicator, &rank_);
   MPI_Comm_size(communicator, &ranks_);
   block_ = kind == Kind::bcast ? bytes : std::max<std::int64_t>(1, bytes / ranks_);
@@ -45,6 +50,12 @@ std::int64_t Movement::count(int from, int to) const {
 int Movement::addressee(int to) const {
   const bool own_block = kind_ == Kind::alltoall || kind_ == Kind::alltoallv || kind_ == Kind::scatter;
   return own_block ? to : 0;
+}
+
+std::uint8_t Movement::byte(int from, int to, int round, std::int64_t at) const {
+  if (field_.empty()) return content(from, to, round, at);
+  const auto begin = std::size_t(8 * (4099 * from + 1031 * to + 257 * round));
+  return field_[(begin + std::size_t(at)) % field_.size()];
 }
 
 void Movement::start(MPI_Request* request) {
@@ -80,14 +91,14 @@ void Movement::start(MPI_Request* request) {
 void Movement::prepare(int round) {
   for (std::size_t block = 0; block < send_.peers.size(); ++block)
     for (int i = 0; i < send_.counts[block]; ++i)
-      send_.bytes[send_.displs[block] + i] = content(rank_, addressee(send_.peers[block]), round, i);
+      send_.bytes[send_.displs[block] + i] = byte(rank_, addressee(send_.peers[block]), round, i);
   for (std::uint8_t& byte : receive_.bytes) byte = std::uint8_t(~byte);
 }
 
 bool Movement::verify(int round) const {
   for (std::size_t block = 0; block < receive_.peers.size(); ++block)
     for (int i = 0; i < receive_.counts[block]; ++i)
-      if (receive_.bytes[receive_.displs[block] + i] != content(receive_.peers[block], addressee(rank_), round, i))
+      if (receive_.bytes[receive_.displs[block] + i] != byte(receive_.peers[block], addressee(rank_), round, i))
         return false;
   return true;
 }

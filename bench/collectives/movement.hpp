@@ -10,7 +10,7 @@ class Movement : public Operation {
  public:
   enum class Kind { alltoall, alltoallv, allgather, allgatherv, gather, scatter, bcast };
 
-  Movement(Kind kind, std::int64_t bytes, MPI_Comm communicator);
+  Movement(Kind kind, std::int64_t bytes, const std::string& field, MPI_Comm communicator);
 
   void start(MPI_Request* request) override;
   void prepare(int round) override;
@@ -30,11 +30,15 @@ class Movement : public Operation {
   // The receiver as far as the content depends on it: what goes to everybody is the same for everybody.
   int addressee(int to) const;
 
+  // Byte `at` of what `from` sends `to` in that round.
+  std::uint8_t byte(int from, int to, int round, std::int64_t at) const;
+
   Kind kind_;
   MPI_Comm communicator_;
   int rank_ = 0, ranks_ = 1;
   std::int64_t block_ = 0;
   Side send_, receive_;
+  std::vector<std::uint8_t> field_;  // each block begins at a number of its own in it
 };
 
 }  // namespace bench

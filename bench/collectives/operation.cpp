@@ -9,16 +9,16 @@ namespace {
 
 struct Maker {
   const char* name;
-  std::unique_ptr<Operation> (*make)(std::int64_t bytes, MPI_Comm communicator);
+  std::unique_ptr<Operation> (*make)(std::int64_t bytes, const std::string& field, MPI_Comm communicator);
 };
 
 template <Movement::Kind kind>
-std::unique_ptr<Operation> movement(std::int64_t bytes, MPI_Comm communicator) {
-  return std::make_unique<Movement>(kind, bytes, communicator);
+std::unique_ptr<Operation> movement(std::int64_t bytes, const std::string& field, MPI_Comm communicator) {
+  return std::make_unique<Movement>(kind, bytes, field, communicator);
 }
 
 template <Reduction::Kind kind>
-std::unique_ptr<Operation> reduction(std::int64_t bytes, MPI_Comm communicator) {
+std::unique_ptr<Operation> reduction(std::int64_t bytes, const std::string&, MPI_Comm communicator) {
   return std::make_unique<Reduction>(kind, bytes, communicator);
 }
 
@@ -57,9 +57,10 @@ std::vector<std::string> operations() {
   return names;
 }
 
-std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, MPI_Comm communicator) {
+std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, const std::string& field,
+                                          MPI_Comm communicator) {
   for (const Maker& maker : kMakers)
-    if (name == maker.name) return maker.make(bytes, communicator);
+    if (name == maker.name) return maker.make(bytes, field, communicator);
   return nullptr;
 }
 

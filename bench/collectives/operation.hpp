@@ -54,7 +54,9 @@ std::vector<std::string> operations();
 // Empty where so many ranks will do, else one line for the user.
 std::string refused(int ranks);
 
-// Prepared for round 0. Collective; nullptr for a name that is not in operations().
-std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, MPI_Comm communicator);
+// Prepared for round 0. Collective; nullptr for a name that is not in operations(). `field`: of bench/codecs/fields.hpp; what
+// operations that move data send. Empty: content() above.
+std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, const std::string& field,
+                                          MPI_Comm communicator);
 
 }  // namespace bench

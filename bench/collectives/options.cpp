@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include "../../apps/arguments/arguments.hpp"
+#include "../codecs/fields.hpp"
 #include "operation.hpp"
 
 namespace bench {
@@ -28,10 +29,14 @@ std::string parse_options(int argc, char** argv, Options& options) {
                 "each size so that it lasts about t_pure");
   known.numbers("--work-ns", options.work_ns, 0, arguments::kUnlimited, "the same, as a time");
   known.flag("--verify", options.verify, "checks all that is received once for each kind, before the clock runs");
+  known.text("--field", options.field,
+             "collectives that move data send doubles of a velocity, halo or tiles field, or random");
   known.text("--json", options.json, "rank 0 writes the rows to that file");
   const std::string problem = known.parse(argc, argv);
   options.help = known.help();
   if (!problem.empty()) return problem;
+  if (!options.field.empty() && fields::make(options.field, 8).empty())
+    return "'" + options.field + "' is no field (it is to be sent). Use velocity, halo, tiles, single, text or random";
   if (!options.work_iterations.empty() && !options.work_ns.empty())
     return "--work-iterations and --work-ns were both given (they say the same in two ways). Use one of them";
   for (const auto* work : {&options.work_iterations, &options.work_ns})

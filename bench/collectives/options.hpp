@@ -17,6 +17,7 @@ struct Options {
   int warmup = 3;
   int tests = 0;  // MPI_Test calls during the work
   bool verify = false;
+  std::string field;  // what is sent; empty: something cheap
   std::string json;
   std::string help;  // to be shown instead of running
 };

@@ -107,7 +107,8 @@ std::string refused(int ranks) {
   return std::to_string(ranks) + " ranks are not usable (each needs a partner). Start an even number";
 }
 
-std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, MPI_Comm communicator) {
+std::unique_ptr<Operation> make_operation(const std::string& name, std::int64_t bytes, const std::string&,
+                                          MPI_Comm communicator) {
   for (const Pattern& pattern : kPatterns)
     if (name == pattern.name) return std::make_unique<Messages>(pattern, bytes, communicator);
   return nullptr;

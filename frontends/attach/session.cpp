@@ -41,13 +41,15 @@ offpath_status_t address_of(offpath_session_t* session, Address* address) {
 }
 
 offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
-                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error) {
+                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error,
+                             const char* compress) {
   offpath_team_params_t params{};
   params.struct_bytes = sizeof(params);
   params.rank = static_cast<uint32_t>(rank);
   params.size = static_cast<uint32_t>(addresses.size());
   params.address_stride_bytes = sizeof(Address);
   params.addresses = addresses.data();
+  params.compress = compress;
   memcpy(params.id, id.data(), id.size());
   return offpath_team_create(session, &params, team, error);
 }

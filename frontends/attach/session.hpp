@@ -46,8 +46,10 @@ Attachment open_session(const Terms& terms, const std::string& service_cores, co
 
 offpath_status_t address_of(offpath_session_t* session, Address* address);
 
-// This process's end of a team: the one with that address, among all members'. The id is the same at all.
+// This process's end of a team: the one with that address, among all members'. The id is the same at all. `compress`: as of
+// offpath_team_params_t.
 offpath_status_t create_team(offpath_session_t* session, std::span<const uint8_t, OFFPATH_TEAM_ID_BYTES> id, int rank,
-                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error);
+                             std::span<const Address> addresses, offpath_team_t** team, offpath_error_t* error,
+                             const char* compress = nullptr);
 
 }  // namespace offpath::attach

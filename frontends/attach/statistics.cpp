@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -18,6 +19,12 @@ namespace offpath::attach {
 JsonObject& JsonObject::add(const char* key, const std::string& value) {
   members_ += std::string(members_.empty() ? "\"" : ",\"") + key + "\":" + value;
   return *this;
+}
+
+JsonObject& JsonObject::real(const char* key, double value) {
+  char text[32];  // to_chars knows no locale
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  return add(key, error == std::errc() ? std::string(text, end) : "0");
 }
 
 JsonObject& JsonObject::text(const char* key, const std::string& value) {
@@ -67,6 +74,8 @@ void add_service(const offpath_session_counters_t& counters, JsonObject* line) {
   line->number("moved_count", counters.moved_count).number("moved_bytes", counters.moved_bytes);
   line->number("lent_count", counters.lent_count).number("lent_bytes", counters.lent_bytes);
   line->number("coded_bytes", counters.coded_bytes).number("wire_bytes", counters.wire_bytes);
+  line->number("sampled_bytes", counters.sampled_bytes).number("sampled_left_bytes", counters.sampled_left_bytes);
+  line->number("lossy_bytes", counters.lossy_bytes).real("largest_error", counters.largest_error);
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
 }
 

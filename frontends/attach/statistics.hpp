@@ -17,6 +17,7 @@ namespace offpath::attach {
 class JsonObject {
  public:
   JsonObject& number(const char* key, uint64_t value) { return add(key, std::to_string(value)); }
+  JsonObject& real(const char* key, double value);  // finite
   JsonObject& flag(const char* key, bool value) { return add(key, value ? "true" : "false"); }
   JsonObject& text(const char* key, const std::string& value);
   JsonObject& object(const char* key, const JsonObject& value) { return add(key, value.json()); }

@@ -22,6 +22,8 @@
 #ifndef OFFPATH_OFFPATH_H
 #define OFFPATH_OFFPATH_H
 
+#include <offpath/task.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,7 +52,10 @@ typedef enum offpath_status {
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
   OFFPATH_ERR_RANGE = -12,  /* the bytes lie outside what the target's window exposes, or there is no such window */
   OFFPATH_ERR_SHORT = -13,  /* a peer sent fewer bytes than this member expects, where all must state as many */
-  OFFPATH_ERR_DAMAGED = -14 /* what arrived of a compressed block is not what its sender had */
+  OFFPATH_ERR_DAMAGED = -14, /* what arrived of a compressed block is not what its sender had */
+  OFFPATH_ERR_TASK = -15,       /* the function of a task failed or crashed (offpath_task_result says how) */
+  OFFPATH_ERR_DEPENDENCE = -16, /* a task was not run, as an operation that it comes after has failed */
+  OFFPATH_ERR_CANCELLED = -17   /* a task was cancelled */
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -157,6 +162,10 @@ typedef struct offpath_counters {
   uint64_t lent_bytes;           /* of these */
   uint64_t coded_bytes;          /* served to other nodes compressed (OFFPATH_COMPRESS) */
   uint64_t wire_bytes;           /* what these were then */
+  uint64_t lossy_bytes;          /* of the coded ones, those of which something was lost (as was wished) */
+  double largest_error;          /* of these: how far off the worst number arrived */
+  uint64_t sampled_bytes;        /* of samples (OFFPATH_COMPRESS=sample) */
+  uint64_t sampled_left_bytes;   /* what compression would have left of them */
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */
@@ -180,6 +189,9 @@ typedef struct offpath_team_params {
   uint32_t address_stride_bytes;     /* distance between two members' addresses */
   uint8_t id[OFFPATH_TEAM_ID_BYTES]; /* same on all members, random: it also is the right to talk to the team */
   const void* addresses;             /* size x stride bytes, from offpath_session_address of each member, rank order */
+  const char* compress;              /* what this member sends to other nodes in it: as OFFPATH_COMPRESS, of at most 63
+                                        bytes. NULL, or what the service does not know: as OFFPATH_COMPRESS says.
+                                        Members may differ: who sends decides */
 } offpath_team_params_t;
 
 /* Creates this member's end of a team. No communication; the peers may not have created theirs yet.
@@ -281,7 +293,8 @@ typedef enum offpath_algorithm {
   OFFPATH_ALGORITHM_DOUBLING = 6,          /* allreduce, scan, exscan: recursive doubling */
   OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
   OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
-  OFFPATH_ALGORITHM_DISSEMINATION = 9      /* barrier */
+  OFFPATH_ALGORITHM_DISSEMINATION = 9,     /* barrier */
+  OFFPATH_ALGORITHM_MULTICAST = 10         /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
 } offpath_algorithm_t;
 
 typedef enum offpath_operator {
@@ -335,7 +348,8 @@ typedef struct offpath_collective_params {
   offpath_algorithm_t algorithm;
   uint32_t root;             /* bcast, reduce */
   offpath_operator_t op;     /* reductions */
-  offpath_element_t element; /* reductions */
+  offpath_element_t element; /* reductions; elsewhere what all send blocks are made of, if that is F32, F64, C32 or C64.
+                                Only lossy compression asks for it */
   const offpath_block_t* send;
   const offpath_block_t* recv;
   uint32_t send_count;
@@ -597,7 +611,7 @@ typedef struct offpath_remote_params {
   offpath_remote_kind_t kind;
   uint32_t target;           /* member, may be this one */
   offpath_operator_t op;     /* accumulates: any but NONE; REPLACE and NO_OP included */
-  offpath_element_t element; /* accumulates, compare and swap */
+  offpath_element_t element; /* accumulates, compare and swap; elsewhere as of a collective */
   uint32_t target_layout;    /* 0: contiguous; k: layouts[k - 1] */
   uint64_t target_offset;    /* of the first element, in bytes from the target's base (dynamic: its address) */
   uint64_t target_bytes;     /* data bytes at the target */
@@ -636,6 +650,87 @@ uint64_t offpath_window_completed(const offpath_window_t* window);
 offpath_status_t offpath_window_flush_test(offpath_window_t* window);
 /* The same, asleep until they have or timeout_ns passed (UINT64_MAX: no limit). */
 offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout_ns);
+
+/* ---- tasks ---------------------------------------------------------------------------------------------------- */
+
+/* Functions of the program run by the service's executors, next to the program: processes that load a shared object, so
+ * user code never runs in the service. offpath/task.h is for those who write the functions.
+ *
+ * A task is an operation of its session: it is tested, waited for, described, timed and freed as all are. It has no input
+ * but its argument and its ranges, and no output but its ranges; so it may run anywhere, and again.
+ *
+ * Memory   Ranges in memory that the service shares (offpath_memory_allocate, offpath_memory_lend)
+ *          are used in place: what the function writes is seen as it is written. Other ranges are copied before and
+ *          after, and show the result only when the operation is done; then a task that fails changes nothing there.
+ * Order    A task begins when all operations are done that it comes after. Others run in any order and at the same time,
+ *          those of higher priority first. Two tasks of a session of which one writes what the other reads or writes must be
+ *          ordered, directly or by others between them, or the later one fails with OFFPATH_ERR_ARGUMENT.
+ * Failure  The function's own code, an exception, a crash, an exit or its time limit: OFFPATH_ERR_TASK, and how is said by
+ *          offpath_task_result and offpath_op_describe. Executors that end are replaced. If an operation that a task
+ *          comes after fails, the task is not run: OFFPATH_ERR_DEPENDENCE.
+ */
+typedef struct offpath_function offpath_function_t;
+
+typedef struct offpath_function_params {
+  uint32_t struct_bytes; /* sizeof(offpath_function_params_t) */
+  uint32_t flags;        /* 0 */
+  const char* library;   /* shared object: a path with '/', or a name that the system's loader finds */
+  const char* symbol;    /* of the function in it; "+HEX": what lies so far behind the object's base (offpath/offpath.hpp) */
+  const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
+} offpath_function_params_t;
+
+/* Makes a function known to the session; executors are started for the first one, and one of them loads the object.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no such object or symbol, another signature; names longer than 4095 bytes) ·
+ *           OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_STATE (the service is on another
+ *           machine: no tasks there yet) · OFFPATH_ERR_NO_SERVICE (no executor can be started) · OFFPATH_ERR_NO_MEMORY ·
+ *           OFFPATH_ERR_SERVICE_LOST
+ * Ownership freed with the session. The same function twice is two handles. Blocking until an executor has had time to load it. */
+offpath_status_t offpath_function_register(offpath_session_t* session, const offpath_function_params_t* params,
+                                           offpath_function_t** function, offpath_error_t* error);
+
+#define OFFPATH_TASK_ARGUMENT_MAX_BYTES 65536 /* what is longer is a range */
+#define OFFPATH_TASK_RANGES_MAX 1024
+#define OFFPATH_TASK_AFTER_MAX 1024
+
+typedef struct offpath_task_params {
+  uint32_t struct_bytes; /* sizeof(offpath_task_params_t) */
+  uint32_t flags;        /* 0 */
+  offpath_function_t* function;
+  const void* argument; /* copied */
+  uint64_t argument_bytes;
+  const offpath_task_range_t* ranges; /* belong to the task until it is done */
+  offpath_op_t* const* after;         /* operations of this session, not freed yet; finished ones are allowed */
+  uint32_t ranges_count;
+  uint32_t after_count;
+  int32_t priority; /* higher is first; then the nearer deadline, then the order of submission */
+  uint32_t reserved;
+  uint64_t limit_ns;    /* it is ended when it has run for so long, within some ms; 0: no limit */
+  uint64_t cost_ns;     /* hint: how long it will run; 0: not known */
+  uint64_t deadline_ns; /* hint: when its result is wanted, CLOCK_MONOTONIC; 0: not known */
+} offpath_task_params_t;
+
+/* Submits a task. Nothing of params is needed afterwards, but the memory of the ranges.
+ * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT for an argument or counts that are too long, a range without
+ *           memory or access, overlapping ranges of which one is written, an op or function of another session. */
+offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_task_params_t* params, offpath_op_t** op);
+
+/* Nobody wants the result any more. A task that has not begun ends with OFFPATH_ERR_CANCELLED; one that runs is told
+ * (offpath_task_t), and its executor is ended if it still runs after OFFPATH_TASK_CANCEL_MS (1000). One that is finished first stays
+ * as it is. Never blocks; the op ends soon. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no task) · OFFPATH_ERR_STATE */
+offpath_status_t offpath_task_cancel(offpath_op_t* op);
+
+typedef struct offpath_task_outcome {
+  uint32_t struct_bytes; /* in: sizeof(offpath_task_result_t) */
+  int32_t code;          /* what the function returned, if it did */
+  int32_t signal;        /* that ended the executor; 0: none */
+  uint32_t executor;     /* process that ran it; 0: none did */
+  uint64_t run_ns;       /* the function's time */
+  char text[256];        /* what went wrong, for a person; empty: nothing */
+} offpath_task_result_t;
+
+/* About a finished task. Never blocks.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no task, unknown struct_bytes) · OFFPATH_ERR_STATE (not finished) */
+offpath_status_t offpath_task_result(offpath_op_t* op, offpath_task_result_t* result);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, results
+from offpath import comparison, compression_transfers, console, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
@@ -29,23 +29,40 @@ def app_command(
     chunks: Annotated[str, typer.Option(help="Bytes that are compressed at a time.")] = "4K,56K",
     file: Annotated[Optional[Path], typer.Option(help="A file of doubles to measure, too.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="The best of so many is taken.")] = 3,
+    rates: Annotated[
+        Optional[str],
+        typer.Option(help="Measure transfers in a lab instead, on links of these rates, like 100mbit,250mbit,1gbit."),
+    ] = None,
+    transfers: Annotated[str, typer.Option(help="With --rates: bytes of each collective.")] = "1M,4M",
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
 
     velocity, halo and tiles are doubles as fft3d, halo3d and bspmm send them, single is velocity in floats. Contexts
     and buffers are kept from chunk to chunk, as in the service; "new" is the same with new ones for each chunk. The
-    baseline is zlib on the whole field at once, at its default level.
+    baseline is zlib on the whole field at once, at its default level. Lossy codecs are shown with two bounds, relative
+    to the distance between the largest and the smallest number of a piece.
 
-    Example:
+    With --rates such data goes through ialltoall and iallgather on two nodes of a lab, as it is, compressed by two
+    fixed choices and by auto, beside random data.
+
+    Examples:
 
         offpath bench compression --chunks 4K,56K --json compression.json
+
+        offpath bench compression --rates 100mbit,1gbit --transfers 64K,1M,4M --repeats 7
     """
+    comparison.writable_file(json_file, "--json")
+    if rates:
+        result = compression_transfers.measure(rates.split(","), parse_sizes(transfers), repeats)
+        compression_transfers.show(result)
+        if json_file:
+            results.write(json_file, result)
+        return
     sizes = parse_sizes(size)
     if len(sizes) != 1:
         raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
     chunk_sizes = parse_sizes(chunks)
-    comparison.writable_file(json_file, "--json")
     options = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
     rows = json.loads(_output([*options, *(["--file", str(file)] if file else [])]))["rows"]
     damaged = [row for row in rows if not row["whole"]]
@@ -86,12 +103,13 @@ def _baseline(field: str, size: int) -> dict:
 
 def show(result: dict) -> None:
     table = Table(
-        "field", "method", "chunk", "ratio", "GB/s in", "GB/s out",
+        "field", "method", "chunk", "ratio", "GB/s in", "GB/s out", "error",
         title="Compression on one core", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
     )  # fmt: skip
     for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
         new = "" if row["kept"] or row["method"] == BASELINE else ", new"
         speeds = [f"{row[f'{name}_bytes_per_s'] / 1e9:.2f}" for name in ("encode", "decode")]
+        error = f"{row['largest_error']:.1g}" if row.get("largest_error") else ""
         chunk = size_text(row["chunk_bytes"])
-        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds)
+        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, error)
     console.out.print(table)

@@ -32,10 +32,16 @@ def core_list(cores: str | None) -> None:
 def compression(wish: str | None) -> str | None:
     """Raises UserError unless the service understands it, or nothing is wished."""
     option = "(level=([1-9]|1[0-9]|2[0-2])|shuffle=[1248])"
-    if wish and not re.fullmatch(f"off|auto|(lz4|zstd|deflate|zlib)(:{option}(,{option})*)?", wish):
+    number = r"(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?"
+    lossless = f"off|auto|sample|(lz4|zstd|deflate|zlib)(:{option}(,{option})*)?"
+    lossy = f"(zfp|sz3):(abs|rel)=(?P<bound>{number})(,reductions)?"
+    found = re.fullmatch(f"{lossless}|{lossy}", wish) if wish else None
+    if wish and (found is None or (found["bound"] and float(found["bound"]) <= 0)):
         raise UserError(
             f"'{wish}' is no compression. Write off, auto, lz4, zstd, deflate or zlib, the last four also with "
-            ":level=1 to 22 and shuffle=2, 4 or 8, like zstd:level=3,shuffle=8."
+            ":level=1 to 22 and shuffle=2, 4 or 8, like zstd:level=3,shuffle=8; or zfp or sz3 with the largest error "
+            "that numbers may have, like zfp:abs=1e-6 or sz3:rel=1e-4, and ,reductions if those may lose something, "
+            "too; or sample, which compresses nothing and says what that would save."
         )
     return wish
 

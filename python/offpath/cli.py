@@ -34,6 +34,12 @@ def _bench_collectives() -> Callable:
     return app_command
 
 
+def _bench_minimd() -> Callable:
+    from offpath.bench_minimd import app_command
+
+    return app_command
+
+
 def _bench_onesided() -> Callable:
     from offpath.bench_onesided import app_command
 
@@ -64,8 +70,26 @@ def _bench_wire() -> Callable:
     return app_command
 
 
+def _bench_tasks() -> Callable:
+    from offpath.bench_tasks import app_command
+
+    return app_command
+
+
 def _bench_compression() -> Callable:
     from offpath.bench_compression import app_command
+
+    return app_command
+
+
+def _bench_multicast() -> Callable:
+    from offpath.bench_multicast import app_command
+
+    return app_command
+
+
+def _bench_training() -> Callable:
+    from offpath.bench_training import app_command
 
     return app_command
 
@@ -148,6 +172,12 @@ def _policy() -> typer.Typer:
     return policy_app
 
 
+def _completion() -> Callable:
+    from offpath.reference.completion_command import completion_command
+
+    return completion_command
+
+
 def _report() -> Callable:
     from offpath.telemetry.report_command import report_command
 
@@ -183,6 +213,7 @@ class LazyGroup(TyperGroup):
         if isinstance(command, typer.Typer):
             group = typer.main.get_command(command)
             group.name = cmd_name
+            group.params = [each for each in group.params if each.name not in ("install_completion", "show_completion")]
             return group
         holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         settings = {"allow_interspersed_args": False} if cmd_name in self.passes_on else {}
@@ -194,7 +225,7 @@ class RootGroup(LazyGroup):
     lazy = {
         "info": _info, "devices": _devices, "device": _device, "dpus": _dpus, "lab": _lab, "demo": _demo,
         "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
-        "report": _report, "top": _top,
+        "report": _report, "top": _top, "completion": _completion,
     }  # fmt: skip
 
 
@@ -205,10 +236,14 @@ class BenchGroup(LazyGroup):
         "collectives": _bench_collectives,
         "compression": _bench_compression,
         "krylov": _bench_krylov,
+        "minimd": _bench_minimd,
+        "multicast": _bench_multicast,
         "onesided": _bench_onesided,
         "openmp": _bench_openmp,
         "plan": _bench_plan,
         "pt2pt": _bench_pt2pt,
+        "training": _bench_training,
+        "tasks": _bench_tasks,
         "wire": _bench_wire,
         "worker": _bench_worker,
     }

@@ -117,10 +117,16 @@ def _moved(lines: Sequence[dict]) -> list[str]:
 def _compressed(lines: Sequence[dict]) -> list[str]:
     """What was saved on the wire."""
     plain, wire = total(lines, "coded_bytes"), total(lines, "wire_bytes")
+    sampled, left = total(lines, "sampled_bytes"), total(lines, "sampled_left_bytes")
+    if sampled:
+        return [f"compression would save {100 * (sampled - left) // sampled} % on the wire, by samples"]
     if not plain:
         return []
     saved = 100 * (plain - wire) // plain
-    return [f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"]
+    lost = max(line.get("largest_error", 0) for line in lines) if total(lines, "lossy_bytes") else 0
+    text = f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"
+    of_numbers = rough_size_text(total(lines, "lossy_bytes"))
+    return [text + (f"; {of_numbers} of numbers lost at most {lost:.2g}" if lost else "")]
 
 
 def _solvers(lines: Sequence[dict]) -> list[str]:

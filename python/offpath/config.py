@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every variable Offpath reads, with its default and meaning: the one list that help, `info` and tests use."""
+"""Every variable Offpath reads, with its default and meaning: the one list that help, `info`, man pages and documents
+are made of."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ SETTINGS = (
     Setting(
         "OFFPATH_MPI_WINDOWS",
         None,
-        "dpu|host|auto|alternate: how puts and gets on offloaded windows go; default: auto, dpu if you wrote the row",
+        "dpu|host|auto|alternate: how operations on offloaded windows go; default: auto, dpu if you wrote the row",
     ),
     Setting(
         "OFFPATH_MPI_STAGING",
@@ -101,11 +102,19 @@ SETTINGS = (
     Setting(
         "OFFPATH_COMPRESS",
         "off",
-        "what goes to other nodes compressed: off, auto (what pays), lz4, zstd, deflate, zlib; "
-        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers)",
+        "what goes to other nodes compressed: off, auto (what pays), sample (nothing, but what it would save), "
+        "lz4, zstd, deflate, zlib; "
+        "with :level=N,shuffle=2|4|8 (bytes sorted by their place in numbers); numbers with a loss: zfp, sz3, "
+        "with :abs=X or :rel=X, and ,reductions",
     ),
     Setting("OFFPATH_FABRIC_CHUNK_BYTES", None, "bytes per message between services; default: measured"),
     Setting("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", None, "messages sent ahead of the receiver; default: measured"),
+    Setting(
+        "OFFPATH_MULTICAST_RATE",
+        None,
+        "bits per second that links take, for the algorithm multicast; default: what the network device says",
+    ),
+    Setting("OFFPATH_MULTICAST_CHAINS", "2", "nodes that multicast at the same time; the first node of a team decides"),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
     Setting("OFFPATH_UCX_NET_DEVICES", None, "network devices for the service, also of the fabric tcp, like eth0,ib0"),
     Setting(
@@ -123,9 +132,48 @@ SETTINGS = (
     Setting(
         "OFFPATH_EXECUTOR_PRELOAD", None, "libraries that the executor loads before any image, separated by colons"
     ),
+    Setting("OFFPATH_TASK_EXECUTORS", None, "executors of tasks of each worker; default: one per core no worker needs"),
+    Setting("OFFPATH_TASK_ROOM_BYTES", "1073741824", "room for copies of tasks' memory that is not shared"),
+    Setting("OFFPATH_TASK_MEMORY_BYTES", None, "most that functions of tasks may allocate in an executor"),
+    Setting("OFFPATH_TASK_CANCEL_MS", "1000", "how long a cancelled task may go on before its executor is ended"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
+    Setting("OFFPATH_TASK_EXECUTORS", None, "processes of a service that run tasks; default or 0: one per spare core"),
+    Setting(
+        "OFFPATH_TASK_ROOM_BYTES", "1073741824", "memory of a service for copies of tasks' memory that is not shared"
+    ),
+    Setting(
+        "OFFPATH_TASK_MEMORY_BYTES", "0", "most that the functions of tasks may allocate in one executor; 0: no limit"
+    ),
+    Setting(
+        "OFFPATH_TASK_CANCEL_MS", "1000", "an executor whose task was cancelled and still runs after so long is ended"
+    ),
+    Setting("OFFPATH_TASK_PYTHON", None, "interpreter for Python's tasks; default: the program's own"),
+    Setting(
+        "OFFPATH_JOB_SECRET", None, "what the ranks of offpath.init() prove to each other by TCP: 16 or more characters"
+    ),
+    Setting("OFFPATH_INIT_ADDRESS", None, "host:port of rank 0, where the ranks of offpath.init() meet"),
+    Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),
+    Setting("OFFPATH_INIT_TIMEOUT_S", "300", "seconds in which all ranks must have come"),
+    Setting("OFFPATH_TASK_PYTHON", None, "interpreter for tasks that are Python functions; default: the program's"),
+)
+
+# What parts of Offpath tell each other. Nobody has to set them.
+INTERNAL = (
+    Setting("OFFPATH_LAB", None, "which lab a process runs in; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_RUN", None, "which run of a lab a process belongs to, so that it can be ended; the lab sets it"
+    ),
+    Setting("OFFPATH_LAB_SHARED", None, "folder that a node shares besides, that of the program; the lab sets it"),
+    Setting(
+        "OFFPATH_LAB_YIELD", None, "1: ranks that share a core let each other run while they wait; the lab sets it"
+    ),
+    Setting(
+        "OFFPATH_BENCH_SERVICES_AT",
+        None,
+        "network namespace of services whose time a benchmark counts; offpath bench sets it",
+    ),
 )
 
 # Any other OFFPATH_UCX_* is handed on to the service's UCX; it is known by its prefix, not by its name.
@@ -144,7 +192,7 @@ def resolved(environ: Mapping[str, str] = os.environ) -> list[dict]:
 
 def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
     """OFFPATH_* variables that nothing reads: most likely a spelling mistake."""
-    listed = {setting.name for setting in SETTINGS}
+    listed = {setting.name for setting in (*SETTINGS, *INTERNAL)}
     others = (PASSED_ON_PREFIX, "OFFPATH_LAB", "OFFPATH_TEST_")
     return sorted(
         name for name in environ if name.startswith("OFFPATH_") and name not in listed and not name.startswith(others)
@@ -153,6 +201,8 @@ def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
 
 def _row(setting: Setting, environ: Mapping[str, str]) -> dict:
     given = environ.get(setting.name)
+    if given and setting.name.endswith("_SECRET"):
+        given = "(a secret)"
     return {
         "name": setting.name,
         "value": setting.default if given is None else given,

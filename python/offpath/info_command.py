@@ -128,8 +128,11 @@ def _mpi_of(program: str) -> dict:
     if kind:
         return {"mpi": kind, "note": f"linked with {mpis.TITLES[kind]}"}
     if mpis.uses_standard_abi(program):
-        return {"mpi": None, "note": "linked with the MPI standard's ABI (libmpi_abi.so): no back end serves it, its "
-                                     "MPI calls stay native"}
+        return {
+            "mpi": None,
+            "note": "linked with the MPI standard's ABI (libmpi_abi.so): no back end serves it, its "
+            "MPI calls stay native",
+        }
     with open(program, "rb") as file:
         is_script = file.read(2) == b"#!"
     return {"mpi": None, "note": "a script: decided when it runs" if is_script else "not linked with an MPI"}

@@ -81,6 +81,9 @@ class Paths:
         """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
         return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
 
+    def require_service(self) -> Path:
+        return _built(self.service)
+
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
@@ -95,6 +98,12 @@ class Paths:
 
     def require_wire_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-wire")
+
+    def require_tasks_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-bench-tasks")
+
+    def require_tasks_functions(self) -> Path:
+        return _built(self.preload_library.parent / "liboffpath_bench_functions.so")
 
     def require_worker_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-worker")
@@ -174,7 +183,8 @@ def paths() -> Paths:
         return _at(prefix)
     root = source_root()
     if root is None:
-        return _at(Path(__file__).resolve().parents[4])
+        from_wheel = Path(__file__).resolve().parent / "native"
+        return _at(from_wheel if from_wheel.is_dir() else Path(__file__).resolve().parents[4])
     candidates = [root / "build" / preset for preset in BUILD_PRESETS]
     built = [tree for tree in candidates if (tree / "lib" / "liboffpath_mpi.so").exists()]
     return _at((built or candidates)[0])

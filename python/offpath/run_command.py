@@ -55,8 +55,9 @@ def run(
     compress: Annotated[
         Optional[str],
         typer.Option(
-            metavar="off|auto|CODEC",
-            help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib.",
+            metavar="off|auto|sample|CODEC",
+            help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib; "
+            "numbers with a loss by zfp:abs=1e-6 or sz3:rel=1e-4.",
         ),
     ] = None,
     dpus: Annotated[

@@ -31,14 +31,7 @@ Result<std::shared_ptr<Mirror>> Mirror::make() {
 Mirror::Mirror(Memfd memory, Memfd host) : memory_(std::move(memory)), host_(std::move(host)), data_(memory_.data()) {
   memory_.close_descriptor();  // there may be many clients
   host_.close_descriptor();
-  SegmentHeader& head = header();
-  head.version = session::kVersion;
-  head.slot_count = session::kSlotCount;
-  head.segment_bytes = session::kSegmentBytes;
-  head.ring_offset = session::kRingOffset;
-  head.slots_offset = session::kSlotsOffset;
-  head.arena_offset = session::kArenaOffset;
-  head.magic = session::kMagic;
+  session::describe_layout(header());
 }
 
 Slot& Mirror::slot(uint32_t index) const { return reinterpret_cast<Slot*>(data_ + session::kSlotsOffset)[index]; }

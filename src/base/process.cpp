@@ -2,7 +2,9 @@
 #include "base/process.hpp"
 
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <climits>
 #include <csignal>
 
 namespace offpath::base {
@@ -23,6 +25,13 @@ void kill_process(const Fd& descriptor, pid_t process) {
   }
 #endif
   if (process > 1) kill(process, SIGKILL);
+}
+
+std::string own_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string text(path, length > 0 ? static_cast<size_t>(length) : 0);
+  return text.substr(0, text.rfind('/') + 1);
 }
 
 }  // namespace offpath::base

@@ -8,9 +8,9 @@
 
 namespace offpath::base {
 
-Code known_code(int32_t number) {
-  return number <= OFFPATH_OK && number >= OFFPATH_ERR_DAMAGED ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL;
-}
+bool is_known_code(int32_t number) { return number <= OFFPATH_OK && number >= OFFPATH_ERR_CANCELLED; }
+
+Code known_code(int32_t number) { return is_known_code(number) ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL; }
 
 Status Status::error(Code code, const char* format, ...) {
   Status status;
@@ -81,6 +81,12 @@ extern "C" const char* offpath_status_string(offpath_status_t status) {
       return "a member sent less than is expected";
     case OFFPATH_ERR_DAMAGED:
       return "a compressed block arrived damaged";
+    case OFFPATH_ERR_TASK:
+      return "the function of a task failed";
+    case OFFPATH_ERR_DEPENDENCE:
+      return "not run, as an operation that it comes after has failed";
+    case OFFPATH_ERR_CANCELLED:
+      return "cancelled";
   }
   return "unknown status";
 }

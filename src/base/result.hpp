@@ -16,6 +16,9 @@ using Code = offpath_status_t;
 // The result that a number from outside stands for. One that is none of ours is an internal error of the other side.
 Code known_code(int32_t number);
 
+// Whether it stands for one.
+bool is_known_code(int32_t number);
+
 class [[nodiscard]] Status {
  public:
   Status() = default;

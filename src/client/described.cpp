@@ -55,13 +55,18 @@ bool read_layouts(std::span<const offpath_layout_t> layouts, std::vector<memory:
   return true;
 }
 
+// What the service asks of data that is only moved. Other values have no meaning there.
+offpath_element_t numbers_in(offpath_element_t element) {
+  return remote::is_number(element) ? element : OFFPATH_ELEMENT_NONE;
+}
+
 // ---- collectives ----------------------------------------------------------------------------------------------------
 
 bool reduces(const offpath_collective_t& c) { return c.kind >= OFFPATH_REDUCE; }
 
 bool good_enumerators(const offpath_collective_t& c) {
   if (!is_between(c.kind, OFFPATH_EXCHANGE, OFFPATH_EXSCAN) ||
-      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_DISSEMINATION)) {
+      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_MULTICAST)) {
     return false;
   }
   return !reduces(c) || (is_between(c.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_MAXLOC) &&
@@ -91,7 +96,9 @@ Wanted wanted_of(const offpath_remote_t& r, const std::vector<memory::Layout>& l
   Wanted out;
   out.kind = r.kind;
   if (remote::combines(r.kind)) out.reduction.op = r.op;
-  if (remote::accumulates(r.kind)) out.reduction.element = r.element;
+  if (!remote::locks(r.kind)) {
+    out.reduction.element = remote::accumulates(r.kind) ? r.element : numbers_in(r.element);
+  }
   if (!remote::locks(r.kind)) out.offset = r.target_offset;
   out.bytes = r.target_bytes;
   out.contiguous = r.target_layout == 0;
@@ -151,7 +158,8 @@ offpath_status_t describe(const offpath_collective_t& c, uint32_t rank, uint32_t
   out.kind = c.kind;
   out.algorithm = c.algorithm;
   out.root = c.root;
-  if (reduces(c)) out.reduction = {c.op, c.element};
+  out.reduction =
+      reduces(c) ? kernels::Reduction{c.op, c.element} : kernels::Reduction{OFFPATH_OP_NONE, numbers_in(c.element)};
   if (!good_blocks(c) || !read_layouts(layouts, out.layouts)) return OFFPATH_ERR_ARGUMENT;
   out.send = blocks_of(c.send, c.send_count);
   out.recv = blocks_of(c.recv, c.recv_count);

@@ -21,6 +21,11 @@ class Heap {
   void split(uint64_t offset, uint64_t second);
   // The length of the stretch that began there; 0 if none did.
   uint64_t release(uint64_t offset);
+  // Of the stretch that is handed out and begins there; 0: none does.
+  uint64_t length_at(uint64_t offset) const {
+    const auto found = used_.find(offset);
+    return found == used_.end() ? 0 : found->second;
+  }
   // Whether a stretch that is handed out begins there.
   bool begins_at(uint64_t offset) const { return used_.count(offset) != 0; }
 

@@ -14,6 +14,27 @@
 using offpath::base::ErrnoGuard;
 namespace layout = offpath::session;
 
+void offpath_session::free_memory(uint64_t offset) {
+  const uint64_t length = heap.release(offset);
+  if (length == 0) return;
+  const uint64_t at = offset + layout::kSegmentBytes;
+  // The service's mapping stays, so the pages are given back by a hole. Libraries that watch memory hear of the first call,
+  // which locked memory refuses.
+  if (madvise(segment.data() + at, length, MADV_REMOVE) == 0) return;
+  fallocate(segment.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
+            static_cast<off_t>(length));
+}
+
+// What tasks no longer use.
+void offpath_session::free_late() {
+  std::erase_if(to_free, [&](uint64_t offset) {
+    const auto address = reinterpret_cast<uint64_t>(segment.data() + layout::kSegmentBytes + offset);
+    if (fail_users(address, heap.length_at(offset))) return false;
+    free_memory(offset);
+    return true;
+  });
+}
+
 extern "C" {
 
 offpath_status_t offpath_memory_allocate(offpath_session_t* session, uint64_t bytes, void** address) {
@@ -39,13 +60,12 @@ void offpath_memory_free(offpath_session_t* session, void* address) {
   ErrnoGuard guard;
   std::lock_guard lock(session->mutex);
   const auto at = static_cast<uint64_t>(static_cast<uint8_t*>(address) - session->segment.data());
-  const uint64_t length = session->heap.release(at - layout::kSegmentBytes);
-  if (length == 0) return;
-  // The service's mapping stays, so the pages are given back by a hole. Libraries that watch memory hear of the first call,
-  // which locked memory refuses.
-  if (madvise(session->segment.data() + at, length, MADV_REMOVE) == 0) return;
-  fallocate(session->segment.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
-            static_cast<off_t>(length));
+  const uint64_t offset = at - layout::kSegmentBytes;
+  if (session->fail_users(reinterpret_cast<uint64_t>(address), session->heap.length_at(offset))) {
+    session->to_free.push_back(offset);
+  } else {
+    session->free_memory(offset);
+  }
 }
 
 offpath_status_t offpath_memory_lend(offpath_session_t* session, uint64_t bytes, uint64_t alignment, void** address) {

@@ -4,6 +4,7 @@
 #include "client/session.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace layout = offpath::session;
@@ -13,6 +14,8 @@ using layout::SlotState;
 
 namespace {
 constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
+
+bool of_executors(const offpath_op& op) { return op.kind == OpKind::function || op.kind == OpKind::task; }
 }  // namespace
 
 void offpath_op::copy_own_blocks() {
@@ -39,6 +42,10 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
+  if (of_executors(op)) {
+    if (lost) return OFFPATH_ERR_NOT_STARTED;
+    if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
+  }
   if (op.in_sequence()) op.sequence = op.team->next_sequence;
   // Before the service can complete it.
   if (remote) op.sequence = op.window->shared().issued.fetch_add(1, std::memory_order_acq_rel);
@@ -52,7 +59,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   ++op.team->unfinished;
   if (op.window != nullptr) ++op.window->unfinished;
   if (op.in_sequence()) ++op.team->next_sequence;
-  if (op.in_sequence() || remote) ++posted_count;
+  if (op.in_sequence() || remote || op.kind == OpKind::task) ++posted_count;
   if (out != nullptr) {
     *out = owned.release();
   } else {
@@ -66,6 +73,7 @@ bool offpath_session::submit(offpath_op& op) {
   if (!op.record.empty()) {
     op.record_offset = arena.allocate(op.record.size());
     if (op.record_offset == 0) return false;
+    if (!op.after.empty()) name_after(op);
     memcpy(at<uint8_t>(op.record_offset), op.record.data(), op.record.size());
   }
   op.slot = free_slots.back();
@@ -76,7 +84,7 @@ bool offpath_session::submit(offpath_op& op) {
   entry.kind = static_cast<uint32_t>(op.kind);
   entry.status = OFFPATH_IN_PROGRESS;
   const bool remote = op.kind == OpKind::remote;
-  const bool timed = timing.load(std::memory_order_relaxed) && (op.in_sequence() || remote);
+  const bool timed = timing.load(std::memory_order_relaxed) && (op.in_sequence() || remote || op.kind == OpKind::task);
   entry.flags = op.flags | (timed ? layout::kTimed : 0);
   if (timed) {
     op.times.posted_ns = offpath::base::clock_ns();
@@ -132,7 +140,7 @@ bool offpath_session::harvest() {
 }
 
 void offpath_session::reap_orphans() {
-  std::erase_if(orphans, [&](const auto& op) { return settle(*op) != OFFPATH_IN_PROGRESS; });
+  std::erase_if(orphans, [&](const auto& op) { return settle(*op) != OFFPATH_IN_PROGRESS && op->pins == 0; });
 }
 
 void offpath_session::reap_unclaimed() {
@@ -171,7 +179,7 @@ offpath_status_t offpath_session::settle(offpath_op& op) {
   bool begun = false;
   if (op.in_sequence() && op.slot != offpath_op::kQueued) {
     begun = op.sequence < team_record(*op.team).started.load(std::memory_order_acquire);
-  } else if (op.kind == OpKind::remote && op.slot != offpath_op::kQueued) {
+  } else if ((op.kind == OpKind::remote || op.kind == OpKind::task) && op.slot != offpath_op::kQueued) {
     begun = slot(op.slot).state.load(std::memory_order_acquire) == static_cast<uint32_t>(SlotState::active);
   }
   finish(op, begun ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED);
@@ -197,7 +205,13 @@ void offpath_session::take_times(offpath_op& op) const {
 
 void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   if (status == OFFPATH_OK) op.copy_own_blocks();
+  if (!op.after.empty()) release_after(op);
   if (op.slot != offpath_op::kQueued) {
+    if (of_executors(op)) take_result(op);
+    if (op.memory_freed && status == OFFPATH_OK) {
+      status = OFFPATH_ERR_MEMORY_FAULT;
+      snprintf(op.result.text, sizeof(op.result.text), "memory of the task was freed while it was under way");
+    }
     arena.release(op.record_offset, op.record.size());
     slot(op.slot).state.store(static_cast<uint32_t>(SlotState::free), std::memory_order_relaxed);
     by_slot[op.slot] = nullptr;
@@ -216,6 +230,7 @@ void offpath_session::finish(offpath_op& op, offpath_status_t status) {
   --team->unfinished;
   offpath_window* window = op.window;
   op.status.store(status, std::memory_order_release);
+  if (op.memory_freed) free_late();
   if (window != nullptr && --window->unfinished == 0 && window->destroyed) release_window(window);
   team->let_go |= op.kind == OpKind::team_destroy || lost;
   if (team->destroyed && team->unfinished == 0 && team->let_go) release_team(team);

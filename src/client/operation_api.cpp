@@ -30,6 +30,7 @@ void append(char* text, size_t capacity, const char* format, ...) {
 
 void describe_active(const offpath_op& op, char* text, size_t capacity) {
   if (op.kind == layout::OpKind::remote) return append(text, capacity, "waits for rank %u", op.target);
+  if (op.kind == layout::OpKind::task) return append(text, capacity, "runs, or waits for an executor");
   const Slot& entry = op.session->slot(op.slot);
   const uint32_t steps = entry.steps_left.load(std::memory_order_relaxed);
   const uint32_t exports = entry.exports_left.load(std::memory_order_relaxed);
@@ -138,11 +139,14 @@ void offpath_op_describe(offpath_op_t* op, char* text, size_t capacity) {
   const auto status = static_cast<offpath_status_t>(op->status.load());
   snprintf(text, capacity, "%s #%llu: ", op->name, static_cast<unsigned long long>(op->sequence));
   if (status != OFFPATH_IN_PROGRESS) {
-    append(text, capacity, "%s", offpath_status_string(status));
+    const bool explained = op->kind == layout::OpKind::task && op->result.text[0] != '\0';
+    append(text, capacity, "%s", explained ? op->result.text : offpath_status_string(status));
   } else if (op->slot == offpath_op::kQueued) {
     append(text, capacity, "waits for room in the session segment");
   } else if (op->session->slot(op->slot).state.load() == static_cast<uint32_t>(SlotState::posted)) {
-    append(text, capacity, "waits for the service to begin it");
+    const bool after = op->kind == layout::OpKind::task;
+    append(text, capacity,
+           after ? "waits for what it comes after, or the service" : "waits for the service to begin it");
   } else {
     describe_active(*op, text, capacity);
   }
@@ -159,7 +163,7 @@ void offpath_op_free(offpath_op_t* op) {
     return;
   }
   std::lock_guard lock(session.mutex);
-  if (session.settle(*op) == OFFPATH_IN_PROGRESS) {
+  if (session.settle(*op) == OFFPATH_IN_PROGRESS || op->pins > 0) {
     session.orphans.push_back(std::move(owned));
   }
   session.drain_queue();

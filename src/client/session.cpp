@@ -8,6 +8,7 @@
 #include "client/lent.hpp"
 #include "session/futex.hpp"
 
+#include <bit>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -37,19 +38,15 @@ offpath_session::offpath_session(offpath::base::Memfd memory)
     madvise(page, kPage, MADV_WIPEONFORK);
   }
   layout::SegmentHeader& head = header();
-  head.version = layout::kVersion;
-  head.slot_count = layout::kSlotCount;
-  head.segment_bytes = layout::kSegmentBytes;
-  head.ring_offset = layout::kRingOffset;
-  head.slots_offset = layout::kSlotsOffset;
-  head.arena_offset = layout::kArenaOffset;
+  layout::describe_layout(head);
   head.shared_address = reinterpret_cast<uint64_t>(segment.data() + layout::kSegmentBytes);
   head.shared_bytes = heap.capacity();
   head.probe_address = reinterpret_cast<uint64_t>(&probe);
-  head.magic = layout::kMagic;
   free_slots.reserve(layout::kSlotCount);
   by_slot.resize(layout::kSlotCount);
   for (uint32_t i = layout::kSlotCount; i > 0; --i) free_slots.push_back(i - 1);
+  own.session = this;
+  own.size = own.nodes = 1;
 }
 
 offpath_session::~offpath_session() {
@@ -165,6 +162,10 @@ void count_memory(offpath_session& session, offpath_session_counters_t& counters
   counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
   counters.coded_bytes = session.header().coded_bytes.load(std::memory_order_relaxed);
   counters.wire_bytes = session.header().wire_bytes.load(std::memory_order_relaxed);
+  counters.sampled_bytes = session.header().sampled_bytes.load(std::memory_order_relaxed);
+  counters.sampled_left_bytes = session.header().sampled_left_bytes.load(std::memory_order_relaxed);
+  counters.lossy_bytes = session.header().lossy_bytes.load(std::memory_order_relaxed);
+  counters.largest_error = std::bit_cast<double>(session.header().largest_error.load(std::memory_order_relaxed));
   std::lock_guard lock(session.mutex);
   counters.lent_count = session.lent_count;
   counters.lent_bytes = session.lent_bytes;

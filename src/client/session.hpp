@@ -26,6 +26,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 struct offpath_op {
@@ -49,8 +50,14 @@ struct offpath_op {
   std::atomic<uint32_t> slot{kQueued};
   std::atomic<int32_t> status{OFFPATH_IN_PROGRESS};
   std::atomic<uint32_t> test_count{0};
-  uint64_t record_offset = 0;  // arena offset
-  offpath_op_times_t times{};  // if timed; struct_bytes 0: not known
+  uint64_t record_offset = 0;      // arena offset
+  offpath_op_times_t times{};      // if timed; struct_bytes 0: not known
+  std::vector<offpath_op*> after;  // task, not submitted yet: what it comes after
+  uint64_t after_offset = 0;       // where the record has their slots
+  uint32_t pins = 0;               // tasks that name it and are not submitted yet: it stays as long
+  offpath_task_result_t result{};  // task
+  uint32_t function_number = 0;    // registration of a function
+  bool memory_freed = false;       // task: while it was under way
 
   bool in_sequence() const {  // of its team
     return kind == offpath::session::OpKind::collective || kind == offpath::session::OpKind::program;
@@ -88,6 +95,12 @@ struct offpath_window {
   uint64_t issued() const { return shared().issued.load(std::memory_order_acquire); }
   uint64_t completed() const;
   void note_failure(offpath_status_t status) const;
+};
+
+struct offpath_function {
+  const offpath_session* session = nullptr;
+  uint32_t number = 0;  // of the service
+  std::string name;     // of its tasks, for a person
 };
 
 struct offpath_session {
@@ -133,6 +146,14 @@ struct offpath_session {
   offpath_status_t settle(offpath_op& op);
   void finish(offpath_op& op, offpath_status_t status);
   void take_times(offpath_op& op) const;
+  // task.cpp
+  void name_after(offpath_op& op);
+  static void release_after(offpath_op& op);
+  void take_result(offpath_op& op) const;
+  // Notes which tasks under way use such memory. Whether there is one.
+  bool fail_users(uint64_t address, uint64_t bytes);
+  void free_memory(uint64_t offset);  // of the heap
+  void free_late();
   void release_team(offpath_team* team);
   void release_window(offpath_window* window);
 
@@ -160,6 +181,10 @@ struct offpath_session {
   std::vector<std::unique_ptr<offpath_op>> spare;
   std::vector<std::unique_ptr<offpath_team>> teams;
   std::vector<std::unique_ptr<offpath_window>> windows;
+  offpath_team own;  // of operations that are no team's: this session alone
+  std::vector<std::unique_ptr<offpath_function>> functions;
+  uint64_t next_task = 0;
+  std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;

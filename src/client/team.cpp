@@ -76,6 +76,8 @@ Status create(offpath_session& session, const offpath_team_params_t& params, off
   record.started.store(0, std::memory_order_relaxed);
   record.addresses = raw->addresses;
   record.lost = raw->lost;
+  memset(record.compress, 0, sizeof(record.compress));
+  if (params.compress != nullptr) strncpy(record.compress, params.compress, sizeof(record.compress) - 1);
   memcpy(session.at<uint8_t>(raw->addresses), params.addresses, raw->addresses_bytes);
   memset(session.at<uint8_t>(raw->lost), 0, raw->size);
   post_silent(session, *raw, layout::OpKind::team_create);

@@ -13,7 +13,7 @@ using base::Status;
 
 bool is_known(const CollectiveRecord& head) {
   return head.kind >= OFFPATH_EXCHANGE && head.kind <= OFFPATH_EXSCAN &&
-         head.algorithm <= OFFPATH_ALGORITHM_DISSEMINATION && head.op <= OFFPATH_OP_MAXLOC &&
+         head.algorithm <= OFFPATH_ALGORITHM_MULTICAST && head.op <= OFFPATH_OP_MAXLOC &&
          head.element <= OFFPATH_ELEMENT_F64_F64;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages for teams that are not here yet, and for members that are here no longer.
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 
 namespace offpath::engine {
 
@@ -52,6 +52,7 @@ void Engine::State::depart(const std::shared_ptr<Team>& team) {
   team->exchange.forget_pulls();
   drop_arrived(*team, 0, UINT64_MAX);
   team->requests.clear();
+  team->circle.reset();
   const TeamKey key{team->spec.id, team->spec.rank};
   departed[key] = team;
   departed_order.push_back(key);
@@ -71,14 +72,15 @@ void Engine::State::forget_departed(const TeamKey& key) {
 }
 
 void Engine::State::answer_for_departed(Team& team, const Message& message) {
-  const bool from_peer = message.kind == Kind::request || message.kind == Kind::push;
+  const bool from_peer = message.kind == Kind::request || message.kind == Kind::push || message.kind == Kind::task;
   const uint32_t asker = from_peer ? message.from : message.to;
   if (asker >= team.spec.members.size()) return refuse_message("a member that the team does not have");
   if (message.kind == Kind::push) {
     if (!team.spec.members[asker].local) acknowledge(team, {message.number, asker, message.tag});
     return;
   }
-  if (settle_push(team, message)) return;
+  if (message.kind == Kind::task && message.word != wire::Word::armed) return;  // of an operation that has ended
+  if (message.kind != Kind::task && settle_push(team, message)) return;
   if (team.abandoned) {
     Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, asker);
     lost.status = team.obituary;
@@ -86,6 +88,8 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
   } else if (message.kind == Kind::request) {
     reply(team, asker, message.number, Status::error(OFFPATH_ERR_RANGE, "member %u has left the team", team.spec.rank),
           {});
+  } else if (message.kind == Kind::task) {
+    multicasts->decline(team, message);
   } else if (message.channel != Channel::collectives) {
     refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
   } else if (team.broken) {

@@ -10,8 +10,11 @@ class Software : public Coder {
   bool prompt() const override { return true; }
 
   memory::Outcome encode(CodingJob& job, memory::Ticket) override {
-    job.bytes = coding_.encode(job.method, job.in, job.out);
-    if (job.bytes > 0) job.check = codecs::checksum(job.in);
+    codecs::Loss loss;
+    job.bytes = coding_.encode(job.method, job.in, job.out, &loss);
+    const bool lossy = codecs::is_lossy(job.method.codec);
+    if (job.bytes > 0) job.check = lossy ? loss.check : codecs::checksum(job.in);
+    job.largest_error = loss.largest_error;
     return {};
   }
   memory::Outcome decode(CodingJob& job, memory::Ticket) override {

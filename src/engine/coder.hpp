@@ -15,8 +15,9 @@ struct CodingJob {
   codecs::Method method;
   codecs::Bytes in;
   codecs::Room out;
-  size_t bytes = 0;    // encode: so many of `out`; 0: there is no room for them
-  uint32_t check = 0;  // of the plain bytes
+  size_t bytes = 0;          // encode: so many of `out`; 0: there is no room for them
+  uint32_t check = 0;        // of what arrives: the plain bytes, unless the method loses something
+  double largest_error = 0;  // encode: if it does
 };
 
 class Coder {

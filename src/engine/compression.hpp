@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/coder.hpp"
+#include "graph/graph.hpp"
 #include "kernels/codecs/choice.hpp"
 
 #include <map>
@@ -29,10 +30,19 @@ class Compression {
  public:
   explicit Compression(const Config& config);
 
-  bool is_off() const { return chooser.wish().is_off(); }
   uint64_t now_ns() const { return clock_(); }
   CodedChunk* take();
   void give_back(CodedChunk* chunk) { free_.push_back(chunk); }
+
+  // How the chunks of a block are coded. `automatic`: the chooser has said so, and is to know how it went.
+  struct Plan {
+    codecs::Advice advice = codecs::Advice::plain;
+    codecs::Method method = {};
+    bool automatic = false;
+    bool samples = false;  // the first chunk; nothing is coded
+  };
+  Plan plan(const codecs::Wish& wish, const graph::Graph& graph, const graph::Export& block, uint64_t bytes,
+            uint64_t team, uint32_t readable);
 
   // What leaves for other nodes, from a block's first chunk until its receiver has all: that is how fast the link is.
   void begin(uint64_t transfer);
@@ -47,6 +57,8 @@ class Compression {
   std::map<uint64_t, codecs::Chooser::Busy> open_;  // by transfer
   codecs::Chooser::Busy busy_;                      // of those that have ended
   uint64_t busy_since_ns_ = 0;
+  uint64_t unsampled_ = UINT64_MAX;  // bytes of blocks since the last sample
+  bool measures_ = false;            // how fast the link is; as soon as somebody wants to know
 
  public:
   Coder& coder;

@@ -3,7 +3,7 @@
 // exports a block would wait for ever for a pull that is never made. So who waits asks now and then, by a pull of
 // nothing under a tag of its own. It gets an empty block when the other member has made all its pulls, and is refused as
 // long as that may still make some. What was not asked for by then counts as taken.
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 
 namespace offpath::engine {
 
@@ -32,8 +32,10 @@ bool Engine::State::ask_for_endings(Operation& operation) {
     const bool is_there = block.after == kNoStep || operation.steps[block.after].done;
     if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
   }
-  for (size_t i = graph.steps.size(); i > 0 && graph.steps[i - 1].tag == kEndingTag; --i) {
-    if (!operation.steps[i - 1].done) silent.erase(graph.steps[i - 1].peer);
+  multicasts->add_silent(operation, silent);
+  for (size_t i = operation.own_steps; i < graph.steps.size(); ++i) {
+    const bool asked = graph.steps[i].tag == kEndingTag && !operation.steps[i].done;
+    if (asked) silent.erase(graph.steps[i].peer);
   }
   for (const uint32_t peer : silent) {
     ready.emplace_back(&operation, static_cast<uint32_t>(graph.steps.size()));
@@ -61,6 +63,7 @@ void Engine::State::finish_ending(Operation& operation, uint32_t index, bool tak
     const bool open = operation.exports[i].state == ExportState::open;
     if (open && operation.graph.exports[i].peer == peer) resolve_export(operation, i, 0);
   }
+  if (takes_no_more) multicasts->note_ended(operation, peer);
   end_if_done(operation);
 }
 

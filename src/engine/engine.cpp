@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 
 namespace offpath::engine {
 
@@ -12,6 +12,7 @@ using wire::Message;
 
 Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbours, Observer& observer)
     : state_(std::make_unique<State>(config, fabric, neighbours, observer)) {
+  state_->multicasts = std::make_shared<State::Multicasts>(*state_);
   fabric.set_receiver(this);
 }
 
@@ -118,6 +119,7 @@ Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, Opera
   operation.exports.resize(operation.graph.exports.size());
   operation.steps_left = static_cast<uint32_t>(operation.graph.steps.size());
   operation.exports_left = static_cast<uint32_t>(operation.graph.exports.size());
+  operation.own_steps = operation.steps_left;
   operation.awaits_reply = part == Part::requester;
   for (const Layout& layout : operation.graph.layouts) operation.layouts.push_back(memory::index_layout(layout));
   if (operation.graph.scratch_bytes > 0) operation.scratch = doer.scratch(operation.graph.scratch_bytes);
@@ -169,6 +171,7 @@ bool Engine::progress() {
   busy |= s.reap();
   busy |= s.sender.send_waiting();
   busy |= s.place_announced();
+  busy |= s.multicasts->progress();
   for (const auto& carrier : s.carriers) busy |= carrier->move();
   s.settle();
   busy |= s.sender.flush_all();
@@ -176,6 +179,8 @@ bool Engine::progress() {
   busy |= s.sender.flush_all();
   return busy;
 }
+
+uint64_t Engine::wait_ns() { return state_->multicasts->wait_ns(); }
 
 void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) { state_->receive(header, payload); }
 

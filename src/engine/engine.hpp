@@ -21,12 +21,14 @@
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
+#include "kernels/codecs/choice.hpp"
 #include "kernels/helpers.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace offpath::engine {
@@ -53,7 +55,8 @@ struct TeamSpec {
   uint32_t rank = 0;
   std::vector<Member> members;
   ClientId client = 0;
-  uint64_t context = 0;  // given back in the Observer's calls
+  uint64_t context = 0;                       // given back in the Observer's calls
+  std::optional<codecs::Wish> compress = {};  // what this member sends in it; nothing: as Config says
 };
 
 // How a member was lost. 0 is none.
@@ -61,6 +64,14 @@ enum class Loss : uint8_t {
   service = 1,  // its service, or the way there
   silence = 2,  // its service, or the way there: no sign of life while something was awaited from it
   process = 3   // itself
+};
+
+// A chunk that was compressed.
+struct Coded {
+  uint64_t bytes = 0;
+  uint64_t wire_bytes = 0;   // as which it left
+  bool lossy = false;        // what arrives is something else
+  double largest_error = 0;  // and this much off
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,
@@ -76,8 +87,10 @@ class Observer {
   virtual void on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
   // Once per export that was taken; 0 bytes if it was refused.
   virtual void on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) = 0;
-  // A chunk of that many bytes left compressed.
-  virtual void on_coded(ClientId, uint64_t /*bytes*/, uint64_t /*wire_bytes*/) {}
+  // A chunk left compressed.
+  virtual void on_coded(ClientId, const Coded&) {}
+  // What compression would have left of a part of one (codecs::Wish::samples).
+  virtual void on_sampled(ClientId, const codecs::Chooser::Sampled&) {}
   virtual void on_finished(ClientId client, uint64_t operation, base::Status status) = 0;
   virtual void on_member_lost(ClientId client, uint64_t team, uint32_t rank, Loss how) = 0;
 };
@@ -101,6 +114,7 @@ struct Traffic {
   uint64_t local_bytes = 0;  // copied, reduced or computed on inside the node
   uint64_t coded_bytes = 0;  // of the bytes sent, those that went compressed
   uint64_t wire_bytes = 0;   // what they were then
+  uint64_t lossy_bytes = 0;  // of the coded ones, those of which something was lost
 };
 
 struct Config {
@@ -118,7 +132,10 @@ struct Config {
   Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
   codecs::Wish compress;                     // what streams to other nodes are coded with
   Coder* coder = nullptr;                    // who does that; outlives the engine. Null: the codecs, here
-  std::function<uint64_t()> now_ns;          // a clock, for what pays. Null: the system's
+  uint32_t multicast_chains = 2;             // that send at the same time; the team's first node decides
+  uint64_t multicast_rate = 0;               // bytes per second that links take; 0: what devices say
+  uint32_t multicast_groups = 16;            // joined at most, as switches have small tables
+  std::function<uint64_t()> now_ns;          // a clock, for what pays, and for multicast. Null: the system's
 };
 
 class Engine : public fabric::Receiver {
@@ -150,6 +167,8 @@ class Engine : public fabric::Receiver {
   // Delivers from the fabric, moves one chunk of everything, sends what is to be sent. Returns whether anything
   // happened; if not, nothing will before the next message or call.
   bool progress();
+  // How long progress() has nothing to do but for what comes; UINT64_MAX: for ever.
+  uint64_t wait_ns();
   // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
   const Traffic& traffic() const;

@@ -71,7 +71,10 @@ std::vector<uint8_t> Engine::State::needed_members(const Operation& operation) c
   if (operation.part != Part::collective) needed[operation.key.peer] = 1;
   for (size_t i = 0; i < operation.steps.size(); ++i) {
     const Step& step = operation.graph.steps[i];
-    if (step.kind == StepKind::pull && !operation.steps[i].done) needed[step.peer] = 1;
+    if (operation.steps[i].done) continue;
+    if (step.kind == StepKind::pull || step.kind == StepKind::fetch) needed[step.peer] = 1;
+    if (step.kind != StepKind::multicast) continue;
+    for (const uint32_t member : step.multicast->members) needed[member] = member != operation.team->spec.rank ? 1 : 0;
   }
   for (size_t i = 0; i < operation.exports.size(); ++i) {
     if (operation.exports[i].state != ExportState::resolved) needed[operation.graph.exports[i].peer] = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/log.hpp"
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 #include "wire/batch.hpp"
 
 namespace offpath::engine {
@@ -61,6 +61,10 @@ void Engine::State::handle(const Message& message, fabric::Bytes payload) {
       return handle_request(message, payload);
     case Kind::reply:
       return handle_reply(message, payload);
+    case Kind::task:
+      return multicasts->handle_task(message);
+    case Kind::fetch:
+      return multicasts->handle_fetch(message);
     case Kind::ping:
     case Kind::pong:
       return handle_sign_of_life(message, payload);

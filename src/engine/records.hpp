@@ -33,6 +33,7 @@ using graph::Step;
 using graph::StepKind;
 
 struct Team;
+struct Circle;
 
 // A Place, resolved. The memory stays as long as this.
 struct Location {
@@ -92,6 +93,7 @@ struct Operation {
   uint32_t steps_left = 0;
   uint32_t exports_left = 0;
   uint32_t endings_left = 0;  // of the steps: questions of endings.cpp
+  uint32_t own_steps = 0;     // the graph's as it was posted: what comes behind is the engine's
   bool awaits_reply = false;
   bool moved = false;  // at least a byte
   bool over = false;   // only waits for settle()
@@ -171,6 +173,7 @@ struct Team {
   std::deque<Operation*> in_order;                // unfinished ones with Graph::in_order; the first may run
   std::map<OperationKey, Operation*> operations;  // unfinished
   Exchange exchange;
+  std::shared_ptr<Circle> circle;                      // its multicast group (multicasts.hpp); null: not needed so far
   std::vector<std::unique_ptr<RequestPeer>> requests;  // by rank, null: none yet; empty: none at all
   size_t open_requests = 0;                            // posted ones without an operation, and those put off
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 
 namespace offpath::engine {
 
@@ -25,6 +25,7 @@ Standing Engine::standing(TeamHandle handle, uint64_t sequence) const {
     const uint32_t peer = operation.graph.steps[pull.step].peer;
     note(peer, s.look_for(operation, peer));
   }
+  for (const uint32_t peer : s.multicasts->awaited(operation)) note(peer, s.look_for(operation, peer));
   for (size_t i = 0; i < operation.exports.size(); ++i) {
     const Export& block = operation.graph.exports[i];
     const bool ready = block.after == kNoStep || operation.steps[block.after].done;

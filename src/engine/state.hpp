@@ -9,6 +9,7 @@
 //   messages   pulls and their answers      accesses   goes on with what ports do later
 //   requests   asking other members         standing   what operations wait for
 //   answers    being asked                  silence    signs of life
+//   multicasts one to all: what is agreed   multicast_chunks  and what is sent, heard and fetched
 //   endings    who takes no more            loss       the dead
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
@@ -33,6 +34,8 @@ struct Engine::State {
   class Push;
   class Near;
   class Stream;
+
+  class Multicasts;
 
   // engine.cpp
   Operation& add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
@@ -232,6 +235,7 @@ struct Engine::State {
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
   std::deque<std::shared_ptr<LocalWork>> local;
+  std::shared_ptr<Multicasts> multicasts;
   Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket
   std::deque<WaitingAnnouncement> announcements;

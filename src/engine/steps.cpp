@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/random.hpp"
-#include "engine/state.hpp"
+#include "engine/multicasts.hpp"
 
 namespace offpath::engine {
 
@@ -27,7 +27,7 @@ Status Operation::resolve(const Place& place, Location& out) const {
 
 Status Operation::shortfall() const {
   bool ended = false, torn = false;
-  for (uint32_t i = 0; graph.shortfall != OFFPATH_OK && i < steps.size(); ++i) {
+  for (uint32_t i = 0; graph.shortfall != OFFPATH_OK && i < own_steps; ++i) {
     const Step& step = graph.steps[i];
     if (step.kind != StepKind::pull || step.bytes == 0) continue;
     const uint64_t came = steps[i].moved;
@@ -41,6 +41,7 @@ Status Operation::shortfall() const {
 void Engine::State::start_step(Operation& operation, uint32_t index) {
   const Step& step = operation.graph.steps[index];
   if (step.kind == StepKind::pull) return start_pull(operation, index);
+  if (step.kind == StepKind::multicast) return multicasts->begin(operation, index);
   if (operation.steps[index].failed) return finish_step(operation, index, operation.status, 0);
   const auto work = std::make_shared<LocalWork>(LocalWork{.operation = &operation, .step = index, .bytes = step.bytes});
   if (step.kind == StepKind::compute) {
@@ -98,6 +99,7 @@ void Engine::State::finish_step(Operation& operation, uint32_t index, const Stat
   if (operation.part == Part::collective && step.tag == kEndingTag) {
     return finish_ending(operation, index, status.ok());
   }
+  if (step.kind == StepKind::fetch) return multicasts->end_fetch(operation, index, status, bytes);
   StepProgress& progress = operation.steps[index];
   progress.done = true;
   progress.moved = bytes;
@@ -108,7 +110,7 @@ void Engine::State::finish_step(Operation& operation, uint32_t index, const Stat
   }
   const TeamSpec& team = operation.team->spec;
   const uint32_t peer = step.kind == StepKind::pull ? step.peer : team.rank;
-  const bool inside = step.kind != StepKind::pull || team.members[peer].local;
+  const bool inside = step.kind != StepKind::multicast && (step.kind != StepKind::pull || team.members[peer].local);
   if (operation.part == Part::collective) {
     observer.on_step(team.client, operation.context, peer, status.ok() ? bytes : 0, inside);
   }
@@ -132,7 +134,7 @@ void Engine::State::resolve_export(Operation& operation, uint32_t index, uint64_
   for (const auto& carrier : carriers) carrier->forget(operation, index);
   const Export& block = operation.graph.exports[index];
   const TeamSpec& team = operation.team->spec;
-  if (operation.part == Part::collective) {
+  if (operation.part == Part::collective && index < operation.graph.sealed()) {
     observer.on_served(team.client, operation.context, block.peer, bytes, team.members[block.peer].local);
   }
   for (const uint32_t next : block.next) release_step(operation, next);
@@ -205,6 +207,7 @@ void Engine::State::retire(Operation& operation) {
 }
 
 void Engine::State::release(Operation& operation) {
+  multicasts->forget(operation);
   if (operation.steps_left > 0) {
     std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
     std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });

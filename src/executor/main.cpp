@@ -2,13 +2,34 @@
 // offpath-executor: the process that runs the target regions of one host process. Started by offpathd with the
 // channel's socket; user code runs here and nowhere else.
 #include "executor/executor.hpp"
+#include "executor/task_runner.hpp"
 
 #include <CLI/CLI.hpp>
+
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+
+namespace {
+// Ends with the service, whatever it is doing then.
+int run_tasks(const offpath::executor::TaskOptions& options, int service) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != service) return 1;
+  signal(SIGPIPE, SIG_IGN);
+  setenv("KMP_BLOCKTIME", "0", 0);
+  offpath::executor::TaskRunner runner(options);
+  if (const auto status = runner.open(); !status.ok()) {
+    fprintf(stderr, "offpath-executor: %s\n", status.text());
+    return 1;
+  }
+  runner.serve();
+  _exit(0);
+}
+}  // namespace
 
 int main(int argc, char** argv) {
   using offpath::device::DeviceKind;
@@ -28,7 +49,20 @@ int main(int argc, char** argv) {
   app.add_option("--kind", options.kind, "what the device is")
       ->transform(CLI::CheckedTransformer(std::map<std::string, DeviceKind>{
           {"software", DeviceKind::software}, {"emulated", DeviceKind::emulated}, {"remote", DeviceKind::remote}}));
+  offpath::executor::TaskOptions tasks;
+  int service = 0;
+  auto* board = app.add_option("--tasks", tasks.board, "run tasks instead: descriptor of the board they come from");
+  app.add_option("--tasks-bell", tasks.bell, "descriptor that wakes the worker of the service")->needs(board);
+  app.add_option("--tasks-service", service, "process that ends this one with it")->needs(board);
+  app.add_option("--tasks-memory", tasks.memory_bytes, "most bytes that functions may allocate; 0: no limit")
+      ->needs(board);
   CLI11_PARSE(app, argc, argv);
+  if (tasks.board >= 0) {
+    tasks.socket = options.socket;
+    tasks.number = static_cast<uint32_t>(options.number);
+    tasks.spin = std::chrono::microseconds(spin_us);
+    return run_tasks(tasks, service);
+  }
   options.spin = std::chrono::microseconds(spin_us);
   options.segment = channel == "segment";
 

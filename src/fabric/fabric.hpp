@@ -51,6 +51,15 @@ class Receiver {
   virtual void on_peer_lost(Peer peer) = 0;
 };
 
+class Group;
+
+// What a member of a team says to join the team's multicast group (group.hpp).
+struct GroupSpec {
+  std::array<uint8_t, 16> team{};
+  uint32_t own = 0, members = 0;  // nodes
+  size_t chunk_bytes = 0;         // 0: as long as the network allows
+};
+
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -66,6 +75,11 @@ class Fabric {
   virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context) = 0;
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;
   virtual void drop(Announced handle) = 0;
+  // The group is drained by its owner, and event_fd() is readable when something has come for it, too. Fails where the
+  // fabric, or the network, has no multicast.
+  virtual base::Result<std::shared_ptr<Group>> join(const GroupSpec&) {
+    return base::Status::error(OFFPATH_ERR_NO_SERVICE, "this fabric has no multicast");
+  }
   // Delivers what has come. Returns whether anything happened.
   virtual bool progress() = 0;
   // Readable when progress() has something to do, once arm() returned true after it. -1: none, keep polling.

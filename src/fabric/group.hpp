@@ -45,6 +45,8 @@ class Group {
   virtual uint64_t wait_ns(uint64_t now_ns) = 0;
   // With all that is around chunks on the wire; 0: unbounded.
   virtual void set_rate(double bytes_per_ns) = 0;
+  // Of the link, in bytes per second; 0: unknown.
+  virtual uint64_t link_rate() const { return 0; }
   // Readable when something has come. -1: none, keep polling.
   virtual int event_fd() const = 0;
   virtual const GroupCounts& counts() const = 0;

@@ -33,6 +33,9 @@ class Named : public Fabric {
     fabric_->fetch(handle, buffer, bytes, context);
   }
   void drop(Announced handle) override { fabric_->drop(handle); }
+  base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override {
+    return fabric_ == nullptr ? Fabric::join(spec) : fabric_->join(spec);
+  }
   bool progress() override { return fabric_ != nullptr && fabric_->progress(); }
   int event_fd() const override { return fabric_ == nullptr ? -1 : fabric_->event_fd(); }
   bool arm() override { return fabric_ == nullptr || fabric_->arm(); }

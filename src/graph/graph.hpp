@@ -6,6 +6,7 @@
 //   pull    up to `bytes` bytes of what member `peer` exports to this one under `tag`, into `target`. With 0 bytes it
 //           moves nothing and is done when the peer's export is handed out: a notification.
 //   reduce  target = source ∘ operand, element by element, with the graph's reduction. The target may be one of them.
+//   multicast  what nodes of the team have goes to all others at once; the members that take part have such a step each
 //   compute a kernel on arrays that the service sees in place: shared memory of the client, or scratch
 //   export  what others may pull from here; not a step, nobody runs it, but the operation waits until it was taken
 //
@@ -51,7 +52,14 @@ inline Place place_of(const memory::Block& block) {
 }
 inline Place scratch_place(uint64_t offset) { return {offset, 0, kScratch}; }
 
-enum class StepKind : uint8_t { copy, pull, reduce, compute };
+enum class StepKind : uint8_t {
+  copy,
+  pull,
+  reduce,
+  compute,
+  multicast,
+  fetch  // the engine's own: chunks of a multicast that were lost
+};
 
 struct Compute {
   struct Array {
@@ -61,8 +69,20 @@ struct Compute {
   std::unique_ptr<kernels::Kernel> kernel;
   std::vector<Array> arrays;  // what the kernel works on, in its order
 };
+
+// One multicast operation (docs/design/0022-multicast.md). Equal on all its nodes, but for places and `own`.
+struct Multicast {
+  struct Piece {
+    Place place;
+    uint64_t bytes = 0;
+  };
+  std::vector<uint32_t> members;          // by node: who takes part for it; ascending
+  uint32_t own = 0;                       // this node
+  std::vector<std::vector<Piece>> parts;  // by node: what it sends; here it lies, or shall go
+};
 inline constexpr uint32_t kNoStep = UINT32_MAX;
-inline constexpr uint32_t kEndingTag = UINT32_MAX;  // of the engine's own pulls: no export has it
+inline constexpr uint32_t kEndingTag = UINT32_MAX;         // of the engine's own pulls: no export has it
+inline constexpr uint32_t kFetchTags = uint32_t{1} << 31;  // from here on: of fetches, each its own
 
 struct Step {
   StepKind kind = StepKind::copy;
@@ -75,6 +95,7 @@ struct Step {
   uint64_t bytes = 0;
   uint64_t room = 0;  // pull: what the place takes of this block and of all that follow; 0: of this one only
   std::shared_ptr<const Compute> compute{};
+  std::shared_ptr<const Multicast> multicast{};
   std::vector<uint32_t> next{};  // steps that wait for this one
 };
 
@@ -101,6 +122,14 @@ class Graph {
   }
   uint32_t compute(Compute work) {
     return add({.kind = StepKind::compute, .compute = std::make_shared<const Compute>(std::move(work))});
+  }
+  uint32_t multicast(Multicast plan) {
+    uint64_t bytes = 0;  // that come
+    for (uint32_t node = 0; node < plan.parts.size(); ++node) {
+      for (const auto& piece : plan.parts[node]) bytes += node == plan.own ? 0 : piece.bytes;
+    }
+    return add(
+        {.kind = StepKind::multicast, .bytes = bytes, .multicast = std::make_shared<const Multicast>(std::move(plan))});
   }
   // Returns the export's index, valid until seal().
   uint32_t offer(uint32_t peer, uint32_t tag, Place place, uint64_t bytes, uint32_t after = kNoStep,
@@ -145,12 +174,15 @@ class Graph {
   void seal() {
     std::sort(exports.begin(), exports.end(),
               [](const Export& a, const Export& b) { return std::tie(a.peer, a.tag) < std::tie(b.peer, b.tag); });
+    sealed_ = exports.size();
   }
+  // How many exports there were then: what comes behind is the engine's, for fetches.
+  size_t sealed() const { return sealed_; }
 
   std::vector<Step> steps;
   std::vector<Export> exports;
   std::vector<Layout> layouts;
-  kernels::Reduction reduction;
+  kernels::Reduction reduction;  // without an operator: what is moved are such elements, where that is known
   uint64_t scratch_bytes = 0;
   // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
   // same. OFFPATH_OK: blocks may be shorter.
@@ -160,10 +192,14 @@ class Graph {
 
   // Index of the export to `peer` under `tag`, or kNoStep. After seal().
   uint32_t find_export(uint32_t peer, uint32_t tag) const {
-    const auto it = std::lower_bound(exports.begin(), exports.end(), std::pair(peer, tag),
+    const auto end = exports.begin() + static_cast<std::ptrdiff_t>(sealed_);
+    const auto it = std::lower_bound(exports.begin(), end, std::pair(peer, tag),
                                      [](const Export& e, const auto& key) { return std::pair(e.peer, e.tag) < key; });
-    const bool found = it != exports.end() && it->peer == peer && it->tag == tag;
-    return found ? static_cast<uint32_t>(it - exports.begin()) : kNoStep;
+    if (it != end && it->peer == peer && it->tag == tag) return static_cast<uint32_t>(it - exports.begin());
+    for (size_t i = sealed_; i < exports.size(); ++i) {
+      if (exports[i].peer == peer && exports[i].tag == tag) return static_cast<uint32_t>(i);
+    }
+    return kNoStep;
   }
 
  private:
@@ -171,6 +207,8 @@ class Graph {
     steps.push_back(std::move(step));
     return static_cast<uint32_t>(steps.size() - 1);
   }
+
+  size_t sealed_ = 0;
 };
 
 }  // namespace offpath::graph

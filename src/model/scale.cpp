@@ -93,7 +93,13 @@ class Pricing {
     load.agent_ns += dpu_ ? m_.service.operation_ns : m_.native.post_ns;
     for (const graph::Step& step : graph.steps) {
       const auto bytes = static_cast<double>(step.bytes);
-      if (step.kind == graph::StepKind::reduce) {
+      if (step.kind == graph::StepKind::multicast) {
+        load.in_bytes += on_wire(bytes);
+        for (const auto& piece : step.multicast->parts[step.multicast->own]) {
+          load.out_bytes += on_wire(static_cast<double>(piece.bytes));
+        }
+        load.agent_ns += moved_ns(bytes, m_.service.receive_ns_per_byte);
+      } else if (step.kind == graph::StepKind::reduce) {
         load.agent_ns += bytes / m_.reduce_bytes_per_ns;
       } else if (step.kind == graph::StepKind::copy || topology_.node_of[step.peer] == node) {
         load.agent_ns += bytes / (dpu_ ? m_.cma_bytes_per_ns : m_.copy_bytes_per_ns);

@@ -31,11 +31,11 @@ void Task::sent() {
   settle();
 }
 
-void Task::note(uint32_t chunk) {
-  arrivals_.note({chunk, 1});
-  const uint32_t owner = arrivals_.shape().owner(chunk);
+void Task::note(const Chunks& run) {
+  arrivals_.note(run);
+  const uint32_t owner = arrivals_.shape().owner(run.first);
   const Chunks part = arrivals_.shape().part(owner);
-  if (chunk == part.first + part.count - 1) std::erase(awaited_, owner);
+  if (run.first + run.count == part.first + part.count) std::erase(awaited_, owner);
   settle();
 }
 

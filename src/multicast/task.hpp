@@ -37,7 +37,9 @@ class Task {
   void go(bool multicast);
   // A chunk is here: whether to put it where it belongs, and then note it.
   Arrival look(uint32_t chunk) const { return over_ ? Arrival::known : arrivals_.look(chunk); }
-  void note(uint32_t chunk);
+  void note(uint32_t chunk) { note(Chunks{chunk, 1}); }
+  // Of one part.
+  void note(const Chunks& run);
   void sent();
   // Nothing has come for as long as the caller waits.
   void quiet();

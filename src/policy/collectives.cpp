@@ -7,9 +7,9 @@ namespace offpath::policy {
 namespace {
 
 // In the order of offpath_algorithm_t.
-constexpr const char* kAlgorithmNames[] = {
-    "default",           "direct",   "ring",         "chain",    "binomial",
-    "scatter_allgather", "doubling", "rabenseifner", "pairwise", "dissemination"};
+constexpr const char* kAlgorithmNames[] = {"default",           "direct",   "ring",         "chain",    "binomial",
+                                           "scatter_allgather", "doubling", "rabenseifner", "pairwise", "dissemination",
+                                           "multicast"};
 static_assert(std::size(kAlgorithmNames) == kAlgorithmsCount);
 
 constexpr int kNoKind = -1;

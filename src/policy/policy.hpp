@@ -57,7 +57,7 @@ enum class Collective : uint8_t {
 };
 
 inline constexpr size_t kCollectivesCount = size_t(Collective::send) + 1;
-inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_DISSEMINATION) + 1;
+inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_MULTICAST) + 1;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
 struct Row {

@@ -99,8 +99,10 @@ Status check(const Wanted& wanted) {
     return Status::error(kRefused, "%llu bytes at the target have no room for data and a signal, or a layout. Put more",
                          static_cast<unsigned long long>(wanted.bytes));
   }
-  if (wanted.reduction != kernels::Reduction{} ||
-      (locks(wanted.kind) && (wanted.bytes > 0 || wanted.offset > 0 || !wanted.contiguous))) {
+  const bool moves = !locks(wanted.kind);
+  const bool no_reduction = wanted.reduction == kernels::Reduction{} ||
+                            (moves && wanted.reduction.op == OFFPATH_OP_NONE && is_number(wanted.reduction.element));
+  if (!no_reduction || (locks(wanted.kind) && (wanted.bytes > 0 || wanted.offset > 0 || !wanted.contiguous))) {
     return Status::error(kRefused, "one-sided kind %d takes no reduction, and a lock no place. Leave them 0",
                          static_cast<int>(wanted.kind));
   }

@@ -27,12 +27,18 @@ inline constexpr size_t kMaxBodyBytes = kHeadBytes + kLayoutBytes + kMaxRanges *
 struct Wanted {
   uint64_t window = 0;
   offpath_remote_kind_t kind = OFFPATH_PUT;
-  kernels::Reduction reduction;  // accumulates; of a compare and swap the element only
+  kernels::Reduction reduction;  // accumulates; of a compare and swap the element only; else what is_number(), if known
   uint64_t offset = 0;           // of the first element
   uint64_t bytes = 0;
   bool contiguous = true;
   memory::Layout layout;  // unless contiguous
 };
+
+// Floating-point numbers or pairs of these: what lossy compression is for.
+constexpr bool is_number(offpath_element_t element) {
+  return element == OFFPATH_ELEMENT_F32 || element == OFFPATH_ELEMENT_F64 || element == OFFPATH_ELEMENT_C32 ||
+         element == OFFPATH_ELEMENT_C64;
+}
 
 // The kind is one of offpath.h.
 const char* name_of(offpath_remote_kind_t kind);

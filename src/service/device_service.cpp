@@ -2,6 +2,7 @@
 #include "service/device_service.hpp"
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "device/frames.hpp"
 #include "device/handover.hpp"
 #include "device/probe.hpp"
@@ -58,13 +59,6 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-std::string own_folder() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  const std::string text(path, length > 0 ? static_cast<size_t>(length) : 0);
-  return text.substr(0, text.rfind('/') + 1);
-}
-
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> list;
   for (std::string& word : words) list.push_back(word.data());
@@ -98,12 +92,12 @@ Result<Fd> DeviceService::listen_on(const std::string& address) {
 }
 
 Status DeviceService::start() {
-  executor_ = options_.executor.empty() ? std::vector<std::string>{own_folder() + "offpath-executor"}
+  executor_ = options_.executor.empty() ? std::vector<std::string>{base::own_folder() + "offpath-executor"}
                                         : split(options_.executor);
   if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   }
-  for_agents_ = options_.for_agents.empty() ? std::vector<std::string>{own_folder() + "offpathd", "--for-agents"}
+  for_agents_ = options_.for_agents.empty() ? std::vector<std::string>{base::own_folder() + "offpathd", "--for-agents"}
                                             : split(options_.for_agents);
   // Services of jobs are nobody's children; here they count, so they become ours.
   if (options_.key || options_.munge) prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -223,7 +217,7 @@ void DeviceService::answer(int socket, const device::Introduction& who) {
   const pid_t starter = getppid();
   Status sent;
   if (who.purpose() == device::Purpose::probe) {
-    sent = who.answer(socket, device::about_this_machine(children_of(starter), options_.max_clients));
+    sent = who.answer(socket, device::about_this_machine(jobs_of(starter), options_.max_clients));
     if (sent.ok()) device::serve_probe(socket, socket);
   } else {
     const auto request = device::decode_request(who.request());

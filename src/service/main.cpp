@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   std::string dpu;
   app.add_flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
   app.add_option("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
-  app.add_option("--max-clients", device_options.max_clients, "programs served at a time")->check(CLI::Range(1, 4096));
+  app.add_option("--max-clients", device_options.max_clients, "programs, and jobs, served at a time")->check(CLI::Range(1, 4096));
   app.add_option("--memory", device_options.memory_bytes,
                  "bytes that one program can map; default: half of the machine's");
   app.require_option();
@@ -219,9 +219,16 @@ int main(int argc, char** argv) {
       Environment::number("OFFPATH_FABRIC_CHUNKS_IN_FLIGHT", options.engine.chunks_in_flight, 1, 64));
   options.fabric = Environment::text("OFFPATH_FABRIC");
   options.engine.compress = wanted_compression();
+  options.engine.multicast_rate = Environment::number("OFFPATH_MULTICAST_RATE", 0, 0, uint64_t{1} << 44) / 8;
+  options.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 2, 1, 64));
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
+  options.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
+  options.tasks.room_bytes =
+      Environment::number("OFFPATH_TASK_ROOM_BYTES", options.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);
+  options.tasks.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
+  options.tasks.cancel_ns = Environment::number("OFFPATH_TASK_CANCEL_MS", 1000, 0, 3600000) * 1000000;
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
   const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;
   const std::string log_path = Environment::text("OFFPATH_SERVICE_LOG");

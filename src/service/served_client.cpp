@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "service/translation.hpp"
 
+#include <bit>
 #include <algorithm>
 #include <map>
 
@@ -17,11 +18,12 @@ using session::Slot;
 using session::SlotState;
 
 namespace {
-// Teams and windows are no operations to whoever reads the counters.
+// Teams, windows and functions are no operations to whoever reads the counters.
 Counted counted(OpKind kind) {
   const bool of_team = kind == OpKind::team_create || kind == OpKind::team_destroy;
   const bool of_window = kind >= OpKind::window_open && kind <= OpKind::window_detach;
-  return of_team || of_window ? Counted::no : Counted::yes;
+  const bool aside = kind == OpKind::function || kind == OpKind::task_cancel;
+  return of_team || of_window || aside ? Counted::no : Counted::yes;
 }
 }  // namespace
 
@@ -36,6 +38,7 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       service_(service),
       aliases_(std::move(aliases)),
       reflection_(std::move(reflection)),
+      task_numbers_(session::kSlotCount),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
@@ -55,10 +58,13 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
+  if (counted(kind) == Counted::yes && kind != OpKind::task && !order_.is_under_way(*index)) order_.begin_other(*index);
   const Status status = carry_out(kind, *index, slot);
   if (reflection_ != nullptr) reflection_->follow(*index);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
-                       kind == OpKind::window_close || kind == OpKind::window_detach;
+                       kind == OpKind::window_close || kind == OpKind::window_detach || kind == OpKind::function ||
+                       kind == OpKind::task;
+  if (!status.ok() && (kind == OpKind::function || kind == OpKind::task)) show_task_end(*index, {status});
   if (!status.ok() || !goes_on) finish(*index, status.code(), counted(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
@@ -103,6 +109,13 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
       return detach_memory(index, slot);
     case OpKind::remote:
       return begin_remote(index, slot);
+    case OpKind::function:
+      return register_function(index, slot);
+    case OpKind::task:
+      return begin_task(index, slot);
+    case OpKind::task_cancel:
+      cancel_task(slot);
+      return {};
     case OpKind::none:
       break;
   }
@@ -118,6 +131,15 @@ Status ServedClient::create_team(const Slot& slot) {
   spec.rank = arguments->rank;
   spec.client = id_;
   spec.context = record;
+  if (arguments->compress[0] != '\0') {
+    const auto wish = codecs::parse_wish(arguments->compress);
+    if (wish.ok()) {
+      spec.compress = wish.value();
+    } else {
+      base::log_write(base::LogLevel::warn, "client %llu, a team of %u: %s", static_cast<unsigned long long>(id_),
+                      arguments->size, wish.status().text());
+    }
+  }
   std::map<session::ServiceId, uint64_t> nodes;
   std::vector<uint64_t> node_keys;
   for (uint32_t rank = 0; rank < arguments->size; ++rank) {
@@ -224,9 +246,22 @@ void ServedClient::on_served(uint64_t index, uint32_t peer, uint64_t bytes, bool
   if (!local) view_.header().counters.served_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void ServedClient::on_coded(uint64_t bytes, uint64_t wire_bytes) {
-  view_.header().coded_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  view_.header().wire_bytes.fetch_add(wire_bytes, std::memory_order_relaxed);
+void ServedClient::on_sampled(const codecs::Chooser::Sampled& sampled) {
+  view_.header().sampled_bytes.fetch_add(sampled.bytes, std::memory_order_relaxed);
+  view_.header().sampled_left_bytes.fetch_add(sampled.left, std::memory_order_relaxed);
+}
+
+void ServedClient::on_coded(const engine::Coded& coded) {
+  session::SegmentHeader& head = view_.header();
+  head.coded_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
+  head.wire_bytes.fetch_add(coded.wire_bytes, std::memory_order_relaxed);
+  if (!coded.lossy) return;
+  head.lossy_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
+  // The bits of numbers that are not negative have their order.
+  const auto error = std::bit_cast<uint64_t>(coded.largest_error);
+  if (error > head.largest_error.load(std::memory_order_relaxed)) {
+    head.largest_error.store(error, std::memory_order_relaxed);
+  }
 }
 
 // Its slot may be used again from the end of this on.
@@ -234,6 +269,7 @@ void ServedClient::finish(uint32_t index, offpath_status_t status, Counted count
   if (counted == Counted::yes) in_flight_.end(index, InFlight::now_ns());
   show_memory_use();
   view_.finish(index, status, counted);
+  if (counted == Counted::yes) note_end(index, status == OFFPATH_OK);
 }
 
 void ServedClient::on_finished(uint64_t context, const Status& status) {

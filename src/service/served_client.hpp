@@ -12,9 +12,11 @@
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
 #include "service/reflection.hpp"
+#include "service/tasks/tasks.hpp"
 #include "session/member_address.hpp"
 #include "session/observation.hpp"
 #include "session/segment_view.hpp"
+#include "tasks/order.hpp"
 
 #include <unordered_map>
 
@@ -25,6 +27,11 @@ class ServedClient {
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases,
                std::unique_ptr<Reflection> reflection = nullptr);
+  // Before anything is taken from it. `tasks`: the worker's.
+  void use(Tasks& tasks, std::shared_ptr<memory::Port> memory) {
+    tasks_ = &tasks;
+    memory_ = std::move(memory);
+  }
 
   engine::ClientId id() const { return id_; }
   int socket() const { return socket_.get(); }
@@ -59,9 +66,11 @@ class ServedClient {
   void on_first_byte(uint64_t context);
   void on_step(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
   void on_served(uint64_t slot, uint32_t peer, uint64_t bytes, bool local);
-  void on_coded(uint64_t bytes, uint64_t wire_bytes);
+  void on_coded(const engine::Coded& coded);
+  void on_sampled(const codecs::Chooser::Sampled& sampled);
   void on_finished(uint64_t context, const base::Status& status);
   void on_member_lost(uint64_t team_record, uint32_t rank, engine::Loss how);
+  void on_task_ended(uint32_t index, const TaskEnd& end);
 
  private:
   struct ServedTeam {
@@ -113,6 +122,16 @@ class ServedClient {
   base::Result<graph::Request> make_request(const session::Slot& slot, const ServedWindow& window) const;
   void finish_remote(uint32_t index, const base::Status& status);
 
+  // served_tasks.cpp
+  Home make_home(uint64_t descriptor) const;
+  base::Status register_function(uint32_t index, const session::Slot& slot);
+  base::Status begin_task(uint32_t index, const session::Slot& slot);
+  base::Status start_task(uint32_t index, tasks::Task task);
+  void cancel_task(const session::Slot& slot);
+  void show_task_end(uint32_t index, const TaskEnd& end);
+  // Tasks that come after it go on, or fail.
+  void note_end(uint32_t index, bool well);
+
   // served_view.cpp
   void show_operation(uint32_t index, session::OldestRecord& record) const;
 
@@ -131,7 +150,14 @@ class ServedClient {
   std::unique_ptr<Reflection> reflection_;              // null: the segment is the client's own
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
-  std::vector<Remote> remotes_;                         // by slot; without operations: none is under way
+  Tasks* tasks_ = nullptr;
+  std::shared_ptr<memory::Port> memory_;
+  tasks::Order order_{session::kSlotCount};
+  std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
+  std::vector<uint64_t> task_numbers_;                       // by slot: of the task that was there last
+  std::vector<tasks::Order::Decided> decided_;               // not acted upon yet
+  bool settling_ = false;
+  std::vector<Remote> remotes_;  // by slot; without operations: none is under way
 };
 
 }  // namespace offpath::service

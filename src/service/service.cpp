@@ -74,6 +74,10 @@ Status Service::start() {
     worker.coalesce = options_.coalesce;
     worker.engine = options_.engine;
     worker.engine.worker = i;
+    worker.tasks = options_.tasks;
+    worker.spare_cores = helper_count(options_) / options_.workers;
+    if (worker.tasks.executors == 0) worker.tasks.executors = std::clamp(worker.spare_cores, 1U, tasks::kMaxExecutors);
+    worker.tasks.spin = worker.tasks.executors <= worker.spare_cores;
     workers_.push_back(std::make_unique<Worker>(worker, std::move(endpoint), *this, [this] { forget_one(); }));
   }
   for (auto& worker : workers_) {

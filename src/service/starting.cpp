@@ -105,30 +105,31 @@ bool is_known(const device::StartRequest& request) {
 
 }  // namespace
 
-uint32_t children_of(pid_t starter) {
+uint32_t jobs_of(pid_t starter) {
   uint32_t count = 0;
   DIR* folder = opendir("/proc");
   for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
     const pid_t process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (process <= 0 || process == getpid() || process == getppid()) continue;
+    if (process <= 0) continue;
     char text[512] = "";
     FILE* file = fopen((std::string("/proc/") + entry->d_name + "/stat").c_str(), "re");
     if (file == nullptr) continue;
     const size_t got = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);
     text[got] = '\0';
-    const char* behind = strrchr(text, ')');  // "number (name) state parent ..."; the name may hold anything
+    const char* behind = strrchr(text, ')');  // "number (name) state parent group session ..."
     char state = 'X';
-    int parent = 0;
-    if (behind != nullptr && sscanf(behind + 1, " %c %d", &state, &parent) == 2 && parent == starter && state != 'Z')
-      ++count;
+    int parent = 0, session = 0;
+    const bool read = behind != nullptr && sscanf(behind + 1, " %c %d %*d %d", &state, &parent, &session) == 3;
+    // Those in the starter's own session are executors, and children that answer somebody.
+    if (read && parent == starter && session != getsid(starter) && state != 'Z') ++count;
   }
   if (folder != nullptr) closedir(folder);
   return count;
 }
 
 Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options) {
-  if (children_of(options.starter) >= options.most && !is_known(request)) {
+  if (jobs_of(options.starter) >= options.most && !is_known(request)) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "this DPU is full: it serves %u jobs already (its limit). Try later, or raise offpathd's "
                          "--max-clients there",

@@ -15,12 +15,12 @@ struct StartingOptions {
   std::vector<std::string> words;  // of the command that prints the line
   std::string cores;               // where a request names none
   bool shares_cores = false;       // with an application, whatever a request says
-  uint32_t most = 64;              // jobs and programs served at a time
+  uint32_t most = 64;              // jobs served at a time
   pid_t starter = 0;               // whose children they are
 };
 
-// How many processes `starter` has started or taken over, but for the one that asks.
-uint32_t children_of(pid_t starter);
+// How many jobs have their services at `starter`: each is a session of its own.
+uint32_t jobs_of(pid_t starter);
 
 // The line, or why there is none.
 base::Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options);

@@ -21,7 +21,8 @@ constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
 constexpr uint64_t kDoorsTag = UINT64_MAX - 2;
-constexpr uint64_t kProcessBit = uint64_t{1} << 63;  // and the id of the client whose process it is
+constexpr uint64_t kProcessBit = uint64_t{1} << 63;   // and the id of the client whose process it is
+constexpr uint64_t kExecutorBit = uint64_t{1} << 62;  // and which executor of tasks
 constexpr uint64_t kLongTransferBytes = 512 << 10;
 constexpr uint64_t kWorthwhileBytes = 256 << 10;
 constexpr std::chrono::microseconds kShortestNap{100};
@@ -49,7 +50,13 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      tasks_to_run_(
+          options_.tasks, alarm_.get(),
+          [this](int ended, uint32_t number) { base::watch(clients_epoll_.get(), ended, kExecutorBit | number); },
+          [this](ClientId client, uint32_t slot, const TaskEnd& end) {
+            if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_task_ended(slot, end);
+          }) {
   engine_->set_responder(&target_);
   base::watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   base::watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
@@ -131,6 +138,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     ServedClient& added = **shared;
     const ClientId id = added.id();
     engine_->add_client(id, memory);
+    added.use(tasks_to_run_, memory);
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
     if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);
@@ -172,7 +180,8 @@ void Worker::loop() {
       if (options_.spin.count() > 0) last_busy = Clock::now();
       continue;
     }
-    if (options_.spin.count() > 0 && Clock::now() - last_busy < options_.spin) continue;
+    const bool spins = options_.spin.count() > 0 && !leaves_core_to_tasks();
+    if (spins && Clock::now() - last_busy < options_.spin) continue;
     sleep();
   }
   // Clients are told that an operation is done when its short blocks are on their way; those must arrive. Others end
@@ -188,10 +197,16 @@ void Worker::loop() {
   doors_.clear();
 }
 
+// An executor that has no core of its own gets its turn when this thread sleeps.
+bool Worker::leaves_core_to_tasks() const {
+  return tasks_to_run_.any_on_board() && tasks_to_run_.executors() > options_.spare_cores;
+}
+
 bool Worker::work() {
   bool busy = false;
   for (Door& next : doors_) busy |= next.door->take();
   busy |= take_submissions();
+  busy |= tasks_to_run_.progress();
   busy |= run_tasks();
   access_ended_ = false;
   busy |= engine_->progress();
@@ -248,14 +263,18 @@ void Worker::sleep() {
     client->header().worker_sleeps.store(1, std::memory_order_seq_cst);
     pending |= client->has_submission();
   }
-  const int timeout_ms = pending ? 0 : sooner(sooner(until_senders_are_told(), until_watch()), until_doors_look());
+  pending |= tasks_to_run_.announce_sleep();
+  const uint64_t wait_ns = engine_->wait_ns();
+  const int until_told_ms = pending || wait_ns == 0 ? 0 : sooner(until_senders_are_told(), until_watch());
+  const int timeout_ms = sooner(sooner(until_told_ms, until_doors_look()), tasks_to_run_.timeout_ms());
   nudge_.note_sleep();
   if (!pending && timeout_ms != 0 && !nap() && arm()) {
     if (may_stand_still()) nudge_.set();
-    poll_events(epoll_.get(), timeout_ms);
+    wait_for_events(timeout_ms, wait_ns);
     nudge_.cancel();
     ++wakeups_;
   }
+  tasks_to_run_.note_awake();
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
 }
 
@@ -328,6 +347,18 @@ bool Worker::nap() {
   return ready >= 0;
 }
 
+// Senders by multicast keep a rate: they wait for less than a millisecond.
+void Worker::wait_for_events(int timeout_ms, uint64_t wait_ns) {
+  constexpr uint64_t kLongNs = 100'000'000;
+  if (wait_ns >= kLongNs) return poll_events(epoll_.get(), sooner(timeout_ms, wait_ns == UINT64_MAX ? -1 : 100));
+  if (timeout_ms >= 0) wait_ns = std::min(wait_ns, static_cast<uint64_t>(timeout_ms) * 1'000'000);
+  const timespec length{0, static_cast<long>(wait_ns)};
+  epoll_event event;
+  const int ready = epoll_pwait2(epoll_.get(), &event, 1, &length, nullptr);
+  if (ready < 0 && errno == ENOSYS) return poll_events(epoll_.get(), sooner(timeout_ms, 1));  // before Linux 5.11
+  if (ready > 0) poll_events(epoll_.get(), 0);
+}
+
 void Worker::poll_events(int epoll, int timeout_ms) {
   epoll_event events[64];
   const int count = epoll_wait(epoll, events, 64, timeout_ms);
@@ -343,6 +374,8 @@ void Worker::poll_events(int epoll, int timeout_ms) {
     } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
       take_submissions();
       if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, Departure::died);
+    } else if (tag != kFabricTag && (tag & kExecutorBit) != 0) {
+      tasks_to_run_.on_executor_ended(static_cast<uint32_t>(tag));
     } else if (tag != kFabricTag) {
       read_socket(tag);
     }
@@ -377,6 +410,7 @@ void Worker::drop_client(ClientId id, Departure how) {
                              : how == Departure::silent ? engine::Loss::silence
                                                         : engine::Loss::process);
   target_.remove_client(id);
+  tasks_to_run_.remove_client(id);
   on_gone_();
   if (how == Departure::detached) [[maybe_unused]]
     const auto status = session::send_message(client->socket(), &session::kDetached, 1);
@@ -394,8 +428,12 @@ void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint6
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
 }
 
-void Worker::on_coded(ClientId client, uint64_t bytes, uint64_t wire_bytes) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(bytes, wire_bytes);
+void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_sampled(sampled);
+}
+
+void Worker::on_coded(ClientId client, const engine::Coded& coded) {
+  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(coded);
 }
 
 void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {

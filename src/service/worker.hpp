@@ -9,6 +9,7 @@
 #include "base/nudge.hpp"
 #include "service/agent_door.hpp"
 #include "service/served_client.hpp"
+#include "service/tasks/tasks.hpp"
 
 #include <atomic>
 #include <functional>
@@ -30,6 +31,8 @@ class Worker : public engine::Observer {
     // every event.
     std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
+    Tasks::Options tasks;
+    uint32_t spare_cores = 0;  // beyond those of workers
   };
 
   // `on_gone` is called on the worker's thread when a client has detached or died, after its last use.
@@ -61,7 +64,8 @@ class Worker : public engine::Observer {
   void on_first_byte(engine::ClientId, uint64_t operation) override;
   void on_step(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
   void on_served(engine::ClientId, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) override;
-  void on_coded(engine::ClientId, uint64_t bytes, uint64_t wire_bytes) override;
+  void on_coded(engine::ClientId, const engine::Coded& coded) override;
+  void on_sampled(engine::ClientId, const codecs::Chooser::Sampled& sampled) override;
   void on_finished(engine::ClientId, uint64_t operation, base::Status status) override;
   void on_member_lost(engine::ClientId, uint64_t team, uint32_t rank, engine::Loss how) override;
 
@@ -77,11 +81,13 @@ class Worker : public engine::Observer {
   bool arm();
   bool nap();
   bool may_stand_still() const;
+  void wait_for_events(int timeout_ms, uint64_t wait_ns);
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
   bool has_tasks();
   bool run_tasks();
   void read_socket(engine::ClientId id);
+  bool leaves_core_to_tasks() const;
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
@@ -94,6 +100,7 @@ class Worker : public engine::Observer {
   base::Fd epoll_;          // everything: clients_epoll_ and the fabric
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
+  Tasks tasks_to_run_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   struct Door {
     std::unique_ptr<AgentDoor> door;

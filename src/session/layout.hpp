@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 10;
+inline constexpr uint32_t kVersion = 12;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -39,7 +39,11 @@ enum class OpKind : uint32_t {
   window_attach = 6,  // `address` and `bytes` of the slot
   window_detach = 7,  // `address`; done when the service has let go of it
   remote = 8,
-  program = 9
+  program = 9,
+  function =
+      10,     // made known to executors; `record`: tasks/record.hpp; `address`: the client's descriptor of the segment
+  task = 11,  // the same
+  task_cancel = 12  // `address`: the task's slot, `bytes`: its sequence
 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
@@ -57,7 +61,7 @@ struct alignas(64) Slot {
   uint32_t flags;
   uint64_t team;      // arena offset of the TeamRecord
   uint64_t sequence;  // of the operation in its team: ascending, with gaps where the client has no part; remote: in its
-                      // window, from 0
+                      // window, from 0; task: in its session
   uint64_t record;  // arena offset of the CollectiveRecord (collective/record.hpp), RemoteRecord (remote/record.hpp) or
                     // ProgramRecord and what follows it
   uint64_t open;    // collective, program: arena offset of u32[team size]: pulls and exports of that member still open
@@ -77,17 +81,20 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 128);
 
+inline constexpr size_t kCompressBytes = 64;
+
 struct TeamRecord {
   uint8_t id[16];
   uint32_t rank;
   uint32_t size;
   uint32_t address_stride;
   Atomic32 broken;
-  Atomic64 started;    // one more than the last sequence begun by the service
-  uint64_t addresses;  // arena offset, size x address_stride bytes
-  uint64_t lost;       // arena offset of u8[size], set by the service: offpath_loss_t
+  Atomic64 started;               // one more than the last sequence begun by the service
+  uint64_t addresses;             // arena offset, size x address_stride bytes
+  uint64_t lost;                  // arena offset of u8[size], set by the service: offpath_loss_t
+  char compress[kCompressBytes];  // as OFFPATH_COMPRESS, ends with 0; empty: as that says
 };
-static_assert(sizeof(TeamRecord) == 56);
+static_assert(sizeof(TeamRecord) == 120);
 
 inline constexpr uint32_t kDynamicWindow = 1;
 
@@ -208,6 +215,11 @@ struct SegmentHeader {
   // Service: bytes of this client's blocks that left compressed, and how many they were then.
   Atomic64 coded_bytes;
   Atomic64 wire_bytes;
+  Atomic64 lossy_bytes;    // of the coded ones, those of which something was lost
+  Atomic64 largest_error;  // of these: the bits of a double
+  // Of samples of what went as it is: their bytes, and what compression would have left of them.
+  Atomic64 sampled_bytes;
+  Atomic64 sampled_left_bytes;
 };
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);
@@ -221,5 +233,16 @@ inline constexpr size_t kRingOffset = kHeaderBytes;
 inline constexpr size_t kSlotsOffset = kRingOffset + size_t{kSlotCount} * sizeof(uint32_t);
 inline constexpr size_t kAliasesOffset = kSlotsOffset + size_t{kSlotCount} * sizeof(Slot);
 inline constexpr size_t kArenaOffset = kAliasesOffset + size_t{kMaxAliases} * sizeof(AliasRecord);
+
+// Fills what a header says of the layout.
+inline void describe_layout(SegmentHeader& head) {
+  head.magic = kMagic;
+  head.version = kVersion;
+  head.slot_count = kSlotCount;
+  head.segment_bytes = kSegmentBytes;
+  head.ring_offset = kRingOffset;
+  head.slots_offset = kSlotsOffset;
+  head.arena_offset = kArenaOffset;
+}
 
 }  // namespace offpath::session

@@ -119,6 +119,8 @@ Result<TeamArguments> SegmentView::team_arguments(uint64_t offset) const {
   out.rank = record->rank;
   out.size = record->size;
   out.address_stride = record->address_stride;
+  memcpy(out.compress, record->compress, sizeof(out.compress));
+  out.compress[sizeof(out.compress) - 1] = '\0';
   base::RecordReader addresses(bytes_from(record->addresses));
   if (out.rank >= out.size || out.address_stride == 0 || out.address_stride > OFFPATH_ADDRESS_MAX_BYTES ||
       !addresses.read_all(out.addresses, uint64_t{out.size} * out.address_stride) ||

@@ -19,6 +19,7 @@ struct TeamArguments {
   uint32_t rank;
   uint32_t size;
   uint32_t address_stride;
+  char compress[kCompressBytes];
   std::vector<uint8_t> addresses;
 };
 

@@ -48,8 +48,7 @@ base::Result<LinkMessage> decode_link(std::span<const uint8_t> in) {
   message.address = reader.number<uint64_t>();
   message.bytes = reader.number<uint64_t>();
   if (kind < static_cast<uint8_t>(LinkKind::get) || kind > static_cast<uint8_t>(LinkKind::round) ||
-      message.bytes > kMaxAccessBytes || message.ranges > kMaxAccessRanges || message.status > OFFPATH_OK ||
-      message.status < OFFPATH_ERR_SHORT) {
+      message.bytes > kMaxAccessBytes || message.ranges > kMaxAccessRanges || !base::is_known_code(message.status)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u on a link has impossible values", kind);
   }
   return message;

@@ -28,6 +28,11 @@ bool visit_fields(Kind kind, Codec&& codec) {
       return codec.team() && codec.route();
     case Kind::pull:
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs();
+    case Kind::task:
+      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.task();
+    case Kind::fetch:
+      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs() &&
+             codec.chunks();
     case Kind::push:
       return codec.team() && codec.route() && codec.tag();
     case Kind::data:
@@ -67,6 +72,16 @@ struct Fields {
     return self().number(self().message.length) && self().number(self().message.check) &&
            self().number(self().message.codec) && self().number(self().message.width);
   }
+  bool task() {
+    return self().word() && self().number(self().message.chunk_bytes) && self().number(self().message.digest) &&
+           self().number(self().message.rate) && self().number(self().message.first) &&
+           self().number(self().message.count);
+  }
+  bool word() { return self().number(self().message.word); }
+  bool chunks() {
+    return self().number(self().message.part) && self().number(self().message.first) &&
+           self().number(self().message.count);
+  }
   bool status() { return self().number(self().message.status); }
 };
 
@@ -81,6 +96,7 @@ struct Writer : Fields<Writer> {
     return true;
   }
   bool number(Channel value) { return number(static_cast<uint8_t>(value)); }
+  bool number(Word value) { return number(static_cast<uint8_t>(value)); }
   template <typename T>
   bool number(T value) {
     value = little_endian(value);
@@ -103,6 +119,13 @@ struct Reader : Fields<Reader> {
     uint8_t byte = 0;
     if (!number(byte) || byte > static_cast<uint8_t>(Channel::answers)) return false;
     value = static_cast<Channel>(byte);
+    return true;
+  }
+  bool number(Word& value) {
+    uint8_t byte = 0;
+    if (!number(byte) || byte < static_cast<uint8_t>(Word::armed) || byte > static_cast<uint8_t>(Word::fin))
+      return false;
+    value = static_cast<Word>(byte);
     return true;
   }
   template <typename T>
@@ -145,7 +168,7 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
       message.length > message.bytes - message.offset) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
   }
-  if (message.status > OFFPATH_OK || message.status < OFFPATH_ERR_DAMAGED) {
+  if (!base::is_known_code(message.status)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has the unknown status %d", in[3], message.status);
   }
   return reader.message;

@@ -20,6 +20,8 @@
 //                               kNoOperation)
 //   hello  any -> any           opens the connection, so that the death of the peer is noticed, and tells member `to`
 //                               that `from` has its end of the team
+//   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts.hpp)
+//   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
 //   ping   worker -> worker     "do you live?"; the payload is the sender's fabric address. Answered, by a
 //                               pong with the answerer's, if it is known
 //   pong   worker -> worker
@@ -45,7 +47,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 7;
+inline constexpr uint8_t kVersion = 8;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -86,7 +88,21 @@ enum class Kind : uint8_t {
   push = 10,
   ping = 11,
   pong = 12,
-  coded = 13
+  coded = 13,
+  task = 14,
+  fetch = 15
+};
+
+// Of Kind::task.
+enum class Word : uint8_t {
+  armed = 1,  // to the parent: the subtree is ready, and what it can (multicast/arming.hpp)
+  probe = 2,  // from the parent: find out whether all are heard, and say armed again
+  go = 3,     // from the parent: multicast
+  ring = 4,   // from the parent: fetch all; or, with a status, give up
+  token = 5,  // it is your turn to send
+  need = 6,   // to the predecessor: part `tag` is wanted
+  ready = 7,  // to the successor: part `tag` is here
+  fin = 8     // to the predecessor: nothing more is wanted
 };
 
 // One struct for all kinds; the fields a kind does not name are zero and not sent.
@@ -95,18 +111,26 @@ struct Message {
   TeamId team;                             // all but data, coded, fail, batch, ping, pong
   Channel channel = Channel::collectives;  // hello pull push done lost request reply
   uint64_t number = 0;                     // the same: of the operation in its channel; hello: 0
-  uint32_t from = 0;     // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
-  uint32_t to = 0;       // the same: the member it is for (lost: who is told; request, reply: who is asked)
-  uint32_t tag = 0;      // pull push done: which of from's exports to `to`
-  int32_t status = 0;    // done fail lost reply: offpath_status_t
-  uint64_t pull_id = 0;  // pull data coded fail: chosen at random by the receiver
-  uint64_t bytes = 0;    // pull: most that is accepted; data, coded: length of the whole block
-  uint64_t offset = 0;   // data, coded: of this chunk in the block
-  uint32_t codecs = 0;   // pull: a bit for each that the receiver can read
-  uint32_t length = 0;   // coded: of what the chunk means
-  uint32_t check = 0;    // coded: of that
-  uint8_t codec = 0;     // coded
-  uint8_t width = 0;     // coded: of the filter
+  uint32_t from = 0;         // the same: the member whose data it is (lost: who is gone; request, reply: who asks)
+  uint32_t to = 0;           // the same: the member it is for (lost: who is told; request, reply: who is asked)
+  uint32_t tag = 0;          // pull push done: which of from's exports to `to`
+  int32_t status = 0;        // done fail lost reply: offpath_status_t
+  uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
+  uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block
+  uint64_t offset = 0;       // data, coded: of this chunk in the block
+  uint32_t codecs = 0;       // pull: a bit for each that the receiver can read
+  uint32_t length = 0;       // coded: of what the chunk means
+  uint32_t check = 0;        // coded: of that
+  uint8_t codec = 0;         // coded
+  uint8_t width = 0;         // coded: of the filter
+  Word word = Word::armed;   // task
+  uint32_t chunk_bytes = 0;  // task: of the group
+  uint64_t digest = 0;       // task, armed: of the lengths
+  uint64_t rate = 0;         // task: bytes per second; go: of each sender
+  uint32_t first = 0;        // fetch: of the chunks. task, armed: chunks that were lost lately; go: chains;
+                             // need, fin: how many of these there were
+  uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many
+  uint32_t part = 0;         // fetch
   auto operator<=>(const Message&) const = default;
 };
 

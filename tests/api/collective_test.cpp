@@ -19,7 +19,7 @@ void run_all(uint32_t processes, uint32_t nodes, const std::vector<uint64_t>& si
     uint64_t seed = 0;
     for (const uint64_t bytes : sizes) {
       for (const auto kind : kAllKinds) {
-        for (int algorithm = 0; algorithm <= (all_algorithms ? OFFPATH_ALGORITHM_DISSEMINATION : 0); ++algorithm) {
+        for (int algorithm = 0; algorithm <= (all_algorithms ? OFFPATH_ALGORITHM_MULTICAST : 0); ++algorithm) {
           Case one(p, kind, bytes, ++seed, static_cast<offpath_algorithm_t>(algorithm));
           one.post(team);
           one.finish();

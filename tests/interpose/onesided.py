@@ -59,6 +59,22 @@ def rma_ways(s):
     check(all(one["natively_count"] == 0 for one in found), str(found))
 
 
+def rma_atomics(s):
+    """What is atomic stays so whichever way it goes, and when it changes that."""
+    for ways, goes in WAYS.items():
+        other, found = run(s, "rma_atomics", ranks=3, OFFPATH_MPI_WINDOWS=ways)
+        check(other.out.count(": ok") == 8, f"{ways}: {other}")
+        if goes is not None:
+            check(all((one["natively_count"] > 0) == goes for one in found), f"{ways}: {found}")
+        served = [one["operations_count"] for one in found]
+        # With host only puts with a request are left to the service.
+        check(max(served) < 100 if ways == "host" else goes is None or min(served) > 200, f"{ways}: {found}")
+    # Those that were told different ways leave what is atomic to the service.
+    other, found = run(s, "rma_atomics", "unlike", ranks=3, OFFPATH_MPI_WINDOWS="alternate")
+    check(other.out.count(": ok") == 8 and all(one["operations_count"] > 700 for one in found), f"{other} {found}")
+    check([one["natively_count"] > 0 for one in found] == [True, True, False], str(found))
+
+
 def rma_types(s):
     run(s, "rma_types", ranks=2)
     run(s, "rma_types", ranks=3)
@@ -147,4 +163,4 @@ def rma_lost(s):
         check(other.status == 0 and "after the loss: ok" in other.out and "errors: some" in other.out, str(other))
 
 
-CASES = (rma, rma_ways, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)
+CASES = (rma, rma_ways, rma_atomics, rma_types, accepted, rma_threads, rma_fortran, rma_errors, rma_info, rma_lost)

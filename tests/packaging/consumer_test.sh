@@ -12,9 +12,13 @@ trap 'rm -rf "$work"' EXIT
 mv "$work/first" "$work/prefix"  # nothing may depend on where it was installed
 prefix=$work/prefix
 
-for file in bin/offpath bin/offpathd include/offpath/offpath.h; do
+for file in bin/offpath bin/offpathd include/offpath/offpath.h share/man/man1/offpath-run.1 share/bash-completion/completions/offpath \
+  share/zsh/site-functions/_offpath; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
+[ -x "$prefix/libexec/offpath/python/offpath/lab/agent" ] || { echo "mpirun could not call the lab's agent"; exit 1; }
+found=$(find "$prefix" -type f -perm -100 -exec sh -c 'objdump -p "$@" 2>/dev/null' - {} + | grep -E "(RPATH|RUNPATH).*$build" || true)
+[ -z "$found" ] || { echo "a program looks for libraries in the build tree: $found"; exit 1; }
 
 grep -rq "^ExecStart=$work/first/bin/offpathd --listen .* --munge" "$prefix"/lib*/ --include=offpathd.service || {
   echo "no unit of systemd"

@@ -49,10 +49,21 @@ def changed(folder):
 
 
 def run_tests(folder, target, pattern):
-    subprocess.run(["cmake", "--build", "build/release", "--target", target], cwd=folder, check=True, timeout=900,
-                   env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"})
-    out = subprocess.run([f"build/release/bin/{target}", f"--gtest_filter={pattern}"], cwd=folder, capture_output=True,
-                         text=True, check=True, timeout=300).stdout
+    subprocess.run(
+        ["cmake", "--build", "build/release", "--target", target],
+        cwd=folder,
+        check=True,
+        timeout=900,
+        env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
+    )
+    out = subprocess.run(
+        [f"build/release/bin/{target}", f"--gtest_filter={pattern}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    ).stdout
     assert "[  PASSED  ] 0 tests" not in out
 
 
@@ -60,8 +71,11 @@ def test_an_allgather_algorithm_is_a_file_and_a_row(scratch):
     collectives = scratch / "src/ops/collectives"
     text = (collectives / "allgather_ring.cpp").read_text().replace("allgather_ring", "allgather_doubling")
     (collectives / "allgather_doubling.cpp").write_text(text)
-    append_after(scratch / "src/policy/algorithms.def", "OFFPATH_ALGORITHM_ROW(ALLGATHER, RING",
-                 "OFFPATH_ALGORITHM_ROW(ALLGATHER, DOUBLING, never, allgather_doubling)\n")
+    append_after(
+        scratch / "src/policy/algorithms.def",
+        "OFFPATH_ALGORITHM_ROW(ALLGATHER, RING",
+        "OFFPATH_ALGORITHM_ROW(ALLGATHER, DOUBLING, never, allgather_doubling)\n",
+    )
     assert changed(scratch) == (1, 1)
     run_tests(scratch, "ops_test", "*allgather_doubling*")
 
@@ -100,8 +114,9 @@ TEST(Nothing, IsRefused) {
 
 def test_a_port_is_a_file_and_a_line(scratch):
     (scratch / "src/memory/nothing.cpp").write_text(PORT)
-    append_after(scratch / "src/memory/port.hpp", "std::unique_ptr<Port> make_direct",
-                 "std::unique_ptr<Port> make_nothing();\n")
+    append_after(
+        scratch / "src/memory/port.hpp", "std::unique_ptr<Port> make_direct", "std::unique_ptr<Port> make_nothing();\n"
+    )
     assert changed(scratch) == (1, 1)
     (scratch / "tests/unit/memory/memory_test.cpp").write_text(PORT_TEST)
     run_tests(scratch, "memory_test", "Nothing.*")

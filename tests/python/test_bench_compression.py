@@ -22,6 +22,8 @@ def test_command_writes_a_row_for_each_field_and_method(tmp_path):
     assert ratios["halo", "zstd:shuffle=8", 57344] > 1.2 * ratios["velocity", "zstd", 57344]
     assert ratios["text", "zstd", 57344] > ratios["text", "zstd", 4096]
     assert sum(row["method"] == "zlib, one shot" for row in rows) == len(FIELDS)
+    lossy = [row for row in rows if row["method"].split(":")[0] in ("zfp", "sz3")]
+    assert all(row["largest_error"] > 0 and row["field"] not in ("text", "random") for row in lossy)
     assert "zstd:shuffle=8" in done.stdout and "lz4, new" in done.stdout
 
 

@@ -72,9 +72,7 @@ def test_command_writes_a_row_for_each_rate_and_size(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text())["rows"]
     assert [(row["rate_bits_per_s"], row["bytes"]) for row in rows] == [
-        (rate, size)
-        for rate in (500_000_000, 1_000_000_000)
-        for size in (65536, 262144)
+        (rate, size) for rate in (500_000_000, 1_000_000_000) for size in (65536, 262144)
     ]
     for row in rows:
         assert_makes_sense(row)

@@ -58,11 +58,21 @@ def test_info_names_the_mpi_of_a_program(programs, tmp_path):
         assert json.loads(offpath("info", "--json", str(program)).stdout)["program"]["mpi"] == mpi
 
 
-@pytest.mark.parametrize("folder", ["src", "frontends"])
+LISTED = {setting.name for setting in (*config.SETTINGS, *config.INTERNAL)}
+
+
+@pytest.mark.parametrize("folder", ["src", "frontends", "bench", "apps", "python/offpath"])
 def test_every_variable_the_code_reads_is_listed(folder):
-    listed = {setting.name for setting in config.SETTINGS}
-    for file in (ROOT / folder).rglob("*.[ch]*"):
-        for name in re.findall(r'"(OFFPATH_[A-Z_]+[A-Z])"', file.read_text(errors="replace")):
-            assert name in listed or name.startswith(("OFFPATH_UCX", "OFFPATH_LAB")), (
-                f"{file}: {name} is not in config.py"
-            )
+    for file in (ROOT / folder).rglob("*"):
+        if file.suffix not in (".pyc", ".so") and file.is_file():
+            for name in re.findall(r"""["'](OFFPATH_[A-Z_]+[A-Z])["'=]""", file.read_text(errors="replace")):
+                assert name in LISTED or name.startswith("OFFPATH_UCX"), f"{file}: {name} is not in config.py"
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")) + [ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+def test_every_variable_in_the_documents_is_listed(document):
+    """Or it is a name of the C API, of the build, or of the tests."""
+    others = "".join(file.read_text() for file in [ROOT / "CMakeLists.txt", *ROOT.glob("include/offpath/*.h")])
+    for name in set(re.findall(r"\bOFFPATH_[A-Z_]*[A-Z]\b(?![*_])", document.read_text())):
+        known = name in LISTED or name.startswith(("OFFPATH_UCX", "OFFPATH_TEST")) or re.search(rf"\b{name}\b", others)
+        assert known, f"{document.name}: nobody reads {name}"

@@ -6,7 +6,16 @@ import re
 
 import pytest
 from conftest import ROOT
-from offpath import bench_alltoall, bench_collectives, bench_krylov, bench_onesided, bench_openmp, goals, results
+from offpath import (
+    bench_alltoall,
+    bench_collectives,
+    bench_krylov,
+    bench_minimd,
+    bench_onesided,
+    bench_openmp,
+    goals,
+    results,
+)
 from offpath.cli import BenchGroup
 from offpath.plan import validation
 
@@ -57,7 +66,7 @@ def test_the_closing_line(capsys):
 
 def test_every_benchmark_has_goals_and_a_file_for_them():
     # Nothing of ours, so nothing is aimed at; or what depends on the machine more than on us.
-    without = {"compression", "wire", "worker"}
+    without = {"compression", "multicast", "wire", "worker"}
     for bench, command in BenchGroup.lazy.items():
         if bench not in without:
             assert any(goal.name.startswith(f"{bench}_") for goal in goals.GOALS), bench
@@ -72,6 +81,18 @@ def test_the_documents_have_the_same_goals():
     elsewhere = DOCUMENT.replace(goals.table(), "")
     named = set(re.findall(rf"`({'|'.join(BenchGroup.lazy)})(_\w+_(?:ratio|us|count))`", elsewhere))
     assert {"".join(each) for each in named} == set(goals.BY_NAME)
+
+
+def test_minimd():
+    def row(variant, gain, every=5, slower=1, error=None):
+        case = {"atoms": 32000, "every": every, "skin": 0.3, "variant": variant, "dpu_slower": slower}
+        return case | {"gain": gain} | ({"error": error} if error is not None else {})
+
+    rows = [row("host", 1.0), row("offpath", 1.1, error=-0.08), row("hybrid", 1.4, error=0.02), row("relaxed", 1.5)]
+    rows += [row("offpath", 1.2, every=2), row("hybrid", 9.0, every=2, slower=2)]  # that one is emulated
+    found = bench_minimd.checks(rows)
+    assert values(found) == {"minimd_gain_ratio": 1.2, "minimd_error_ratio": 0.08}
+    assert all(met(found).values())
 
 
 def timed(mpi, size, peer, t_pure, t_total, verified=True, **more):

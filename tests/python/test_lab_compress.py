@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Blocks that go to another node compressed: programs find what they expect, and what was saved is said."""
 
+import subprocess
+
+import pytest
 from conftest import LIMIT_S, requires_root
 from offpath import mpis
 from offpath.closing_line import closing_line
@@ -24,3 +27,26 @@ def test_collectives_and_messages_arrive_as_they_were(lab):
     transform = [str(paths().app("fft3d", mpis.OPENMPI)), "--n", "64", "--repeats", "2"]
     env = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_COMPRESS": "zstd:shuffle=8"}
     _saved(lab.mpirun(mpis.OPENMPI, 2, transform, offload=True, env=env, timeout=LIMIT_S))
+
+
+def test_numbers_lose_no_more_than_was_allowed(lab):
+    """And nothing else loses anything: reductions, bytes, a communicator of another wish."""
+    program = [str(paths().prefix / "tests" / "interpose" / mpis.OPENMPI / "lossy"), "1e-5"]
+    env = {"OFFPATH_POLICY": "*:dpu,send:4K-inf:nodes=2:dpu,window:dpu"}
+    for codec in _lossy_codecs():
+        wish = {"OFFPATH_COMPRESS": f"{codec}:abs=1e-5"}
+        result = lab.mpirun(mpis.OPENMPI, 2, program, offload=True, env=env | wish, timeout=LIMIT_S)
+        assert result.returncode == 0 and "WRONG" not in result.stdout, result.stdout + result.stderr
+        for rank in result.stats:
+            assert 0 < rank["lossy_bytes"] < rank["coded_bytes"], rank
+            assert 0 < rank["largest_error"] <= 1e-5, rank
+        assert "lost at most" in closing_line(result.stats), result.stats
+
+
+def _lossy_codecs():
+    """Those that this build has."""
+    said = subprocess.run([paths().require_codecs_program(), "--codecs"], capture_output=True, text=True, check=True)
+    lossy = [codec for codec in ("zfp", "sz3") if codec in said.stdout.split()]
+    if not lossy:
+        pytest.skip("this build has neither zfp nor SZ3")
+    return lossy

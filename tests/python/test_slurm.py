@@ -108,6 +108,27 @@ def test_steps_after_and_beside_each_other_and_array_jobs(cluster, built, tmp_pa
     cluster.assert_clean()
 
 
+DOCUMENTED = re.findall(
+    r"^```sh\n(#!/bin/bash\n#SBATCH.*?)^```", (ROOT / "docs" / "job-scripts.md").read_text(), re.DOTALL | re.MULTILINE
+)
+
+
+def test_the_documented_job_scripts(cluster, built, tmp_path):
+    """Of docs/job-scripts.md, with one rank a node, and a core for each that the service takes."""
+    assert len(DOCUMENTED) >= 3
+    for number, script in enumerate(DOCUMENTED):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        script = re.sub(r"--ntasks-per-node=\d+", "--ntasks-per-node=1", script)
+        script = script.replace("./my_mpi_program", str(built / "checked-mpich")).replace("mpirun", "mpirun.mpich")
+        script = script.replace("offpath run", text([*SHARE, "--stats", "s"]))
+        cluster.batch(script.removeprefix("#!/bin/bash\n"), folder, "--output=out", "--error=err")
+        said = [(folder / name).read_text() if (folder / name).exists() else "" for name in ("out", "err")]
+        result = subprocess.CompletedProcess(script, 0, said[0], re.sub(r"offpath: \d+ operations.*\n", "", said[1]))
+        assert_offloaded(result, folder / "s", "mpich")
+    cluster.assert_clean()
+
+
 def start_waiting(cluster, built, folder, mpi, *options):
     """A job whose ranks are attached and wait for ever; its number."""
     (folder / "out").touch()
@@ -123,9 +144,7 @@ def files(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-@pytest.mark.parametrize(
-    "signal, mpi", (("TERM", "openmpi"), pytest.param("KILL", "mpich", marks=pytest.mark.nightly))
-)
+@pytest.mark.parametrize("signal, mpi", (("TERM", "openmpi"), pytest.param("KILL", "mpich", marks=pytest.mark.nightly)))
 def test_an_ended_job_leaves_no_process_and_no_file_for_long(cluster, built, signal, mpi, tmp_path):
     """As by scancel. With control groups nothing of ours may live on to remove a file: the next job does."""
     job = start_waiting(cluster, built, tmp_path, mpi)
@@ -232,8 +251,7 @@ def test_more_ranks_than_a_node_has(cluster, built, tmp_path):
 
 @pytest.mark.nightly
 def test_without_control_groups(built, tmp_path):
-    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them all the same.
-    """
+    """The process that starts the ranks is not bound to the job's cores then; the service keeps to them, too."""
     settings = ["ProctrackType=proctrack/linuxproc", "TaskPlugin=task/affinity"]
     with slurm_support.running(settings) as cluster:
         cluster.has_groups = False

@@ -193,6 +193,14 @@ void Side::receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests
   }
 }
 
+offpath_element_t Side::made_of() const {
+  if (types_.empty()) return OFFPATH_ELEMENT_NONE;
+  const offpath_element_t first = types_.front()->made_of();
+  const bool alike =
+      std::all_of(types_.begin(), types_.end(), [first](const HeldType& type) { return type->made_of() == first; });
+  return alike ? first : OFFPATH_ELEMENT_NONE;
+}
+
 void Side::describe(const std::byte* staging, std::vector<offpath_block_t>* blocks,
                     std::vector<offpath_layout_t>* layouts) const {
   std::vector<uint32_t> layout_of(types_.size());

@@ -59,6 +59,8 @@ class Side {
   // its peer, into the user's memory. `comm` returns errors.
   void send(Share share, const std::byte* staging, int tag, MPI_Comm comm, NativeRequests* requests) const;
   void receive(Share share, int tag, MPI_Comm comm, NativeRequests* requests) const;
+  // What all its types are made of, if that is one thing.
+  offpath_element_t made_of() const;
   // Appends the blocks of the service's share, and the layouts they refer to. The layouts' ranges stay here.
   void describe(const std::byte* staging, std::vector<offpath_block_t>* blocks,
                 std::vector<offpath_layout_t>* layouts) const;

@@ -88,7 +88,7 @@ void adopt_persistent(const Offloadable& collective, const Arguments& arguments,
     Call call(collective, arguments, Use::many);
     if (!describe(collective, call, *parent)) return;
     std::unique_ptr<Lane> lane =
-        make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference());
+        make_lane(comm, parent->comm_cell(), !parent->broken(), parent->adapter().preference(), parent->compress());
     if (lane != nullptr) persistents.add(*request, kept(std::move(call)), std::move(lane));
   } catch (const std::exception&) {
     // The other ranks may wait for this one in the agreement; MPI itself does no better without memory.

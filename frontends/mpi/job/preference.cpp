@@ -31,6 +31,14 @@ std::optional<Preference> read_preference(MPI_Info info) {
   return parse_preference(value);
 }
 
+std::string read_compress(MPI_Info info) {
+  char value[64] = "";
+  int given = 0;
+  if (info == MPI_INFO_NULL) return {};
+  const int code = native.Info_get(info, "offpath_compress", sizeof(value) - 1, value, &given);
+  return code == MPI_SUCCESS && given != 0 ? value : "";
+}
+
 std::optional<Preference> agree_on_preference(MPI_Comm comm, std::optional<Preference> own) {
   uint8_t word = own ? static_cast<uint8_t>(*own) : kNothing;
   if (native.Bcast(&word, 1, MPI_BYTE, 0, comm) != MPI_SUCCESS || word == kNothing) return std::nullopt;

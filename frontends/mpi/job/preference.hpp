@@ -21,6 +21,9 @@ enum class Preference : uint8_t { automatic, host, dpu, freeze };
 std::optional<Preference> parse_preference(std::string_view word);
 // Of the info key; nothing: it is not there, or no word we know. Inside.
 std::optional<Preference> read_preference(MPI_Info info);
+// What this rank sends on a communicator or in a window is compressed so, by the info key `offpath_compress`; empty: it is not
+// there. Ranks may differ: who sends decides. Inside.
+std::string read_compress(MPI_Info info);
 // Nothing on rank 0: nothing. The same on all ranks. Collective over `comm`. Inside.
 std::optional<Preference> agree_on_preference(MPI_Comm comm, std::optional<Preference> own);
 

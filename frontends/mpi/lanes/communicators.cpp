@@ -147,9 +147,11 @@ std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
   return made;
 }
 
-std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference) {
+std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference,
+                                const std::string& compress) {
   std::optional<Assembly> made = assemble(comm, able);
   if (!made) return nullptr;
+  made->service->compress(compress);
   const MPI_Comm council = job.adapts() ? make_council(comm) : MPI_COMM_NULL;
   const uint32_t nodes = count_nodes(comm);
   return std::make_unique<Lane>(std::move(cell), std::move(*made), nodes, council, preference);
@@ -172,14 +174,15 @@ uint32_t count_nodes(MPI_Comm comm) {
   return static_cast<uint32_t>(std::unordered_set<uint32_t>(nodes.begin(), nodes.end()).size());
 }
 
-void adopt_communicator(MPI_Comm comm, Preference preference) {
+void adopt_communicator(MPI_Comm comm, Preference preference, const std::string& compress) {
   if (comm == MPI_COMM_NULL || !job.active() || Inside::here()) return;
   const Inside inside;
   try {
     const uint32_t nodes = count_nodes(comm);
     if (nodes == 0 || !job.policy().offloads(nodes)) return;
     const bool able = native.Comm_set_attr(comm, keyval, nullptr) == MPI_SUCCESS;
-    std::unique_ptr<Lane> lane = make_lane(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able, preference);
+    std::unique_ptr<Lane> lane =
+        make_lane(comm, std::make_shared<std::atomic<MPI_Comm>>(comm), able, preference, compress);
     if (lane == nullptr) return;
     Lane* const value = lane.get();
     offloader.adopt(std::move(lane));

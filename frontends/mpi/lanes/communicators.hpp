@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,8 @@ void close_communicators();
 
 // Makes a lane for a new communicator, if anything could ever be offloaded on it and all its ranks are able to.
 // Collective over `comm`; the answer is the same on all its ranks. Not Inside.
-// `preference`: as all ranks have agreed.
-void adopt_communicator(MPI_Comm comm, Preference preference = Preference::automatic);
+// `preference`: as all ranks have agreed. `compress`: this rank's own (ServiceTeam).
+void adopt_communicator(MPI_Comm comm, Preference preference = Preference::automatic, const std::string& compress = {});
 
 // Nothing: a rank is not `able`; the answer is the same on all ranks. Collective over `comm`. May throw bad_alloc.
 std::optional<Assembly> assemble(MPI_Comm comm, bool able);
@@ -35,7 +36,8 @@ uint32_t count_nodes(MPI_Comm comm);
 std::vector<uint32_t> nodes_of(MPI_Comm comm);
 
 // A lane for `comm`, which is the one in `cell`; `able`: this rank has no reason against it. nullptr: a rank has, and
-// all get none. Collective over `comm`. May throw bad_alloc.
-std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference);
+// all get none. `compress` as above. Collective over `comm`. May throw bad_alloc.
+std::unique_ptr<Lane> make_lane(MPI_Comm comm, CommCell cell, bool able, Preference preference,
+                                const std::string& compress);
 
 }  // namespace offpath::mpi

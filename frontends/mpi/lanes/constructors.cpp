@@ -22,6 +22,11 @@ std::optional<Preference> stated_by_all(MPI_Comm comm, MPI_Info info) {
   return agree_on_preference(comm, read_preference(info));
 }
 
+std::string compress_in(MPI_Info info) {
+  const Inside inside;
+  return read_compress(info);
+}
+
 }  // namespace
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopted(native.Comm_dup(comm, made), made); }
@@ -29,7 +34,7 @@ int Comm_dup(MPI_Comm comm, MPI_Comm* made) { return adopted(native.Comm_dup(com
 int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
   const int code = native.Comm_dup_with_info(comm, info, made);
   if (code != MPI_SUCCESS || !job.active() || Inside::here() || count_nodes(*made) == 0) return code;
-  adopt_communicator(*made, stated_by_all(*made, info).value_or(Preference::automatic));
+  adopt_communicator(*made, stated_by_all(*made, info).value_or(Preference::automatic), compress_in(info));
   return code;
 }
 
@@ -38,6 +43,7 @@ int Comm_set_info(MPI_Comm comm, MPI_Info info) {
   Lane* const lane = code != MPI_SUCCESS || !job.active() || Inside::here() ? nullptr : offloader.find_lane(comm);
   if (lane == nullptr) return code;
   if (const auto preference = stated_by_all(comm, info)) lane->adapter().prefer(*preference);
+  if (const std::string wish = compress_in(info); !wish.empty()) lane->compress(wish);
   return code;
 }
 

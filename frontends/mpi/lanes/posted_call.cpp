@@ -26,7 +26,7 @@ offpath_status_t PostedCall::post(offpath_team_t* handle) {
   wanted.algorithm = algorithm;
   wanted.root = static_cast<uint32_t>(call->arguments.root);
   wanted.op = call->op;
-  wanted.element = call->element;
+  wanted.element = call->op == OFFPATH_OP_NONE ? call->send.made_of() : call->element;
   wanted.send = send.data();
   wanted.send_count = static_cast<uint32_t>(send.size());
   wanted.recv = recv.data();

@@ -24,7 +24,8 @@ offpath_team_t* ServiceTeam::open() {
   for (const int member : members_) addresses.push_back(job.address_of(member));
   offpath_team_t* made = nullptr;
   offpath_error_t error{};
-  if (attach::create_team(job.session(), id_, rank_, addresses, &made, &error) != OFFPATH_OK) {
+  const char* const compress = compress_.empty() ? nullptr : compress_.c_str();
+  if (attach::create_team(job.session(), id_, rank_, addresses, &made, &error, compress) != OFFPATH_OK) {
     say(job.settings(), LogLevel::info, "a communicator of %zu ranks goes native: %s", members_.size(), error.text);
     return nullptr;
   }

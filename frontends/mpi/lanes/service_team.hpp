@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace offpath::mpi {
@@ -29,6 +30,9 @@ class ServiceTeam {
   // How many there are. Any thread.
   static size_t count() { return count_.load(std::memory_order_relaxed); }
 
+  // What this rank sends in it is compressed so (OFFPATH_COMPRESS says how that is written), if it is not made yet.
+  void compress(const std::string& wish) { compress_ = wish; }
+  const std::string& compress() const { return compress_; }
   // Makes it if it is not there yet. nullptr: it cannot be made. May throw bad_alloc.
   offpath_team_t* open();
   // One of its services is known to be lost.
@@ -50,6 +54,7 @@ class ServiceTeam {
   Id id_;
   int rank_;
   std::vector<int> members_;
+  std::string compress_;  // empty: as the job says
   std::atomic<offpath_team_t*> lane_{nullptr};
 };
 

@@ -168,7 +168,8 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
   if (put(to, offsetof(Entry, wish), &bytes, sizeof(bytes)) == OFFPATH_OK) out.wished = bytes;
 }
 
-std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send, const offpath_layout_t* layouts) {
+std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send, const offpath_layout_t* layouts,
+                                             offpath_element_t element) {
   if (offpath_team_broken(team_) != 0) return std::nullopt;
   Sending sending;
   sending.signal = std::make_unique<uint64_t>();
@@ -198,6 +199,7 @@ std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send
   remote.target_offset = out.address + stretch->offset;
   remote.target_bytes = send.bytes + kSignalBytes;
   remote.send = send;
+  remote.element = element;
   remote.signal = sending.signal.get();
   remote.layouts = layouts;
   remote.layouts_count = send.layout;

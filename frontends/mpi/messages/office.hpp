@@ -43,9 +43,10 @@ class Office {
     offpath_op_t* op = nullptr;
     std::unique_ptr<uint64_t> signal;  // the operation reads it
   };
-  // Starts the payload on its way. `send`: its block, `layouts` what that refers to. Nothing: it must go natively. May
-  // throw bad_alloc; then nothing was started.
-  std::optional<Sending> start(int to, const offpath_block_t& send, const offpath_layout_t* layouts);
+  // Starts the payload on its way. `send`: its block, `layouts` what that refers to, `element` what it is made of. Nothing:
+  // it must go natively. May throw bad_alloc; then nothing was started.
+  std::optional<Sending> start(int to, const offpath_block_t& send, const offpath_layout_t* layouts,
+                               offpath_element_t element);
   // Of a status of the operation.
   static int code_of(offpath_status_t status);
   // No put is under way any more, or will ever end. Moves them on.

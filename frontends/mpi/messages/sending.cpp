@@ -67,7 +67,7 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
     recording::decision.why = "form";
     return std::nullopt;
   }
-  std::optional<Office::Sending> started = office.start(to, block, &layout);
+  std::optional<Office::Sending> started = office.start(to, block, &layout, type->made_of());
   if (started) {
     counts.offloaded.fetch_add(1, std::memory_order_relaxed);
     counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);

@@ -61,6 +61,15 @@ void Handshake::barrier() {
   wait_all(&request);
 }
 
+void Handshake::sum(int64_t* numbers, int count) {
+  std::vector<MPI_Request> request(1, MPI_REQUEST_NULL);
+  {
+    const Inside inside;
+    native.Iallreduce(MPI_IN_PLACE, numbers, count, MPI_INT64_T, MPI_SUM, comm_, request.data());
+  }
+  wait_all(&request);
+}
+
 void Handshake::post(const std::vector<int>& origins, bool tells) {
   completions_ = receive_empty(origins, kCompleteTag, comm_);
   for (const int origin : origins) {

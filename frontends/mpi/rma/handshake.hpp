@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace offpath::mpi {
@@ -16,6 +17,8 @@ class Handshake {
   explicit Handshake(MPI_Comm comm) : comm_(comm) {}
 
   void barrier();
+  // A barrier that adds up what all bring.
+  void sum(int64_t* numbers, int count);
   // Exposes to `origins`; `tells`: they wait to hear of it.
   void post(const std::vector<int>& origins, bool tells);
   // Waits until all `targets` have exposed.

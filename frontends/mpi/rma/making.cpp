@@ -7,6 +7,7 @@
 #include "mpi/rma/windows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -91,6 +92,20 @@ std::vector<policy::Place> places_of(MPI_Comm comm, int own) {
   return places;
 }
 
+// The native way of a window that is offloaded; nullptr: there is none. What is atomic may use it only if all ranks have
+// one with the same ways. Collective.
+std::unique_ptr<Mixture> mix(MPI_Win win, const OffloadedWindow& window, Ways ways, MPI_Comm comm) {
+  const bool mixes = ways != Ways::dpu && !window.dynamic() && Mixture::possible(win);
+  const int own = mixes ? static_cast<int>(ways) : static_cast<int>(Ways::dpu);
+  const std::array<int, 2> mine{own, -own};
+  std::array<int, 2> most{};
+  const int code = native.Allreduce(mine.data(), most.data(), 2, MPI_INT, MPI_MAX, window.shadow());
+  if (!mixes) return nullptr;
+  windows.totals().mixed_count.fetch_add(1, std::memory_order_relaxed);
+  const bool alike = code == MPI_SUCCESS && most[0] == -most[1];
+  return std::make_unique<Mixture>(win, places_of(comm, window.rank()), ways, alike);
+}
+
 // After the native window was made. Collective.
 int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info info, const Part& part,
           const MPI_Win* win) {
@@ -101,16 +116,12 @@ int adopt(int code, MPI_Comm comm, const std::optional<Plan>& known, MPI_Info in
     if (nodes == 0) return code;
     std::optional<Assembly> team;
     if (wanted) team = assemble(comm, true);
+    if (team) team->service->compress(read_compress(info));
     std::shared_ptr<OffloadedWindow> window = team ? make_window(*win, std::move(*team), part) : nullptr;
     auto& total = window == nullptr ? windows.totals().native_count : windows.totals().offloaded_count;
     total.fetch_add(1, std::memory_order_relaxed);
     if (window == nullptr) return code;
-    // No rank needs to know of another's.
-    const Ways ways = parse_ways(job.settings().windows, *wanted);
-    if (ways != Ways::dpu && !part.dynamic && Mixture::possible(*win)) {
-      windows.totals().mixed_count.fetch_add(1, std::memory_order_relaxed);
-      window->mix(std::make_unique<Mixture>(*win, places_of(comm, window->rank()), ways));
-    }
+    window->mix(mix(*win, *window, parse_ways(job.settings().windows, *wanted), comm));
     windows.add(std::move(window));
   } catch (const std::exception&) {
     // The other ranks wait in an agreement we cannot answer; MPI itself does no better without memory.

@@ -9,6 +9,21 @@
 
 namespace offpath::mpi {
 
+namespace {
+
+policy::WindowChooser::Changes changes_of(Ways ways, bool alike) {
+  using enum policy::WindowChooser::Changes;
+  if (!alike) return never;
+  return ways == Ways::measured ? measured : ways == Ways::alternate ? always : never;
+}
+
+void record(bool natively, policy::Why why) {
+  recording::decision.offloaded = !natively;
+  recording::decision.why = why_name(why);
+}
+
+}  // namespace
+
 Ways parse_ways(std::string_view word, Ways otherwise) {
   if (word == "dpu") return Ways::dpu;
   if (word == "host") return Ways::host;
@@ -16,8 +31,13 @@ Ways parse_ways(std::string_view word, Ways otherwise) {
   return word == "auto" ? Ways::measured : otherwise;
 }
 
-Mixture::Mixture(MPI_Win win, std::vector<policy::Place> places, Ways ways)
-    : win_(win), places_(std::move(places)), ways_(ways), is_pending_(places_.size()) {
+Mixture::Mixture(MPI_Win win, std::vector<policy::Place> places, Ways ways, bool alike)
+    : win_(win),
+      places_(std::move(places)),
+      ways_(ways),
+      is_pending_(places_.size()),
+      whole_(alike && ways == Ways::host ? policy::Path::host : policy::Path::dpu, changes_of(ways, alike),
+             base::clock_ns()) {
   pending_.reserve(is_pending_.size());
 }
 
@@ -50,22 +70,46 @@ void Mixture::close() {
 
 bool Mixture::goes_natively(policy::Onesided kind, int target, uint64_t bytes) {
   using policy::Path;
+  const uint64_t now_ns = base::clock_ns();
   policy::OnesidedChooser::Choice choice{Path::dpu, policy::Why::forced};
+  whole_.post(kind, false, place_of(target), bytes, now_ns);
   if (epoch_ == Epoch::refused) {
     choice.why = policy::Why::policy;
+  } else if (ways_ == Ways::measured && whole_.path() == Path::host) {
+    choice = {Path::host, whole_.why()};
   } else if (ways_ == Ways::measured) {
-    choice = chooser_.choose(kind, places_[static_cast<size_t>(target)], bytes, base::clock_ns());
+    choice = chooser_.choose(kind, place_of(target), bytes, now_ns);
   } else if (ways_ == Ways::host || !last_natively_) {
     choice.path = Path::host;
   }
   const bool natively = choice.path == Path::host && open();
   last_natively_ = natively;
-  recording::decision.offloaded = !natively;
-  recording::decision.why = why_name(choice.why);
+  record(natively, choice.why);
   return natively;
 }
 
-void Mixture::posted() { chooser_.posted(base::clock_ns()); }
+bool Mixture::atomic_goes_natively(policy::Onesided kind, int target, uint64_t bytes, bool plain) {
+  barred_ |= !plain;
+  chooser_.add_other();
+  whole_.post(kind, true, place_of(target), bytes, base::clock_ns());
+  // Refused is refused to all: by an info key of the window.
+  const bool natively = whole_.path() == policy::Path::host && open();
+  record(natively, ways_ == Ways::measured ? whole_.why() : policy::Why::forced);
+  return natively;
+}
+
+void Mixture::add_other(policy::Onesided kind, int target, uint64_t bytes) {
+  chooser_.add_other();
+  whole_.post(kind, false, place_of(target), bytes, base::clock_ns());
+}
+
+void Mixture::posted() {
+  const uint64_t now_ns = base::clock_ns();
+  chooser_.posted(now_ns);
+  whole_.posted(now_ns);
+}
+
+policy::WindowChooser::Vote Mixture::vote(bool able) { return whole_.vote(able && open(), barred_, base::clock_ns()); }
 
 void Mixture::count(int target, uint64_t bytes) {
   ++operations_;
@@ -103,7 +147,10 @@ int Mixture::flush(int target) {
 }
 
 void Mixture::completed(uint64_t entered_ns, bool served) {
-  chooser_.flushed(entered_ns, base::clock_ns(), served && pending_.empty());
+  const uint64_t left_ns = base::clock_ns();
+  const bool all = served && pending_.empty();
+  chooser_.flushed(entered_ns, left_ns, all);
+  whole_.flushed(entered_ns, left_ns, all);
 }
 
 }  // namespace offpath::mpi

@@ -260,6 +260,8 @@ int OffloadedWindow::code_of(offpath_status_t status) const {
   return offloader.errors().code_for(status);
 }
 
+bool OffloadedWindow::lost() const { return offpath_session_alive(job.session()) == 0 || team_.service->parting(); }
+
 int OffloadedWindow::raise(const char* call, int code) const {
   if (code == MPI_SUCCESS) return code;
   const MPI_Win win = handle();

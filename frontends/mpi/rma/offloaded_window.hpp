@@ -107,6 +107,8 @@ class OffloadedWindow : public std::enable_shared_from_this<OffloadedWindow> {
   // Calls the window's error handler where `code` is an error of `call` ("MPI_Put"); returns it. Not Inside.
   int raise(const char* call, int code) const;
   int code_of(offpath_status_t status) const;
+  // A service of its members is, as far as it is known here.
+  bool lost() const;
 
   uint64_t operations() const { return data_ == nullptr ? 0 : offpath_window_issued(data_); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

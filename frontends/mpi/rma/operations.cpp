@@ -22,7 +22,11 @@ int perform(const char* call, OffloadedWindow& window, const Transfer& transfer,
     } else {
       auto made = std::make_unique<TransferRequest>(call, window.shared_from_this());
       code = start(window, transfer, made.get());
-      if (code == MPI_SUCCESS) code = offloader.submit(std::move(made), request);
+      if (code == MPI_SUCCESS && made->native() != MPI_REQUEST_NULL) {
+        *request = made->native();
+      } else if (code == MPI_SUCCESS) {
+        code = offloader.submit(std::move(made), request);
+      }
     }
   } catch (const std::exception&) {
     code = MPI_ERR_NO_MEM;

@@ -4,7 +4,9 @@
 #include "mpi/native/handlers.hpp"
 #include "mpi/rma/windows.hpp"
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <numeric>
 #include <type_traits>
@@ -25,6 +27,12 @@ constexpr int kNoLockType = MPI_ERR_ARG;
 constexpr int kLockedTwice = MPI_ERR_RMA_SYNC;
 #endif
 constexpr int kPostAsserts = MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT;
+
+// A vote as numbers that are added up.
+using Votes = std::array<int64_t, policy::WindowChooser::kNumbers>;
+// What works stays as it is when a service is lost.
+Votes votes_of(const OffloadedWindow& window) { return std::bit_cast<Votes>(window.mixture()->vote(!window.lost())); }
+void agree(Mixture& mixture, const Votes& sum) { mixture.agree(std::bit_cast<policy::WindowChooser::Vote>(sum)); }
 
 // The members of `group` among the window's. False: it is none, or has others.
 bool members_of(MPI_Group group, const OffloadedWindow& window, std::vector<int>* members) {
@@ -50,11 +58,20 @@ std::vector<int> everybody(const OffloadedWindow& window) {
   return all;
 }
 
+// Waits for all members, and agrees with them where that is due.
+void meet(OffloadedWindow& window) {
+  Mixture* const mixture = window.mixture();
+  if (mixture == nullptr || !mixture->meets()) return window.handshake().barrier();
+  Votes votes = votes_of(window);
+  window.handshake().sum(votes.data(), static_cast<int>(votes.size()));
+  agree(*mixture, votes);
+}
+
 int fence(OffloadedWindow& window, int assertion) {
   if ((assertion & ~kFenceAsserts) != 0) return kNoAssert;
   if (!window.epochs().fence((assertion & MPI_MODE_NOSUCCEED) == 0)) return MPI_ERR_RMA_SYNC;
   const int code = window.flush();
-  if ((assertion & kFenceOfNothing) != kFenceOfNothing) window.handshake().barrier();
+  if ((assertion & kFenceOfNothing) != kFenceOfNothing) meet(window);
   return code;
 }
 
@@ -172,6 +189,17 @@ int sync(OffloadedWindow& window) {
   return MPI_SUCCESS;
 }
 
+// A barrier of all members of windows, in which they agree.
+int agree(MPI_Comm comm, const std::vector<std::shared_ptr<OffloadedWindow>>& meeting) {
+  std::vector<Votes> votes;
+  for (const auto& window : meeting) votes.push_back(votes_of(*window));
+  const auto count = static_cast<int>(votes.size() * policy::WindowChooser::kNumbers);
+  const int code = native.Allreduce(MPI_IN_PLACE, votes.data(), count, MPI_INT64_T, MPI_SUM, comm);
+  if (code != MPI_SUCCESS) return code;
+  for (size_t i = 0; i < meeting.size(); ++i) agree(*meeting[i]->mixture(), votes[i]);
+  return code;
+}
+
 // Runs the call on an offloaded window, and the native function on any other.
 template <auto function, typename... Arguments>
 int dispatch(MPI_Win win, int (*own)(OffloadedWindow&, Arguments...), Arguments... arguments) {
@@ -196,6 +224,18 @@ int dispatch(MPI_Win win, int (*own)(OffloadedWindow&, Arguments...), Arguments.
 }  // namespace
 
 namespace handlers {
+
+int Barrier(MPI_Comm comm) {
+  if (windows.count() == 0 || Inside::here()) return native.Barrier(comm);
+  const base::ErrnoGuard errno_guard;
+  const Inside inside;
+  try {
+    const std::vector<std::shared_ptr<OffloadedWindow>> meeting = windows.meeting_on(comm);
+    return meeting.empty() ? native.Barrier(comm) : agree(comm, meeting);
+  } catch (const std::exception&) {
+    return MPI_ERR_NO_MEM;
+  }
+}
 
 int Win_fence(int assertion, MPI_Win win) { return dispatch<&Native::Win_fence>(win, fence, assertion); }
 int Win_post(MPI_Group group, int assertion, MPI_Win win) {

@@ -75,6 +75,7 @@ class Start {
   int measure();
   bool goes_natively();
   int post_natively();
+  int post_atomic_natively();
   int prepare();
   int post(const Piece& piece);
   void finish();
@@ -128,6 +129,7 @@ int Start::check() {
     if (int code = fetched_.find(transfer_.result.type, transfer_.result.count, comm); code != MPI_SUCCESS) return code;
   }
   if (transfer_.predefined && !there_.type->predefined) return MPI_ERR_TYPE;
+  if (!accumulates(transfer_.kind)) element_ = there_.type->made_of();
   const bool empty = there_.empty() && sent_.empty() && fetched_.empty();
   if (accumulates(transfer_.kind) && !empty) {
     if (const int code = choose_reduction(); code != MPI_SUCCESS) return code;
@@ -155,22 +157,55 @@ int Start::measure() {
   return window_.locate(transfer_.target, transfer_.displacement, low, high, &offset_);
 }
 
-// In passive epochs, what is contiguous and begins where it says: only that is the same for every library.
+// What is contiguous and begins where it says: only that is the same for every library. Puts and gets only in passive
+// epochs; what is atomic as all members have agreed.
 bool Start::goes_natively() {
   Mixture* const mixture = window_.mixture();
   if (mixture == nullptr) return false;
-  const Elements& here = sends_ ? sent_ : fetched_;
-  const Local& local = sends_ ? transfer_.send : transfer_.result;
-  const bool may = request_ == nullptr && !accumulates(transfer_.kind) && there_.bytes <= kMostNativeBytes &&
-                   window_.epochs().may_flush(transfer_.target) && local.address != nullptr;
-  if (!may || !begins_at_once(there_) || !begins_at_once(here)) {
-    mixture->add_other();
-    return false;
+  const policy::Onesided kind = fetches_ ? policy::Onesided::get : policy::Onesided::put;
+  const bool plain =
+      begins_at_once(there_) && (!sends_ || begins_at_once(sent_)) && (!fetches_ || begins_at_once(fetched_));
+  if (accumulates(transfer_.kind)) {
+    return mixture->atomic_goes_natively(kind, transfer_.target, there_.bytes, plain);
   }
-  return mixture->goes_natively(sends_ ? policy::Onesided::put : policy::Onesided::get, transfer_.target, there_.bytes);
+  const Local& local = sends_ ? transfer_.send : transfer_.result;
+  const bool may = plain && request_ == nullptr && there_.bytes <= kMostNativeBytes &&
+                   window_.epochs().may_flush(transfer_.target) && local.address != nullptr;
+  if (may) return mixture->goes_natively(kind, transfer_.target, there_.bytes);
+  mixture->add_other(kind, transfer_.target, there_.bytes);
+  return false;
+}
+
+// As the program asked for it.
+int Start::post_atomic_natively() {
+  const auto& [kind, target, displacement, count, type, send, result, op, compare, predefined] = transfer_;
+  const MPI_Win win = window_.handle();
+  void* const to = const_cast<void*>(result.address);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int code = MPI_SUCCESS;
+  window_.mixture()->count(target, there_.bytes);
+  if (kind == OFFPATH_COMPARE_AND_SWAP) {
+    code = native.Compare_and_swap(send.address, compare, to, type, target, displacement, win);
+  } else if (predefined) {
+    code = native.Fetch_and_op(send.address, to, type, target, displacement, op, win);
+  } else if (kind == OFFPATH_ACCUMULATE) {
+    code = request_ == nullptr
+               ? native.Accumulate_c(send.address, send.count, send.type, target, displacement, count, type, op, win)
+               : native.Raccumulate_c(send.address, send.count, send.type, target, displacement, count, type, op, win,
+                                      &request);
+  } else {
+    code = request_ == nullptr
+               ? native.Get_accumulate_c(send.address, send.count, send.type, to, result.count, result.type, target,
+                                         displacement, count, type, op, win)
+               : native.Rget_accumulate_c(send.address, send.count, send.type, to, result.count, result.type, target,
+                                          displacement, count, type, op, win, &request);
+  }
+  if (request_ != nullptr) request_->hand_over(request);
+  return code;
 }
 
 int Start::post_natively() {
+  if (accumulates(transfer_.kind)) return post_atomic_natively();
   Mixture& mixture = *window_.mixture();
   const int target = transfer_.target;
   if (sends_) return mixture.put(transfer_.send.address, there_.bytes, target, transfer_.displacement);

@@ -41,6 +41,9 @@ class TransferRequest : public Loose {
   ~TransferRequest() override;
 
   Submission& submission() { return submission_; }
+  // It went natively, and this is the program's request.
+  void hand_over(MPI_Request native) { native_ = native; }
+  MPI_Request native() const { return native_; }
   void deliver_to(std::shared_ptr<Staged> result) { result_ = std::move(result); }
 
   int raise(int code) const override { return window_->raise(call_, code); }
@@ -50,6 +53,7 @@ class TransferRequest : public Loose {
   const char* const call_;
   std::shared_ptr<OffloadedWindow> window_;
   Submission submission_;
+  MPI_Request native_ = MPI_REQUEST_NULL;
   std::shared_ptr<Staged> result_;
 };
 

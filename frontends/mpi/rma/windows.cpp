@@ -39,6 +39,20 @@ void Windows::remove(OffloadedWindow& window) {
   window.close();
 }
 
+std::vector<std::shared_ptr<OffloadedWindow>> Windows::meeting_on(MPI_Comm comm) {
+  std::vector<std::shared_ptr<OffloadedWindow>> meeting;
+  int size = 0;
+  if (comm == MPI_COMM_NULL || native.Comm_size(comm, &size) != MPI_SUCCESS) return meeting;
+  std::lock_guard lock(mutex_);
+  for (const auto& window : owned_) {
+    int relation = MPI_UNEQUAL;
+    if (window->mixture() == nullptr || window->size() != size) continue;
+    native.Comm_compare(comm, window->shadow(), &relation);
+    if (relation != MPI_UNEQUAL && window->mixture()->meets()) meeting.push_back(window);
+  }
+  return meeting;
+}
+
 void Windows::clear() {
   std::vector<std::shared_ptr<OffloadedWindow>> left;
   {

@@ -33,6 +33,8 @@ class Windows {
  public:
   // nullptr: the call is native.
   OffloadedWindow* find(MPI_Win win) const { return count() == 0 || Inside::here() ? nullptr : table_.find(win); }
+  // Those that have the members of `comm`, and in which these agree now, in the same order on all of them. Inside.
+  std::vector<std::shared_ptr<OffloadedWindow>> meeting_on(MPI_Comm comm);
   size_t count() const { return count_.load(std::memory_order_acquire); }
   // May throw bad_alloc.
   void add(std::shared_ptr<OffloadedWindow> window);

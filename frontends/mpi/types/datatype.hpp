@@ -38,6 +38,10 @@ struct DataType {
   uint32_t operators = 0, accumulated = 0;
   std::shared_ptr<const DataType> basic;  // derived types: the predefined one of which all of it consists, or nullptr
 
+  // What all of it is made of, if that is one thing.
+  offpath_element_t made_of() const {
+    return predefined ? element : basic == nullptr ? OFFPATH_ELEMENT_NONE : basic->element;
+  }
   bool reduces(offpath_operator_t op) const { return (operators >> op & 1) != 0; }
   bool accumulates(offpath_operator_t op) const { return (accumulated >> op & 1) != 0; }
 };

@@ -4,7 +4,7 @@
 import typer
 from typer.core import TyperGroup
 
-from offpath.plan import law, predict, scale, tables, traffic
+from offpath.plan import law, minimd, predict, scale, tables, traffic
 
 
 class PlanGroup(TyperGroup):
@@ -28,3 +28,4 @@ app.command("scale")(scale.scale_command)
 app.command("law")(law.law_command)
 app.command("tables")(tables.tables_command)
 app.command("traffic")(traffic.traffic_command)
+app.command("minimd")(minimd.plan_command)

@@ -144,7 +144,12 @@ def _wire(lines: Sequence[dict]) -> list[str]:
     """What compression saved."""
     plain, wire = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("coded", "wire"))
     saved = share(plain - wire, plain)
-    return [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
+    text = [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
+    lossy = sum(line.get("lossy_bytes", 0) for line in lines)
+    error = max((line.get("largest_error", 0) for line in lines), default=0)
+    sampled, left = (sum(line.get(f"sampled_{name}", 0) for line in lines) for name in ("bytes", "left_bytes"))
+    text += [f"wire: compression would save {share(sampled - left, sampled)}, by samples"] if sampled else []
+    return text + ([f"lossy: {rounded(lossy)} of numbers, which arrived at most {error:.3g} off"] if lossy else [])
 
 
 def seconds(ns: float) -> str:

@@ -21,6 +21,7 @@ NAMES = {  # of a rank's line: metric, unit in it, meaning
     "served_bytes": ("served_bytes_total", 1, "Bytes for other nodes."),
     "coded_bytes": ("coded_bytes_total", 1, "Of the bytes for other nodes, those that left compressed."),
     "wire_bytes": ("wire_bytes_total", 1, "What they were then."),
+    "lossy_bytes": ("lossy_bytes_total", 1, "Of these bytes, those of numbers of which something was lost."),
     "local_bytes": ("local_bytes_total", 1, "Bytes copied inside the node."),
     "doorbell_count": ("doorbells_total", 1, "Posts that had to wake a worker."),
     "wait_ns": ("wait_seconds_total", 1e-9, "Time in calls that waited for offloaded operations."),

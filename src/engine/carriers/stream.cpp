@@ -33,8 +33,8 @@ class Engine::State::Stream : public Carrier {
     progress.transfer = s_.next_id++;
     Flow flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0, progress.readable, 0};
     flow.team = wire::TeamIdHash()(operation.team->spec.id);
-    flow.advice = s_.compression.chooser.advise(flow.team, bytes, progress.readable);
-    flow.method = s_.compression.chooser.method_for(flow.team);
+    const codecs::Wish& wish = operation.team->spec.compress ? *operation.team->spec.compress : s_.config.compress;
+    flow.coding = s_.compression.plan(wish, operation.graph, block, bytes, flow.team, progress.readable);
     s_.compression.begin(progress.transfer);
     flows_.emplace(progress.transfer, std::move(flow));
     return true;
@@ -85,14 +85,13 @@ class Engine::State::Stream : public Carrier {
     uint32_t reading;
     uint32_t readable;  // codecs that the receiver knows
     uint64_t team;      // whose blocks are alike
-    codecs::Advice advice = codecs::Advice::plain;
-    codecs::Method method = {};
+    Compression::Plan coding = {};
     uint32_t plain_left = 0;  // chunks that go as they are, because others could not be compressed
     uint32_t misses = 0;
   };
 
   static bool is_plain(Flow& flow) {
-    if (flow.advice == codecs::Advice::plain) return true;
+    if (flow.coding.advice == codecs::Advice::plain) return true;
     if (flow.plain_left == 0) return false;
     --flow.plain_left;
     return true;
@@ -171,13 +170,19 @@ class Engine::State::Stream : public Carrier {
   }
 
   void code(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data) {
-    if (flow.advice == codecs::Advice::look) {
-      flow.method = s_.compression.chooser.look(flow.team, job->in, flow.readable);
-      flow.advice = flow.method ? codecs::Advice::coded : codecs::Advice::plain;
+    Compression::Plan& coding = flow.coding;
+    if (coding.samples) {
+      s_.observer.on_sampled(flow.operation->team->spec.client, s_.compression.chooser.sample(job->in));
+      coding = {};
     }
-    if (flow.advice == codecs::Advice::plain) return emit_plain(flow, id, chunk, job, data);
+    if (coding.advice == codecs::Advice::look) {
+      coding.method = s_.compression.chooser.look(flow.team, job->in, flow.readable);
+      coding.advice = coding.method ? codecs::Advice::coded : codecs::Advice::plain;
+    }
+    const bool whole = data.offset % std::max<size_t>(bytes_of(coding.method.elements), 1) == 0;
+    if (coding.advice == codecs::Advice::plain || !whole) return emit_plain(flow, id, chunk, job, data);
     const size_t worthwhile = job->in.size() - job->in.size() / 16;
-    job->method = flow.method;
+    job->method = coding.method;
     job->out = codecs::Room(chunk->memory.get(), worthwhile);
     job->bytes = 0;
     job->since_ns = s_.compression.now_ns();
@@ -195,7 +200,9 @@ class Engine::State::Stream : public Carrier {
   void emit_coded(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data, const Status& status) {
     const size_t bytes = status.ok() ? job->bytes : 0;
     const uint64_t took_ns = s_.compression.now_ns() - job->since_ns;
-    const bool pays = s_.compression.chooser.note_chunk(flow.team, job->method, job->in.size(), bytes, took_ns);
+    codecs::Chooser& chooser = s_.compression.chooser;
+    const bool pays =
+        !flow.coding.automatic || chooser.note_chunk(flow.team, job->method, job->in.size(), bytes, took_ns);
     const bool missed = bytes == 0 || !pays;  // those behind it may be of another kind: they are tried ever more rarely
     if (missed) flow.plain_left = (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1;
     if (!missed) flow.misses = 0;
@@ -208,7 +215,9 @@ class Engine::State::Stream : public Carrier {
     coded.width = job->method.width;
     s_.traffic.coded_bytes += chunk->bytes;
     s_.traffic.wire_bytes += bytes;
-    s_.observer.on_coded(flow.operation->team->spec.client, chunk->bytes, bytes);
+    const bool lossy = codecs::is_lossy(job->method.codec);
+    if (lossy) s_.traffic.lossy_bytes += chunk->bytes;
+    s_.observer.on_coded(flow.operation->team->spec.client, {chunk->bytes, bytes, lossy, job->largest_error});
     s_.compression.give_back(job);
     emit(flow, id, chunk, fabric::Bytes(chunk->memory.get(), bytes), coded);
   }

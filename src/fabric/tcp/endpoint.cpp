@@ -34,6 +34,7 @@ Status Endpoint::open() {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot wait for other services");
   }
   watch(ticker_->timer.get(), *ticker_, false);
+  group_fd_ = std::make_unique<GroupFd>();
   return open_doors();
 }
 

@@ -4,6 +4,7 @@
 //   links      connections that stand: reading, writing, their end
 //   attempts   connections that this side begins
 //   doors      connections that others begin
+//   groups     multicast beside them
 // Events are taken edge-triggered: a link is known to be readable or full until the kernel has said otherwise, so a
 // link that waits for a place costs no wake-up and no system call. Nothing is torn down from inside a callback: who is
 // to be lost is doomed, and lost at the end of the round.
@@ -48,6 +49,7 @@ class Endpoint final : public Fabric {
   void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context) override;
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
+  base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override;
   bool progress() override;
   int event_fd() const override { return epoll_.get(); }
   bool arm() override;
@@ -63,6 +65,7 @@ class Endpoint final : public Fabric {
   class Listener;
   class Guest;
   class Ticker;
+  class GroupFd;
   class BriefSink;
   class BulkSink;
   struct Peer;
@@ -132,6 +135,7 @@ class Endpoint final : public Fabric {
   Receiver* receiver_ = nullptr;
   base::Fd epoll_;
   std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<GroupFd> group_fd_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::unique_ptr<Guest>> guests_;
   std::vector<std::unique_ptr<Peer>> peers_;
@@ -150,6 +154,12 @@ class Endpoint final : public Fabric {
   bool delivered_ = false;
   uint32_t rounds_ = 0;
   Counters counters_;
+};
+
+// Of a multicast group, which its owner drains: only wakes who sleeps.
+class Endpoint::GroupFd final : public Watched {
+ public:
+  void on_events(uint32_t) override {}
 };
 
 // One of the two connections with a peer; what is to leave on it waits here until it stands.

@@ -76,6 +76,20 @@ std::optional<Place> place_of(const ifaddrs& entry) {
 
 }  // namespace
 
+std::string multicast_device(const std::string& devices) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
+  const bool all = devices.empty() || devices == "all";
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const bool can = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_MULTICAST) != 0 &&
+                     (entry->ifa_flags & IFF_LOOPBACK) == 0;
+    const bool wanted = all || is_named(devices, entry->ifa_name);
+    if (can && wanted && entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET) return entry->ifa_name;
+  }
+  return {};
+}
+
 Result<std::vector<Place>> own_places(const std::string& devices) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {

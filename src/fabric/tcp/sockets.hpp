@@ -22,6 +22,9 @@ struct SocketOptions {
 // of all that are up, without the loopback unless there is nothing else. At most kMaxPlaces, ports 0.
 base::Result<std::vector<Place>> own_places(const std::string& devices);
 
+// The first of these devices that can multicast; empty: none.
+std::string multicast_device(const std::string& devices);
+
 // On a port that is free, which is put into the place.
 base::Result<base::Fd> listen_at(Place& place, const SocketOptions& options);
 // Invalid: nobody waits, or there is no descriptor for him (errno).

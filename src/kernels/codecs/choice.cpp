@@ -12,6 +12,7 @@ constexpr uint32_t kBadChunks = 6;       // one may be of another kind
 constexpr uint32_t kBusyTimesPerProbe = 64;
 constexpr uint32_t kMostDoubts = 8;
 constexpr size_t kMostHabits = 4096;
+constexpr size_t kPieces = 4;         // of a sample
 constexpr double kSavedLooks = 2048;  // what the account holds at most
 constexpr double kFresh = 0.25;       // weight of what is new in what is known
 constexpr CodecId kFastFirst[] = {CodecId::lz4, CodecId::zstd};
@@ -24,16 +25,11 @@ Chooser::Habit& Chooser::habit_of(uint64_t team) {
 }
 
 Method Chooser::method_for(uint64_t team) const {
-  if (!wish_.decides_itself) return wish_.method;
   const auto found = habits_.find(team);
   return found == habits_.end() ? Method() : found->second.method;
 }
 
 Advice Chooser::advise(uint64_t team, uint64_t bytes, uint32_t readable) {
-  if (!wish_.decides_itself) {
-    const bool possible = wish_.method && (readable & bit_of(wish_.method.codec)) != 0;
-    return possible ? Advice::coded : Advice::plain;
-  }
   if (bytes < kLeastBlockBytes || link_ == 0 || plain_only_ || doubted_ > 0) return Advice::plain;
   Habit& habit = habit_of(team);
   const bool usable = habit.method && (readable & bit_of(habit.method.codec)) != 0;
@@ -53,11 +49,37 @@ double Chooser::speed_of(const Method& method, double sampled) const {
   return known == speeds_.end() ? sampled : known->second;
 }
 
+// Pieces from all over the chunk, elsewhere each time: its beginning may be of another kind than the rest, and a program may
+// send the same again and again. They begin where numbers do, if the chunk does.
+Bytes Chooser::part_of(Bytes chunk) {
+  if (chunk.size() <= kSampleBytes) return chunk;
+  sample_.resize(kSampleBytes);
+  const size_t piece = kSampleBytes / kPieces, stretch = chunk.size() / kPieces;
+  const size_t shift = samples_++ * 5 % 8 * (stretch - piece) / 8 / 8 * 8;
+  for (size_t i = 0; i < kPieces; ++i) {
+    const Bytes from = chunk.subspan(i * stretch / 8 * 8 + shift, piece);
+    std::copy(from.begin(), from.end(), sample_.begin() + static_cast<std::ptrdiff_t>(i * piece));
+  }
+  return sample_;
+}
+
+Chooser::Sampled Chooser::sample(Bytes chunk) {
+  const Bytes part = part_of(chunk);
+  tried_.resize(kSampleBytes);
+  Sampled out{part.size(), part.size()};
+  for (const CodecId codec : kFastFirst) {
+    for (const uint8_t width : {1, 4, 8}) {
+      const size_t left = trial_.encode({codec, width, 0}, part, Room(tried_).first(part.size()));
+      if (left > 0) out.left = std::min<uint64_t>(out.left, left);
+    }
+  }
+  return out;
+}
+
 Method Chooser::look(uint64_t team, Bytes chunk, uint32_t readable) {
   const uint64_t begin = clock_();
-  const size_t bytes = std::min(chunk.size(), kSampleBytes);
-  const size_t middle = (chunk.size() - bytes) / 2 / 8 * 8;  // where numbers begin, if they do so in the chunk
-  const Bytes sample = chunk.subspan(middle, bytes);
+  const Bytes sample = part_of(chunk);
+  const size_t bytes = sample.size();
   tried_.resize(kSampleBytes);
   Method best;
   double best_time = kMargin * link_;
@@ -85,7 +107,6 @@ Method Chooser::look(uint64_t team, Bytes chunk, uint32_t readable) {
 }
 
 bool Chooser::note_chunk(uint64_t team, const Method& method, uint64_t bytes, uint64_t coded_bytes, uint64_t ns) {
-  if (!wish_.decides_itself) return true;
   const double speed = static_cast<double>(ns) / static_cast<double>(bytes);
   const auto known = speeds_.try_emplace({method.codec, method.width}, speed).first;
   known->second += kFresh * (speed - known->second);
@@ -107,7 +128,7 @@ void Chooser::begin_busy() {
 }
 
 void Chooser::note_busy(const Busy& busy) {
-  if (!wish_.decides_itself || busy.bytes < kLeastBusyBytes || busy.ns == 0) return;
+  if (busy.bytes < kLeastBusyBytes || busy.ns == 0) return;
   const auto ns = static_cast<double>(busy.ns);
   account_ns_ = std::min(account_ns_ + kShareOfLooks * ns, kSavedLooks * look_ns_);
   if (busy.coded == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooser: whether it pays to code what a worker sends, and how. It knows the link's rate, how fast codecs are and how much they
+// Chooser: whether it pays to code what a worker sends, and how, where that is left to it. It knows the link's rate, how fast codecs are and how much they
 // leave, all measured by whoever asks it; times are the caller's, in ns. docs/design/0021-compression.md has the
 // reasons. Pure but for trying methods on samples, whose cost it is told the clock for. One thread.
 #pragma once
@@ -26,14 +26,19 @@ class Chooser {
   static constexpr double kShareOfLooks = 0.01;
   static constexpr double kMargin = 0.9;  // of the time without; what saves less does not pay
 
-  Chooser(const Wish& wish, Clock clock) : wish_(wish), clock_(std::move(clock)) {}
-  const Wish& wish() const { return wish_; }
+  explicit Chooser(Clock clock) : clock_(std::move(clock)) {}
 
   // `team`: whose blocks are alike. `readable`: the codecs that its receiver knows.
   Advice advise(uint64_t team, uint64_t bytes, uint32_t readable);
   Method method_for(uint64_t team) const;
   // Tries methods on a part of this chunk. Returns the one that pays, or none.
   Method look(uint64_t team, Bytes chunk, uint32_t readable);
+  // What the method that leaves the fewest bytes makes of a part of this chunk, however fast it is.
+  struct Sampled {
+    uint64_t bytes = 0;
+    uint64_t left = 0;
+  };
+  Sampled sample(Bytes chunk);
   // A chunk was coded; coded_bytes 0: it is not shorter. False: it did not pay.
   bool note_chunk(uint64_t team, const Method& method, uint64_t bytes, uint64_t coded_bytes, uint64_t ns);
   void forget(uint64_t team) { habits_.erase(team); }
@@ -59,13 +64,14 @@ class Chooser {
     uint32_t fruitless = 0;  // looks in a row that found nothing
   };
   Habit& habit_of(uint64_t team);
+  Bytes part_of(Bytes chunk);
   double speed_of(const Method& method, double sampled) const;
   bool pays(double encode, double left) const;
 
-  const Wish wish_;
   const Clock clock_;
   Coding trial_;
-  std::vector<uint8_t> tried_;
+  std::vector<uint8_t> sample_, tried_;
+  size_t samples_ = 0;
   std::unordered_map<uint64_t, Habit> habits_;
   std::map<std::pair<CodecId, uint8_t>, double> speeds_;  // ns per byte
   double link_ = 0;                                       // ns per byte

@@ -21,10 +21,17 @@ Room Coding::filtered(size_t bytes) {
 void Coding::forget() {
   if (keep_ == Keep::all) return;
   codecs_.clear();
+  numbers_.forget();
   std::vector<uint8_t>().swap(filtered_);
 }
 
-size_t Coding::encode(const Method& method, Bytes in, Room out) {
+size_t Coding::encode(const Method& method, Bytes in, Room out, Loss* loss) {
+  if (is_lossy(method.codec)) {
+    Loss unsaid;
+    const size_t written = numbers_.encode(method, in, out, loss == nullptr ? unsaid : *loss);
+    forget();
+    return written;
+  }
   Codec* codec = codec_of(method);
   if (codec == nullptr || in.empty()) return 0;
   if (method.width > 1) {
@@ -38,6 +45,11 @@ size_t Coding::encode(const Method& method, Bytes in, Room out) {
 }
 
 bool Coding::decode(const Method& method, Bytes in, Room out) {
+  if (is_lossy(method.codec)) {
+    const bool whole = method.width == 1 && numbers_.decode(method.codec, in, out);
+    forget();
+    return whole;
+  }
   Codec* codec = is_width(method.width) ? codec_of({method.codec, 1, 0}) : nullptr;  // no level matters here
   if (codec == nullptr) return false;
   const Room to = method.width > 1 ? filtered(out.size()) : out;

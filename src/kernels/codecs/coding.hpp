@@ -3,7 +3,7 @@
 // coding short chunks costs otherwise; Keep::nothing makes them anew for each chunk, to show that. One thread at a time.
 #pragma once
 
-#include "kernels/codecs/codec.hpp"
+#include "kernels/codecs/numbers.hpp"
 
 #include <map>
 #include <vector>
@@ -16,8 +16,8 @@ class Coding {
  public:
   explicit Coding(Keep keep = Keep::all) : keep_(keep) {}
 
-  // As Codec.
-  size_t encode(const Method& method, Bytes in, Room out);
+  // As Codec. Lossy methods say what was lost; the others leave that alone.
+  size_t encode(const Method& method, Bytes in, Room out, Loss* loss = nullptr);
   bool decode(const Method& method, Bytes in, Room out);
 
  private:
@@ -27,6 +27,7 @@ class Coding {
 
   const Keep keep_;
   std::map<std::pair<CodecId, int>, std::unique_ptr<Codec>> codecs_;
+  Numbers numbers_;
   std::vector<uint8_t> filtered_;
 };
 

@@ -9,7 +9,7 @@
 namespace offpath::ops {
 
 // Phases: where members have chosen different ways, nothing of one is taken for something of another.
-inline constexpr uint32_t kAlongTree = 0, kAlongChain = 1, kInParts = 2;
+inline constexpr uint32_t kAlongTree = 0, kAlongChain = 1, kInParts = 2, kByMulticast = 3;
 
 inline const Block& bcast_block(const Expansion& expansion) {
   const Collective& collective = expansion.collective;

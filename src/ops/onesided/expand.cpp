@@ -107,6 +107,7 @@ graph::Request make_request(Remote remote, const Tuning& tuning) {
   request.body = std::move(remote.body);
   Graph& graph = request.graph;
   graph.layouts = std::move(remote.layouts);
+  graph.reduction = wanted.reduction;
   if (is_short(wanted)) {
     if (!remote.has_data) {
       request.data = place_of(remote.send);

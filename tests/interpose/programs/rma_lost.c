@@ -72,7 +72,11 @@ int main(int argc, char** argv) {
       look(MPI_Put(data, CELLS / 4, MPI_LONG, next, 0, CELLS / 4, MPI_LONG, win));
       look(MPI_Get(got, CELLS / 4, MPI_LONG, next, CELLS / 2, CELLS / 4, MPI_LONG, win));
       look(MPI_Accumulate(data, 16, MPI_LONG, next, CELLS - 16, 16, MPI_LONG, MPI_SUM, win));
+      MPI_Request request = MPI_REQUEST_NULL; /* what has a request is the service's */
+      look(MPI_Rput(data, 1, MPI_LONG, next, CELLS - 32, 1, MPI_LONG, win, &request));
+      look(MPI_Wait(&request, MPI_STATUS_IGNORE));
       look(MPI_Win_flush(next, win));
+      if (round % 4 == 0) MPI_Barrier(MPI_COMM_WORLD); /* alternate: the accumulates change their way */
     } else {
       MPI_Request request = MPI_REQUEST_NULL;
       look(MPI_Rget(data, CELLS, MPI_LONG, next, 0, CELLS, MPI_LONG, win, &request));

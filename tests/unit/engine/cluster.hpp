@@ -6,6 +6,7 @@
 
 #include "engine/engine.hpp"
 #include "agent_port.hpp"
+#include "fabric/loopback/groups.hpp"
 #include "network.hpp"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,12 @@ class CountingFabric : public fabric::Fabric {
     sent.push_back(wire::decode(header).value().kind);
     fabric_->send(peer, header, payload, context);
   }
+  base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override {
+    if (groups == nullptr) return Fabric::join(spec);
+    const size_t chunk_bytes = spec.chunk_bytes == 0 ? 40 : spec.chunk_bytes;
+    groups_joined.push_back(groups->join(spec.team[0], spec.own, chunk_bytes));
+    return groups_joined.back();
+  }
   void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }
@@ -65,6 +72,8 @@ class CountingFabric : public fabric::Fabric {
   bool arm() override { return fabric_->arm(); }
   void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
   std::vector<wire::Kind> sent;
+  std::vector<std::shared_ptr<fabric::Group>> groups_joined;
+  fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
 
  private:
   std::unique_ptr<fabric::Fabric> fabric_;
@@ -76,6 +85,8 @@ class Cluster : public engine::Observer {
   struct Told {
     uint32_t first_bytes = 0, steps = 0, served = 0;
     uint64_t step_bytes = 0, served_bytes = 0;
+    double largest_error = 0;  // of all operations: it stands with number 0
+    codecs::Chooser::Sampled sampled = {};
   };
 
   Cluster(uint32_t nodes, uint32_t ranks, uint64_t seed, engine::Config config = small_chunks(),
@@ -108,19 +119,29 @@ class Cluster : public engine::Observer {
     return config;
   }
 
+  // From now on there is multicast, with these faults.
+  fabric::LoopbackGroups& offer_groups(uint64_t seed, const fabric::GroupFaults& faults) {
+    groups_ = std::make_unique<fabric::LoopbackGroups>(seed, faults);
+    for (const auto& worker : engines_) worker->fabric->groups = groups_.get();
+    return *groups_;
+  }
+
   // Every rank's end of a team; `members[i]` is the cluster rank of member i. Returns the handles by member.
-  std::vector<engine::TeamHandle> make_team(const std::vector<uint32_t>& members, uint8_t id) {
+  std::vector<engine::TeamHandle> make_team(const std::vector<uint32_t>& members, uint8_t id,
+                                            const char* compress = nullptr) {
     std::vector<engine::TeamHandle> handles;
-    for (uint32_t i = 0; i < members.size(); ++i) handles.push_back(join_team(members, id, i));
+    for (uint32_t i = 0; i < members.size(); ++i) handles.push_back(join_team(members, id, i, compress));
     return handles;
   }
 
-  engine::TeamHandle join_team(const std::vector<uint32_t>& members, uint8_t id, uint32_t member) {
+  engine::TeamHandle join_team(const std::vector<uint32_t>& members, uint8_t id, uint32_t member,
+                               const char* compress = nullptr) {
     engine::TeamSpec spec;
     spec.id.bytes[0] = id;
     spec.rank = member;
     spec.client = members[member] + 1;
     spec.context = 1000 + id;
+    if (compress != nullptr) spec.compress = codecs::parse_wish(compress).value();
     for (const uint32_t rank : members) {
       spec.members.push_back({node_index(rank) == node_index(members[member]), engine_index(rank) / count_,
                               worker_of(rank).fabric->address()});
@@ -207,6 +228,14 @@ class Cluster : public engine::Observer {
     ++told.served, told.served_bytes += bytes;
     EXPECT_FALSE(outcomes_.contains({client, operation})) << "served after the end";
   }
+  void on_sampled(engine::ClientId client, const codecs::Chooser::Sampled& sampled) override {
+    Told& told = told_[{client, 0}];
+    told.sampled.bytes += sampled.bytes, told.sampled.left += sampled.left;
+  }
+  void on_coded(engine::ClientId client, const engine::Coded& coded) override {
+    Told& told = told_[{client, 0}];
+    told.largest_error = std::max(told.largest_error, coded.largest_error);
+  }
   void on_finished(engine::ClientId client, uint64_t operation, base::Status status) override {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;
     EXPECT_TRUE(first) << "operation finished twice";
@@ -260,6 +289,7 @@ class Cluster : public engine::Observer {
   }
 
   std::unique_ptr<Network> network_;
+  std::unique_ptr<fabric::LoopbackGroups> groups_;
   std::mt19937_64 random_;
   const uint32_t count_;    // of nodes
   const uint32_t workers_;  // of each

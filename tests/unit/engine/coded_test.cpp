@@ -169,5 +169,87 @@ TEST_F(Coded, AutoFindsOutWhatPays) {
   EXPECT_EQ(sent().coded_bytes, before);
 }
 
+TEST_F(Coded, WhatWouldBeSavedIsSampled) {
+  start(with("sample"));
+  for (const Data& data : {text_bytes(1 << 20), random_bytes(1 << 20)}) ASSERT_EQ(send(data), data);
+  EXPECT_EQ(sent().coded_bytes, 0U);
+  const codecs::Chooser::Sampled once = cluster->told(0, 0).sampled;
+  EXPECT_GT(once.bytes, 0U);
+  EXPECT_LT(once.left, once.bytes / 4) << "of the first block";
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(send(random_bytes(1 << 20)).size(), size_t{1} << 20);
+  EXPECT_EQ(cluster->told(0, 0).sampled.bytes, 2 * once.bytes) << "and one of each 16 MiB";
+}
+
+// Numbers of which something may be lost: those that a member has itself, where it says that they are numbers.
+class CodedNumbers : public Coded {
+ protected:
+  void SetUp() override {
+    if (!codecs::is_built(codecs::CodecId::zfp)) GTEST_SKIP() << "this build has no zfp";
+  }
+  static double distance(const Data& one, const Data& other) {
+    double largest = 0;
+    for (size_t i = 0; i < one.size(); i += sizeof(double)) {
+      double a, b;
+      std::memcpy(&a, &one[i], sizeof(a)), std::memcpy(&b, &other[i], sizeof(b));
+      largest = std::max(largest, std::fabs(a - b));
+    }
+    return largest;
+  }
+  // 0 sends it to 1, and 1 passes it on to 2. What the two have.
+  std::pair<Data, Data> pass_on(const Data& from, kernels::Reduction reduction, const char* of_team = nullptr) {
+    cluster = std::make_unique<Cluster>(3, 3, 1, config);
+    team = cluster->make_team({0, 1, 2}, 1, of_team);
+    Data one(from.size()), two(from.size());
+    graph::Graph graphs[3];
+    graphs[0].offer(1, 0, graph::client_place(address_of(from.data())), from.size());
+    const uint32_t pull = graphs[1].pull(0, 0, graph::client_place(address_of(one.data())), one.size());
+    graphs[1].offer(2, 0, graph::client_place(address_of(one.data())), one.size(), pull);
+    graphs[2].pull(1, 0, graph::client_place(address_of(two.data())), two.size());
+    for (uint32_t rank = 0; rank < 3; ++rank) {
+      graphs[rank].reduction = reduction;
+      cluster->engine_of(rank).post(team[rank], 0, std::move(graphs[rank]), 0);
+    }
+    cluster->settle();
+    for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster->outcome(rank, 0), OFFPATH_OK);
+    return {one, two};
+  }
+  engine::Config config = with("zfp:abs=1e-4");
+  const Data data = smooth_doubles(80'000);
+};
+
+TEST_F(CodedNumbers, ArriveWithinTheBoundAndLoseNothingTwice) {
+  const auto [one, two] = pass_on(data, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_F64});
+  EXPECT_NE(one, data);
+  EXPECT_LE(distance(one, data), 1e-4);
+  EXPECT_EQ(one, two) << "what was received is passed on as it is";
+  EXPECT_EQ(sent().lossy_bytes, data.size());
+  EXPECT_LT(sent().wire_bytes, data.size() / 2);
+  EXPECT_EQ(cluster->told(0, 0).largest_error, distance(one, data));
+  EXPECT_EQ(cluster->engine_of(1).traffic().lossy_bytes, 0U);
+}
+
+TEST_F(CodedNumbers, WhatIsNoNumberLosesNothing) {
+  EXPECT_EQ(pass_on(data, {}).first, data);
+  EXPECT_EQ(pass_on(data, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_I64}).first, data);
+  EXPECT_EQ(sent().lossy_bytes, 0U);
+}
+
+TEST_F(CodedNumbers, WhatIsReducedLosesSomethingOnlyIfThatIsWished) {
+  const kernels::Reduction sum{OFFPATH_OP_SUM, OFFPATH_ELEMENT_F64};
+  EXPECT_EQ(pass_on(data, sum).first, data);
+  config = with("zfp:abs=1e-4,reductions");
+  EXPECT_NE(pass_on(data, sum).first, data);
+}
+
+TEST_F(CodedNumbers, ATeamHasAWishOfItsOwn) {
+  config = with("off");
+  EXPECT_NE(pass_on(data, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_C64}, "zfp:rel=1e-3").first, data);
+  EXPECT_EQ(pass_on(data, {}, "zstd").first, data);
+  EXPECT_GT(sent().coded_bytes, 0U);
+  config = with("zfp:abs=1e-4");
+  EXPECT_EQ(pass_on(data, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_F64}, "off").first, data);
+  EXPECT_EQ(sent().coded_bytes, 0U);
+}
+
 }  // namespace
 }  // namespace offpath::testing

@@ -53,6 +53,7 @@ class Program {
     if (random_() % 2 == 0) memory = std::make_shared<FarMemory>();
     const engine::Config config = random_config();
     cluster_ = std::make_unique<Cluster>(nodes_, ranks, seed, config, memory);
+    if (random_() % 3 != 0) cluster_->offer_groups(seed, random_faults());
     groups_.resize(1 + random_() % 3);
     for (Group& group : groups_) plan(group, static_cast<uint8_t>(&group - groups_.data() + 1), config);
   }
@@ -86,8 +87,22 @@ class Program {
     config.chunks_in_flight = 1 + static_cast<uint32_t>(random_() % 4);
     config.pool_chunks = 2 + static_cast<uint32_t>(random_() % 12);
     config.batched_bytes = random_() % config.chunk_bytes;
+    config.multicast_chains = 1 + static_cast<uint32_t>(random_() % 3);
+    config.now_ns = [now = std::make_shared<uint64_t>(1)] { return *now += 10'000'000; };
     config.pushed_bytes = kPushed[random_() % std::size(kPushed)];
     return config;
+  }
+
+  fabric::GroupFaults random_faults() {
+    const double kParts[] = {0, 0, 0.01, 0.1, 0.5, 1};
+    fabric::GroupFaults faults;
+    faults.lost = kParts[random_() % std::size(kParts)];
+    faults.lost_for_all = kParts[random_() % 4];
+    faults.doubled = kParts[random_() % 5];
+    faults.overtaken = kParts[random_() % 5];
+    faults.stale = kParts[random_() % 5];
+    faults.room = random_() % 3 == 0 ? 4 : 0;
+    return faults;
   }
 
   void plan(Group& group, uint8_t id, const engine::Config& config) {

@@ -162,6 +162,25 @@ TEST(Lengths, ThatAllDiffer) {
   });
 }
 
+// By multicast the nodes find out before anything is sent, and all are told.
+TEST(Lengths, ThatDifferEndAMulticastForAll) {
+  for_seeds([](uint64_t seed) {
+    Random random(seed);
+    Broadcast wanted = random.broadcast();
+    for (uint64_t& length : wanted.lengths) length = random(3) != 0 ? length : random.length();
+    wanted.algorithms.assign(wanted.lengths.size(), OFFPATH_ALGORITHM_MULTICAST);
+    const Members members(wanted, seed);
+    const uint64_t sent = wanted.lengths[wanted.root];
+    for (uint32_t rank = 0; rank < wanted.lengths.size(); ++rank) {
+      ASSERT_TRUE(members.outcome(rank).has_value()) << "waits for ever";
+      if (rank == wanted.root) continue;
+      EXPECT_FALSE(members.wrote_outside(rank));
+      const bool well = *members.outcome(rank) == OFFPATH_OK && wanted.lengths[rank] > 0;
+      EXPECT_TRUE(!well || (wanted.lengths[rank] == sent && members.holds(rank, sent))) << rank;
+    }
+  });
+}
+
 TEST(Lengths, OfTheRootThatIsLongerTruncates) {
   for_seeds([](uint64_t seed) {
     Random random(seed);

@@ -16,7 +16,7 @@ constexpr uint64_t kChunk = 56 << 10;
 
 class Choice : public ::testing::Test {
  protected:
-  Chooser chooser{{true, {}}, [this] { return now += tick; }};
+  Chooser chooser{[this] { return now += tick; }};
   uint64_t now = 0;
   uint64_t tick = 4'000;  // what passes between two looks at the clock: a sample of 4 KiB at 1 GB/s
 
@@ -53,6 +53,15 @@ TEST_F(Choice, ASlowLinkAndGoodDataPay) {
   EXPECT_EQ(chooser.advise(kTeam + 1, kBlock, all_codecs()), Advice::plain) << "nothing is known of another team";
   EXPECT_EQ(ask(Chooser::kLeastBlockBytes - 1), Advice::plain);
   EXPECT_EQ(ask(kBlock, 0), Advice::plain) << "the receiver reads nothing";
+}
+
+// A tile in the middle of a sparse matrix says little of it; and the same is sent again and again.
+TEST_F(Choice, NoiseInOnePlaceDoesNotHideTheRest) {
+  ASSERT_GE(send_until_look(8), 1);
+  std::vector<uint8_t> mostly_empty(kChunk);
+  const auto noise = random_bytes(8192);
+  std::copy(noise.begin(), noise.end(), mostly_empty.begin() + (kChunk - 8192) / 2);
+  EXPECT_TRUE(chooser.look(kTeam, mostly_empty, all_codecs()));
 }
 
 TEST_F(Choice, AFastLinkDoesNot) {
@@ -129,15 +138,6 @@ TEST_F(Choice, NowAndThenTheLinkIsSeenAsItIs) {
   }
   EXPECT_GE(plain, 3);
   EXPECT_LE(plain, 5);
-}
-
-TEST(Chooser, DoesAsItIsTold) {
-  Chooser chooser({false, {CodecId::zstd, 1, 0}}, [] { return uint64_t{0}; });
-  EXPECT_EQ(chooser.advise(1, 1, all_codecs()), Advice::coded);
-  EXPECT_EQ(chooser.method_for(1).codec, CodecId::zstd);
-  EXPECT_EQ(chooser.advise(1, 1, bit_of(CodecId::lz4)), Advice::plain);
-  Chooser off({}, [] { return uint64_t{0}; });
-  EXPECT_EQ(off.advise(1, 1 << 30, all_codecs()), Advice::plain);
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ std::string Interpreter::run(uint32_t absent) {
 
 void Interpreter::begin(uint32_t member, uint32_t step_index) {
   const Step& step = machines_[member].graph.steps[step_index];
+  if (step.kind == StepKind::multicast) return arm(member, step_index);
   if (step.kind != StepKind::pull) {
     running_.push_back({member, step_index, kNobody, step.bytes, 0});
     return claim_step(running_.back(), 1);
@@ -123,6 +124,35 @@ void Interpreter::begin(uint32_t member, uint32_t step_index) {
     transfer(member, step_index, index);
   } else {
     peer.pulled_by[index] = step_index;
+  }
+}
+
+// All parts go to all when the last node has come to that step.
+void Interpreter::arm(uint32_t member, uint32_t step_index) {
+  const auto& members = machines_[member].graph.steps[step_index].multicast->members;
+  armed_.emplace_back(member, step_index);
+  if (armed_.size() < members.size()) return;
+  const size_t first = running_.size();
+  for (const auto& [node, step] : armed_) running_.push_back({node, step, kNobody, 0, 0});
+  armed_.clear();
+  for (size_t i = first; i < running_.size(); ++i) claim_step(running_[i], 1);
+  for (size_t i = first; i < running_.size(); ++i) {
+    const uint32_t to = running_[i].member;
+    const graph::Multicast& target = *machines_[to].graph.steps[running_[i].step].multicast;
+    for (size_t j = first; j < running_.size(); ++j) {
+      const uint32_t from = running_[j].member;
+      const graph::Multicast& source = *machines_[from].graph.steps[running_[j].step].multicast;
+      if (from == to) continue;
+      if (source.members != members) return problem("members of a multicast do not agree");
+      const auto& pieces = source.parts[source.own];
+      if (pieces.size() != target.parts[source.own].size()) return problem("a part has other pieces elsewhere");
+      for (size_t k = 0; k < pieces.size(); ++k) {
+        const auto& into = target.parts[source.own][k];
+        if (into.bytes != pieces[k].bytes) return problem("a piece has another length elsewhere");
+        for (uint64_t at = 0; at < into.bytes; ++at) byte(to, into.place, at) = byte(from, pieces[k].place, at);
+        wire_bytes_[machines_[to].topology.node_of[to]] += into.bytes;
+      }
+    }
   }
 }
 
@@ -207,6 +237,15 @@ uint64_t Interpreter::element(uint32_t member, const Place& place, uint64_t inde
 // A step reads and writes from when it begins until it ends; an export is read from when it can be until it was taken.
 void Interpreter::claim_step(const Running& running, int count) {
   const Step& step = machines_[running.member].graph.steps[running.step];
+  if (step.kind == StepKind::multicast) {
+    for (uint32_t node = 0; node < step.multicast->parts.size(); ++node) {
+      for (const auto& piece : step.multicast->parts[node]) {
+        if (node == step.multicast->own) read(running.member, piece.place, piece.bytes, count, "multicast");
+        if (node != step.multicast->own) write(running.member, piece.place, piece.bytes, count, 0, "multicast");
+      }
+    }
+    return;
+  }
   int own_readers = 0;
   if (step.kind != StepKind::pull) {
     read(running.member, step.source, running.bytes, count, "step");

@@ -71,6 +71,7 @@ class Interpreter {
 
   void post(uint32_t member);
   void begin(uint32_t member, uint32_t step);
+  void arm(uint32_t member, uint32_t step_index);
   void transfer(uint32_t member, uint32_t step, uint32_t export_index);
   void move(Running& running);
   void finish(const Running& running);
@@ -95,6 +96,7 @@ class Interpreter {
   std::vector<std::pair<uint32_t, uint32_t>> ready_;
   std::vector<Running> running_;
   std::map<uint32_t, uint64_t> wire_bytes_;
+  std::vector<std::pair<uint32_t, uint32_t>> armed_;  // members that have come to their multicast, and the step
   uint32_t empty_pulls_ = 0;
   uint32_t short_pulls_ = 0;
   std::string problem_;

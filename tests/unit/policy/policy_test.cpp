@@ -103,6 +103,7 @@ TEST(Policy, AlgorithmsAreThoseThatOffpathHNames) {
       {OFFPATH_ALGORITHM_RABENSEIFNER, {Collective::iallreduce, Collective::ireduce}},
       {OFFPATH_ALGORITHM_PAIRWISE, {Collective::ireduce_scatter, Collective::ireduce_scatter_block}},
       {OFFPATH_ALGORITHM_DISSEMINATION, {Collective::ibarrier}},
+      {OFFPATH_ALGORITHM_MULTICAST, {Collective::ibcast, Collective::iallgather, Collective::iallgatherv}},
   };
   for (const auto& item : cases) {
     for (size_t i = 0; i < kCollectivesCount; ++i) {

@@ -19,6 +19,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 namespace offpath::service {
 namespace {
@@ -32,6 +33,7 @@ class DeviceServiceTest : public testing::Test {
  protected:
   void TearDown() override {
     if (process_ > 0) end(SIGTERM);
+    std::filesystem::remove_all(folder_);
   }
   void start(Fd listening, DeviceServiceOptions options) {
     options.executor = OFFPATH_TEST_EXECUTOR;
@@ -44,8 +46,7 @@ class DeviceServiceTest : public testing::Test {
     }
   }
   void start_local() {
-    path_ = testing::TempDir() + "offpath-devices-" + std::to_string(getpid());
-    unlink(path_.c_str());
+    path_ = folder_ + "/devices";
     auto listening = session::listen_at(path_);
     ASSERT_TRUE(listening.ok());
     DeviceServiceOptions options;
@@ -87,8 +88,13 @@ class DeviceServiceTest : public testing::Test {
     chmod(path.c_str(), 0700);
     start_remote(max_clients, path);
   }
-  static std::string write_file(const std::string& name, const std::string& text) {
-    std::string path = testing::TempDir() + "offpath-starter-" + std::to_string(getpid()) + "-" + name;
+  static std::string make_folder() {
+    std::string path = testing::TempDir() + "offpath-device-service-XXXXXX";
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    return path;
+  }
+  std::string write_file(const std::string& name, const std::string& text) const {
+    std::string path = folder_ + "/" + name;
     unlink(path.c_str());
     Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
     EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -111,6 +117,7 @@ class DeviceServiceTest : public testing::Test {
     while (device.state().ok()) sched_yield();
   }
 
+  const std::string folder_ = make_folder();
   std::string path_;
   device::DeviceEntry entry_;
   device::Key key_{1, 2, 3};
@@ -195,10 +202,9 @@ TEST_F(DeviceServiceTest, WhyAJobsServiceDoesNotStartIsSaid) {
 }
 
 TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
-  const std::string ends = testing::TempDir() + "offpath-ends-" + std::to_string(getpid());
-  unlink(ends.c_str());
+  const std::string runs = write_file("runs", "");
   // As offpathd does it: the service is nobody's child.
-  start_starter("(while [ ! -e " + ends + " ]; do sleep 0.02; done) >/dev/null 2>&1 </dev/null & echo line", 1);
+  start_starter("(while [ -e " + runs + " ]; do sleep 0.02; done) >/dev/null 2>&1 </dev/null & echo line", 1);
   ASSERT_TRUE(ask("").ok());
   const auto full = ask("", 2);
   ASSERT_FALSE(full.ok());
@@ -212,12 +218,19 @@ TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
   ASSERT_TRUE(about.ok()) << about.status().text();
   EXPECT_NE(about.value().find("\"jobs\": 1, \"most_jobs\": 1"), std::string::npos) << about.value();
   EXPECT_NE(about.value().find("\"from_bits_per_s\": "), std::string::npos) << about.value();
-  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+  unlink(runs.c_str());
   while (probed().value().find("\"jobs\": 0") == std::string::npos) sched_yield();
-  unlink(ends.c_str());
+  write_file("runs", "");
   EXPECT_TRUE(ask("", 2).ok());
   unsetenv("OFFPATH_DEVICE_KEY_FILE");
-  close(open(ends.c_str(), O_WRONLY | O_CREAT, 0600));
+}
+
+TEST_F(DeviceServiceTest, WhoSaysNothingTakesNoJobsPlace) {
+  start_starter("echo line", 1);
+  const auto quiet = device::connect_remote(entry_, key_, kTimeoutMs);
+  ASSERT_TRUE(quiet.ok()) << quiet.status().text();
+  const auto answer = ask("");
+  EXPECT_TRUE(answer.ok()) << answer.status().text();
 }
 
 // A munged of our own, for as long as this lives.

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 10U);
+  EXPECT_EQ(kVersion, 12U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);
@@ -78,6 +78,10 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, copied_bytes, 520);
   EXPECT_AT(SegmentHeader, coded_bytes, 528);
   EXPECT_AT(SegmentHeader, wire_bytes, 536);
+  EXPECT_AT(SegmentHeader, lossy_bytes, 544);
+  EXPECT_AT(SegmentHeader, largest_error, 552);
+  EXPECT_AT(SegmentHeader, sampled_bytes, 560);
+  EXPECT_AT(SegmentHeader, sampled_left_bytes, 568);
   EXPECT_EQ(sizeof(SegmentHeader), 576U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
@@ -147,7 +151,8 @@ TEST(Layout, RecordOfATeam) {
   EXPECT_AT(TeamRecord, started, 32);
   EXPECT_AT(TeamRecord, addresses, 40);
   EXPECT_AT(TeamRecord, lost, 48);
-  EXPECT_EQ(sizeof(TeamRecord), 56U);
+  EXPECT_AT(TeamRecord, compress, 56);
+  EXPECT_EQ(sizeof(TeamRecord), 120U);
 }
 
 TEST(Layout, RecordOfAWindow) {
@@ -191,7 +196,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_attach_params_t, job_token, 8);
   EXPECT_AT(offpath_attach_params_t, service_cores, 40);
   EXPECT_AT(offpath_attach_params_t, node_sessions_count, 48);
-  EXPECT_EQ(sizeof(offpath_team_params_t), 40U);
+  EXPECT_EQ(sizeof(offpath_team_params_t), 48U);
   EXPECT_AT(offpath_team_params_t, id, 16);
   EXPECT_AT(offpath_team_params_t, addresses, 32);
   EXPECT_EQ(sizeof(offpath_range_t), 16U);
@@ -219,7 +224,7 @@ TEST(Layout, StructsOfTheCApi) {
   EXPECT_AT(offpath_op_times_t, last_peer, 4);
   EXPECT_AT(offpath_op_times_t, posted_ns, 8);
   EXPECT_AT(offpath_op_times_t, done_ns, 32);
-  EXPECT_EQ(sizeof(offpath_session_counters_t), 184U);
+  EXPECT_EQ(sizeof(offpath_session_counters_t), 216U);
   EXPECT_AT(offpath_session_counters_t, posted_count, 8);
   EXPECT_AT(offpath_session_counters_t, service_cpu_ns, 64);
   EXPECT_AT(offpath_session_counters_t, service_workers_count, 76);

@@ -162,10 +162,10 @@ TEST_F(Segment, BytesOutsideTheArenaAreNotHandedOut) {
 TEST_F(Segment, TeamRecordsLieInTheArenaAndAligned) {
   SegmentView v = view();
   EXPECT_NE(v.team_record(kArenaOffset), nullptr);
-  EXPECT_NE(v.team_record(kSegmentBytes - 56), nullptr);
+  EXPECT_NE(v.team_record(kSegmentBytes - sizeof(TeamRecord)), nullptr);
   for (const uint64_t bad :
        {uint64_t{0}, uint64_t{kArenaOffset - 8}, uint64_t{kArenaOffset + 1}, uint64_t{kArenaOffset + 4},
-        uint64_t{kSegmentBytes - 48}, uint64_t{kSegmentBytes}, UINT64_MAX, UINT64_MAX - 7}) {
+        uint64_t{kSegmentBytes - sizeof(TeamRecord) + 8}, uint64_t{kSegmentBytes}, UINT64_MAX, UINT64_MAX - 7}) {
     EXPECT_EQ(v.team_record(bad), nullptr) << bad;
     EXPECT_FALSE(v.team_arguments(bad).ok()) << bad;
   }

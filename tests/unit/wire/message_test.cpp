@@ -11,8 +11,9 @@
 namespace offpath::wire {
 namespace {
 
-constexpr Kind kKinds[] = {Kind::hello,   Kind::pull,  Kind::data, Kind::done, Kind::fail, Kind::lost, Kind::batch,
-                           Kind::request, Kind::reply, Kind::push, Kind::ping, Kind::pong, Kind::coded};
+constexpr Kind kKinds[] = {Kind::hello, Kind::pull,  Kind::data,    Kind::done,  Kind::fail,
+                           Kind::lost,  Kind::batch, Kind::request, Kind::reply, Kind::push,
+                           Kind::ping,  Kind::pong,  Kind::coded,   Kind::task,  Kind::fetch};
 
 std::vector<uint8_t> bytes_of(const Message& message) {
   uint8_t out[kMaxMessageBytes];
@@ -52,6 +53,13 @@ Message full(Kind kind) {
   m.check = 0x81828384;
   m.codec = 0x91;
   m.width = 0x92;
+  m.word = Word::need;
+  m.chunk_bytes = 0xA1A2A3A4;
+  m.digest = 0xB1B2B3B4B5B6B7B8;
+  m.rate = 0xC1C2C3C4C5C6C7C8;
+  m.first = 0xD1D2D3D4;
+  m.count = 0xE1E2E3E4;
+  m.part = 0xF1F2F3F4;
   return m;
 }
 
@@ -61,21 +69,27 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 07 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 08 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 07 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 08 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261"},
-    {Kind::data, "4f70 07 03 5857565554535251 0b0a090807060000 0001020304050000"},
-    {Kind::done, "4f70 07 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff"},
-    {Kind::fail, "4f70 07 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 07 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 07 07"},
-    {Kind::request, "4f70 07 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 07 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 07 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 07 0b"},
-    {Kind::pong, "4f70 07 0c"},
-    {Kind::coded, "4f70 07 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::data, "4f70 08 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::done, "4f70 08 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff"},
+    {Kind::fail, "4f70 08 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 08 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 08 07"},
+    {Kind::request, "4f70 08 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 08 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 08 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 08 0b"},
+    {Kind::pong, "4f70 08 0c"},
+    {Kind::coded, "4f70 08 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::task,
+     "4f70 08 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 06 "
+     "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
+    {Kind::fetch,
+     "4f70 08 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
 };
 
 TEST(Message, GoldenBytes) {
@@ -89,7 +103,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 61, 28, 45, 16, 41, 4, 37, 41, 41, 4, 4, 38};
+  const size_t lengths[] = {37, 61, 28, 45, 16, 41, 4, 37, 41, 41, 4, 4, 38, 74, 73};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -99,17 +113,24 @@ Message trimmed(const Message& m) {
   const bool chunk = m.kind == Kind::data || m.kind == Kind::coded;
   const bool team =
       !chunk && m.kind != Kind::fail && m.kind != Kind::batch && m.kind != Kind::ping && m.kind != Kind::pong;
-  const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply;
-  const bool pull = m.kind == Kind::pull || chunk || m.kind == Kind::fail;
+  const bool status = m.kind == Kind::done || m.kind == Kind::fail || m.kind == Kind::lost || m.kind == Kind::reply ||
+                      m.kind == Kind::task;
+  const bool fetch = m.kind == Kind::fetch;
+  const bool pull = m.kind == Kind::pull || fetch || chunk || m.kind == Kind::fail;
   Message out;
   out.kind = m.kind;
   if (team) out.team = m.team, out.channel = m.channel, out.number = m.number, out.from = m.from, out.to = m.to;
-  if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push) out.tag = m.tag;
+  if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push || fetch) out.tag = m.tag;
   if (status) out.status = m.status;
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
   if (chunk) out.offset = m.offset;
-  if (m.kind == Kind::pull) out.codecs = m.codecs;
+  if (m.kind == Kind::pull || fetch) out.codecs = m.codecs;
+  if (fetch) out.part = m.part, out.first = m.first, out.count = m.count;
+  if (m.kind == Kind::task) {
+    out.tag = m.tag, out.word = m.word, out.chunk_bytes = m.chunk_bytes, out.digest = m.digest, out.rate = m.rate;
+    out.first = m.first, out.count = m.count;
+  }
   if (m.kind == Kind::coded) out.length = m.length, out.check = m.check, out.codec = m.codec, out.width = m.width;
   return out;
 }
@@ -129,6 +150,9 @@ TEST(Message, RandomOnesSurviveTheRoundTrip) {
     m.codecs = static_cast<uint32_t>(random()), m.check = static_cast<uint32_t>(random());
     m.length = static_cast<uint32_t>(random() % (std::min<uint64_t>(m.bytes - m.offset, UINT32_MAX) + 1));
     m.codec = static_cast<uint8_t>(random()), m.width = static_cast<uint8_t>(random());
+    m.word = static_cast<Word>(1 + random() % 8), m.digest = random(), m.rate = random();
+    m.chunk_bytes = static_cast<uint32_t>(random()), m.part = static_cast<uint32_t>(random());
+    m.first = static_cast<uint32_t>(random()), m.count = static_cast<uint32_t>(random());
     const auto back = decode(bytes_of(m));
     ASSERT_TRUE(back.ok()) << back.status().text();
     ASSERT_EQ(back.value(), trimmed(m));
@@ -170,7 +194,8 @@ TEST(Message, WrongHeadIsRefused) {
 }
 
 TEST(Message, UnknownChannelIsRefused) {
-  for (const Kind kind : {Kind::hello, Kind::pull, Kind::push, Kind::done, Kind::lost, Kind::request, Kind::reply}) {
+  for (const Kind kind : {Kind::hello, Kind::pull, Kind::push, Kind::done, Kind::lost, Kind::request, Kind::reply,
+                          Kind::task, Kind::fetch}) {
     auto bad = bytes_of(full(kind));
     for (int value = 3; value < 256; ++value) {
       bad[4 + sizeof(TeamId)] = static_cast<uint8_t>(value);
@@ -181,7 +206,7 @@ TEST(Message, UnknownChannelIsRefused) {
 
 TEST(Message, UnknownKindIsRefusedAtEveryLength) {
   for (int kind = 0; kind < 256; ++kind) {
-    if (kind >= 1 && kind <= 13) continue;
+    if (kind >= 1 && kind <= 15) continue;
     std::vector<uint8_t> bytes{'O', 'p', kVersion, static_cast<uint8_t>(kind)};
     while (bytes.size() <= kMaxMessageBytes) {
       ASSERT_FALSE(decode(bytes).ok()) << kind;
@@ -237,7 +262,7 @@ TEST(Message, UnknownStatusIsRefused) {
       m.status = status;
       EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
     }
-    for (const int32_t status : {1, 2, OFFPATH_ERR_DAMAGED - 1, -1000, INT32_MIN, INT32_MAX}) {
+    for (const int32_t status : {1, 2, OFFPATH_ERR_CANCELLED - 1, -1000, INT32_MIN, INT32_MAX}) {
       m.status = status;
       EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
     }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lennard-Jones molecular dynamics whose forces can be computed beside the rebuilding of its lists.
+#include <cstdio>
+#include <string>
+
+#include <mpi.h>
+
+#include "domain.hpp"
+#include "options.hpp"
+#include "report.hpp"
+#include "simulation.hpp"
+
+namespace minimd {
+namespace {
+
+constexpr int kBadArguments = 2, kFailed = 1;
+
+int complain(int rank, const std::string& problem, int status) {
+  if (rank == 0) std::fprintf(stderr, "minimd: %s\n", problem.c_str());
+  return status;
+}
+
+int run(int argc, char** argv) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Options options;
+  std::string problem = parse_options(argc, argv, options);
+  if (problem.empty() && !options.help.empty()) {
+    if (rank == 0) std::fputs(options.help.c_str(), stdout);
+    return 0;
+  }
+  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  const Domain domain = make_domain(options.cells, Options::kDensity, ranks, rank);
+  problem = check_domain(domain, options.reach());
+  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  Simulation simulation(domain, options, problem);
+  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  simulation.run();
+  const Outcome outcome = gather(simulation, domain);
+  if (rank == 0) {
+    print_report(options, simulation, outcome);
+    if (!options.json.empty()) problem = write_json(options, simulation, outcome);
+    if (!problem.empty()) return complain(rank, problem, kFailed);
+  }
+  return outcome.complete ? 0 : kFailed;
+}
+
+}  // namespace
+}  // namespace minimd
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  const int status = minimd::run(argc, argv);
+  MPI_Finalize();
+  return status;
+}

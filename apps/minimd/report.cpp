@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+namespace minimd {
+namespace {
+
+void average(double* values, int count, int ranks) {
+  MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < count; ++i) values[i] /= ranks;
+}
+
+}  // namespace
+
+Outcome gather(const Simulation& simulation, const Domain& domain) {
+  Outcome o{domain.ranks,
+            simulation.seconds(),
+            {},
+            simulation.off_times(),
+            double(simulation.list_bytes()),
+            simulation.share(),
+            true,
+            0};
+  for (std::size_t i = 0; i < kPhases.size(); ++i) o.phases.push_back(simulation.profile().seconds(Phase(i)));
+  average(o.phases.data(), int(o.phases.size()), o.ranks);
+  for (double* value : {&o.off.in, &o.off.force, &o.off.replay, &o.off.out, &o.off.share, &o.off.ship, &o.off.bytes,
+                        &o.pairs_bytes, &o.share})
+    average(value, 1, o.ranks);
+  int complete = simulation.complete();
+  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  o.complete = complete;
+  for (const Thermo& each : simulation.thermo()) {
+    const double away = std::fabs(each.total - simulation.thermo().front().total);
+    if (!(away <= o.drift)) o.drift = away;  // also where it is no number
+  }
+  return o;
+}
+
+void print_report(const Options& options, const Simulation& simulation, const Outcome& o) {
+  std::printf("minimd: %lld atoms, %d ranks, %d steps, lists every %d, skin %g, schedule %s\n",
+              static_cast<long long>(simulation.total()), o.ranks, options.steps, options.every, options.skin,
+              name(options.schedule));
+  std::printf("%8s %14s %14s %14s %16s\n", "step", "T", "U", "P", "E");
+  for (const Thermo& t : simulation.thermo())
+    std::printf("%8d %14.7g %14.7g %14.7g %16.9g\n", t.step, t.temperature, t.potential, t.pressure, t.total);
+  std::printf("%-12s %10s\n", "phase", "seconds");
+  for (std::size_t i = 0; i < kPhases.size(); ++i) std::printf("%-12s %10.4f\n", kPhases[i], o.phases[i]);
+  std::printf("%-12s %10.4f\n", "all", o.seconds);
+  const Counts& c = simulation.counts();
+  std::printf("rebuilds %d, of them %d with old lists; guard hits %d; shared steps %d\n", c.rebuilds, c.relaxed,
+              c.guard_hits, c.shared);
+  std::printf("verified: %s\n", o.complete ? "yes" : "no (atoms were lost, or the two sides disagree on who has them)");
+  std::fflush(stdout);
+}
+
+std::string write_json(const Options& options, const Simulation& simulation, const Outcome& o) {
+  nlohmann::ordered_json json;
+  json["atoms"] = simulation.total();
+  json["ranks"] = o.ranks;
+  json["steps"] = options.steps;
+  json["timed_steps"] = options.steps - (options.warm_up <= options.steps ? options.warm_up : 0);
+  json["every"] = options.every;
+  json["skin"] = options.skin;
+  json["schedule"] = name(options.schedule);
+  json["other_side"] = off_side_kind();
+  json["guarded"] = options.guarded();
+  json["share"] = o.share;
+  json["dpu_threads"] = options.threads;
+  json["dpu_repeats"] = options.repeats;
+  json["seconds"] = o.seconds;
+  for (std::size_t i = 0; i < kPhases.size(); ++i) json["phases_s"][kPhases[i]] = o.phases[i];
+  const OffTimes& off = o.off;
+  json["other_side_s"] = {{"in", off.in},   {"force", off.force}, {"replay", off.replay},
+                          {"out", off.out}, {"share", off.share}, {"ship", off.ship}};
+  json["other_side_count"] = {{"all", off.alls}, {"share", off.shares}, {"ship", off.ships}};
+  json["shipped_bytes"] = off.bytes;
+  json["list_bytes"] = o.pairs_bytes;
+  const Counts& c = simulation.counts();
+  json["rebuilds"] = c.rebuilds;
+  json["relaxed"] = c.relaxed;
+  json["guard_hits"] = c.guard_hits;
+  json["shared_steps"] = c.shared;
+  json["drift"] = o.drift;
+  json["verified"] = o.complete;
+  for (const Thermo& t : simulation.thermo())
+    json["thermo"].push_back({{"step", t.step},
+                              {"temperature", t.temperature},
+                              {"potential", t.potential},
+                              {"pressure", t.pressure},
+                              {"total", t.total}});
+  std::ofstream file(options.json);
+  file << json.dump(2) << '\n';
+  file.close();
+  if (file) return {};
+  return "'" + options.json + "' was not written (" + std::strerror(errno) +
+         "). Give --json a file in a folder you may write";
+}
+
+}  // namespace minimd

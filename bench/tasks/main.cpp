@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a task costs: time from submission to the end of an empty one, alone, by testing and by waiting; and how many are done in a
+// second with many under way. One process, no MPI. `offpath bench tasks` runs it.
+#include <offpath/offpath.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+
+int fail(const char* what, const char* why) {
+  fprintf(stderr, "bench tasks: %s: %s\n", what, why);
+  return 1;
+}
+
+enum class Await { test, wait };
+
+double one(offpath_session_t* session, const offpath_task_params_t& task, Await how) {
+  const auto begin = Clock::now();
+  offpath_op_t* op = nullptr;
+  if (offpath_task_submit(session, &task, &op) != OFFPATH_OK) return -1;
+  offpath_status_t status = OFFPATH_IN_PROGRESS;
+  while (status == OFFPATH_IN_PROGRESS) status = how == Await::test ? offpath_op_test(op) : offpath_op_wait(op, UINT64_MAX);
+  const double us = us_since(begin);
+  offpath_op_free(op);
+  return status == OFFPATH_OK ? us : -1;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+double rate(offpath_session_t* session, const offpath_task_params_t& task, uint32_t count) {
+  std::vector<offpath_op_t*> ops(512, nullptr);  // in a ring
+  const auto begin = Clock::now();
+  for (uint32_t i = 0; i < count + ops.size(); ++i) {
+    offpath_op_t*& op = ops[i % ops.size()];
+    if (op != nullptr && offpath_op_wait(op, UINT64_MAX) != OFFPATH_OK) return -1;
+    offpath_op_free(op);
+    op = nullptr;
+    if (i < count && offpath_task_submit(session, &task, &op) != OFFPATH_OK) return -1;
+  }
+  return count / us_since(begin) * 1e6;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string library, json, cores;
+  uint32_t repeats = 2000, count = 200000;
+  CLI::App app("Measures what tasks cost.", "offpath-bench-tasks");
+  app.add_option("--functions", library, "shared object with the functions")->required();
+  app.add_option("--cores", cores, "of the service");
+  app.add_option("--repeats", repeats, "tasks that are timed alone")->check(CLI::Range(1U, 10000000U));
+  app.add_option("--count", count, "tasks that are timed together")->check(CLI::Range(1U, 100000000U));
+  app.add_option("--json", json, "file for the results");
+  CLI11_PARSE(app, argc, argv);
+  offpath_attach_params_t params{};
+  params.struct_bytes = sizeof(params);
+  params.flags = OFFPATH_ATTACH_NODE_ONLY;
+  params.service_cores = cores.empty() ? nullptr : cores.c_str();
+  std::random_device random;
+  for (uint8_t& byte : params.job_token) byte = static_cast<uint8_t>(random());
+  offpath_session_t* session = nullptr;
+  offpath_error_t error{};
+  if (offpath_session_attach(&params, &session, &error) != OFFPATH_OK) return fail("attach", error.text);
+  const offpath_function_params_t function{sizeof(function), 0, library.c_str(), "nothing", "nothing 1"};
+  offpath_task_params_t task{};
+  task.struct_bytes = sizeof(task);
+  if (offpath_function_register(session, &function, &task.function, &error) != OFFPATH_OK) return fail("register", error.text);
+  std::vector<double> tested, waited;
+  for (uint32_t i = 0; i < repeats + 100; ++i) {
+    const double by_test = one(session, task, Await::test), by_wait = one(session, task, Await::wait);
+    if (by_test < 0 || by_wait < 0) return fail("task", "it failed");
+    if (i >= 100) tested.push_back(by_test), waited.push_back(by_wait);
+  }
+  const double per_second = rate(session, task, count);
+  offpath_session_counters_t counters{};
+  counters.struct_bytes = sizeof(counters);
+  offpath_session_counters(session, &counters);
+  offpath_session_detach(session);
+  if (per_second < 0) return fail("many tasks", "one failed");
+  nlohmann::json out{{"empty_task_test_us", median(tested)},
+                     {"empty_task_wait_us", median(waited)},
+                     {"tasks_per_second", per_second},
+                     {"repeats", repeats},
+                     {"count", count},
+                     {"workers", counters.service_workers_count}};
+  printf("empty task, tested   %8.2f us\nempty task, awaited  %8.2f us\nmany tasks           %8.0f per second\n", median(tested),
+         median(waited), per_second);
+  if (!json.empty()) {
+    std::ofstream file(json);
+    file << out.dump(2) << '\n';
+    if (!file.flush()) return fail("cannot write", json.c_str());
+  }
+  return 0;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The task function "python": hands a task to a Python interpreter, a child of the executor that stays for the next ones.
+//
+// Argument: [u32 bytes of words][words, each ended by '\0': the interpreter's command line][u8 per range: 1, mapped by the
+// interpreter itself][what it shall do]. The last one is not looked at here (python/offpath/tasks/worker.py).
+#include <offpath/task.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace {
+
+constexpr int kLookMs = 20;  // so often a wait looks whether the task was cancelled
+constexpr int kSocket = 3;   // of the interpreter
+
+struct Asked {
+  uint32_t ranges_count;
+  uint32_t reserved;
+  uint64_t wanted_bytes;
+};
+
+struct AskedRange {
+  uint64_t bytes;
+  uint32_t access;
+  uint32_t follows;  // 1: its bytes come here, if it is read, and are wanted back, if it is written
+};
+
+struct Answered {
+  int32_t code;
+  uint32_t text_bytes;
+};
+
+class Interpreter {
+ public:
+  // False: it cannot be started.
+  bool begin(const std::string& words) {
+    if (process_ > 0 && words == words_) return true;
+    end();
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    std::vector<char*> arguments;
+    words_ = words;
+    for (size_t at = 0; at < words_.size(); at += strlen(&words_[at]) + 1) arguments.push_back(&words_[at]);
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    const int high = fcntl(ends[1], F_DUPFD_CLOEXEC, kSocket + 1);  // to itself it would stay closed on exec
+    posix_spawn_file_actions_adddup2(&actions, high, kSocket);
+    const int error = posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(high);
+    close(ends[1]);
+    socket_ = ends[0];
+    if (error != 0) {
+      process_ = -1;
+      end();
+      errno = error;
+      return false;
+    }
+    return true;
+  }
+
+  bool say(const void* from, uint64_t bytes) const {
+    const auto* at = static_cast<const uint8_t*>(from);
+    while (bytes > 0) {
+      const ssize_t sent = send(socket_, at, bytes, MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) return false;
+      at += sent;
+      bytes -= static_cast<uint64_t>(sent);
+    }
+    return true;
+  }
+
+  // False: it has ended, or nobody wants the result any more.
+  bool hear(void* into, uint64_t bytes, const volatile uint32_t* cancelled) const {
+    auto* at = static_cast<uint8_t*>(into);
+    while (bytes > 0) {
+      if (*cancelled != 0) return false;
+      pollfd wait{socket_, POLLIN, 0};
+      const int ready = poll(&wait, 1, kLookMs);
+      if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+      const ssize_t got = recv(socket_, at, bytes, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      at += got;
+      bytes -= static_cast<uint64_t>(got);
+    }
+    return true;
+  }
+
+  // Its wait status.
+  int end() {
+    int status = 0;
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+    if (process_ > 0) {
+      // One that ended by itself keeps how it did; the others are busy.
+      for (int i = 0; i < 10 && waitpid(process_, &status, WNOHANG) == 0; ++i) usleep(1000);
+      kill(process_, SIGKILL);
+      waitpid(process_, &status, 0);
+    }
+    process_ = -1;
+    return status;
+  }
+
+ private:
+  std::string words_;
+  pid_t process_ = -1;
+  int socket_ = -1;
+};
+
+Interpreter& interpreter() {
+  static auto* one = new Interpreter;  // it ends with the executor
+  return *one;
+}
+
+int fail(const offpath_task_t& task, const char* text, int status) {
+  if (WIFSIGNALED(status) && *task.cancelled == 0) {
+    snprintf(task.message, task.message_bytes, "%s was ended by signal %d (%s)", text, WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
+  } else {
+    snprintf(task.message, task.message_bytes, "%s has ended with status %d", text, WEXITSTATUS(status));
+  }
+  return 2;
+}
+
+// All that is short leaves at once, so the interpreter wakes once.
+bool ask(const offpath_task_t& task, const uint8_t* mapped, const uint8_t* wanted, uint64_t wanted_bytes) {
+  const Asked asked{task.ranges_count, 0, wanted_bytes};
+  std::string said(reinterpret_cast<const char*>(&asked), sizeof(asked));
+  said.append(reinterpret_cast<const char*>(wanted), wanted_bytes);
+  for (uint32_t i = 0; i < task.ranges_count; ++i) {
+    const offpath_task_range_t& range = task.ranges[i];
+    const AskedRange one{range.bytes, range.access, mapped[i] == 0 ? 1U : 0U};
+    said.append(reinterpret_cast<const char*>(&one), sizeof(one));
+  }
+  if (!interpreter().say(said.data(), said.size())) return false;
+  for (uint32_t i = 0; i < task.ranges_count; ++i) {
+    const offpath_task_range_t& range = task.ranges[i];
+    const bool follows = mapped[i] == 0 && (range.access & OFFPATH_TASK_IN) != 0;
+    if (follows && !interpreter().say(range.address, range.bytes)) return false;
+  }
+  return true;
+}
+
+bool take(const offpath_task_t& task, const uint8_t* mapped, int32_t& code) {
+  Answered answered{};
+  if (!interpreter().hear(&answered, sizeof(answered), task.cancelled)) return false;
+  std::string text(answered.text_bytes, '\0');
+  if (!interpreter().hear(text.data(), text.size(), task.cancelled)) return false;
+  for (uint32_t i = 0; i < task.ranges_count; ++i) {
+    const offpath_task_range_t& range = task.ranges[i];
+    const bool comes = mapped[i] == 0 && (range.access & OFFPATH_TASK_OUT) != 0;
+    if (comes && !interpreter().hear(range.address, range.bytes, task.cancelled)) return false;
+  }
+  snprintf(task.message, task.message_bytes, "%s", text.c_str());
+  code = answered.code;
+  return true;
+}
+
+int python(const offpath_task_t* task) {
+  uint32_t words_bytes = 0;
+  const auto* argument = static_cast<const uint8_t*>(task->argument);
+  if (task->argument_bytes >= sizeof(words_bytes)) memcpy(&words_bytes, argument, sizeof(words_bytes));
+  const uint64_t before = sizeof(words_bytes) + uint64_t{words_bytes} + task->ranges_count;
+  const char* words = reinterpret_cast<const char*>(argument) + sizeof(words_bytes);
+  if (words_bytes == 0 || task->argument_bytes < before || words[words_bytes - 1] != '\0') {
+    snprintf(task->message, task->message_bytes, "its argument was not made by offpath.task()");
+    return 3;
+  }
+  if (!interpreter().begin(std::string(words, words_bytes))) {
+    snprintf(task->message, task->message_bytes, "cannot execute '%.150s': %s", words, strerror(errno));
+    return 4;
+  }
+  const uint8_t* mapped = argument + sizeof(words_bytes) + words_bytes;
+  int32_t code = 0;
+  if (ask(*task, mapped, argument + before, task->argument_bytes - before) && take(*task, mapped, code)) return code;
+  return fail(*task, "its Python interpreter", interpreter().end());
+}
+
+}  // namespace
+
+OFFPATH_TASK_FUNCTION(python, "python 1");

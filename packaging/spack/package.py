@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: F403, F405  (Spack gives its names so)
+"""Spack: put this file into packages/offpath/ of a repository of your own. Never run under Spack so far.
+
+Installing fetches Python packages from PyPI (python/requirements.txt)."""
+
+from spack.package import *
+
+
+class Offpath(CMakePackage):
+    """Moves a parallel program's communication while the program computes: a service beside the program does it, on
+    spare cores or on a SmartNIC's Arm cores. Programs are neither changed nor recompiled."""
+
+    homepage = "https://offpath.example"
+    git = "https://offpath.example/offpath.git"
+    license("BSD-3-Clause")
+
+    version("main", branch="main")
+
+    variant("petsc", default=False, description="Solvers of PETSc, where pkg-config finds it")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("mpi")
+    depends_on("ucx@1.12:")
+    depends_on("hwloc@2:")
+    depends_on("libsodium")
+    depends_on("lz4")
+    depends_on("zstd")
+    depends_on("libdeflate")
+    depends_on("fftw@3:~mpi")
+    depends_on("fmt")
+    depends_on("cli11")
+    depends_on("nlohmann-json")
+    depends_on("python@3.9:", type=("build", "run"))
+    depends_on("petsc@3.18:", when="+petsc")
+
+    generator("ninja")
+    conflicts("%gcc@:10", msg="Offpath is written in C++20")
+
+    def setup_build_environment(self, env):
+        mpi = self.spec["mpi"]
+        env.set("MPICC_OPENMPI" if mpi.name == "openmpi" else "MPICC_MPICH", mpi.mpicc)
+
+    def cmake_args(self):
+        return [self.define("OFFPATH_TESTS", False)]

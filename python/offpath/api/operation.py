@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An operation under way. It holds its buffers until the service is done with them, whoever else drops it."""
+
+from __future__ import annotations
+
+import time
+from ctypes import byref, create_string_buffer, sizeof
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from offpath.api import structs
+from offpath.api.constants import Status
+from offpath.api.failures import StateError, WaitTimeout, failure
+from offpath.api.library import library, quick
+
+if TYPE_CHECKING:
+    from offpath.api.attachment import Attachment
+
+Result = TypeVar("Result")
+
+_SLICE_NS = 100_000_000  # so often a wait looks for Ctrl-C and for a session that was closed
+_OK, _IN_PROGRESS = int(Status.OK), int(Status.IN_PROGRESS)
+
+
+class Times(NamedTuple):
+    """When things happened to an operation, in the clock of time.monotonic_ns(); 0: it did not happen."""
+
+    last_peer: int
+    posted_ns: int
+    started_ns: int
+    first_byte_ns: int
+    done_ns: int
+
+
+class Operation(Generic[Result]):
+    """What a non-blocking call returns. Any thread may test it and wait for it; dropping it is allowed at any time.
+
+    `with team.iallreduce(x) as op:` waits at the end of the block, unless that was left by an exception.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_keep", "_result", "_said", "_session", "_status", "timeout")
+
+    def __init__(self, session: Attachment, handle: int, keep: Any, result: Result, timeout: float | None):
+        self._session = session
+        self._handle = handle
+        self._keep = keep
+        self._result = result
+        self._status = _IN_PROGRESS
+        self._said = ""
+        self.timeout = timeout
+
+    def test(self) -> bool:
+        """True once it is done. Raises what it failed with. Never blocks."""
+        if self._status == _IN_PROGRESS:
+            with self._session.in_use:
+                status: int = quick().offpath_op_test(self._handle)
+                if status == _IN_PROGRESS:
+                    return False
+                if status != _OK:
+                    self._said = self._text()
+                self._finish(status)
+            self._keep = None
+            self._status = status
+        if self._status != _OK:
+            raise self._failure(self._status)
+        return True
+
+    def _finish(self, status: int) -> None:
+        """It is over, and its buffers are still there."""
+
+    def _failure(self, status: int) -> BaseException:
+        return failure(status, self._said)
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over, well or not. Does not raise what it failed with."""
+        try:
+            return self.test()
+        except Exception:
+            if self._status == _IN_PROGRESS:
+                raise
+            return True
+
+    def wait(self, timeout: float | None = None) -> Result:
+        """Its result, once it is there. The interpreter's lock is free meanwhile, and Ctrl-C is heard.
+
+        Raises what it failed with; WaitTimeout after `timeout` seconds (none given: the team's, which may be none), and
+        then it goes on.
+        """
+        timeout = self.timeout if timeout is None else timeout
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.test():
+            left_ns = _SLICE_NS if end is None else min(_SLICE_NS, int((end - time.monotonic()) * 1e9))
+            if left_ns <= 0:
+                raise WaitTimeout(
+                    f"not done after {timeout:g} s: {self.describe()}. Wait longer, or see what it waits for."
+                )
+            with self._session.in_use:
+                library().offpath_op_wait(self._handle, left_ns)
+        return self._result
+
+    @property
+    def result(self) -> Result:
+        """What wait() returns. Raises StateError before it is there."""
+        if not self.test():
+            raise StateError(f"there is no result yet ({self.describe()}). Call wait().")
+        return self._result
+
+    def describe(self) -> str:
+        """One line for a person: what it is, and which ranks it waits for."""
+        if self._said:
+            return self._said
+        if self._session.closed:
+            return "an operation of a session that was closed"
+        with self._session.in_use:
+            return self._text()
+
+    def times(self) -> Times:
+        """Of a finished operation that was posted after session.time_operations(). Raises StateError of others."""
+        out = structs.OpTimes(struct_bytes=sizeof(structs.OpTimes))
+        with self._session.in_use:
+            status = quick().offpath_op_times(self._handle, byref(out))
+        if status != _OK:
+            raise StateError(
+                "the operation has no times (it is under way, or was not timed). Wait for it; call "
+                "session.time_operations() before posting."
+            )
+        return Times(out.last_peer, out.posted_ns, out.started_ns, out.first_byte_ns, out.done_ns)
+
+    def __enter__(self) -> Operation[Result]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.wait()
+
+    def __repr__(self) -> str:
+        return f"<offpath.Operation {self.describe()}>"
+
+    def _text(self) -> str:
+        text = create_string_buffer(256)
+        quick().offpath_op_describe(self._handle, text, len(text))
+        return text.value.decode(errors="replace")
+
+    def __del__(self) -> None:
+        # Other threads cannot be inside a call with it: they would have it.
+        self._session.give_up(self._handle, self._keep)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks meet in a store: rank 0 draws what all must know, each attaches and leaves its address, rank 0 tells all of
+all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
+from offpath.api.failures import OffpathError, WaitTimeout
+from offpath.rendezvous.stores import Deadline, Store, await_key
+
+_GRACE_S = 5.0  # rank 0 decides that somebody is missing; the others still hear it
+_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Drawn:
+    token: bytes
+    team_id: bytes
+
+
+@dataclass(frozen=True)
+class Met:
+    drawn: Drawn
+    addresses: list[bytes]
+
+
+class Meeting:
+    def __init__(self, store: Store, name: str, rank: int, size: int, timeout: float, secret: bytes = b""):
+        self.store, self.name, self.rank, self.size = store, name, rank, size
+        self.deadline = Deadline(timeout)
+        self._secret = secret
+
+    def hold(self, address_of: Callable[[Drawn], bytes]) -> Met:
+        """address_of attaches. Raises WaitTimeout, which says who is missing; what another rank has failed with; or
+        what address_of raises."""
+        drawn = self._draw()
+        try:
+            self._set(f"address/{self.rank}", address_of(drawn))
+        except OffpathError as error:
+            self._set(f"failed/{self.rank}", f"rank {self.rank} on {socket.gethostname()}: {error}".encode())
+            if self.rank == 0:
+                self._tell({"failed": f"rank 0 on {socket.gethostname()}: {error}"})
+                self._see_off(range(self.size))
+            else:
+                self._set(f"done/{self.rank}", b"1")
+            raise
+        if self.rank == 0:
+            addresses = self._collect()
+            self._tell({"addresses": [address.hex() for address in addresses]})
+            self._see_off(range(self.size))
+            return Met(drawn, addresses)
+        said = json.loads(self._of_rank_0("table", _GRACE_S))
+        self._set(f"done/{self.rank}", b"1")
+        if "failed" in said:
+            raise WaitTimeout(said["failed"]) if said.get("late") else OffpathError(said["failed"])
+        return Met(drawn, [bytes.fromhex(address) for address in said["addresses"]])
+
+    def _draw(self) -> Drawn:
+        """With a secret, what travels is of no use without it."""
+        if self.rank == 0:
+            words = secrets.token_bytes(TOKEN_BYTES + TEAM_ID_BYTES)
+            self._set("drawn", words)
+        else:
+            words = self._of_rank_0("drawn")
+        if not self._secret:
+            return Drawn(words[:TOKEN_BYTES], words[TOKEN_BYTES:])
+        made = hashlib.blake2b(
+            words, key=hashlib.sha256(self._secret).digest(), digest_size=TOKEN_BYTES + TEAM_ID_BYTES
+        )
+        return Drawn(made.digest()[:TOKEN_BYTES], made.digest()[TOKEN_BYTES:])
+
+    def _collect(self) -> list[bytes]:
+        found: dict[int, bytes] = {}
+        for rank in range(self.size):
+            address = await_key(self.store, self._key(f"address/{rank}"), Deadline(0))
+            while address is None and not self.deadline.over:
+                self._look_for_failures()
+                address = await_key(self.store, self._key(f"address/{rank}"), Deadline(min(0.2, self.deadline.left())))
+            if address is not None:
+                found[rank] = address
+        if len(found) < self.size:
+            self._look_for_failures()
+            missing = [rank for rank in range(self.size) if rank not in found]
+            text = (
+                f"{ranks_text(missing)} of {self.size} did not come within {self.deadline.seconds:g} s (a team needs "
+                "all its members). See whether they run, or raise OFFPATH_INIT_TIMEOUT_S."
+            )
+            self._tell({"failed": text, "late": True})
+            self._see_off(list(found))
+            raise WaitTimeout(text)
+        return [found[rank] for rank in range(self.size)]
+
+    def _look_for_failures(self) -> None:
+        for rank in range(self.size):
+            failed = await_key(self.store, self._key(f"failed/{rank}"), Deadline(0))
+            if failed is not None:
+                self._tell({"failed": failed.decode()})
+                self._see_off(range(self.size))
+                raise OffpathError(failed.decode())
+
+    def _tell(self, what: dict[str, object]) -> None:
+        self._set("table", json.dumps(what).encode())
+
+    def _see_off(self, ranks: Iterable[int]) -> None:
+        """The store is rank 0's, and ends with it: these have read it first, or had the time."""
+        until = Deadline(_GRACE_S)
+        for rank in ranks:
+            if rank == 0:
+                continue
+            await_key(self.store, self._key(f"done/{rank}"), until)
+
+    def _of_rank_0(self, what: str, seconds_more: float = 0.0) -> bytes:
+        value = await_key(self.store, self._key(what), self.deadline, seconds_more)
+        if value is None:
+            raise WaitTimeout(
+                f"rank 0 of {self.size} did not come within {self.deadline.seconds:g} s (it tells all others where "
+                f"they are; this is rank {self.rank}, process {os.getpid()}). See whether it runs, or raise "
+                "OFFPATH_INIT_TIMEOUT_S."
+            )
+        return value
+
+    def _set(self, what: str, value: bytes) -> None:
+        self.store.set(self._key(what), value)
+
+    def _key(self, what: str) -> str:
+        return f"offpath/{self.name}/{what}"
+
+
+def ranks_text(ranks: list[int]) -> str:
+    """rank 3; ranks 1, 2, 5; ranks 1, 2, ... (40 in all)."""
+    shown = ", ".join(str(rank) for rank in ranks[:_NAMED])
+    more = f", ... ({len(ranks)} in all)" if len(ranks) > _NAMED else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What program and interpreter say to each other: a call, and how it ended."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+REPORT_BYTES = 16384
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """An array as the interpreter finds it. at: offset in the file of the program's shared memory; None: it was
+    sent."""
+
+    at: int | None
+    format: str
+    shape: tuple[int, ...]
+    writable: bool
+
+
+@dataclass(frozen=True)
+class Call:
+    """file: of the program's shared memory. function: pickled, so that it is unpickled once."""
+
+    file: str
+    path: tuple[str, ...]
+    function: bytes
+    arguments: bytes
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """value or error is None; text: the traceback."""
+
+    value: Any = None
+    error: BaseException | None = None
+    text: str = ""
+
+
+def pack(ending: Ending) -> tuple[bytes, Ending]:
+    """At most REPORT_BYTES, and what they say. What cannot be pickled, or is too long, is said in words."""
+    for one in (ending, _in_words(ending)):
+        try:
+            words = pickle.dumps(one, protocol=4)
+            pickle.loads(words)  # some exceptions can be pickled only
+        except Exception:
+            continue
+        if len(words) <= REPORT_BYTES - _LENGTH_BYTES:
+            return len(words).to_bytes(_LENGTH_BYTES, "little") + words, one
+    raise AssertionError("words can always be pickled")
+
+
+def unpack(report: bytes) -> Ending | None:
+    """None: nobody has reported."""
+    length = int.from_bytes(report[:_LENGTH_BYTES], "little")
+    if not 0 < length <= REPORT_BYTES - _LENGTH_BYTES:
+        return None
+    ending = pickle.loads(report[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    return ending if isinstance(ending, Ending) else None
+
+
+def failed(error: BaseException) -> Ending:
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return Ending(error=error.with_traceback(None), text=text[-8000:])
+
+
+def _in_words(ending: Ending) -> Ending:
+    if ending.error is not None:
+        return Ending(error=RuntimeError(f"{type(ending.error).__name__}: {ending.error}"[:2000]), text=ending.text)
+    return Ending(
+        error=ValueError(
+            f"a task returned {type(ending.value).__name__} (it cannot be pickled, or is longer than "
+            f"{REPORT_BYTES - 1000} bytes). Write results into outputs."
+        )
+    )

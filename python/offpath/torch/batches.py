@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What an executor does for offpath.torch.DataLoader: it makes a batch, and writes it where the program can see it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, NamedTuple
+
+import torch
+
+from offpath.torch.packing import Parts
+from offpath.torch.seeding import Seeded
+
+_KEPT = 2  # a training's and a validation's
+_recipes: dict[str, Recipe] = {}
+
+
+class Recipe(NamedTuple):
+    """How indices become a batch."""
+
+    dataset: Seeded
+    collate: Any
+
+    def make(self, indices: Any, epoch: int) -> Any:
+        self.dataset.epoch = epoch
+        if not isinstance(indices, (list, tuple)):
+            return self.collate(self._sample(indices))
+        return self.collate([self._sample(index) for index in indices])
+
+    def _sample(self, index: Any) -> Any:
+        try:
+            return self.dataset[index]
+        except Exception as error:
+            raise SampleError(f"sample {index}: {type(error).__name__}: {error}", index) from error
+
+
+class SampleError(RuntimeError):
+    """A sample that cannot be made; `index` is its number."""
+
+    def __init__(self, text: str, index: Any = None):
+        super().__init__(text, index)
+        self.index = index
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def make(recipe: Any, out: Any, name: str, indices: Any, epoch: int) -> int:
+    """A task. recipe: pickled, read by whoever does not know its name. Returns how many bytes the batch has; where that
+    is more than `out` has, nothing was written."""
+    known = _recipes.get(name)
+    if known is None:
+        torch.set_num_threads(1)
+        while len(_recipes) >= _KEPT:
+            _recipes.pop(next(iter(_recipes)))
+        known = _recipes[name] = pickle.loads(memoryview(recipe))
+    parts = Parts(known.make(indices, epoch))
+    if parts.bytes <= len(out):
+        parts.write(memoryview(out))
+    return parts.bytes

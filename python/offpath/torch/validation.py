@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Validation of a snapshot of the weights, by an executor of the service, while the next epoch trains."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import pickle
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+
+from offpath.api.failures import ArgumentError, OffpathError
+from offpath.torch import evaluating
+from offpath.torch.groups import session
+from offpath.torch.packing import Parts, unpack
+
+
+class Result(NamedTuple):
+    """What `function` returned for the weights of an epoch. weights: their state_dict, while the callbacks run."""
+
+    epoch: int
+    value: Any
+    weights: Any
+
+
+class Validation:
+    """function(model, *arguments) is called with a copy of the model; what it returns is a result.
+
+    Each begin() takes a snapshot of the weights and returns when the one before is validated: results come one epoch
+    late. They are what the function returns in place. on_result: called with each result, in order. on: "service", or
+    "host" for this process, which waits.
+
+    `stop` is True once a callback has returned True.
+    """
+
+    def __init__(
+        self, model: torch.nn.Module, function: Callable[..., Any], *arguments: Any,
+        on_result: Sequence[Callable[[Result], Any]] = (), on: str = "service",
+    ):  # fmt: skip
+        if on not in ("service", "host"):
+            raise ArgumentError(f"a validation cannot run on {on!r}. Use service or host.")
+        self.results: list[Any] = []
+        self.stop = False
+        self._model, self._function, self._arguments = model, function, arguments
+        self._callbacks, self._on = list(on_result), on
+        self._epoch = 0
+        self._name = uuid.uuid4().hex
+        self._what: Any = None
+        self._memory: list[Any] = []
+        self._pending: tuple[int, Any, Any] | None = None
+
+    def begin(self) -> None:
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        if self._on == "host":
+            value = evaluating.run(self._model, self._function, self._arguments, epoch)
+            self._tell(Result(epoch, value, self._model.state_dict()))
+            return
+        weights = self._snapshot(epoch)
+        self._take()
+        if self._what is None:
+            self._what = self._placed()
+        task = None
+        with contextlib.suppress(OffpathError):  # _take() does it then
+            task = session().task(
+                evaluating.evaluate, self._name, epoch, torch.get_num_threads(), inputs=[self._what, weights]
+            )
+        self._pending = (epoch, task, weights)
+
+    def finish(self) -> list[Any]:
+        """All results, the last one too."""
+        self._take()
+        return self.results
+
+    def _take(self) -> None:
+        if self._pending is None:
+            return
+        (epoch, task, weights), self._pending = self._pending, None
+        try:
+            value = self._again(epoch, weights) if task is None else task.wait()
+        except OffpathError:  # the executor is gone, or its node: the snapshot is here
+            value = self._again(epoch, weights)
+        self._tell(Result(epoch, value, unpack(weights)))
+
+    def _again(self, epoch: int, weights: Any) -> Any:
+        model, function, arguments = pickle.loads(memoryview(self._what))
+        model.load_state_dict(unpack(weights))
+        return evaluating.run(model, function, arguments, epoch)
+
+    def _tell(self, result: Result) -> None:
+        self.results.append(result.value)
+        for callback in self._callbacks:
+            self.stop = bool(callback(result)) or self.stop
+
+    def _snapshot(self, epoch: int) -> Any:
+        """Two places take turns: the one before may still be read."""
+        parts = Parts(self._model.state_dict())
+        if len(self._memory) < 2 or len(self._memory[epoch % 2]) < parts.bytes:
+            self._memory = [session().empty(parts.bytes, numpy.uint8) for _ in range(2)]
+        parts.write(memoryview(self._memory[epoch % 2]))
+        return self._memory[epoch % 2]
+
+    def _placed(self) -> Any:
+        try:
+            text = pickle.dumps((self._model, self._function, self._arguments), protocol=4)
+        except Exception as error:
+            raise ArgumentError(
+                f"the model, the function or an argument cannot be pickled ({error}; executors are processes of their "
+                "own). Define them at the top of a module."
+            ) from None
+        memory = session().empty(len(text), numpy.uint8)
+        memory[:] = numpy.frombuffer(text, numpy.uint8)
+        return memory
+
+
+class EarlyStopping:
+    """Stops after `patience` results in a row that are no better than the best; better is less, or more with
+    `largest`. `of`: the number of a result (a key of a dict, a place in a tuple)."""
+
+    def __init__(self, patience: int, of: Any = None, largest: bool = False):
+        self._patience, self._of, self._sign = patience, of, -1 if largest else 1
+        self.best = math.inf
+        self._worse = 0
+
+    def __call__(self, result: Result) -> bool:
+        number = self._sign * float(result.value if self._of is None else result.value[self._of])
+        self._worse = 0 if number < self.best else self._worse + 1
+        self.best = min(number, self.best)
+        return self._worse >= self._patience
+
+
+class BestCheckpoint:
+    """Saves the weights of the best epoch so far to a file, as torch.save does."""
+
+    def __init__(self, path: Any, of: Any = None, largest: bool = False):
+        self._path, self._of, self._sign = path, of, -1 if largest else 1
+        self.best = math.inf
+
+    def __call__(self, result: Result) -> None:
+        number = self._sign * float(result.value if self._of is None else result.value[self._of])
+        if number < self.best:
+            self.best = number
+            torch.save({name: value.clone() for name, value in result.weights.items()}, self._path)

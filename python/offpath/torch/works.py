@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What torch waits for: an operation of a team, and what is to be done once it is over."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C._distributed_c10d import Work as TorchWork
+
+from offpath.api.failures import WaitTimeout
+from offpath.api.operation import Operation
+
+_SLICE_S = 0.2
+
+
+class Work(TorchWork):  # type: ignore[misc]
+    """Over when all its operations are and `finish` has run, once, in whichever thread finds it first."""
+
+    def __init__(self, operations: Sequence[Operation[Any]], result: list[Any], finish: Callable[[], None] | None):
+        super().__init__()
+        self._operations, self._result, self._finish = operations, result, finish
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._error: Exception | None = None
+        self._future: Any = None
+        _held.add(self)
+
+    def wait(self, timeout: Any = None) -> bool:
+        seconds = timeout.total_seconds() if timeout is not None and timeout.total_seconds() > 0 else None
+        self._await(seconds)
+        if self._error is not None:
+            raise self._error
+        return True
+
+    synchronize = wait
+
+    def is_completed(self) -> bool:
+        if not self._over.is_set() and all(operation.done for operation in self._operations):
+            self._end(None)
+        return self._over.is_set()
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Any:
+        return self._error
+
+    def result(self) -> list[Any]:
+        self.wait()
+        return self._result
+
+    def get_future(self) -> Any:
+        with self._lock:
+            if self._future is not None:
+                return self._future
+            self._future = torch.futures.Future()
+            over = self._over.is_set()
+        if over:
+            self._tell()
+        else:
+            _completer.add(self)
+        return self._future
+
+    def _await(self, seconds: float | None) -> None:
+        try:
+            for operation in self._operations:
+                operation.wait(seconds)
+        except WaitTimeout:
+            raise  # it goes on
+        except Exception as error:
+            self._end(error)
+        else:
+            self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        with self._lock:
+            if self._over.is_set():
+                return
+            try:
+                if error is None and self._finish is not None:
+                    self._finish()
+            except Exception as failed:
+                error = failed
+            self._error = error
+            self._operations, self._finish = (), None
+            self._over.set()
+            waited_for = self._future is not None
+        _held.discard(self)
+        if waited_for:  # without the lock: whoever is told may ask back
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._error is None:
+            self._future.set_result(self._result)
+        else:
+            self._future.set_exception(self._error)
+
+
+# torch holds the C++ half of a work only, which knows nothing without this one.
+_held: set[Work] = set()
+
+
+class _Completer:
+    """Tells futures: a thread that lives while there are some, and sleeps in the wait for the oldest."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._works: collections.deque[Work] = collections.deque()
+        self._runs = False
+
+    def add(self, work: Work) -> None:
+        with self._lock:
+            self._works.append(work)
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name="offpath-torch", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._works:
+                    self._runs = False
+                    return
+                work = self._works[0]
+            try:
+                work._await(_SLICE_S)
+            except WaitTimeout:
+                continue
+            with self._lock:
+                self._works.popleft()
+
+
+_completer = _Completer()

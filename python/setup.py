@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What pyproject.toml cannot say: a wheel with the service in it is for one platform, and for every Python.
+
+It has man pages and completion, made while it is built."""
+
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.dist import Distribution
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from offpath import __version__, config  # noqa: E402
+from offpath.reference import completion, man, model  # noqa: E402
+
+NATIVE = (HERE / "offpath" / "native").is_dir()
+
+
+class Native(Distribution):
+    def has_ext_modules(self):
+        return NATIVE
+
+
+class Wheel(bdist_wheel):
+    def get_tag(self):
+        return ("py3", "none", super().get_tag()[2]) if NATIVE else super().get_tag()
+
+
+def pages() -> list:
+    """Man pages and completion, as setuptools wants files: by folder."""
+    root = model.command_line()
+    settings = {each.name: (each.help, each.default or "") for each in config.SETTINGS}
+    files = {f"share/man/man1/{name}": text for name, text in man.pages(root, __version__, settings).items()}
+    files["share/bash-completion/completions/offpath"] = completion.bash(root)
+    files["share/zsh/site-functions/_offpath"] = completion.zsh(root)
+    written: dict = {}
+    for name, text in files.items():
+        file = Path("build") / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        written.setdefault(str(Path(name).parent), []).append(str(file))
+    return sorted(written.items())
+
+
+setup(cmdclass={"bdist_wheel": Wheel}, distclass=Native, data_files=pages())

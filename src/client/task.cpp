@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Functions and tasks: from what callers of the C API say to records of the session segment, and back.
+#include "base/limits.hpp"
+#include "base/result.hpp"
+#include "client/session.hpp"
+#include "tasks/record.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+using offpath::base::ErrnoGuard;
+using offpath::base::Status;
+namespace layout = offpath::session;
+namespace tasks = offpath::tasks;
+using layout::OpKind;
+
+// ---- life of a task in the session, with the mutex held --------------------------------------------------------------
+
+// Slots are known only now: what a task comes after may have waited for room before it.
+void offpath_session::name_after(offpath_op& op) {
+  for (size_t i = 0; i < op.after.size(); ++i) {
+    offpath_op& before = *op.after[i];
+    const int32_t status = before.status.load(std::memory_order_acquire);
+    const bool under_way = status == OFFPATH_IN_PROGRESS && before.slot != offpath_op::kQueued;
+    const uint32_t name = under_way              ? before.slot.load()
+                          : status == OFFPATH_OK ? tasks::kEndedWell
+                                                 : tasks::kEndedBadly;
+    memcpy(&op.record[op.after_offset + i * sizeof(name)], &name, sizeof(name));
+  }
+  release_after(op);
+}
+
+void offpath_session::release_after(offpath_op& op) {
+  for (offpath_op* before : op.after) --before->pins;
+  op.after.clear();
+}
+
+void offpath_session::take_result(offpath_op& op) const {
+  if (op.record.size() < sizeof(tasks::ResultRecord)) return;
+  tasks::ResultRecord shared;
+  memcpy(&shared, at<uint8_t>(op.record_offset), sizeof(shared));
+  shared.text[sizeof(shared.text) - 1] = '\0';
+  op.result.code = shared.code;
+  op.result.signal = shared.signal;
+  op.result.executor = shared.executor;
+  op.result.run_ns = shared.run_ns;
+  memcpy(op.result.text, shared.text, sizeof(op.result.text));
+  op.function_number = shared.function;
+}
+
+namespace {
+bool uses(const offpath_op& op, uint64_t address, uint64_t bytes) {
+  if (op.kind != OpKind::task || op.status.load(std::memory_order_relaxed) != OFFPATH_IN_PROGRESS) return false;
+  tasks::TaskRecord head;
+  memcpy(&head, &op.record[sizeof(tasks::ResultRecord)], sizeof(head));
+  for (uint32_t i = 0; i < head.ranges_count; ++i) {
+    tasks::RangeRecord range;
+    memcpy(&range, &op.record[sizeof(tasks::ResultRecord) + sizeof(head) + i * sizeof(range)], sizeof(range));
+    if (range.address < address + bytes && address < range.address + range.bytes) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
+  if (bytes == 0) return false;  // none of ours
+  bool any = false;
+  const auto look = [&](offpath_op* op) {
+    if (op == nullptr || !uses(*op, address, bytes)) return;
+    op->memory_freed = any = true;
+  };
+  for (offpath_op* op : by_slot) look(op);
+  for (offpath_op* op : queue) look(op);
+  return any;
+}
+
+namespace {
+
+const offpath_session_t* session_of(const offpath_function* function) { return function->session; }
+
+// As executors find it, whose folder is another one.
+std::string whole_path(const char* library) {
+  char path[PATH_MAX];
+  if (strchr(library, '/') == nullptr || realpath(library, path) == nullptr) return library;
+  return path;
+}
+
+bool is_name(const char* text) {
+  return text != nullptr && *text != '\0' && strnlen(text, tasks::kMaxNameBytes + 1) <= tasks::kMaxNameBytes;
+}
+
+Status register_function(offpath_session& session, const offpath_function_params_t& params, offpath_function** out) {
+  if (params.struct_bytes != sizeof(params) || params.flags != 0 || !is_name(params.library) ||
+      !is_name(params.symbol) ||
+      (params.signature != nullptr && strnlen(params.signature, tasks::kMaxNameBytes + 1) > tasks::kMaxNameBytes)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "offpath_function_register: params of an unknown size or flags, or names that are "
+                         "missing or too long");
+  }
+  if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
+  if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
+  if ((session.service.flags & layout::kServiceIsFar) != 0) {
+    return Status::error(OFFPATH_ERR_STATE,
+                         "tasks do not run on a DPU that is another machine yet. Unset OFFPATH_DPU, so that the "
+                         "service runs on this node's cores");
+  }
+  tasks::Function function{whole_path(params.library), params.symbol,
+                           params.signature == nullptr ? "" : params.signature, params.signature != nullptr};
+  auto op = std::make_unique<offpath_op>();
+  op->session = &session;
+  op->team = &session.own;
+  op->kind = OpKind::function;
+  op->name = "registration of a function";
+  op->record = tasks::encode(function);
+  op->address = static_cast<uint64_t>(session.segment.fd());
+  offpath_op* posted = nullptr;
+  {
+    std::lock_guard lock(session.mutex);
+    const offpath_status_t status = session.post(std::move(op), &posted);
+    if (status != OFFPATH_OK)
+      return Status::error(status, "the function cannot be registered: %s", offpath_status_string(status));
+  }
+  offpath_status_t status = offpath_op_wait(posted, UINT64_MAX);
+  if (status == OFFPATH_ERR_NOT_STARTED) status = OFFPATH_ERR_SERVICE_LOST;
+  Status result;
+  if (status == OFFPATH_OK) {
+    auto owned = std::make_unique<offpath_function>();
+    owned->session = &session;
+    owned->number = posted->function_number;
+    owned->name = "task " + function.symbol;
+    *out = owned.get();
+    std::lock_guard lock(session.mutex);
+    session.functions.push_back(std::move(owned));
+  } else {
+    const char* text = posted->result.text[0] == '\0' ? offpath_status_string(status) : posted->result.text;
+    result = Status::error(status, "%s", text);
+  }
+  offpath_op_free(posted);
+  return result;
+}
+
+// Of one task: what it writes overlaps with nothing else of it.
+bool overlap(std::vector<tasks::RangeRecord> ranges) {
+  std::erase_if(ranges, [](const auto& range) { return range.bytes == 0; });
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  uint64_t end = 0, written_end = 0;  // of those before
+  for (const auto& range : ranges) {
+    const bool writes = (range.access & OFFPATH_TASK_OUT) != 0;
+    if (range.address < written_end || (writes && range.address < end)) return true;
+    end = std::max(end, range.address + range.bytes);
+    if (writes) written_end = std::max(written_end, range.address + range.bytes);
+  }
+  return false;
+}
+
+bool describe(const offpath_session& session, const offpath_task_params_t& params, tasks::Task& task) {
+  const bool whole = params.struct_bytes == sizeof(params) && params.flags == 0 && params.reserved == 0 &&
+                     params.function != nullptr && session_of(params.function) == &session &&
+                     (params.argument != nullptr || params.argument_bytes == 0) &&
+                     (params.ranges != nullptr || params.ranges_count == 0) &&
+                     (params.after != nullptr || params.after_count == 0) &&
+                     params.argument_bytes <= OFFPATH_TASK_ARGUMENT_MAX_BYTES &&
+                     params.ranges_count <= OFFPATH_TASK_RANGES_MAX && params.after_count <= OFFPATH_TASK_AFTER_MAX;
+  if (!whole) return false;
+  task.function = params.function->number;
+  task.priority = params.priority;
+  task.limit_ns = params.limit_ns;
+  task.cost_ns = params.cost_ns;
+  task.deadline_ns = params.deadline_ns;
+  const auto* argument = static_cast<const uint8_t*>(params.argument);
+  task.argument.assign(argument, argument + params.argument_bytes);
+  task.ranges.reserve(params.ranges_count);
+  for (uint32_t i = 0; i < params.ranges_count; ++i) {
+    const offpath_task_range_t& range = params.ranges[i];
+    const auto address = reinterpret_cast<uint64_t>(range.address);
+    if (range.access < OFFPATH_TASK_IN || range.access > OFFPATH_TASK_INOUT || range.reserved != 0 || address == 0 ||
+        range.bytes >= offpath::base::kBlockLimitBytes || address > UINT64_MAX - range.bytes) {
+      return false;
+    }
+    task.ranges.push_back({address, range.bytes, range.access, 0});
+  }
+  for (uint32_t i = 0; i < params.after_count; ++i) {
+    if (params.after[i] == nullptr || params.after[i]->session != &session) return false;
+  }
+  task.after.assign(params.after_count, tasks::kEndedWell);  // named when it is submitted
+  return task.ranges.size() < 2 || !overlap(task.ranges);
+}
+
+}  // namespace
+
+extern "C" {
+
+offpath_status_t offpath_function_register(offpath_session_t* session, const offpath_function_params_t* params,
+                                           offpath_function_t** function, offpath_error_t* error) {
+  ErrnoGuard guard;
+  Status status = Status::error(OFFPATH_ERR_ARGUMENT, "offpath_function_register: an argument is NULL");
+  if (session != nullptr && params != nullptr && function != nullptr) {
+    *function = nullptr;
+    status = register_function(*session, *params, function);
+  }
+  status.copy_to(error);
+  return status.code();
+}
+
+offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_task_params_t* params,
+                                     offpath_op_t** out) {
+  if (session == nullptr || params == nullptr || out == nullptr) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  *out = nullptr;
+  if (!session->mine()) return OFFPATH_ERR_STATE;
+  tasks::Task task;
+  if (!describe(*session, *params, task)) return OFFPATH_ERR_ARGUMENT;
+  auto op = std::make_unique<offpath_op>();
+  op->session = session;
+  op->team = &session->own;
+  op->kind = OpKind::task;
+  op->name = params->function->name.c_str();
+  op->record = tasks::encode(task, &op->after_offset);
+  op->after.assign(params->after, params->after + params->after_count);
+  std::lock_guard lock(session->mutex);
+  op->sequence = session->next_task++;
+  for (offpath_op* before : op->after) ++before->pins;
+  const offpath_status_t status = session->post(std::move(op), out);
+  if (status != OFFPATH_OK) {  // it was not kept
+    for (offpath_op* before : std::span(params->after, params->after_count)) --before->pins;
+  }
+  return status;
+}
+
+offpath_status_t offpath_task_cancel(offpath_op_t* op) {
+  if (op == nullptr || op->kind != OpKind::task) return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  offpath_session& session = *op->session;
+  if (!session.mine()) return OFFPATH_ERR_STATE;
+  std::lock_guard lock(session.mutex);
+  if (session.settle(*op) != OFFPATH_IN_PROGRESS) return OFFPATH_OK;
+  if (op->slot == offpath_op::kQueued) {
+    session.finish(*op, OFFPATH_ERR_CANCELLED);
+    return OFFPATH_OK;
+  }
+  auto word = std::make_unique<offpath_op>();
+  word->session = &session;
+  word->team = &session.own;
+  word->kind = OpKind::task_cancel;
+  word->name = "cancelling of a task";
+  word->address = op->slot;
+  word->bytes = op->sequence;
+  return session.post(std::move(word), nullptr);
+}
+
+offpath_status_t offpath_task_result(offpath_op_t* op, offpath_task_result_t* result) {
+  if (op == nullptr || result == nullptr || result->struct_bytes != sizeof(*result) || op->kind != OpKind::task)
+    return OFFPATH_ERR_ARGUMENT;
+  if (op->status.load(std::memory_order_acquire) == OFFPATH_IN_PROGRESS) return OFFPATH_ERR_STATE;
+  *result = op->result;
+  result->struct_bytes = sizeof(*result);
+  return OFFPATH_OK;
+}
+
+}  // extern "C"

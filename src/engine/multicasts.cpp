@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the nodes of a multicast step agree on, and tell each other.
+#include "engine/multicasts.hpp"
+
+#include "base/log.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using multicast::Act;
+using wire::Kind;
+using wire::Message;
+using Said = wire::Word;
+
+namespace {
+
+constexpr uint32_t kRingChunkBytes = 4096;  // without a group
+constexpr size_t kHeldWords = 8;            // a token, and what the two neighbours may have said
+constexpr uint64_t kQuietNs = 20'000'000;   // nothing was heard for that long: what is missing is fetched
+constexpr uint64_t kBatchBytes = 64 << 10;  // that leave at once: senders are quiet for as long as they last
+constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
+constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
+
+// Differs where nodes were told different lengths.
+uint64_t digest_of(const graph::Multicast& plan) {
+  uint64_t digest = 0xcbf29ce484222325;
+  const auto add = [&](uint64_t value) { digest = (digest ^ value) * 0x100000001b3; };
+  for (const auto& part : plan.parts) {
+    add(part.size());
+    for (const auto& piece : part) add(piece.bytes);
+  }
+  return digest;
+}
+
+std::vector<uint64_t> lengths_of(const graph::Multicast& plan) {
+  std::vector<uint64_t> out;
+  for (const auto& part : plan.parts) {
+    out.push_back(0);
+    for (const auto& piece : part) out.back() += piece.bytes;
+  }
+  return out;
+}
+
+std::optional<uint32_t> node_of(const graph::Multicast& plan, uint32_t member) {
+  const auto found = std::lower_bound(plan.members.begin(), plan.members.end(), member);
+  if (found == plan.members.end() || *found != member) return std::nullopt;
+  return static_cast<uint32_t>(found - plan.members.begin());
+}
+
+Message word_of(Said word) {
+  Message message;
+  message.word = word;
+  message.chunk_bytes = kRingChunkBytes;
+  return message;
+}
+
+bool has_multicast(const Operation& operation) {
+  const auto& steps = operation.graph.steps;
+  for (uint32_t i = 0; i < operation.own_steps; ++i) {
+    if (steps[i].kind == StepKind::multicast && !operation.steps[i].done) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Engine::State::Multicasts::Run* Engine::State::Multicasts::find(const Operation& operation) const {
+  const auto found = runs_.find(operation.id);
+  return found == runs_.end() ? nullptr : found->second.get();
+}
+
+void Engine::State::Multicasts::begin(Operation& operation, uint32_t step) {
+  const graph::Multicast& plan = *operation.graph.steps[step].multicast;
+  Team& team = *operation.team;
+  if (operation.part != Part::collective || runs_.contains(operation.id)) {
+    return s_.finish_step(operation, step, Status::error(OFFPATH_ERR_STATE, "one multicast at a time"), 0);
+  }
+  Run& run = *runs_.emplace(operation.id, std::make_unique<Run>(operation, step, plan)).first->second;
+  if (team.circle == nullptr) team.circle = std::make_shared<Circle>();
+  run.circle = team.circle;
+  run.circle->runs[operation.key.number] = &run;
+  for (const auto& part : plan.parts) {
+    run.begin.push_back(run.pieces->bytes());
+    for (const auto& piece : part) {
+      Location place;
+      const Status status = piece.bytes > 0 ? operation.resolve(piece.place, place) : Status();
+      if (!status.ok() && run.status.ok()) run.status = status;
+      run.pieces->add(std::move(place), piece.bytes);
+    }
+  }
+  if (operation.steps[step].failed) run.status = operation.status;
+  if (run.status.ok()) run.status = operation.shortfall();  // a part that is not whole here is nobody's
+  if (!std::exchange(run.circle->tried, true)) join(run, 0);
+  const std::vector<Message> waiting = take_early(operation);
+  const auto* group = run.circle->group.get();
+  const auto chunk_bytes = static_cast<uint32_t>(group == nullptr ? 0 : group->chunk_bytes());
+  run.arming.arm(plan.own, said(run, chunk_bytes));
+  for (const Message& message : waiting) handle_task(message);
+  if (Run* const begun = find(operation); begun != nullptr) pump(*begun);
+}
+
+void Engine::State::Multicasts::join(Run& run, size_t chunk_bytes) {
+  Circle& circle = *run.circle;
+  circle.group.reset();
+  std::erase_if(circles_, [](const auto& entry) {
+    const auto one = entry.lock();
+    return one == nullptr || one->group == nullptr;
+  });
+  if (circles_.size() >= s_.config.multicast_groups || run.plan.members.size() < 2) return;
+  auto group = s_.fabric.join(
+      {run.operation->team->spec.id.bytes, run.plan.own, static_cast<uint32_t>(run.plan.members.size()), chunk_bytes});
+  if (!group.ok()) return base::log_write(base::LogLevel::info, "no multicast: %s", group.status().text());
+  circle.group = std::move(group.value());
+  circles_.push_back(run.circle);
+}
+
+std::vector<Message> Engine::State::Multicasts::take_early(const Operation& operation) {
+  Circle* const circle = operation.team->circle.get();
+  if (circle == nullptr || operation.part != Part::collective) return {};
+  auto node = circle->early.extract(operation.key.number);
+  if (node.empty()) return {};
+  circle->early_count -= static_cast<uint32_t>(node.mapped().size());
+  return std::move(node.mapped());
+}
+
+void Engine::State::Multicasts::forget(const Operation& operation) {
+  take_early(operation);
+  const auto found = runs_.find(operation.id);
+  if (found == runs_.end()) return;
+  found->second->circle->runs.erase(operation.key.number);
+  runs_.erase(found);
+}
+
+void Engine::State::Multicasts::say(Run& run, uint32_t node, Message message) {
+  Team& team = *run.operation->team;
+  Message out = about(Kind::task, team, run.operation->key.channel, run.operation->key.number, team.spec.rank,
+                      run.plan.members[node], message.tag);
+  out.word = message.word;
+  out.status = message.status;
+  out.chunk_bytes = message.chunk_bytes;
+  out.digest = message.digest;
+  out.rate = message.rate;
+  out.first = message.first;
+  out.count = message.count;
+  s_.send(team, out.to, out);
+}
+
+multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) {
+  Circle& circle = *run.circle;
+  const uint64_t link = circle.group == nullptr ? 0 : circle.group->link_rate();
+  const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
+  return {run.status.code(),          chunk_bytes, digest_of(run.plan), rate, std::exchange(circle.lost, 0),
+          std::exchange(circle.of, 0)};
+}
+
+// Does what the machines say. The run may be gone afterwards.
+void Engine::State::Multicasts::pump(Run& run) {
+  if (const auto word = run.arming.take()) {
+    if (run.arming.is_root()) {
+      const Operation& operation = *run.operation;
+      decide(run, *word);
+      Run* const decided = find(operation);
+      return decided != nullptr && decided->task ? pump(*decided) : void();
+    }
+    Message armed = word_of(Said::armed);
+    armed.status = word->status;
+    armed.chunk_bytes = word->chunk_bytes;
+    armed.digest = word->digest;
+    armed.rate = word->rate;
+    armed.first = word->lost;
+    armed.count = word->of;
+    say(run, run.arming.parent(), armed);
+  }
+  if (!run.task) return;
+  while (const auto act = run.task->next()) {
+    Message message = word_of(act->kind == Act::Kind::token   ? Said::token
+                              : act->kind == Act::Kind::need  ? Said::need
+                              : act->kind == Act::Kind::ready ? Said::ready
+                                                              : Said::fin);
+    message.tag = act->part;
+    const bool asks = act->kind == Act::Kind::need || act->kind == Act::Kind::fin;
+    if (asks) message.first = ++run.questions_asked;
+    if (act->kind == Act::Kind::send) {
+      run.sending = true;
+      run.to_send = act->run;
+    } else if (act->kind == Act::Kind::pull) {
+      fetch(run, *act);
+    } else {
+      say(run, act->to, message);
+    }
+  }
+  if (run.task->done() && !run.sending && run.writes == 0 && run.reads == 0 && run.fetches.empty()) end(run);
+}
+
+// At the root: all nodes have said what they can. Known from before, or found out by probes.
+void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
+  using Known = Circle::Known;
+  Circle& circle = *run.circle;
+  circle.judged_lost += word.lost;
+  circle.judged_of += word.of;
+  if (circle.judged_of >= kJudgedChunks) {
+    const uint64_t lost = std::exchange(circle.judged_lost, 0), of = std::exchange(circle.judged_of, 0);
+    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, kSlowest);
+    if (lost == 0) circle.pace = std::min(circle.pace * 17 / 16, 1.0);
+    if (lost * 2 > of) circle.known = Known::does_not;
+    if (lost * 2 > of) base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
+  }
+  Message answer = word_of(Said::ring);
+  answer.status = word.status;
+  if (word.status == OFFPATH_OK) {
+    if (word.chunk_bytes == 0) circle.known = Known::does_not;
+    if (circle.known == Known::nothing && run.probed) circle.known = Known::works;
+    if (circle.known != Known::does_not) {
+      answer.word = circle.known == Known::works ? Said::go : Said::probe;
+      answer.chunk_bytes = word.chunk_bytes;
+      answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
+      answer.first = s_.config.multicast_chains;
+    }
+  }
+  obey(run, answer);
+}
+
+void Engine::State::Multicasts::obey(Run& run, const Message& message) {
+  for (const uint32_t child : run.arming.children()) say(run, child, message);
+  if (message.status != OFFPATH_OK) {
+    if (run.status.ok()) {
+      const auto code = static_cast<offpath_status_t>(message.status);
+      run.status = Status::error(code, "a node cannot take part in the multicast: %s", offpath_status_string(code));
+    }
+    return end(run);
+  }
+  if (message.word == Said::probe) {
+    run.arming.next_round();
+    run.probed = true;
+    const bool fits = run.circle->group != nullptr && run.circle->group->chunk_bytes() == message.chunk_bytes;
+    if (!fits) join(run, message.chunk_bytes);
+    run.probing_since_ns = now_ns();
+    run.probes = 0;
+    run.listens = true;
+    return;
+  }
+  if (message.word == Said::ring) run.circle->group.reset();  // it does not work
+  start(run, message);
+}
+
+void Engine::State::Multicasts::start(Run& run, const Message& message) {
+  auto shape = multicast::Shape::make(lengths_of(run.plan), message.chunk_bytes);
+  if (!shape) {
+    run.status = Status::error(OFFPATH_ERR_ARGUMENT, "too long for a multicast. Name another algorithm");
+    return end(run);
+  }
+  const uint32_t chains = std::max(1U, multicast::Chains(*shape, message.first).count());
+  fabric::Group* const group = run.circle->group.get();
+  run.by_multicast = message.word == Said::go && group != nullptr && group->chunk_bytes() == message.chunk_bytes;
+  if (run.by_multicast) group->set_rate(static_cast<double>(message.rate) / 1e9 / chains);
+  run.quiet_ns = kQuietNs + (message.rate > 0 ? 4 * kBatchBytes * 1'000'000'000 * chains / message.rate : 0);
+  run.since_ns = now_ns();
+  run.listens = false;
+  const multicast::Task::Config config{.chains = message.first, .fetch = {.run = 4096, .pulls = kMaxFetches}};
+  run.task.emplace(std::move(*shape), run.plan.own, config);
+  for (const uint32_t member : run.plan.members) run.operation->begun.insert(member);  // they are armed
+  run.task->go(run.by_multicast);
+  for (const Message& held : std::exchange(run.held, {})) take_word(run, *node_of(run.plan, held.from), held);
+  for (const auto& early : std::exchange(run.early, {})) hear(run, early.label, early.bytes);
+}
+
+void Engine::State::Multicasts::take_word(Run& run, uint32_t node, const Message& message) {
+  multicast::Task& task = *run.task;
+  const bool asks = message.word == Said::need || message.word == Said::fin;
+  if (asks && node == task.successor()) {  // the last question counts, and messages may overtake each other
+    if (message.first <= run.questions_heard) return;
+    run.questions_heard = message.first;
+  }
+  const bool proper = message.word == Said::token   ? !run.by_multicast || task.token(node)
+                      : message.word == Said::need  ? task.need(node, message.tag)
+                      : message.word == Said::ready ? task.ready(node, message.tag)
+                                                    : task.fin(node);
+  if (!proper) s_.refuse_message("a word of a multicast out of turn");
+}
+
+void Engine::State::Multicasts::end(Run& run) {
+  Operation& operation = *run.operation;
+  const uint32_t step = run.step;
+  const Status status = run.status;
+  const uint64_t received = run.received;
+  if (run.by_multicast && run.task) {
+    uint64_t of = run.task->arrivals().shape().chunks() - run.task->arrivals().shape().part(run.plan.own).count;
+    run.circle->lost += static_cast<uint32_t>(std::min(run.task->repaired(), of));
+    run.circle->of += static_cast<uint32_t>(of);
+  }
+  forget(operation);
+  s_.finish_step(operation, step, status, received);
+}
+
+void Engine::State::Multicasts::handle_task(const Message& message) {
+  const auto team = s_.find_team(message.team, message.to);
+  if (team == nullptr) return s_.handle_absent({message.team, message.to}, message, {});
+  const bool possible = message.from < team->spec.members.size() && message.from != message.to &&
+                        message.channel == wire::Channel::collectives;
+  if (!possible) return s_.refuse_message("a word of a multicast that cannot be");
+  team->exchange.note_present(message.from);
+  const OperationKey key{.number = message.number};
+  const auto found = team->operations.find(key);
+  Operation* const operation = found == team->operations.end() ? nullptr : found->second;
+  Run* run = operation == nullptr ? nullptr : find(*operation);
+  if (run == nullptr) {
+    if (message.word != Said::armed) return;  // late: it has ended here
+    const bool to_come = operation == nullptr ? s_.is_to_come(*team, key) : has_multicast(*operation);
+    if (!to_come) return decline(*team, message);
+    if (team->circle == nullptr) team->circle = std::make_shared<Circle>();
+    if (team->circle->early_count >= s_.config.parked_limit) return s_.refuse_message("too many early words");
+    ++team->circle->early_count;
+    team->circle->early[message.number].push_back(message);
+    return;
+  }
+  const auto node = node_of(run->plan, message.from);
+  if (!node) return s_.refuse_message("a word of who takes no part in a multicast");
+  operation->begun.insert(message.from);
+  if (message.word == Said::armed) {
+    const bool proper = !run->task && run->arming.arm(*node, {message.status, message.chunk_bytes, message.digest,
+                                                              message.rate, message.first, message.count});
+    if (!proper) return s_.refuse_message("armed twice");
+  } else if (message.word <= Said::ring) {
+    const bool proper = !run->task && !run->arming.is_root() && *node == run->arming.parent() &&
+                        (run->arming.said() || message.status != OFFPATH_OK);
+    if (!proper) return s_.refuse_message("a decision about a multicast out of turn");
+    obey(*run, message);
+  } else if (!run->task) {
+    if (run->held.size() >= kHeldWords) return s_.refuse_message("too many words before a multicast begins");
+    run->held.push_back(message);
+  } else {
+    take_word(*run, *node, message);
+  }
+  if (run = find(*operation); run != nullptr) pump(*run);
+}
+
+void Engine::State::Multicasts::decline(Team& team, const Message& armed) {
+  Message no = about(Kind::task, team, armed.channel, armed.number, team.spec.rank, armed.from);
+  no.word = Said::ring;
+  no.status = team.broken ? OFFPATH_ERR_NOT_STARTED : OFFPATH_ERR_STATE;
+  s_.send(team, armed.from, no);
+}
+
+void Engine::State::Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
+  const Run* run = find(operation);
+  if (run == nullptr || run->task || run->arming.said()) return;
+  for (const uint32_t child : run->arming.children()) {
+    if (!run->arming.has(child)) members.insert(run->plan.members[child]);
+  }
+}
+
+void Engine::State::Multicasts::note_ended(const Operation& operation, uint32_t member) {
+  Run* run = find(operation);
+  const auto node = run == nullptr || run->task ? std::nullopt : node_of(run->plan, member);
+  if (node && !run->arming.has(*node) && run->arming.arm(*node, {.status = OFFPATH_ERR_STATE})) pump(*run);
+}
+
+std::vector<uint32_t> Engine::State::Multicasts::awaited(const Operation& operation) const {
+  const Run* run = find(operation);
+  if (run == nullptr) return {};
+  const auto& members = run->plan.members;
+  if (run->task) {
+    return {members[run->task->complete() ? run->task->successor() : run->task->predecessor()]};
+  }
+  if (run->arming.said() && !run->arming.is_root()) return {members[run->arming.parent()]};
+  std::set<uint32_t> children;
+  add_silent(operation, children);
+  return {children.begin(), children.end()};
+}
+
+bool Engine::State::Multicasts::progress() {
+  if (runs_.empty() && circles_.empty()) return false;
+  bool busy = false;
+  round_ns_ = now_ns();
+  for (size_t i = 0; i < circles_.size(); ++i) {
+    const auto circle = circles_[i].lock();
+    if (circle == nullptr || circle->group == nullptr) continue;
+    hearing_ = circle.get();
+    busy |= circle->group->progress(round_ns_, *this);
+    hearing_ = nullptr;
+  }
+  for (auto it = runs_.begin(); it != runs_.end();) {
+    Run& run = *(it++)->second;  // pump() may end it
+    busy |= write_all(run);
+    busy |= probe(run, round_ns_);
+    busy |= send(run);
+    const bool waits = run.task && run.by_multicast && !run.task->complete();
+    if (waits && round_ns_ > run.since_ns + run.quiet_ns) {
+      run.since_ns = round_ns_;
+      run.task->quiet();
+    }
+    pump(run);
+  }
+  return busy;
+}
+
+uint64_t Engine::State::Multicasts::wait_ns() {
+  uint64_t wait = UINT64_MAX;
+  if (runs_.empty() && circles_.empty()) return wait;
+  const uint64_t now = now_ns();
+  const auto until = [&](uint64_t then) { wait = std::min(wait, then > now ? then - now : 0); };
+  for (const auto& entry : circles_) {
+    const auto circle = entry.lock();
+    if (circle != nullptr && circle->group != nullptr) wait = std::min(wait, circle->group->wait_ns(now));
+  }
+  for (const auto& [id, run] : runs_) {
+    if (run->task && run->by_multicast && !run->task->complete()) until(run->since_ns + run->quiet_ns);
+    if (run->probing_since_ns != 0 && !run->task) until(now + kProbeLookNs);
+  }
+  return wait;
+}
+
+}  // namespace offpath::engine

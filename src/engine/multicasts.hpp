@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Multicasts: the multicast steps of an engine's operations (docs/design/0022-multicast.md). The machines of multicast/ decide; this feeds
+// them with what comes and does what they say. multicasts.cpp: what nodes agree on and tell each other;
+// multicast_chunks.cpp: datagrams, and chunks that are fetched. Internal to engine/.
+#pragma once
+
+#include "engine/pieces.hpp"
+#include "engine/state.hpp"
+#include "fabric/group.hpp"
+#include "multicast/arming.hpp"
+#include "multicast/task.hpp"
+
+namespace offpath::engine {
+
+struct MulticastRun;
+
+inline constexpr uint32_t kMaxFetches = 32;  // of one task, under way
+inline constexpr uint64_t kProbeLookNs = 1'000'000;
+
+// The multicast group of a team, as one of its members knows it.
+struct Circle {
+  enum class Known : uint8_t { nothing, works, does_not };
+
+  std::shared_ptr<fabric::Group> group;  // null: none, or given up
+  bool tried = false;                    // to join it
+  std::set<uint32_t> heard;              // nodes, by their probes
+  std::map<uint64_t, MulticastRun*> runs;
+  std::map<uint64_t, std::vector<wire::Message>> early;  // armed words by operation, which is not that far here
+  uint32_t early_count = 0;
+  uint64_t probes = 0;        // sent so far: each has a number of its own
+  uint32_t lost = 0, of = 0;  // chunks, since this node was armed last
+  // Of the tree's root only.
+  Known known = Known::nothing;
+  double pace = 1;  // of the link's rate
+  uint64_t judged_lost = 0, judged_of = 0;
+};
+
+// One task under way at this node.
+struct MulticastRun {
+  // Chunks of one sender that came one after the other, before they are written.
+  struct Gathered {
+    multicast::Chunks chunks;
+    std::vector<uint8_t> bytes;
+  };
+  struct Early {
+    fabric::Label label;
+    std::vector<uint8_t> bytes;
+  };
+
+  MulticastRun(Operation& its, uint32_t its_step, const graph::Multicast& its_plan)
+      : operation(&its),
+        step(its_step),
+        plan(its_plan),
+        arming(its_plan.own, static_cast<uint32_t>(its_plan.members.size()), OFFPATH_ERR_TRUNCATED) {}
+
+  Operation* operation;
+  const uint32_t step;
+  const graph::Multicast& plan;
+  std::shared_ptr<Circle> circle;
+  std::shared_ptr<Pieces> pieces = std::make_shared<Pieces>();
+  std::vector<uint64_t> begin;  // of parts in the pieces, by node
+  multicast::Arming arming;
+  std::optional<multicast::Task> task;  // from the moment when all are armed
+  bool by_multicast = false;
+  base::Status status;              // the first failure: what it has is garbage from then on
+  std::vector<wire::Message> held;  // words that overtook the one that begins it
+  std::deque<Early> early;          // datagrams that did
+  uint64_t quiet_ns = 0;            // so long a silence means that nothing more comes
+  uint64_t since_ns = 0;            // when something of it was heard last
+  uint64_t probing_since_ns = 0;    // 0: not asked to
+  uint32_t probes = 0;              // sent
+  bool listens = false;             // for the others' probes
+  bool probed = false;
+  bool sending = false;
+  multicast::Chunks to_send;
+  std::shared_ptr<std::vector<uint8_t>> staged;  // read from the program's memory: those chunks
+  multicast::Chunks staged_chunks;
+  uint32_t reads = 0;  // under way
+  uint32_t writes = 0;
+  std::map<uint32_t, Gathered> gathered;                               // by owner
+  std::map<uint32_t, std::pair<uint32_t, multicast::Chunks>> fetches;  // by step: part and chunks
+  std::vector<uint32_t> free_steps;
+  uint32_t fetch_count = 0;
+  uint32_t questions_asked = 0, questions_heard = 0;
+  uint64_t received = 0;
+};
+
+class Engine::State::Multicasts : public fabric::Hearer {
+ public:
+  explicit Multicasts(State& state) : s_(state) {}
+
+  void begin(Operation& operation, uint32_t step);
+  void forget(const Operation& operation);
+  bool progress();
+  uint64_t wait_ns();
+
+  void handle_task(const wire::Message& message);
+  void handle_fetch(const wire::Message& message);
+  void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
+  // Tells who is armed that this member will never be.
+  void decline(Team& team, const wire::Message& armed);
+  // endings.cpp: who has not armed itself, and may never do so.
+  void add_silent(const Operation& operation, std::set<uint32_t>& members) const;
+  void note_ended(const Operation& operation, uint32_t member);
+  std::vector<uint32_t> awaited(const Operation& operation) const;
+
+  void on_chunk(const fabric::Label& label, fabric::Bytes chunk) override;
+
+ private:
+  using Run = MulticastRun;
+
+  // multicasts.cpp
+  void join(Run& run, size_t chunk_bytes);
+  std::vector<wire::Message> take_early(const Operation& operation);
+  // What this node says of itself; each loss once.
+  multicast::Word said(Run& run, uint32_t chunk_bytes);
+  void say(Run& run, uint32_t node, wire::Message message);
+  void pump(Run& run);
+  void decide(Run& run, const multicast::Word& word);
+  // What the root has decided; told to the children.
+  void obey(Run& run, const wire::Message& message);
+  void start(Run& run, const wire::Message& message);
+  void take_word(Run& run, uint32_t node, const wire::Message& message);
+  void end(Run& run);
+  Run* find(const Operation& operation) const;
+  uint64_t now_ns() const { return s_.compression.now_ns(); }
+
+  // multicast_chunks.cpp
+  bool probe(Run& run, uint64_t now);
+  bool send(Run& run);
+  void stage(Run& run);
+  void hear(Run& run, const fabric::Label& label, fabric::Bytes chunk);
+  void write(Run& run, uint32_t owner, Run::Gathered& gathered);
+  bool write_all(Run& run);
+  void fetch(Run& run, const multicast::Act& act);
+  uint64_t address_of(const Run& run, uint32_t part, uint32_t chunk) const {
+    return run.begin[part] + run.task->arrivals().shape().offset(part, chunk);
+  }
+
+  State& s_;
+  std::map<uint64_t, std::unique_ptr<Run>> runs_;  // by the operation's id
+  std::vector<std::weak_ptr<Circle>> circles_;     // with a group
+  Circle* hearing_ = nullptr;
+  uint64_t round_ns_ = 0;
+};
+
+}  // namespace offpath::engine

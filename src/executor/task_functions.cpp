@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "executor/task_functions.hpp"
+
+#include "executor/task_words.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace offpath::executor {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+const char* word(const char* text) { return text == nullptr ? "" : text; }
+
+struct Code {
+  const void* base;
+  uint64_t offset;
+  bool is_code;
+};
+
+int look(dl_phdr_info* info, size_t, void* data) {
+  auto& code = *static_cast<Code*>(data);
+  const auto base = static_cast<uint64_t>(info->dlpi_addr);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& part = info->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0 || base != reinterpret_cast<uint64_t>(code.base)) continue;
+    code.is_code |= code.offset >= part.p_vaddr && code.offset - part.p_vaddr < part.p_memsz;
+  }
+  return code.is_code ? 1 : 0;
+}
+
+// "+HEX": code that has no name, by where it lies in its object. Null: there is none.
+offpath_task_function_t code_at(void* handle, const char* symbol) {
+  char* end = nullptr;
+  const uint64_t offset = strtoull(symbol + 1, &end, 16);
+  link_map* map = nullptr;
+  if (end == symbol + 1 || *end != '\0' || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+  Code code{reinterpret_cast<const void*>(map->l_addr), offset, false};
+  dl_iterate_phdr(look, &code);
+  return code.is_code ? reinterpret_cast<offpath_task_function_t>(map->l_addr + offset) : nullptr;
+}
+
+}  // namespace
+
+Result<TaskFunction> TaskFunctions::find(uint32_t number) {
+  if (number >= loaded_.size()) return Status::error(OFFPATH_ERR_ARGUMENT, "there is no function %u", number);
+  if (loaded_[number].call != nullptr) return loaded_[number];
+  const auto loaded = load(board_.function(number));
+  note_objects();  // of what was loaded before it failed, too
+  if (loaded.ok()) loaded_[number] = loaded.value();
+  return loaded;
+}
+
+Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) const {
+  const char* library = board_.text(place.library);
+  const char* symbol = board_.text(place.symbol);
+  const char* signature = place.signature == 0 ? nullptr : board_.text(place.signature);
+  if (library == nullptr || symbol == nullptr || (place.signature != 0 && signature == nullptr))
+    return Status::error(OFFPATH_ERR_INTERNAL, "the board does not say which function is meant");
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%.60s': %.150s", library, word(dlerror()));
+  }
+  if (symbol[0] == '+' && signature == nullptr) {
+    const TaskFunction unnamed{code_at(handle, symbol)};
+    if (unnamed.call != nullptr) return unnamed;
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' has no code at %.40s. Load the same object everywhere", library,
+                         symbol);
+  }
+  const auto* declared =
+      static_cast<const offpath_task_declaration_t*>(dlsym(handle, (std::string("offpath_task_of_") + symbol).c_str()));
+  if (declared == nullptr) {
+    if (signature != nullptr && dlsym(handle, symbol) != nullptr) {
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "'%.60s' of '%.60s' has no signature to compare. Declare it by OFFPATH_TASK_FUNCTION",
+                           symbol, library);
+    }
+    auto* function = reinterpret_cast<offpath_task_function_t>(dlsym(handle, symbol));
+    if (function != nullptr) return TaskFunction{function};
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "'%.80s' exports no function '%.80s'. Declare it by OFFPATH_TASK_FUNCTION, or export it",
+                         library, symbol);
+  }
+  if (declared->struct_bytes < sizeof(*declared) || declared->api != OFFPATH_TASK_API ||
+      declared->function == nullptr) {
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "'%.60s' of '%.60s' was built for another release of Offpath. Rebuild it", symbol, library);
+  }
+  if (signature != nullptr && strcmp(signature, word(declared->signature)) != 0) {
+    return Status::error(
+        OFFPATH_ERR_ARGUMENT,
+        "'%.40s' of '%.40s' has the signature '%.50s', not '%.50s'. Build caller and function together", symbol,
+        library, word(declared->signature), signature);
+  }
+  return TaskFunction{declared->function};
+}
+
+}  // namespace offpath::executor

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The executors of a worker's tasks: processes that are started, told of clients' memory, ended and replaced. They end with
+// the thread that has started them.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "tasks/board.hpp"
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace offpath::service {
+
+class Executors {
+ public:
+  struct Options {
+    uint32_t count = 1;
+    bool spin = false;          // each has a core
+    uint64_t memory_bytes = 0;  // most that functions may allocate in one; 0: no limit
+  };
+  Executors(const Options& options, const tasks::Board& board, int bell)
+      : options_(options), board_(board), bell_(bell), all_(options.count) {}
+  ~Executors();
+
+  base::Status start_all();
+  // Another one in the place of one that has ended. False: those there have ended too often without having done anything.
+  bool replace(uint32_t number);
+
+  uint32_t count() const { return options_.count; }
+  uint32_t living() const;
+  pid_t process(uint32_t number) const { return all_[number].process; }
+  // Readable when it has ended; -1: it does not run.
+  int ended_fd(uint32_t number) const;
+  void kill(uint32_t number);
+  // Precondition: it has ended. How, for a person; `signal`: that ended it, or 0.
+  std::string take_last_words(uint32_t number, int32_t& signal);
+  // It has run something, so that it is worth replacing.
+  void note_use(uint32_t number) { all_[number].early_ends = 0; }
+
+  // All may use a client's memory from now on, or may not any more.
+  void add_client(uint64_t client, int file, uint64_t bytes);
+  void remove_client(uint64_t client);
+
+ private:
+  struct Executor {
+    pid_t process = -1;
+    base::Fd alive, socket;
+    uint32_t early_ends = 0;
+  };
+  struct Client {
+    int file;  // the client's mapping owns it
+    uint64_t bytes;
+  };
+  base::Status start(uint32_t number);
+  void tell(uint32_t number, uint64_t client, const Client& memory);
+
+  const Options options_;
+  const tasks::Board& board_;
+  const int bell_;
+  std::vector<Executor> all_;
+  std::map<uint64_t, Client> clients_;
+};
+
+}  // namespace offpath::service

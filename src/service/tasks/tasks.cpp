@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/tasks/tasks.hpp"
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace offpath::service {
+
+using base::Status;
+using tasks::Entry;
+using tasks::EntryKind;
+using tasks::Reach;
+using tasks::State;
+using tasks::Task;
+
+namespace {
+constexpr uint32_t kAhead = 8;             // tasks on the board per executor
+constexpr uint64_t kPlateBytes = 4096;     // of each entry, for what is short
+constexpr uint64_t kCopyAtOnce = 4 << 20;  // then the worker looks at the rest of its work
+constexpr uint64_t kLookIntervalNs = 5000000;
+constexpr int kLookIntervalMs = 5;
+
+uint64_t plate_bytes(const Task& task) {
+  return (task.argument.size() + 63) / 64 * 64 + task.ranges.size() * sizeof(Reach);
+}
+}  // namespace
+
+Tasks::Tasks(const Options& options, int bell, std::function<void(int, uint32_t)> watch, OnEnd on_end)
+    : options_(options), bell_(bell), watch_(std::move(watch)), on_end_(std::move(on_end)) {}
+
+Tasks::~Tasks() = default;
+
+Tasks::Key Tasks::key_of(const Job& job) {
+  const uint64_t deadline = job.task.deadline_ns == 0 ? UINT64_MAX : job.task.deadline_ns;
+  return {-int64_t{job.task.priority}, deadline, job.serial};
+}
+
+// Nothing of all this is there before the first function is.
+Status Tasks::open() {
+  if (executors_ != nullptr) {
+    if (executors_->living() > 0) return {};
+    return Status::error(OFFPATH_ERR_NO_SERVICE,
+                         "all executors of tasks have ended without running one. See the service's log");
+  }
+  if (board_ == nullptr) {
+    auto board = tasks::Board::create(options_.room_bytes, options_.executors);
+    if (!board.ok()) return board.status();
+    board_ = std::make_unique<tasks::Board>(std::move(board.value()));
+    room_ = std::make_unique<device::Arena>(tasks::kRoomOffset, board_->bytes() - tasks::kRoomOffset);
+    const uint32_t entries = std::min(tasks::kEntries, kAhead * options_.executors);
+    for (uint32_t index = entries; index > 0; --index) {
+      free_entries_.push_back(index - 1);
+      const auto plate = room_->allocate(kPlateBytes);
+      if (!plate) return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for tasks. Raise OFFPATH_TASK_ROOM_BYTES");
+      plates_[index - 1] = *plate;
+    }
+  }
+  auto executors = std::make_unique<Executors>(
+      Executors::Options{options_.executors, options_.spin, options_.memory_bytes}, *board_, bell_);
+  if (const Status status = executors->start_all(); !status.ok()) return status;
+  executors_ = std::move(executors);
+  for (uint32_t number = 0; number < executors_->count(); ++number) watch_(executors_->ended_fd(number), number);
+  base::log_write(base::LogLevel::info, "%u executor(s) of tasks", executors_->count());
+  return {};
+}
+
+Tasks::Job& Tasks::add(uint64_t client, uint32_t slot, EntryKind kind, Task task) {
+  auto owned = std::make_unique<Job>();
+  Job& job = *owned;
+  job.client = client;
+  job.slot = slot;
+  job.serial = next_serial_++;
+  job.kind = kind;
+  job.task = std::move(task);
+  job.memory = homes_.at(client).memory;
+  jobs_[name_of(client, slot)] = std::move(owned);
+  queued_.insert({key_of(job), &job});
+  if (job.task.limit_ns > 0) ++timed_;
+  return job;
+}
+
+Status Tasks::register_function(uint64_t client, uint32_t slot, const Home& home, tasks::Function function) {
+  if (const Status status = open(); !status.ok()) return status;
+  if (homes_.emplace(client, home).second && home.bytes > 0)
+    executors_->add_client(client, home.file->get(), home.bytes);
+  auto found = std::find(functions_.begin(), functions_.end(), function);
+  if (found == functions_.end()) {
+    if (functions_.size() == tasks::kMaxFunctions)
+      return Status::error(OFFPATH_ERR_NO_MEMORY, "more than %u functions are registered with a service",
+                           tasks::kMaxFunctions);
+    tasks::FunctionPlace place{};
+    const auto keep = [&](const std::string& text, uint64_t& offset) {
+      const auto room = room_->allocate(text.size() + 1);
+      if (!room) return false;
+      offset = *room;
+      memcpy(board_->room(*room, text.size() + 1), text.c_str(), text.size() + 1);
+      return true;
+    };
+    if (!keep(function.library, place.library) || !keep(function.symbol, place.symbol) ||
+        (function.is_signed && !keep(function.signature, place.signature))) {
+      return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for the name of a function");
+    }
+    board_->function(static_cast<uint32_t>(functions_.size())) = place;
+    functions_.push_back(std::move(function));
+    found = functions_.end() - 1;
+  }
+  Task load;
+  load.function = static_cast<uint32_t>(found - functions_.begin());
+  load.priority = INT32_MAX;
+  add(client, slot, EntryKind::load, std::move(load));
+  return {};
+}
+
+Status Tasks::submit(uint64_t client, uint32_t slot, Task task) {
+  if (!homes_.contains(client) || task.function >= functions_.size())
+    return Status::error(OFFPATH_ERR_ARGUMENT, "a task names function %u, which is not registered", task.function);
+  if (const Status status = open(); !status.ok()) return status;
+  add(client, slot, EntryKind::run, std::move(task));
+  return {};
+}
+
+bool Tasks::cancel(uint64_t client, uint32_t slot) {
+  const auto found = jobs_.find(name_of(client, slot));
+  if (found == jobs_.end()) return false;
+  Job& job = *found->second;
+  const Status cancelled = Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled");
+  if (job.stage == Stage::queued || job.stage == Stage::copied_in) {
+    end(job, {cancelled});
+    return true;
+  }
+  if (job.stage != Stage::posted || job.taken_away || job.kill_at_ns != 0) return true;
+  Entry& entry = board_->entry(job.entry);
+  entry.cancelled.store(1, std::memory_order_release);
+  if (tasks::state_of(entry.word.load()) == State::ready) {
+    take_away(job, cancelled);
+  } else {
+    if (job.task.limit_ns == 0) ++timed_;
+    job.kill_at_ns = base::clock_ns() + options_.cancel_ns;
+  }
+  return true;
+}
+
+void Tasks::remove_client(uint64_t client) {
+  if (homes_.erase(client) == 0) return;
+  std::vector<std::pair<uint64_t, uint32_t>> names;
+  for (const auto& [name, job] : jobs_) {
+    if (job->client == client) names.emplace_back(name, job->slot);
+  }
+  for (const auto& [name, slot] : names) {
+    cancel(client, slot);
+    const auto found = jobs_.find(name);
+    if (found == jobs_.end()) continue;
+    Job& job = *found->second;  // it runs, or its results are on their way
+    job.client = 0;
+    job.memory.reset();
+    auto node = jobs_.extract(found);
+    if (job.stage == Stage::copied_out) {
+      std::erase(copying_, &job);
+      release(job);
+    } else {
+      left_[job.serial] = std::move(node.mapped());
+    }
+  }
+  executors_->remove_client(client);
+}
+
+bool Tasks::progress() {
+  if (executors_ == nullptr) return false;
+  bool any = collect();
+  any |= copy();
+  any |= feed();
+  if (posted_ > 0) {
+    tasks::BoardHeader& head = board_->header();
+    const auto core = static_cast<uint32_t>(sched_getcpu() + 1);
+    if (head.worker_core.load(std::memory_order_relaxed) != core)
+      head.worker_core.store(core, std::memory_order_relaxed);
+    board_->wake_executors(static_cast<int>(posted_));
+    posted_ = 0;
+  }
+  if (timed_ > 0) look_at_clock();
+  return any;
+}
+
+bool Tasks::feed() {
+  bool any = false;
+  while (!queued_.empty() && !free_entries_.empty() && board_->has_room()) {
+    Job& job = *queued_.begin()->second;
+    const Staged staged = stage(job);
+    if (staged == Staged::later) break;
+    any = true;
+    if (staged == Staged::never) continue;
+    queued_.erase(queued_.begin());
+    if (job.pieces.empty()) {
+      put_on_board(job);
+    } else {
+      job.stage = Stage::copied_in;
+      copying_.push_back(&job);
+    }
+  }
+  return any;
+}
+
+// Gives it an entry, and room for its argument and for what is not shared. later: there is none now.
+Tasks::Staged Tasks::stage(Job& job) {
+  Task& task = job.task;
+  const auto home = homes_.find(job.client);
+  const uint64_t needed = plate_bytes(task);
+  const auto take_back = [&] {
+    if (job.plate != 0) room_->release(job.plate);
+    for (const Piece& piece : job.pieces) room_->release(piece.place);
+    job.plate = 0;
+    job.pieces.clear();
+    if (outstanding_ > 0) return Staged::later;
+    end(job, {Status::error(OFFPATH_ERR_NO_MEMORY,
+                            "the task needs more room for copies of its ranges than there is. Share the memory "
+                            "(offpath_memory_allocate), or raise OFFPATH_TASK_ROOM_BYTES")});
+    return Staged::never;
+  };
+  if (needed > kPlateBytes) {
+    const auto plate = room_->allocate(needed);
+    if (!plate) return take_back();
+    job.plate = *plate;
+  }
+  std::vector<Reach> reaches;
+  reaches.reserve(task.ranges.size());
+  for (uint32_t i = 0; i < task.ranges.size(); ++i) {
+    const tasks::RangeRecord& range = task.ranges[i];
+    const uint64_t offset = range.address - home->second.address;
+    if (range.address >= home->second.address && offset <= home->second.bytes &&
+        range.bytes <= home->second.bytes - offset) {
+      reaches.push_back({job.client, offset, range.bytes, range.access, 0});
+      continue;
+    }
+    const auto place = room_->allocate(range.bytes);
+    if (!place) return take_back();
+    job.pieces.push_back({i, *place});
+    reaches.push_back({0, *place, range.bytes, range.access, 0});
+  }
+  job.entry = free_entries_.back();
+  free_entries_.pop_back();
+  ++outstanding_;
+  on_board_[job.entry] = &job;
+  Entry& entry = board_->entry(job.entry);
+  const uint64_t plate = job.plate != 0 ? job.plate : plates_[job.entry];
+  const uint64_t reaches_at = plate + (task.argument.size() + 63) / 64 * 64;
+  if (!task.argument.empty())
+    memcpy(board_->room(plate, task.argument.size()), task.argument.data(), task.argument.size());
+  if (!reaches.empty())
+    memcpy(board_->room(reaches_at, reaches.size() * sizeof(Reach)), reaches.data(), reaches.size() * sizeof(Reach));
+  entry.kind = static_cast<uint32_t>(job.kind);
+  entry.function = task.function;
+  entry.ranges_count = static_cast<uint32_t>(reaches.size());
+  entry.argument = plate;
+  entry.argument_bytes = task.argument.size();
+  entry.ranges = reaches_at;
+  return Staged::yes;
+}
+
+void Tasks::put_on_board(Job& job) {
+  job.stage = Stage::posted;
+  Entry& entry = board_->entry(job.entry);
+  entry.cancelled.store(0, std::memory_order_relaxed);
+  entry.status = OFFPATH_ERR_INTERNAL;
+  entry.begun_ns.store(0, std::memory_order_relaxed);
+  entry.word.store(tasks::word_of(State::ready), std::memory_order_release);
+  if (board_->post(job.entry)) {
+    ++posted_;
+  } else {
+    take_away(job, Status::error(OFFPATH_ERR_NO_SERVICE, "no executor takes tasks"));
+  }
+}
+
+bool Tasks::copy() {
+  uint64_t budget = kCopyAtOnce;
+  bool any = false;
+  while (!copying_.empty() && budget > 0) {
+    Job& job = *copying_.front();
+    if (job.stage == Stage::copied_in && !board_->has_room()) break;
+    any = true;
+    if (!copy_some(job, budget)) break;
+    copying_.pop_front();
+    if (job.stage == Stage::copied_in && job.end.status.ok()) {
+      put_on_board(job);
+    } else {
+      end(job, job.end);
+    }
+  }
+  return any;
+}
+
+// True: all was copied, or it failed.
+bool Tasks::copy_some(Job& job, uint64_t& budget) {
+  const bool in = job.stage == Stage::copied_in;
+  const uint32_t wanted = in ? OFFPATH_TASK_IN : OFFPATH_TASK_OUT;  // bits of the access
+  for (; job.piece < job.pieces.size(); ++job.piece, job.copied = 0) {
+    const Piece& piece = job.pieces[job.piece];
+    const tasks::RangeRecord& range = job.task.ranges[piece.range];
+    if ((range.access & wanted) == 0) continue;
+    while (job.copied < range.bytes) {
+      if (budget == 0) return false;
+      const uint64_t bytes = std::min(budget, range.bytes - job.copied);
+      uint8_t* here = board_->room(piece.place + job.copied, bytes);
+      const auto outcome = in ? job.memory->read(here, range.address + job.copied, bytes)
+                              : job.memory->write(range.address + job.copied, here, bytes);
+      if (!outcome.ok()) {
+        job.end.status = Status::error(
+            OFFPATH_ERR_MEMORY_FAULT, "range %u of the task, 0x%llx + %llu bytes, is not accessible memory",
+            piece.range, static_cast<unsigned long long>(range.address), static_cast<unsigned long long>(range.bytes));
+        return true;
+      }
+      job.copied += bytes;
+      budget -= bytes;
+    }
+  }
+  job.piece = 0;
+  job.copied = 0;
+  return true;
+}
+
+bool Tasks::collect() {
+  if (outstanding_ == 0 || board_->header().finished.load(std::memory_order_relaxed) == 0) return false;
+  uint64_t finished = board_->take_finished();
+  while (finished != 0) {
+    const auto index = static_cast<uint32_t>(__builtin_ctzll(finished));
+    finished &= finished - 1;
+    Job* job = on_board_[index];  // user code may have set the bit
+    if (job == nullptr || job->stage != Stage::posted || job->taken_away) continue;
+    const uint32_t word = board_->entry(index).word.load(std::memory_order_acquire);
+    if (tasks::state_of(word) == State::done) take_result(*job);
+  }
+  return true;
+}
+
+void Tasks::take_result(Job& job) {
+  Entry& entry = board_->entry(job.entry);
+  const uint32_t number = tasks::executor_of(entry.word.load(std::memory_order_acquire));
+  TaskEnd result;
+  if (number < executors_->count()) {
+    executors_->note_use(number);
+    result.executor = static_cast<uint32_t>(std::max(0, executors_->process(number)));
+  }
+  char text[sizeof(entry.text)];
+  memcpy(text, entry.text, sizeof(text));
+  text[sizeof(text) - 1] = '\0';
+  const auto status = base::known_code(entry.status);
+  if (status != OFFPATH_OK) {
+    const bool by_function = status == OFFPATH_ERR_TASK;
+    const std::string name = functions_[job.task.function].symbol;
+    result.status = by_function ? Status::error(status, "function '%.60s' %s", name.c_str(), text)
+                                : Status::error(status, "%s", text);
+  }
+  result.code = entry.code;
+  result.run_ns = entry.run_ns;
+  result.function = job.task.function;
+  const auto is_result = [&](const Piece& piece) {
+    return (job.task.ranges[piece.range].access & OFFPATH_TASK_OUT) != 0;
+  };
+  if (result.status.ok() && job.client != 0 && std::any_of(job.pieces.begin(), job.pieces.end(), is_result)) {
+    job.stage = Stage::copied_out;
+    job.end = result;
+    copying_.push_back(&job);
+  } else {
+    end(job, result);
+  }
+}
+
+void Tasks::release(Job& job) {
+  queued_.erase({key_of(job), &job});
+  if (job.task.limit_ns > 0 || job.kill_at_ns != 0) --timed_;
+  if (job.stage == Stage::queued) return;
+  board_->entry(job.entry).word.store(tasks::word_of(State::free), std::memory_order_release);
+  on_board_[job.entry] = nullptr;
+  free_entries_.push_back(job.entry);
+  --outstanding_;
+  if (job.plate != 0) room_->release(job.plate);
+  for (const Piece& piece : job.pieces) room_->release(piece.place);
+}
+
+// Last: the slot may be used again then, and the job has gone.
+void Tasks::end(Job& job, TaskEnd result) {
+  std::erase(copying_, &job);
+  release(job);
+  const uint64_t client = job.client;
+  const uint32_t slot = job.slot;
+  if (job.kind == EntryKind::run) {
+    ++(result.status.ok() ? counts_.done : counts_.failed);
+    counts_.run_ns += result.run_ns;
+  }
+  const std::unique_ptr<Job> gone = client == 0 ? std::move(left_.extract(job.serial).mapped())
+                                                : std::move(jobs_.extract(name_of(client, slot)).mapped());
+  if (client != 0) on_end_(client, slot, result);
+}
+
+// Nobody gets its result from now on; if an executor has it, that one is ended.
+void Tasks::take_away(Job& job, const Status& why) {
+  std::optional<uint32_t> executor;
+  if (!board_->take_away(job.entry, executor)) return;  // done: its result comes
+  if (!executor) return end(job, {why});
+  job.taken_away = true;
+  job.end = {};
+  job.end.status = why;
+  if (*executor < executors_->count()) executors_->kill(*executor);
+}
+
+void Tasks::look_at_clock() {
+  const uint64_t now_ns = base::clock_ns();
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kLookIntervalNs;
+  for (Job* job : std::array<Job*, tasks::kEntries>(on_board_)) {
+    if (job == nullptr || job->stage != Stage::posted || job->taken_away) continue;
+    const Entry& entry = board_->entry(job->entry);
+    const uint64_t begun_ns = entry.begun_ns.load(std::memory_order_acquire);
+    if (job->kill_at_ns != 0 && now_ns >= job->kill_at_ns) {
+      take_away(*job, Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled, and ended as it went on"));
+    } else if (job->task.limit_ns != 0 && begun_ns != 0 && now_ns > begun_ns &&
+               now_ns - begun_ns > job->task.limit_ns) {
+      take_away(*job, Status::error(OFFPATH_ERR_TASK, "function '%.60s' ran for longer than its limit of %llu ms",
+                                    functions_[job->task.function].symbol.c_str(),
+                                    static_cast<unsigned long long>(job->task.limit_ns / 1000000)));
+    }
+  }
+}
+
+bool Tasks::announce_sleep() {
+  if (executors_ == nullptr) return false;
+  board_->header().worker_sleeps.store(1, std::memory_order_seq_cst);
+  return board_->header().finished.load(std::memory_order_seq_cst) != 0 || (!copying_.empty() && board_->has_room()) ||
+         (!queued_.empty() && outstanding_ == 0);
+}
+
+void Tasks::note_awake() {
+  if (executors_ != nullptr) board_->header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// Executors do not ring when they have made room in the ring.
+int Tasks::timeout_ms() const {
+  const bool waits_for_room = executors_ != nullptr && !(queued_.empty() && copying_.empty()) && !board_->has_room();
+  return timed_ > 0 || waits_for_room ? kLookIntervalMs : -1;
+}
+
+void Tasks::on_executor_ended(uint32_t number) {
+  if (executors_ == nullptr || number >= executors_->count() || executors_->process(number) <= 0) return;
+  const auto process = static_cast<uint32_t>(executors_->process(number));
+  collect();  // what it has done before
+  int32_t signal = 0;
+  const std::string words = executors_->take_last_words(number, signal);
+  ++counts_.executors_lost;
+  for (Job* job : std::array<Job*, tasks::kEntries>(on_board_)) {
+    if (job == nullptr || job->stage != Stage::posted) continue;
+    const uint32_t word = board_->entry(job->entry).word.load(std::memory_order_acquire);
+    if (tasks::executor_of(word) != number) continue;
+    const State state = tasks::state_of(word);
+    if (state == State::done && !job->taken_away) {
+      take_result(*job);
+    } else if (state == State::taken_away && job->taken_away) {
+      executors_->note_use(number);
+      job->end.executor = process;
+      end(*job, job->end);
+    } else if (state == State::running) {
+      executors_->note_use(number);
+      TaskEnd result;
+      result.executor = process;
+      result.signal = signal;
+      const char* what = job->kind == EntryKind::load ? "while it was loaded, " : "";
+      result.status = job->kill_at_ns != 0
+                          ? Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled")
+                          : Status::error(OFFPATH_ERR_TASK, "function '%.60s': %s%s",
+                                          functions_[job->task.function].symbol.c_str(), what, words.c_str());
+      end(*job, result);
+    }
+  }
+  base::log_write(base::LogLevel::warn, "executor %u of tasks (process %u) has ended: %s", number, process,
+                  words.c_str());
+  if (executors_->replace(number)) {
+    watch_(executors_->ended_fd(number), number);
+  } else if (executors_->living() == 0) {
+    fail_all(Status::error(OFFPATH_ERR_NO_SERVICE, "all executors of tasks have ended without running one (%.120s)",
+                           words.c_str()));
+  }
+}
+
+void Tasks::fail_all(const Status& status) {
+  std::vector<Job*> all;
+  for (const auto& [name, job] : jobs_) all.push_back(job.get());
+  for (Job* job : all) {
+    std::optional<uint32_t> executor;
+    if (job->stage == Stage::posted) board_->take_away(job->entry, executor);
+    end(*job, {status});
+  }
+}
+
+TaskCounts Tasks::counts() const {
+  TaskCounts counts = counts_;
+  counts.waiting = static_cast<uint32_t>(queued_.size());
+  counts.running = outstanding_;
+  return counts;
+}
+
+}  // namespace offpath::service

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Functions for the tests of tasks.
+#include <offpath/task.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int nothing(const offpath_task_t* task) {
+  (void)task;
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(nothing, "nothing 1");
+
+// Every output byte is the sum of all input bytes, what was in it and the argument.
+static int mix(const offpath_task_t* task) {
+  unsigned sum = task->argument_bytes == 0 ? 0 : *(const unsigned char*)task->argument;
+  for (uint32_t i = 0; i < task->ranges_count; ++i) {
+    if ((task->ranges[i].access & OFFPATH_TASK_IN) == 0) continue;
+    const unsigned char* bytes = task->ranges[i].address;
+    for (uint64_t k = 0; k < task->ranges[i].bytes; ++k) sum = sum * 31 + bytes[k];
+  }
+  for (uint32_t i = 0; i < task->ranges_count; ++i) {
+    if ((task->ranges[i].access & OFFPATH_TASK_OUT) == 0) continue;
+    unsigned char* bytes = task->ranges[i].address;
+    for (uint64_t k = 0; k < task->ranges[i].bytes; ++k) bytes[k] = (unsigned char)(sum + k);
+  }
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(mix, "mix 1");
+
+// Adds the double of the argument to each of a range.
+__attribute__((visibility("default"))) int plain(const offpath_task_t* task) {
+  double value;
+  memcpy(&value, task->argument, sizeof(value));
+  double* values = task->ranges[0].address;
+  for (uint64_t i = 0; i < task->ranges[0].bytes / sizeof(double); ++i) values[i] += value;
+  return 0;
+}
+
+static int process(const offpath_task_t* task) {
+  const int32_t number = getpid();
+  memcpy(task->ranges[0].address, &number, sizeof(number));
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(process, "process 1");
+
+// Says in its first output that it runs, then does what the argument's letter says.
+static int misbehave(const offpath_task_t* task) {
+  const char how = *(const char*)task->argument;
+  if (task->ranges_count > 0) *(volatile unsigned char*)task->ranges[0].address = 1;
+  switch (how) {
+    case 's':
+      *(volatile int*)16 = 1;
+      break;
+    case 'a':
+      abort();
+    case 'e':
+      exit(7);
+    case '_':
+      _exit(8);
+    case 'k':
+      raise(SIGKILL);
+      break;
+    case 'r':
+      snprintf(task->message, task->message_bytes, "nobody is at home");
+      return 5;
+    case 'w': {  // for ever
+      const struct timespec pause = {0, 1000000};
+      while (1) nanosleep(&pause, NULL);
+    }
+    case 'c': {  // until it is told
+      const struct timespec pause = {0, 1000000};
+      while (*task->cancelled == 0) nanosleep(&pause, NULL);
+      return 1;
+    }
+    case 'm': {  // as much memory as there is
+      for (int i = 0; i < 1000; ++i) {
+        char* more = malloc(64 << 20);
+        if (more == NULL) return 12;
+        memset(more, 1, 64 << 20);
+      }
+      return 0;
+    }
+    default:
+      break;
+  }
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(misbehave, "misbehave 1");

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tasks: functions, memory, order, failures, cancelling.
+#include "task.hpp"
+
+#include <cstdlib>
+#include <random>
+
+namespace offpath::testing {
+namespace {
+
+TEST(Task, FunctionsAndMistakes) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    const auto refused = [&](const char* library, const char* symbol, const char* signature, const char* says) {
+      offpath_function_params_t params{sizeof(params), 0, library, symbol, signature};
+      offpath_function_t* function = nullptr;
+      offpath_error_t error{};
+      REQUIRE_STATUS(offpath_function_register(session, &params, &function, &error), OFFPATH_ERR_ARGUMENT);
+      REQUIRE(function == nullptr);
+      if (strstr(error.text, says) == nullptr) fail_process(__FILE__, __LINE__, error.text);
+    };
+    refused("/nowhere/libnothing.so", "nothing", nullptr, "cannot load");
+    refused(kFunctions, "nowhere", nullptr, "exports no function");
+    refused(kFunctions, "nothing", "nothing 2", "signature");
+    refused(kFunctions, "plain", "plain 1", "no signature");
+    refused(kFunctions, "", nullptr, "missing");
+    refused(nullptr, "nothing", nullptr, "missing");
+    refused(std::string(5000, 'x').c_str(), "nothing", nullptr, "too long");
+    Tasks tasks(session);
+    offpath_task_params_t params = tasks.params("nothing");
+    offpath_op_t* op = nullptr;
+    const auto wrong = [&](auto change) {
+      offpath_task_params_t bad = params;
+      change(bad);
+      REQUIRE_STATUS(offpath_task_submit(session, &bad, &op), OFFPATH_ERR_ARGUMENT);
+    };
+    char bytes[64] = {};
+    offpath_task_range_t ranges[2] = {{bytes, 32, OFFPATH_TASK_OUT, 0}, {bytes + 31, 32, OFFPATH_TASK_IN, 0}};
+    wrong([](auto& bad) { bad.struct_bytes -= 4; });
+    wrong([](auto& bad) { bad.function = nullptr; });
+    wrong([](auto& bad) { bad.argument_bytes = 1; });
+    wrong([&](auto& bad) { bad.argument = bytes, bad.argument_bytes = OFFPATH_TASK_ARGUMENT_MAX_BYTES + 1; });
+    wrong([](auto& bad) { bad.ranges_count = 1; });
+    wrong([&](auto& bad) { bad.ranges = ranges, bad.ranges_count = OFFPATH_TASK_RANGES_MAX + 1; });
+    wrong([&](auto& bad) { bad.ranges = ranges, bad.ranges_count = 2; });  // what it writes overlaps what it reads
+    offpath_op_t* none[1] = {nullptr};
+    wrong([&](auto& bad) { bad.after = none, bad.after_count = 1; });
+    REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Task, MemoryInPlaceAndCopied) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    constexpr size_t kCount = 3 << 20;
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(session, kCount * sizeof(double), &memory), OFFPATH_OK);
+    auto* shared = static_cast<double*>(memory);
+    std::vector<double> own(kCount);
+    for (double* values : {shared, own.data()}) {
+      for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<double>(i);
+      const double add = 0.5;
+      const offpath_task_range_t range{values, kCount * sizeof(double), OFFPATH_TASK_INOUT, 0};
+      offpath_task_params_t params = tasks.params("plain");
+      params.argument = &add;
+      params.argument_bytes = sizeof(add);
+      params.ranges = &range;
+      params.ranges_count = 1;
+      REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
+      for (size_t i = 0; i < kCount; ++i) REQUIRE(values[i] == static_cast<double>(i) + 0.5);
+    }
+    // Memory that is none.
+    const offpath_task_range_t wild{reinterpret_cast<void*>(4096), 100, OFFPATH_TASK_INOUT, 0};
+    offpath_task_params_t params = tasks.params("mix");
+    params.ranges = &wild;
+    params.ranges_count = 1;
+    REQUIRE_STATUS(tasks.run(params), OFFPATH_ERR_MEMORY_FAULT);
+    // Many tasks, many ranges, long arguments.
+    const std::vector<uint8_t> argument(OFFPATH_TASK_ARGUMENT_MAX_BYTES, 3);
+    std::vector<offpath_task_range_t> ranges;
+    std::vector<uint8_t> bytes(OFFPATH_TASK_RANGES_MAX * 2);
+    for (size_t i = 0; i < OFFPATH_TASK_RANGES_MAX; ++i) ranges.push_back({&bytes[2 * i], 1, OFFPATH_TASK_OUT, 0});
+    params.argument = argument.data();
+    params.argument_bytes = argument.size();
+    params.ranges = ranges.data();
+    params.ranges_count = OFFPATH_TASK_RANGES_MAX;
+    REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
+    for (size_t i = 0; i < bytes.size(); ++i) REQUIRE(bytes[i] == (i % 2 == 0 ? 3 : 0));
+    std::vector<offpath_op_t*> ops(3000);
+    offpath_task_params_t empty = tasks.params("nothing");
+    for (offpath_op_t*& op : ops) REQUIRE_STATUS(offpath_task_submit(session, &empty, &op), OFFPATH_OK);
+    for (offpath_op_t* op : ops) {
+      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+      offpath_op_free(op);
+    }
+    offpath_session_detach(session);
+  });
+}
+
+// Tasks on a few blocks, each after all that it shares memory with; half of the handles freed at once. Serial reference.
+TEST(Task, RandomGraphs) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    constexpr uint32_t kBlocks = 12, kBytes = 500, kTasks = 3000;
+    void* memory = nullptr;
+    REQUIRE_STATUS(offpath_memory_allocate(session, kBlocks / 2 * kBytes, &memory), OFFPATH_OK);
+    std::vector<uint8_t> own(kBlocks / 2 * kBytes), expected(kBlocks * kBytes);
+    memset(memory, 0, own.size());
+    const auto block = [&](uint32_t i) {
+      return (i % 2 == 0 ? static_cast<uint8_t*>(memory) : own.data()) + size_t{i / 2} * kBytes;
+    };
+    std::mt19937 random(23);
+    struct User {
+      uint32_t task;
+      bool writes;
+    };
+    std::vector<std::vector<User>> users(kBlocks);
+    std::vector<offpath_op_t*> ops;
+    for (uint32_t number = 0; number < kTasks; ++number) {
+      const uint8_t argument = static_cast<uint8_t>(random());
+      std::vector<offpath_task_range_t> ranges;
+      std::vector<offpath_op_t*> after;
+      std::vector<uint32_t> named;
+      unsigned sum = argument;
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        if (random() % 5 != 0) continue;
+        const uint32_t access = 1 + random() % 3;
+        const bool writes = access != OFFPATH_TASK_IN;
+        ranges.push_back({block(i), kBytes, access, 0});
+        for (const User& user : users[i]) {
+          if (writes || user.writes) named.push_back(user.task);
+        }
+        if (writes) users[i].clear();
+        users[i].push_back({number, writes});
+        if (access == OFFPATH_TASK_OUT) continue;
+        for (uint32_t k = 0; k < kBytes; ++k) sum = sum * 31 + expected[i * kBytes + k];
+      }
+      for (const offpath_task_range_t& range : ranges) {
+        if (range.access == OFFPATH_TASK_IN) continue;
+        for (uint32_t i = 0; i < kBlocks; ++i) {
+          for (uint32_t k = 0; block(i) == range.address && k < kBytes; ++k)
+            expected[i * kBytes + k] = static_cast<uint8_t>(sum + k);
+        }
+      }
+      for (const uint32_t task : named) after.push_back(ops[task]);
+      offpath_task_params_t params = tasks.params("mix");
+      params.argument = &argument;
+      params.argument_bytes = 1;
+      params.ranges = ranges.data();
+      params.ranges_count = static_cast<uint32_t>(ranges.size());
+      params.after = after.data();
+      params.after_count = static_cast<uint32_t>(after.size());
+      params.priority = static_cast<int32_t>(random() % 5);
+      ops.push_back(nullptr);
+      REQUIRE_STATUS(offpath_task_submit(session, &params, &ops.back()), OFFPATH_OK);
+    }
+    for (offpath_op_t* op : ops) REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+    for (uint32_t i = 0; i < kBlocks; ++i) REQUIRE(memcmp(block(i), &expected[i * kBytes], kBytes) == 0);
+    for (offpath_op_t* op : ops) offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions for the tests of tasks in Python; the executors' interpreter imports them by their names."""
+
+import os
+import sys
+import time
+
+
+def axpy(x, y, a):
+    y += a * x
+    return float(y.sum())
+
+
+def doubled(x, y):
+    y[:] = 2 * x
+    return x.flags.writeable, y.flags.writeable, y.shape, str(y.dtype)
+
+
+def fails(x):
+    raise KeyError(f"no atom in {x.shape}")
+
+
+def odd():
+    class Own(Exception):
+        def __init__(self, one, two):
+            super().__init__("cannot be pickled")
+
+    raise Own(1, 2)
+
+
+def returns(count):
+    return b"x" * count
+
+
+def crashes():
+    os.kill(os.getpid(), 11)
+
+
+def leaves():
+    sys.exit(3)
+
+
+def sleeps(seconds=1000):
+    time.sleep(seconds)
+
+
+def process():
+    return os.getpid()
+
+
+def plain(x, y):
+    """Also where there is no NumPy."""
+    for i in range(len(y)):
+        y[i] = x[i] + 1

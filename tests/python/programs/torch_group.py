@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A rank of a PyTorch program: every collective of the backend offpath, and a training that gloo repeats.
+
+RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them; the argument seeds what is drawn."""
+
+import functools
+import os
+import random
+import sys
+from datetime import timedelta
+
+import offpath.torch
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+SEED = int(sys.argv[1])
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTEGERS = [torch.int32, torch.int64, torch.uint8, torch.int16]
+
+
+def drawn(dtype, count, seed):
+    """Small numbers, so that sums are exact in every type and in every order."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(1, 4, (count,), generator=generator).to(dtype)
+
+
+def same(found, wanted, what):
+    assert len(found) == len(wanted), what
+    for one, other in zip(found, wanted):
+        assert torch.equal(one, other), f"{what}: {one} and not {other}"
+
+
+def check_reductions(group, rank, size, draw):
+    operators = {dist.ReduceOp.SUM: torch.add, dist.ReduceOp.PRODUCT: torch.mul, dist.ReduceOp.MIN: torch.minimum,
+                 dist.ReduceOp.MAX: torch.maximum}  # fmt: skip
+    for dtype in FLOATS + INTEGERS:
+        count, operator, seed = draw.choice([1, 7, 5000]), draw.choice(list(operators)), draw.randrange(1 << 30)
+        root = draw.randrange(size)
+        wanted = functools.reduce(operators[operator], [drawn(dtype, count, seed + member) for member in range(size)])
+        mine = drawn(dtype, count, seed + rank)
+        dist.all_reduce(mine, operator, group=group)
+        same([mine], [wanted], f"all_reduce {dtype}")
+        mine = drawn(dtype, count, seed + rank)
+        dist.reduce(mine, root, operator, group=group)
+        same([mine], [wanted if rank == root else drawn(dtype, count, seed + rank)], f"reduce {dtype}")
+    truth = torch.tensor([rank == 0, True, False])
+    dist.all_reduce(truth, dist.ReduceOp.MAX, group=group)
+    assert truth.tolist() == [True, True, False]
+    mean = torch.full((3,), float(rank))
+    dist.all_reduce(mean, dist.ReduceOp.AVG, group=group)
+    assert mean.tolist() == [(size - 1) / 2] * 3
+    parts = [torch.full((2 + part,), float(rank + part)) for part in range(size)]
+    out = torch.empty(2 + rank)
+    dist.reduce_scatter(out, parts, group=group)
+    assert out.tolist() == [sum(other + rank for other in range(size))] * (2 + rank)
+
+
+def check_moves(group, rank, size, draw):
+    for dtype in FLOATS + INTEGERS + [torch.bool]:
+        count, root, seed = draw.choice([1, 7, 5000]), draw.randrange(size), draw.randrange(1 << 30)
+
+        everyone = [drawn(dtype, count, seed + member) for member in range(size)]
+
+        mine = everyone[rank].clone()
+        dist.broadcast(mine, root, group=group)
+        same([mine], [everyone[root]], f"broadcast {dtype}")
+        out = [torch.empty(count, dtype=dtype) for _ in range(size)]
+        dist.all_gather(out, everyone[rank], group=group)
+        same(out, everyone, f"all_gather {dtype}")
+        out = [torch.empty(count, dtype=dtype) for _ in range(size)] if rank == root else None
+        dist.gather(everyone[rank], out, root, group=group)
+        same(out or [], everyone if rank == root else [], f"gather {dtype}")
+        mine = torch.empty(count, dtype=dtype)
+        dist.scatter(mine, everyone if rank == root else None, root, group=group)
+        same([mine], [everyone[rank]], f"scatter {dtype}")
+    send = torch.arange(size * 3) + 100 * rank
+    recv = torch.empty_like(send)
+    dist.all_to_all_single(recv, send, group=group)
+    same([recv], [torch.cat([torch.arange(rank * 3, rank * 3 + 3) + 100 * peer for peer in range(size)])], "all_to_all")
+
+
+def check_messages(group, rank, size):
+    """Both ways at a time, two tags, and the later one received first."""
+    after, before = (rank + 1) % size, (rank - 1) % size
+    works = [dist.isend(torch.tensor([rank, tag]), after, tag=tag, group=group) for tag in (1, 2)]
+    for tag in (2, 1):
+        got = torch.empty(2, dtype=torch.int64)
+        dist.recv(got, before, tag=tag, group=group)
+        assert got.tolist() == [before, tag]
+    for work in works:
+        work.wait()
+
+
+def check_sub_groups(rank, size):
+    ranks = list(range(0, size, 2))
+    group = dist.new_group(ranks, backend="offpath", timeout=timedelta(seconds=60))
+    if rank in ranks:
+        mine = torch.tensor([rank])
+        dist.all_reduce(mine, group=group)
+        assert mine.item() == sum(ranks)
+
+
+def check_futures(group, size):
+    """Told in order and with the result, also from inside of a callback."""
+    works = [dist.all_reduce(torch.full((100,), float(i)), async_op=True, group=group) for i in range(5)]
+    seen = [work.get_future().then(lambda done: done.value()[0][0].item()) for work in works]
+    assert [future.wait() for future in seen] == [float(i * size) for i in range(5)]
+    assert all(work.is_completed() and work.is_success() for work in works)
+
+
+def trained(group, rank):
+    torch.manual_seed(SEED)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3))
+    parallel = DistributedDataParallel(model, process_group=group, bucket_cap_mb=0.001)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    losses = []
+    for step in range(5):
+        generator = torch.Generator().manual_seed(1000 * step + rank)
+        batch, labels = torch.randn(8, 20, generator=generator), torch.randint(0, 3, (8,), generator=generator)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(parallel(batch), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses)
+
+
+def check_errors(group):
+    band = dist.ReduceOp.BAND
+    for tensor, operator, words in ((torch.empty(4, 4).t(), None, "contiguous"), (torch.empty(3), band, "integers")):
+        try:
+            dist.all_reduce(tensor, operator or dist.ReduceOp.SUM, group=group)
+        except (RuntimeError, ValueError) as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"no word of {words}")
+
+
+def check_death(rank):
+    """A rank that dies is an error of the others, in a wait and in a future."""
+    waits = dist.all_reduce(torch.ones(3), async_op=True)
+    waits.wait()
+    if rank == 1:
+        os._exit(0)
+    work = dist.all_reduce(torch.ones(1 << 20), async_op=True)
+    for wait in (work.get_future().wait, work.wait):
+        try:
+            wait()
+        except offpath.OffpathError as error:
+            said = str(error)
+        else:
+            raise AssertionError("all is well")
+    print(f"rank {rank}: {said}", flush=True)
+    os._exit(0)
+
+
+def main():
+    dist.init_process_group("offpath", timeout=timedelta(seconds=60))
+    rank, size = dist.get_rank(), dist.get_world_size()
+    assert dist.get_backend() == "offpath"
+    group = dist.group.WORLD
+    draw = random.Random(SEED)
+    check_reductions(group, rank, size, draw)
+    check_moves(group, rank, size, draw)
+    check_messages(group, rank, size)
+    check_sub_groups(rank, size)
+    check_futures(group, size)
+    losses = [trained(where, rank) for where in (group, dist.new_group(backend="gloo"))]
+    assert torch.equal(*losses) if size == 2 else torch.allclose(*losses), losses
+    check_errors(group)
+    dist.barrier()
+    if "dies" in sys.argv:
+        check_death(rank)
+    dist.destroy_process_group()
+    print(f"rank {rank} of {size}: the same", flush=True)
+
+
+main()

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How ranks find each other: by launchers' variables, stores and secrets. Needs no service."""
+
+import contextlib
+import os
+import socket
+import threading
+
+import pytest
+from offpath import ArgumentError, FolderStore, NoServiceError, OffpathError, TcpStore, WaitTimeout
+from offpath.rendezvous import launchers, start
+from offpath.rendezvous.hosts import first_host, tasks_of_node
+from offpath.rendezvous.meeting import Meeting, ranks_text
+
+SECRET = b"0123456789abcdef"
+TORCH = {"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"}
+SLURM = {
+    "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "6", "SLURM_NODEID": "1",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x3)", "SLURM_STEP_NODELIST": "dpu[03-05],login",
+}  # fmt: skip
+OPENMPI = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
+HYDRA = {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "1"}
+
+
+@pytest.mark.parametrize(
+    "environ, expected",
+    [
+        ({}, ("nobody", 0, 1, True)),
+        (TORCH, ("torchrun", 3, 8, False)),
+        (TORCH | {"LOCAL_WORLD_SIZE": "8"}, ("torchrun", 3, 8, True)),
+        (SLURM, ("Slurm", 2, 6, False)),
+        (OPENMPI | SLURM, ("Open MPI's mpirun", 1, 4, True)),
+        (HYDRA | SLURM, ("MPICH's mpiexec", 0, 2, False)),
+        (SLURM | {"PMI_RANK": "5", "PMI_SIZE": "6"}, ("Slurm", 2, 6, False)),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, ("MPICH's mpiexec", 1, 2, False)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_JOB_ID": "1"}, ("nobody", 0, 1, True)),  # the batch script
+        ({"RANK": "3"}, ("nobody", 0, 1, True)),
+    ],
+)
+def test_launchers(environ, expected):
+    place = launchers.find_place(environ)
+    assert (place.launcher, place.rank, place.size, place.is_local) == expected
+
+
+def test_what_launchers_tell_of_rank_0():
+    assert launchers.find_place(TORCH).address == ("node1", 29501)
+    host, port = launchers.find_place(SLURM).address
+    assert host == "dpu03" and 15000 <= port < 30000
+    assert launchers.find_place(OPENMPI | {"OMPI_MCA_orte_precondition_transports": "drawn"}).secret == b"drawn"
+    assert launchers.find_place(SLURM | {"OFFPATH_JOB_SECRET": "x"}).secret == b"x"
+
+
+@pytest.mark.parametrize("wrong", [{"RANK": "8"}, {"RANK": "-1"}, {"RANK": "x"}, {"MASTER_PORT": ""}])
+def test_variables_that_make_no_sense(wrong):
+    with pytest.raises(ArgumentError):
+        launchers.find_place(TORCH | wrong)
+
+
+def test_a_job_without_a_name_is_its_launchers_process():
+    environments = {os.getppid(): b"RANK=1\0HOME=/"}
+    above = launchers._ancestor("RANK", lambda process: environments.get(process, b"HOME=/"))
+    assert above[0] == str(launchers.parent_of(os.getppid())) and above[1]
+    assert launchers._ancestor("RANK", lambda process: b"")[0] == str(os.getppid())
+
+
+def test_lists_of_slurm():
+    hosts = {"n1": "n1", "n[01-03,7],m": "n01", "a,b": "a", "rack[2,5]-ib": "rack2-ib", "": ""}
+    assert {nodes: first_host(nodes) for nodes in hosts} == hosts
+    assert [tasks_of_node("2(x2),1", node) for node in range(4)] == [2, 2, 1, 0]
+    assert tasks_of_node("", 0) == 0
+
+
+def meet(stores, timeout=20.0, ranks=None, size=None, secret=b"", address=None):
+    """Each rank's result or error, in threads."""
+    size, out = size or len(stores), {}
+
+    def one(rank):
+        def attach(drawn):
+            return (address or (lambda rank, drawn: b"at %d " % rank + drawn.token))(rank, drawn)
+
+        try:
+            out[rank] = Meeting(stores[rank], "1", rank, size, timeout, secret).hold(attach)
+        except OffpathError as error:
+            out[rank] = error
+
+    threads = [threading.Thread(target=one, args=(rank,)) for rank in (range(size) if ranks is None else ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return out
+
+
+def folders(tmp_path, count):
+    return [FolderStore(tmp_path / "meet") for _ in range(count)]
+
+
+class Dictionary(dict):
+    def set(self, key, value):
+        self[key] = value
+
+
+class LikeTorch(Dictionary):
+    """get() of torch's stores waits for minutes: it must not be called before the key is there."""
+
+    def check(self, keys):
+        return all(key in self for key in keys)
+
+    def get(self, key):
+        assert key in self
+        return self[key]
+
+
+@pytest.mark.parametrize("kind", ["folder", "get gives None", "like torch", "tcp"])
+def test_ranks_meet(kind, tmp_path):
+    if kind == "folder":
+        stores = folders(tmp_path, 3)
+    elif kind == "tcp":
+        stores = tcp_stores(3)
+    else:
+        stores = [LikeTorch() if kind == "like torch" else Dictionary()] * 3
+    met = meet(stores)
+    assert {rank: one.addresses for rank, one in met.items()} == dict.fromkeys(range(3), met[0].addresses)
+    assert [address[:5] for address in met[0].addresses] == [b"at 0 ", b"at 1 ", b"at 2 "]
+    assert len(met[0].drawn.token) == 32 and len(met[0].drawn.team_id) == 16
+    assert met[0].addresses[2][5:] == met[1].drawn.token
+
+
+def test_with_a_secret_the_token_does_not_travel():
+    store = Dictionary()
+    met = meet([store] * 2, secret=SECRET, address=lambda rank, drawn: b"%d" % rank)
+    assert met[0].drawn == met[1].drawn
+    assert not any(met[0].drawn.token in value for value in store.values())
+
+
+def test_who_is_missing_is_named(tmp_path):
+    met = meet(folders(tmp_path, 5), timeout=0.3, ranks=[0, 2], size=5)
+    assert isinstance(met[0], WaitTimeout) and isinstance(met[2], WaitTimeout)
+    for error in met.values():
+        assert "ranks 1, 3, 4 of 5 did not come within 0.3 s" in str(error)
+    assert "rank 0 of 2 did not come" in str(meet([Dictionary()] * 2, timeout=0.1, ranks=[1])[1])
+    assert ranks_text([4]) == "rank 4" and ranks_text(list(range(40))).endswith("7, ... (40 in all)")
+
+
+def test_what_one_rank_fails_with_all_hear():
+    def address(rank, drawn):
+        if rank == 1:
+            raise NoServiceError("no core is left")
+        return b"here"
+
+    met = meet([Dictionary()] * 3, address=address)
+    assert isinstance(met[1], NoServiceError)
+    assert "rank 1 on " in str(met[0]) and "no core is left" in str(met[0]) and str(met[2]) == str(met[0])
+
+
+def free_port():
+    with socket.create_server(("", 0)) as server:
+        return server.getsockname()[1]
+
+
+def tcp_stores(count, secret=SECRET):
+    port = free_port()
+    return [TcpStore("localhost", port, serves=rank == 0, secret=secret, timeout=10) for rank in range(count)]
+
+
+def test_a_store_by_tcp_answers_only_who_knows_the_secret():
+    server, client = tcp_stores(2)
+    client.set("a key", b"value" * 100000)
+    assert server.get("a key") == client.get("a key") == b"value" * 100000
+    for store in (server, client):
+        with pytest.raises(KeyError):
+            store.get("another")
+    host, port = server.where.split(":")
+    with pytest.raises((ArgumentError, WaitTimeout)):
+        TcpStore(host, int(port), serves=False, secret=b"another secret of 16", timeout=0.1)
+    with socket.create_connection((host, int(port))) as stranger:
+        stranger.sendall(b"\xff" * 100)
+        stranger.settimeout(10)
+        with contextlib.suppress(ConnectionResetError):
+            while stranger.recv(1000):  # its word, and then the end
+                pass
+    with pytest.raises(NoServiceError, match="cannot be opened"):
+        TcpStore(host, int(port), serves=True, secret=SECRET)
+    client.close()
+    server.close()
+    with pytest.raises(WaitTimeout, match="rank 0 does not answer"):
+        TcpStore(host, int(port), serves=False, secret=SECRET, timeout=0.1)
+
+
+def test_no_store_without_a_secret():
+    with pytest.raises(ArgumentError, match="OFFPATH_JOB_SECRET"):
+        TcpStore("localhost", 1, serves=True, secret=b"short")
+
+
+def test_a_folder_of_this_node_forgets_the_dead(tmp_path):
+    store = FolderStore(tmp_path / "meet", of_one_node=True)
+    store.set("mine", b"1")
+    (store.folder / "dead").write_bytes(b"4194305 1\n1")
+    assert store.get("mine") == b"1"
+    for key in ("dead", "none"):
+        with pytest.raises(KeyError):
+            store.get(key)
+    store.close(last=True)
+    assert not store.folder.exists()
+    (tmp_path / "open").mkdir(mode=0o755)
+    with pytest.raises(ArgumentError, match="only its owner"):
+        FolderStore(tmp_path / "open")
+
+
+@pytest.mark.parametrize(
+    "options, environ, words",
+    [
+        ({"rank": 0}, {}, "belong together"),
+        ({"rank": 2, "size": 2}, {}, "no rank 2"),
+        ({"rank": 0, "size": 2}, {}, "Pass a store"),
+        ({"timeout": 0}, {}, "no number of seconds"),
+        ({}, {"OFFPATH_INIT_TIMEOUT_S": "soon"}, "OFFPATH_INIT_TIMEOUT_S"),
+        ({"comm": 3}, {}, "no communicator of mpi4py"),
+        ({}, HYDRA, "does not say where rank 0 is"),
+        ({}, HYDRA | {"OFFPATH_INIT_ADDRESS": "nowhere"}, "no address"),
+        ({}, TORCH, "OFFPATH_JOB_SECRET"),
+    ],
+)
+def test_wrong_ways_to_begin(options, environ, words, monkeypatch):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ArgumentError, match=words):
+        start.init(**options)

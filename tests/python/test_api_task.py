@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tasks from Python: native functions by name, and Python functions."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import offpath
+import pytest
+from api_support import environment  # noqa: F401
+from conftest import PROGRAMS, ROOT
+from offpath.api import calling
+from offpath.tasks import letters
+from test_api_session import session, team_of  # noqa: F401
+
+sys.path.append(str(PROGRAMS))
+import task_functions as functions  # noqa: E402
+
+NATIVE = """
+#include <offpath/task.h>
+#include <stdio.h>
+static int scale(const offpath_task_t* task) {
+  const double factor = *(const double*)task->argument;
+  const double* x = (const double*)task->ranges[0].address;
+  double* y = (double*)task->ranges[1].address;
+  for (uint64_t i = 0; i < task->ranges[1].bytes / sizeof(double); ++i) y[i] = factor * x[i];
+  if (factor == 0) { snprintf(task->message, task->message_bytes, "a factor of 0"); return 7; }
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(scale, "scale(double, in double[], out double[]) 1");
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def executors():
+    from offpath.paths import paths
+
+    needed = (paths().prefix / "bin" / "offpath-executor", paths().lib / "liboffpath_python.so")
+    if not all(file.exists() for file in needed):
+        pytest.skip("not built")
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("native")
+    (folder / "scale.c").write_text(NATIVE)
+    library = folder / "libscale.so"
+    include = f"-I{ROOT}/include"
+    subprocess.run(["gcc", "-shared", "-fPIC", include, folder / "scale.c", "-o", library], check=True)
+    return f"{library}:scale"
+
+
+def test_native_functions(session, native):  # noqa: F811
+    x, y, z = session.empty(1000), session.empty(1000), np.zeros(1000)
+    x[:] = np.arange(1000)
+    first = session.task(native, argument=np.float64(2).tobytes(), inputs=[x], outputs=[y])
+    then = session.task(native, argument=np.float64(3).tobytes(), inputs=[y], outputs=[z], after=[first])
+    assert then.wait() is None and (y == 2 * x).all() and (z == 6 * x).all()
+    assert first.done and "scale" in first.describe() and first.outcome()["executor"] > 0
+    fails = session.task(native, argument=bytes(8), inputs=[x], outputs=[y])
+    with pytest.raises(offpath.TaskError, match="returned 7: a factor of 0"):
+        fails.wait()
+    assert fails.outcome()["code"] == 7
+    with pytest.raises(offpath.DependenceError):
+        session.task(native, argument=bytes(8), inputs=[x], outputs=[y], after=[fails]).wait()
+
+
+@pytest.mark.parametrize(
+    "name, signature, words",
+    [
+        ("scale", None, "library.so:symbol"),
+        ("/nowhere/lib.so:scale", None, "cannot load"),
+        ("{library}:other", None, "exports no function"),
+        ("{library}:scale", "scale 2", "has the signature"),
+    ],
+)
+def test_functions_that_are_not_there(session, native, name, signature, words):  # noqa: F811
+    with pytest.raises(offpath.ArgumentError, match=words):
+        session.task(name.replace("{library}", native.rpartition(":")[0]), signature=signature)
+
+
+def test_python_functions(session):  # noqa: F811
+    """On memory that is mapped, and on memory that is not."""
+    for make in (session.empty, np.zeros):
+        x, y = make((20, 50)), make((20, 50))
+        x[:], y[:] = 3, 1
+        assert session.task(functions.axpy, 2.0, inputs=[x], inouts=[y]).wait() == 7000 and (y == 7).all()
+        assert offpath.task(functions.axpy, inputs=[x], inouts=[y], options={"a": 1}).wait() == 10000
+    small, out = np.arange(6, dtype="i2").reshape(2, 3), session.empty((2, 3), "i2")
+    assert session.task(functions.doubled, inputs=[small], outputs=[out]).wait() == (False, True, (2, 3), "int16")
+    assert (out == 2 * small).all() and session.task(functions.returns, 0).wait() == b""
+    assert session.task(functions.axpy, 1, inputs=[np.zeros(0)], inouts=[np.zeros(0)]).wait() == 0
+    first, second = (session.task(functions.process).wait() for _ in range(2))
+    assert first != os.getpid() and second != os.getpid()
+
+
+def test_order(session):  # noqa: F811
+    y, last = session.empty(10), ()
+    for i in range(30):
+        last = [session.task(functions.axpy, 1.0, inputs=[np.full(10, i)], inouts=[y], after=last)]
+    assert last[0].wait() == 10 * sum(range(30))
+    team = team_of(session)
+    reduced = team.iallreduce(y, y)
+    assert session.task(functions.axpy, 0, inputs=[np.zeros(10)], inouts=[y], after=[reduced]).wait() == y.sum()
+
+
+def test_exceptions_come_back(session):  # noqa: F811
+    task = session.task(functions.fails, inputs=[np.zeros((2, 3))])
+    with pytest.raises(KeyError, match="no atom in") as caught:
+        task.wait()
+    assert isinstance(caught.value.__cause__, offpath.TaskError)
+    assert 'task_functions.py", line' in str(caught.value.__cause__) and "in fails" in str(caught.value.__cause__)
+    assert task.done
+    with pytest.raises(KeyError):
+        task.test()
+    for function, words in ((functions.odd, "Own: cannot be pickled"), (functions.leaves, "3")):
+        with pytest.raises((RuntimeError, SystemExit), match=words):
+            session.task(function).wait()
+    with pytest.raises(ValueError, match="Write results into outputs"):
+        session.task(functions.returns, 1 << 20).wait()
+    stays = np.ones(3)
+    with pytest.raises(TypeError):  # axpy takes a third one
+        session.task(functions.axpy, inputs=[np.zeros(3)], inouts=[stays]).wait()
+    assert (stays == 1).all()
+
+
+def test_crashes_limits_and_cancelling(session):  # noqa: F811
+    with pytest.raises(offpath.TaskError, match="interpreter was ended by signal 11"):
+        session.task(functions.crashes).wait()
+    with pytest.raises(offpath.TaskError, match="longer than its limit of 100 ms"):
+        session.task(functions.sleeps, limit=0.1).wait()
+    running = session.task(functions.sleeps)
+    waiting = session.task(functions.process, after=[running])
+    with pytest.raises(offpath.StateError, match="under way"):
+        waiting.outcome()
+    waiting.cancel()
+    with pytest.raises(offpath.CancelledError):
+        waiting.wait()
+    running.cancel()
+    with pytest.raises(offpath.CancelledError):
+        running.wait()
+    assert session.task(functions.process).wait() > 0
+
+
+def test_wrong_tasks(session, native):  # noqa: F811
+    x = np.zeros(10)
+    for make, words in (
+        (lambda: session.task(functions.axpy, 1, inputs=[x], inouts=[x]), "overlap"),
+        (lambda: session.task(functions.axpy, 1, inputs=[x[::2]]), "input 0 is not C-contiguous"),
+        (lambda: session.task(functions.axpy, 1, outputs=[b"x"]), "output 0 is read-only"),
+        (lambda: session.task(functions.returns, bytes(1 << 17)), "65536 bytes"),
+        (lambda: session.task(functions.returns, lambda: 1), "an argument cannot be pickled"),
+        (lambda: session.task(native, 3), "takes bytes"),
+        (lambda: session.task(3), "is int"),
+    ):
+        with pytest.raises(offpath.ArgumentError, match=words):
+            make()
+
+
+def test_functions_without_a_name(session):  # noqa: F811
+    try:
+        import cloudpickle  # noqa: F401
+    except ImportError:
+        with pytest.raises(offpath.ArgumentError, match="install cloudpickle"):
+            calling.pickled(lambda: 1)
+        return
+    more = 5
+    assert session.task(lambda x: x + more, 2).wait() == 7
+
+
+def test_numba(session, tmp_path, monkeypatch):  # noqa: F811
+    pytest.importorskip("numba", reason="there is no Numba")
+    code = "import numba\n\n@numba.njit\ndef kernel(x, y):\n    for i in range(len(x)):\n        y[i] = 2 * x[i]\n"
+    (tmp_path / "compiled_kernel.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    import compiled_kernel
+
+    x, y = session.empty(100), session.empty(100)
+    x[:] = 3
+    session.task(compiled_kernel.kernel, inputs=[x], outputs=[y]).wait()
+    assert (y == 6).all()
+
+
+def test_reports():
+    assert letters.unpack(letters.pack(letters.Ending(value=[1]))[0]).value == [1]
+    assert letters.unpack(bytes(letters.REPORT_BYTES)) is None
+    assert letters.unpack(b"\xff" * letters.REPORT_BYTES) is None
+    long = letters.unpack(letters.pack(letters.Ending(error=ValueError("x" * 100000), text="t"))[0])
+    assert type(long.error) is RuntimeError and len(str(long.error)) <= 2000
+
+
+NO_NUMPY = """
+import array, sys, offpath
+sys.path.append({folder!r})
+import task_functions
+with offpath.init() as team:
+    x, y = array.array("i", [1, 2]), array.array("i", [0, 0])
+    offpath.task(task_functions.plain, inputs=[x], outputs=[y]).wait()
+    print(list(y))
+"""
+
+
+def test_without_numpy(environment, tmp_path):  # noqa: F811
+    """Neither in the program nor in the interpreter."""
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    command = [bare / "bin" / "python", "-c", NO_NUMPY.format(folder=str(PROGRAMS))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[2, 3]\n", done.stderr

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packages: the Debian one is installed on a bare Debian 12. Recipes for tools that are not here are read as text."""
+
+import ast
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT, requires_root
+from offpath import __version__
+
+PACKAGING = ROOT / "packaging"
+SPACK = PACKAGING / "spack" / "package.py"
+EASYCONFIG = next((PACKAGING / "easybuild").glob("*.eb"))
+# As Spack and EasyBuild name what CMake looks for.
+NEEDED = {
+    "ucx": "ucx", "hwloc": "hwloc", "libsodium": "libsodium", "fmt": "fmt", "CLI11": "cli11",
+    "nlohmann_json": "nlohmann-json", "fftw3": "fftw", "liblz4": "lz4", "libzstd": "zstd", "libdeflate": "libdeflate",
+}  # fmt: skip
+
+
+def needed() -> set[str]:
+    """What the build files ask for without an "if there is"."""
+    text = "".join(file.read_text() for folder in (".", "src", "cmake", "apps") for file in found(folder))
+    asked = re.findall(
+        r"find_package\((\w+) REQUIRED|pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET ([\w -]+)\)", text
+    )
+    names = {name for words in asked for word in words for name in word.split()}
+    return {NEEDED[name] for name in names if name in NEEDED}
+
+
+def found(folder):
+    return [*(ROOT / folder).rglob("CMakeLists.txt")] if folder != "." else [ROOT / "CMakeLists.txt"]
+
+
+def test_one_version_everywhere():
+    assert f"offpath ({__version__}-" in (PACKAGING / "debian" / "changelog").read_text()
+    assert f"project(offpath VERSION {__version__} " in (ROOT / "CMakeLists.txt").read_text()
+    assert f"Offpath-{__version__}-" in EASYCONFIG.name and f"version = '{__version__}'" in EASYCONFIG.read_text()
+
+
+def test_the_spack_recipe_names_what_the_build_needs():
+    tree = ast.parse(SPACK.read_text())
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "depends_on"
+    ]
+    names = {re.match(r"[\w-]+", call.args[0].value)[0] for call in calls}
+    assert needed() <= names and {"mpi", "cmake", "ninja", "python"} <= names, needed() - names
+
+
+def test_the_easyconfig_names_what_the_build_needs():
+    values: dict = {}
+    exec(compile(EASYCONFIG.read_text(), EASYCONFIG.name, "exec"), values)  # plain assignments
+    names = {name.lower().replace("_", "-") for name, _ in values["dependencies"] + values["builddependencies"]}
+    assert needed() <= names, needed() - names
+    assert values["easyblock"] == "CMakeNinja" and values["toolchain"] and values["moduleclass"] == "mpi"
+
+
+def test_the_container_takes_what_make_deb_makes():
+    text = (PACKAGING / "apptainer" / "offpath.def").read_text()
+    assert {"%files", "%post", "%test", "%runscript"} <= set(re.findall(r"^%\w+", text, re.MULTILINE))
+    assert "build/deb/offpath_*.deb" in text and "build/deb" in (ROOT / "tools" / "deb").read_text()
+    post = re.search(r"^%post\n(.*?)^%", text, re.DOTALL | re.MULTILINE)[1]
+    assert subprocess.run(["sh", "-n"], input=post, text=True).returncode == 0
+
+
+STUB = 'proc module-whatis {args} {}\nproc conflict {args} {}\nproc prepend-path {name value} {puts "$name $value"}\n'
+
+
+def test_module_files_lead_to_what_is_installed():
+    tcl = shutil.which("tclsh")
+    text = (PACKAGING / "modulefiles" / "offpath.tcl").read_text()
+    if tcl:
+        said = subprocess.run([tcl], input=STUB + text, capture_output=True, text=True)
+        assert said.returncode == 0 and "PATH /opt/offpath/bin\n" in said.stdout, said.stderr
+    lua = (PACKAGING / "modulefiles" / "offpath.lua").read_text()
+    of_tcl = re.findall(r"^prepend-path (\w+) \$prefix/?(\S*)", text, re.MULTILINE)
+    of_lua = re.findall(r'^prepend_path\("(\w+)", (?:pathJoin\(prefix, "(\S+)"\)|prefix)\)', lua, re.MULTILINE)
+    assert sorted(of_tcl) == sorted(of_lua) and len(of_tcl) == 4
+    if luac := shutil.which("luac") or shutil.which("luac5.4"):
+        assert subprocess.run([luac, "-p", PACKAGING / "modulefiles" / "offpath.lua"]).returncode == 0
+
+
+PROGRAM = "/usr/lib/offpath/libexec/offpath/bench/mpich/collectives --sizes 1048576 --repeats 2 --verify"
+ON_A_BARE_DEBIAN = f"""
+apt-get install -y --no-install-recommends /tmp/*.deb >/dev/null 2>&1 || exit 1
+cd /tmp && offpath --version && offpathd --version && offpath split pipecg >/dev/null
+printf '#include <offpath/offpath.h>\\n' >/tmp/x.h && test -s /usr/include/offpath/offpath.h
+test -s /usr/share/man/man1/offpath-run.1.gz && test -s /usr/share/bash-completion/completions/offpath
+ldconfig -p | grep -q liboffpath.so.0 || exit 1
+offpath run --share --policy '*:dpu' -- mpirun -np 2 {PROGRAM}
+"""
+
+
+@requires_root
+@pytest.mark.nightly
+def test_the_debian_package_on_a_bare_debian_12(tmp_path):
+    """Made, clean by lintian, installed where nothing else is, and used with Debian's MPICH."""
+    made = subprocess.run([ROOT / "tools" / "deb"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    package = made.stdout.strip()
+    changes = next((ROOT / "build" / "deb").glob("*.changes"))
+    checked = subprocess.run(["lintian", "--allow-root", changes], capture_output=True, text=True)
+    assert checked.stdout == "", checked.stdout
+    (tmp_path / "try").write_text(ON_A_BARE_DEBIAN)
+    hooks = [f"copy-in {package} {tmp_path}/try /tmp", 'chroot "$1" sh -e /tmp/try']
+    command = ["mmdebstrap", "--variant=apt", "--include=mpich", *(f"--customize-hook={hook}" for hook in hooks)]
+    result = subprocess.run([*command, "bookworm", "/dev/null"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert f"offpath {__version__}" in result.stdout + result.stderr
+    assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ calls seen, [1-9]\d* offloaded", result.stdout + result.stderr)

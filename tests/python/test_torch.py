@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PyTorch programs whose tensors the service moves."""
+
+import re
+
+from conftest import ROOT, SEED
+from torch_support import run_ranks
+
+
+def test_the_backend_does_what_torch_promises():
+    assert [words.splitlines()[-1] for words in run_ranks("torch_group.py", 2, str(SEED))] == [
+        f"rank {rank} of 2: the same" for rank in range(2)
+    ]
+
+
+def test_a_rank_that_dies_is_an_error_of_the_others():
+    said = run_ranks("torch_group.py", 3, str(SEED), "dies")
+    for rank in (0, 2):
+        assert f"rank {rank}: " in said[rank] and "lost" in said[rank]
+
+
+def test_executors_make_batches_and_validations_as_the_program_would(tmp_path):
+    assert run_ranks("torch_training.py", 1, str(tmp_path)) == ["the same\n"]
+
+
+def test_the_guides_programs_run(tmp_path):
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guide-torch.md").read_text(), re.DOTALL)
+    paths = [tmp_path / f"program{number}.py" for number in range(len(programs))]
+    for path, text in zip(paths, programs, strict=True):
+        path.write_text(text)
+    gradients, pictures = paths
+    said = run_ranks(str(gradients), 2)
+    assert [words.splitlines()[-1] for words in said] == [f"rank {rank} of 2: [3.0, 3.0]" for rank in range(2)]
+    (tmp_path / "pictures.py").write_text(pictures.read_text().partition("# train.py\n")[0])
+    (tmp_path / "train.py").write_text(pictures.read_text().partition("# train.py\n")[2])
+    (said,) = run_ranks(str(tmp_path / "train.py"), 1)
+    assert said.splitlines()[-1].startswith("validated: [")

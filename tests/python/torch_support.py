@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks of PyTorch programs, started as torchrun does it, by an interpreter that has PyTorch."""
+
+import os
+import socket
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from conftest import LIMIT_S, PROGRAMS, ROOT
+
+
+@cache
+def interpreter() -> str:
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import torch, numpy"]).returncode == 0:
+            return python
+    pytest.skip("needs PyTorch (Debian: python3-torch)")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def run_ranks(program: str, count: int, *arguments: str, env: dict | None = None) -> list[str]:
+    """What each printed. Raises when one fails."""
+    common = os.environ | {
+        "PYTHONPATH": str(ROOT / "python"),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "WORLD_SIZE": str(count),
+        "OMP_NUM_THREADS": "1",
+        "OFFPATH_SERVICE_SHARE": "1",
+    }
+    ranks = [
+        subprocess.Popen(
+            [interpreter(), PROGRAMS / program, *arguments],
+            env=common | (env or {}) | {"RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+    try:
+        said = [rank.communicate(timeout=LIMIT_S)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    assert all(rank.returncode == 0 for rank in ranks), "\n".join(said)
+    return said
