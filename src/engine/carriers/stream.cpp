@@ -12,6 +12,7 @@ using wire::Message;
 
 static constexpr uint32_t kMostMisses = 5;
 static constexpr uint64_t kShortestChunkBytes = 16 << 10;
+static constexpr uint64_t kWholeBytes = 64;  // chunks are multiples of it, so that no number lies in two
 
 class Engine::State::Stream : public Carrier {
  public:
@@ -103,7 +104,8 @@ class Engine::State::Stream : public Carrier {
     const uint64_t left = flow.bytes - flow.offset;
     const uint64_t longest = std::min<uint64_t>(s_.config.chunk_bytes, left);
     if (flow.source.memory->prompt()) return longest;
-    return std::min(longest, std::max(kShortestChunkBytes, std::min(flow.offset, left / 2)));
+    const uint64_t whole = std::min(flow.offset, left / 2) / kWholeBytes * kWholeBytes;
+    return std::min(longest, std::max(kShortestChunkBytes, whole));
   }
 
   // False: no chunk is free.
