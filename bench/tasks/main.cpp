@@ -17,7 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double us_since(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
 
 int fail(const char* what, const char* why) {
   fprintf(stderr, "bench tasks: %s: %s\n", what, why);
@@ -31,7 +33,8 @@ double one(offpath_session_t* session, const offpath_task_params_t& task, Await 
   offpath_op_t* op = nullptr;
   if (offpath_task_submit(session, &task, &op) != OFFPATH_OK) return -1;
   offpath_status_t status = OFFPATH_IN_PROGRESS;
-  while (status == OFFPATH_IN_PROGRESS) status = how == Await::test ? offpath_op_test(op) : offpath_op_wait(op, UINT64_MAX);
+  while (status == OFFPATH_IN_PROGRESS)
+    status = how == Await::test ? offpath_op_test(op) : offpath_op_wait(op, UINT64_MAX);
   const double us = us_since(begin);
   offpath_op_free(op);
   return status == OFFPATH_OK ? us : -1;
@@ -79,7 +82,8 @@ int main(int argc, char** argv) {
   const offpath_function_params_t function{sizeof(function), 0, library.c_str(), "nothing", "nothing 1"};
   offpath_task_params_t task{};
   task.struct_bytes = sizeof(task);
-  if (offpath_function_register(session, &function, &task.function, &error) != OFFPATH_OK) return fail("register", error.text);
+  if (offpath_function_register(session, &function, &task.function, &error) != OFFPATH_OK)
+    return fail("register", error.text);
   std::vector<double> tested, waited;
   for (uint32_t i = 0; i < repeats + 100; ++i) {
     const double by_test = one(session, task, Await::test), by_wait = one(session, task, Await::wait);
@@ -98,8 +102,8 @@ int main(int argc, char** argv) {
                      {"repeats", repeats},
                      {"count", count},
                      {"workers", counters.service_workers_count}};
-  printf("empty task, tested   %8.2f us\nempty task, awaited  %8.2f us\nmany tasks           %8.0f per second\n", median(tested),
-         median(waited), per_second);
+  printf("empty task, tested   %8.2f us\nempty task, awaited  %8.2f us\nmany tasks           %8.0f per second\n",
+         median(tested), median(waited), per_second);
   if (!json.empty()) {
     std::ofstream file(json);
     file << out.dump(2) << '\n';

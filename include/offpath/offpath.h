@@ -50,9 +50,9 @@ typedef enum offpath_status {
   OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
   OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
   OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12,  /* the bytes lie outside what the target's window exposes, or there is no such window */
-  OFFPATH_ERR_SHORT = -13,  /* a peer sent fewer bytes than this member expects, where all must state as many */
-  OFFPATH_ERR_DAMAGED = -14, /* what arrived of a compressed block is not what its sender had */
+  OFFPATH_ERR_RANGE = -12,      /* the bytes lie outside what the target's window exposes, or there is no such window */
+  OFFPATH_ERR_SHORT = -13,      /* a peer sent fewer bytes than this member expects, where all must state as many */
+  OFFPATH_ERR_DAMAGED = -14,    /* what arrived of a compressed block is not what its sender had */
   OFFPATH_ERR_TASK = -15,       /* the function of a task failed or crashed (offpath_task_result says how) */
   OFFPATH_ERR_DEPENDENCE = -16, /* a task was not run, as an operation that it comes after has failed */
   OFFPATH_ERR_CANCELLED = -17   /* a task was cancelled */
@@ -294,7 +294,7 @@ typedef enum offpath_algorithm {
   OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
   OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
   OFFPATH_ALGORITHM_DISSEMINATION = 9,     /* barrier */
-  OFFPATH_ALGORITHM_MULTICAST = 10         /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
+  OFFPATH_ALGORITHM_MULTICAST = 10 /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
 } offpath_algorithm_t;
 
 typedef enum offpath_operator {
@@ -675,7 +675,7 @@ typedef struct offpath_function_params {
   uint32_t struct_bytes; /* sizeof(offpath_function_params_t) */
   uint32_t flags;        /* 0 */
   const char* library;   /* shared object: a path with '/', or a name that the system's loader finds */
-  const char* symbol;    /* of the function in it; "+HEX": what lies so far behind the object's base (offpath/offpath.hpp) */
+  const char* symbol;    /* of the function in it; "+HEX": so far behind the object's base (offpath/offpath.hpp) */
   const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
 } offpath_function_params_t;
 
@@ -712,7 +712,8 @@ typedef struct offpath_task_params {
 /* Submits a task. Nothing of params is needed afterwards, but the memory of the ranges.
  * Returns   the common ones of operations: OFFPATH_ERR_ARGUMENT for an argument or counts that are too long, a range without
  *           memory or access, overlapping ranges of which one is written, an op or function of another session. */
-offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_task_params_t* params, offpath_op_t** op);
+offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_task_params_t* params,
+                                     offpath_op_t** op);
 
 /* Nobody wants the result any more. A task that has not begun ends with OFFPATH_ERR_CANCELLED; one that runs is told
  * (offpath_task_t), and its executor is ended if it still runs after OFFPATH_TASK_CANCEL_MS (1000). One that is finished first stays

@@ -45,7 +45,7 @@ typedef struct offpath_task {
   uint32_t ranges_count;
   const void* argument; /* aligned to 64 bytes */
   uint64_t argument_bytes;
-  const offpath_task_range_t* ranges; /* as submitted, in that order; they keep the alignment that the program's have, up to 64 bytes */
+  const offpath_task_range_t* ranges; /* as submitted, in that order; aligned as the program's are, up to 64 bytes */
   const volatile uint32_t* cancelled; /* not 0: nobody wants the result any more. Looking is optional */
   char* message; /* for a person, when the function does not return 0; text of message_bytes at most, ended by '\0' */
   uint64_t message_bytes;
@@ -66,11 +66,12 @@ typedef struct offpath_task_declaration {
 
 /* `text` says what the function takes and which version it is: callers name the same (offpath_function_params_t). */
 #ifdef __cplusplus
-#define OFFPATH_TASK_FUNCTION(name, text)                                                                     \
-  extern "C" __attribute__((visibility("default"), used)) const offpath_task_declaration_t offpath_task_of_##name; \
-  const offpath_task_declaration_t offpath_task_of_##name = {sizeof(offpath_task_declaration_t), OFFPATH_TASK_API, text, name}
+#define OFFPATH_TASK_FUNCTION(name, text)                                                                              \
+  extern "C" __attribute__((visibility("default"))) const offpath_task_declaration_t offpath_task_of_##name;           \
+  __attribute__((used)) const offpath_task_declaration_t offpath_task_of_##name = {sizeof(offpath_task_declaration_t), \
+                                                                                   OFFPATH_TASK_API, text, name}
 #else
-#define OFFPATH_TASK_FUNCTION(name, text)                                                                   \
+#define OFFPATH_TASK_FUNCTION(name, text)                                                                  \
   __attribute__((visibility("default"), used)) const offpath_task_declaration_t offpath_task_of_##name = { \
       sizeof(offpath_task_declaration_t), OFFPATH_TASK_API, text, name}
 #endif

@@ -22,6 +22,7 @@ from offpath.errors import UserError
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
 from offpath.paths import paths
+from offpath.plan.training import median_epoch, predict
 
 PEERS = ("gloo", "offpath")
 LIMIT_S = 600
@@ -121,13 +122,14 @@ def epoch_launch(python: str, arguments: list[str]) -> dict:
 def epochs(launches: list[Mapping]) -> list[dict]:
     """A row for each way."""
     rows = []
+    predicted = predict(median_epoch([epoch for launch in launches for epoch in launch["profile"]]))
     for way in launches[0]["epochs"]:
         medians = [statistics.median(launch["epochs"][way]) for launch in launches]
         hosts = [statistics.median(launch["epochs"]["host"]) for launch in launches]
         rows.append({
             "way": way, "epoch_s": statistics.median(medians), "epoch_min_s": min(medians),
             "epoch_max_s": max(medians), "gain": statistics.median(host / own for host, own in zip(hosts, medians)),
-            "samples_per_s": launches[0]["samples"] / statistics.median(medians),
+            "predicted_s": predicted.get(way), "samples_per_s": launches[0]["samples"] / statistics.median(medians),
             "host_cpu": statistics.median(launch["host_cpu"][way] for launch in launches),
             "same": all(launch["same"] for launch in launches),
         })  # fmt: skip
@@ -135,13 +137,15 @@ def epochs(launches: list[Mapping]) -> list[dict]:
 
 
 def show_epochs(rows: list[dict]) -> None:
-    columns = ("way", "epoch s", "min", "max", "samples/s", "host's core", "over host")
+    columns = ("way", "epoch s", "min", "max", "predicted", "samples/s", "host's core", "over host")
     table = Table(*columns, title="An epoch", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True
     for row in rows:
         times = [f"{row[name]:.3f}" for name in ("epoch_s", "epoch_min_s", "epoch_max_s")]
-        table.add_row(row["way"], *times, f"{row['samples_per_s']:.0f}", f"{row['host_cpu']:.2f}", f"{row['gain']:.2f}")
+        predicted = f"{row['predicted_s']:.3f}" if row["predicted_s"] else "-"
+        rest = [f"{row['samples_per_s']:.0f}", f"{row['host_cpu']:.2f}", f"{row['gain']:.2f}"]
+        table.add_row(row["way"], *times, predicted, *rest)
     console.out.print(table)
     if not all(row["same"] for row in rows):
         console.fail("losses or validations of the ways differ: WRONG RESULT. Report this.")

@@ -196,6 +196,12 @@ def _split() -> Callable:
     return split_command
 
 
+def _train_advice() -> Callable:
+    from offpath.plan.training_command import train_advice_command
+
+    return train_advice_command
+
+
 class LazyGroup(TyperGroup):
     """Commands whose modules are imported only when they are used: starting a program must not wait for charts, and
     a launcher may start `offpath run` once for each rank."""
@@ -225,7 +231,7 @@ class RootGroup(LazyGroup):
     lazy = {
         "info": _info, "devices": _devices, "device": _device, "dpus": _dpus, "lab": _lab, "demo": _demo,
         "split": _split, "tune": _tune, "calibrate": _calibrate, "profile": _profile, "plan": _plan, "policy": _policy,
-        "report": _report, "top": _top, "completion": _completion,
+        "train-advice": _train_advice, "report": _report, "top": _top, "completion": _completion,
     }  # fmt: skip
 
 

@@ -139,24 +139,14 @@ SETTINGS = (
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
-    Setting("OFFPATH_TASK_EXECUTORS", None, "processes of a service that run tasks; default or 0: one per spare core"),
-    Setting(
-        "OFFPATH_TASK_ROOM_BYTES", "1073741824", "memory of a service for copies of tasks' memory that is not shared"
-    ),
-    Setting(
-        "OFFPATH_TASK_MEMORY_BYTES", "0", "most that the functions of tasks may allocate in one executor; 0: no limit"
-    ),
-    Setting(
-        "OFFPATH_TASK_CANCEL_MS", "1000", "an executor whose task was cancelled and still runs after so long is ended"
-    ),
     Setting("OFFPATH_TASK_PYTHON", None, "interpreter for Python's tasks; default: the program's own"),
+    Setting("OFFPATH_TORCH_PROFILE", None, "file for what batches and validations of a PyTorch training take"),
     Setting(
         "OFFPATH_JOB_SECRET", None, "what the ranks of offpath.init() prove to each other by TCP: 16 or more characters"
     ),
     Setting("OFFPATH_INIT_ADDRESS", None, "host:port of rank 0, where the ranks of offpath.init() meet"),
     Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),
     Setting("OFFPATH_INIT_TIMEOUT_S", "300", "seconds in which all ranks must have come"),
-    Setting("OFFPATH_TASK_PYTHON", None, "interpreter for tasks that are Python functions; default: the program's"),
 )
 
 # What parts of Offpath tell each other. Nobody has to set them.

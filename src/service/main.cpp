@@ -200,7 +200,8 @@ int main(int argc, char** argv) {
   std::string dpu;
   app.add_flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
   app.add_option("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
-  app.add_option("--max-clients", device_options.max_clients, "programs, and jobs, served at a time")->check(CLI::Range(1, 4096));
+  app.add_option("--max-clients", device_options.max_clients, "programs, and jobs, served at a time")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--memory", device_options.memory_bytes,
                  "bytes that one program can map; default: half of the machine's");
   app.require_option();

@@ -92,11 +92,13 @@ TEST(HostileClient, TasksThatLie) {
     for (size_t at = sizeof(tasks::ResultRecord); at + 4 <= function.size(); at += 4) {
       segment.write(kArenaOffset + kRecordAt, function);
       segment.at<uint32_t>(kArenaOffset + kRecordAt + at) = static_cast<uint32_t>(random());
-      REQUIRE(liar.post(OpKind::function, kArenaOffset + kRecordAt) != OFFPATH_OK || at + 4 <= sizeof(tasks::ResultRecord) + 16);
+      REQUIRE(liar.post(OpKind::function, kArenaOffset + kRecordAt) != OFFPATH_OK ||
+              at + 4 <= sizeof(tasks::ResultRecord) + 16);
     }
     // Slots that are used twice, all at once.
     segment.write(kArenaOffset + kRecordAt, good);
-    for (int i = 0; i < 2000; ++i) liar.post(i % 3 == 0 ? OpKind::task_cancel : OpKind::task, kArenaOffset + kRecordAt, 5, 6, false);
+    for (int i = 0; i < 2000; ++i)
+      liar.post(i % 3 == 0 ? OpKind::task_cancel : OpKind::task, kArenaOffset + kRecordAt, 5, 6, false);
   });
 }
 

@@ -44,6 +44,7 @@ SIDE_BY_SIDE = {
     "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
     "test_frames", "test_goals", "test_packaging", "test_include_check", "test_memory", "test_plan",
     "test_plan_dealing", "test_plan_messages", "test_plan_traffic", "test_plan_minimd",
+    "test_plan_training",
     "test_plan_validation",
     "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",
     "test_split_schedule", "test_telemetry", "test_tune",

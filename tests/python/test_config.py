@@ -20,7 +20,9 @@ GIVEN = {
 
 
 def test_resolved_configuration_is_the_golden_one():
-    assert config.resolved(GIVEN) == json.loads(GOLDEN.read_text())
+    found = config.resolved(GIVEN)
+    assert found == json.loads(GOLDEN.read_text())
+    assert len({row["name"] for row in found}) == len(found), "a variable is described twice"
 
 
 def test_names_nobody_reads_are_found():

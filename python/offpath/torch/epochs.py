@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from offpath.torch import profiling
 from offpath.torch.examples import MODELS, SHAPES, Pictures, wrong_ones
 from offpath.torch.loader import DataLoader
 from offpath.torch.seeding import Seeded
@@ -114,7 +115,7 @@ def main() -> None:
             found[way].append(timed(training))
     results = {way: training.validation.finish() for way, training in trainings.items()}
     print(json.dumps({
-        "effort": effort, "samples": options.pictures,
+        "effort": effort, "profile": profiling.epochs(), "samples": options.pictures,
         "epochs": {way: [wall for wall, _ in times[1:]] for way, times in found.items()},
         "host_cpu": {way: statistics.median(cpu / wall for wall, cpu in times[1:]) for way, times in found.items()},
         "same": all(

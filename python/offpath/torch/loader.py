@@ -14,7 +14,7 @@ import numpy
 import torch.utils.data
 
 from offpath.api.failures import ArgumentError, OffpathError, TaskError
-from offpath.torch import batches
+from offpath.torch import batches, profiling
 from offpath.torch.batches import Recipe, SampleError
 from offpath.torch.groups import session
 from offpath.torch.packing import Parts, unpack
@@ -55,8 +55,11 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
             generator=self.generator
         )  # as torch's does, so shuffling is the same
         if self._on == "host":
+            profiling.begin_epoch()
             for indices in self._index_sampler:
-                yield recipe.make(indices, epoch)
+                with profiling.batch():
+                    made = recipe.make(indices, epoch)
+                yield made
             return
         if self._placed is None:
             self._placed = _Placed(recipe)

@@ -14,7 +14,7 @@ import numpy
 import torch
 
 from offpath.api.failures import ArgumentError, OffpathError
-from offpath.torch import evaluating
+from offpath.torch import evaluating, profiling
 from offpath.torch.groups import session
 from offpath.torch.packing import Parts, unpack
 
@@ -56,7 +56,8 @@ class Validation:
     def begin(self) -> None:
         epoch, self._epoch = self._epoch, self._epoch + 1
         if self._on == "host":
-            value = evaluating.run(self._model, self._function, self._arguments, epoch)
+            with profiling.validation():
+                value = evaluating.run(self._model, self._function, self._arguments, epoch)
             self._tell(Result(epoch, value, self._model.state_dict()))
             return
         weights = self._snapshot(epoch)
