@@ -40,6 +40,7 @@ Status Agent::start() {
   fabric_ = std::move(fabric.value());
   const std::vector<std::string> dpus = session::unquoted_parts(options_.dpus, ',');
   if (dpus.empty()) return Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_DPU names no DPU. Name one, or leave it out");
+  std::vector<std::vector<std::unique_ptr<HostLink>>> by_dpu;
   for (const std::string& dpu : dpus) {
     const uint64_t now_ns = base::clock_ns();
     const auto reached =
@@ -50,18 +51,37 @@ Status Agent::start() {
                            "Offpath %.20s is installed on the DPU '%.60s', and %s here. Install the same release",
                            reached->version.c_str(), dpu.c_str(), OFFPATH_VERSION);
     }
-    auto endpoint = fabric_.context->make_endpoint();
-    if (!endpoint.ok()) return endpoint.status();
-    auto link = std::make_unique<HostLink>(std::move(endpoint.value()), [this] {
-      if (clients_count() == 0) remove_socket();
-    });
-    if (const Status status = link->connect(reached->address); !status.ok()) return status;
-    base::watch(epoll_.get(), link->event_fd(), kLinkTag);
-    links_.push_back(std::move(link));
+    std::vector<std::unique_ptr<HostLink>> links;
+    for (const auto& address : reached->addresses) {
+      auto link = connect(address);
+      if (!link.ok()) return link.status();
+      links.push_back(std::move(link.value()));
+    }
+    by_dpu.push_back(std::move(links));
     base::log_write(LogLevel::info, "agent of the DPU '%.80s' (%.20s, %u cores, Offpath %.20s)", dpu.c_str(),
                     reached->machine.c_str(), reached->cores, reached->version.c_str());
   }
-  return {};
+  dpus_count_ = by_dpu.size();
+  for (bool any = true; std::exchange(any, false);) {  // one of each DPU, then the next of each
+    for (auto& links : by_dpu) {
+      if (links.empty()) continue;
+      links_.push_back(std::move(links.front()));
+      links.erase(links.begin());
+      any = true;
+    }
+  }
+  return nudge_.start(options_.settle);
+}
+
+base::Result<std::unique_ptr<HostLink>> Agent::connect(const std::vector<uint8_t>& address) {
+  auto endpoint = fabric_.context->make_endpoint();
+  if (!endpoint.ok()) return endpoint.status();
+  auto link = std::make_unique<HostLink>(std::move(endpoint.value()), [this] {
+    if (clients_count() == 0) remove_socket();
+  });
+  if (const Status status = link->connect(address); !status.ok()) return status;
+  base::watch(epoll_.get(), link->event_fd(), kLinkTag);
+  return link;
 }
 
 size_t Agent::clients_count() const {
@@ -102,9 +122,18 @@ bool Agent::sleep(int timeout_ms) {
   bool may_sleep = true;
   for (const auto& link : links_) may_sleep &= link->prepare_sleep();
   epoll_event events[8];
-  const int count = epoll_wait(epoll_.get(), events, 8, may_sleep ? timeout_ms : 0);
+  const bool sleeps = may_sleep && timeout_ms != 0;
+  nudge_.note_sleep();
+  if (sleeps && may_stand_still()) nudge_.set();
+  const int count = epoll_wait(epoll_.get(), events, 8, sleeps ? timeout_ms : 0);
+  nudge_.cancel();
   for (const auto& link : links_) link->end_sleep();
   return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.u64 == kListeningTag; });
+}
+
+// While somebody computes who has something under way.
+bool Agent::may_stand_still() const {
+  return std::any_of(links_.begin(), links_.end(), [](const auto& link) { return link->any_computes(); });
 }
 
 HostLink* Agent::next_link() {
@@ -146,7 +175,7 @@ bool Agent::greet(int listening) {
       link->attach(HostClient(std::move(socket), std::move(alive), credentials->pid, std::move(view.value()), aliases,
                               std::move(memory.value())),
                    // Clients that are dealt out to several machines need the network between these.
-                   links_.size() > 1 ? request.flags & ~session::kNodeOnly : request.flags);
+                   dpus_count_ > 1 ? request.flags & ~session::kNodeOnly : request.flags);
       return true;
     }
   }

@@ -4,13 +4,15 @@
 // written comes back, and the service reaches clients' memory through it. One thread.
 //
 // Nothing here is a new state for a client: a link that is lost closes the sockets of its clients, an agent that does not
-// answer is ended by them, as any service.
+// answer is ended by them, as any service. To each worker of a DPU's service there is a link.
 #pragma once
 
 #include "agent/host_link.hpp"
+#include "base/nudge.hpp"
 #include "fabric/factory.hpp"
 #include "session/doorman.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ struct AgentOptions {
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};
   int start_timeout_ms = 10000;  // of all DPUs together
   int first_client_timeout_ms = 30000;
+  std::function<void()> settle = [] {};  // has a thread run where the agent's does
 };
 
 class Agent {
@@ -36,19 +39,23 @@ class Agent {
 
  private:
   bool greet(int listening);
+  base::Result<std::unique_ptr<HostLink>> connect(const std::vector<uint8_t>& address);
   HostLink* next_link();
   size_t clients_count() const;
   void remove_socket();
   // Until there is something to do. Whether somebody comes.
   bool sleep(int timeout_ms);
+  bool may_stand_still() const;
 
   AgentOptions options_;
   fabric::Made fabric_{};
   std::vector<std::unique_ptr<HostLink>> links_;
+  size_t dpus_count_ = 0;
   size_t next_ = 0;  // clients are dealt out in turn
   bool socket_removed_ = false;
   session::Doorman doorman_;
   base::Fd epoll_;
+  base::Nudge nudge_;
 };
 
 }  // namespace offpath::agent

@@ -112,7 +112,7 @@ Outcome FarMemory::begin(Access access) {
 
 bool FarMemory::move(Link& link) {
   bool any = false;
-  while (open_bytes_ == 0 || open_bytes_ < limit_) {
+  while (open_bytes_ < limit_) {
     Access next;
     {
       std::lock_guard lock(mutex_);
@@ -204,6 +204,11 @@ void FarMemory::lose() {
     open.push_back(number);
   }
   for (const uint64_t number : open) end_if_over(number);
+}
+
+bool FarMemory::waits() {
+  std::lock_guard lock(mutex_);
+  return !waiting_.empty() && open_bytes_ < limit_;
 }
 
 bool FarMemory::idle() {

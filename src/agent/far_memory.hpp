@@ -20,7 +20,7 @@ class FarMemory : public std::enable_shared_from_this<FarMemory> {
  public:
   static constexpr uint64_t kBytesInFlight = 8 << 20;
 
-  // `wake`: has move() called soon, from any thread.
+  // `wake`: has move() called soon; by any thread that asks for an access.
   explicit FarMemory(std::function<void()> wake, uint64_t bytes_in_flight = kBytesInFlight)
       : wake_(std::move(wake)), limit_(bytes_in_flight) {}
 
@@ -28,6 +28,7 @@ class FarMemory : public std::enable_shared_from_this<FarMemory> {
 
   // The link's thread. Sends what there is room for; whether it was anything.
   bool move(Link& link);
+  bool waits();  // something might leave then
   Place place_for(const wire::LinkMessage& message, size_t bytes);
   void on_message(const wire::LinkMessage& message, fabric::Bytes payload);
   void on_sent(uint64_t number);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 namespace offpath::agent {
 
@@ -30,6 +31,11 @@ bool HostClient::has_submission() const {
          head.asked.load(std::memory_order_seq_cst) != asked_;
 }
 
+bool HostClient::computes() const {
+  const session::SegmentHeader& head = view_.header();
+  return under_way_ > 0 && head.waiters.load(std::memory_order_relaxed) == 0 && head.waiting_since_ns.load() == 0;
+}
+
 std::optional<std::vector<uint8_t>> HostClient::take_submission() {
   const auto index = view_.take_submission();
   if (!index) return std::nullopt;
@@ -40,7 +46,7 @@ std::optional<std::vector<uint8_t>> HostClient::take_submission() {
   }
   auto body = submission_of(view_, *index);
   Slot& slot = view_.slot(*index);
-  taken_ns_[*index] = base::clock_ns();
+  if (std::exchange(taken_ns_[*index], base::clock_ns()) == 0) ++under_way_;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (kind == OpKind::collective || kind == OpKind::program) {
     const uint64_t sequence = slot.sequence;
@@ -83,7 +89,10 @@ bool HostClient::take_words(std::span<const uint8_t> body) {
       const size_t at = word.offset - session::kSlotsOffset, field = at % sizeof(Slot);
       const bool is_time = field == offsetof(Slot, started_ns) || field == offsetof(Slot, first_byte_ns) ||
                            field == offsetof(Slot, done_ns);
-      if (is_time) word.value = here(word.value, static_cast<uint32_t>(at / sizeof(Slot)));
+      const auto slot = static_cast<uint32_t>(at / sizeof(Slot));
+      if (is_time) word.value = here(word.value, slot);
+      const bool ends = field == offsetof(Slot, state) && word.value == static_cast<uint32_t>(SlotState::done);
+      if (ends && std::exchange(taken_ns_[slot], 0) != 0) --under_way_;
     }
     store(segment, word);
   }

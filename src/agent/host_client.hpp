@@ -28,6 +28,8 @@ class HostClient {
   session::SegmentHeader& header() const { return view_.header(); }
   bool broken() const { return view_.corrupt(); }
   bool has_submission() const;
+  // Something of it is under way, and it does not wait.
+  bool computes() const;
 
   // The body of `submit` for the next submission, if any. From here on the operation counts as begun: what becomes of it
   // cannot be known if the link is lost.
@@ -51,7 +53,8 @@ class HostClient {
   std::shared_ptr<memory::Port> memory_;
   uint32_t asked_ = 0;
   int64_t ahead_ns_ = INT64_MIN;    // the service's clock, as it was seen at its most
-  std::vector<uint64_t> taken_ns_;  // by slot: when it was taken
+  std::vector<uint64_t> taken_ns_;  // by slot: when it was taken; 0: nothing is under way there
+  uint32_t under_way_ = 0;
 };
 
 }  // namespace offpath::agent

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <cstring>
@@ -77,6 +78,10 @@ bool HostLink::prepare_sleep() {
     pending |= client.has_submission();
   }
   return !pending && link_.fabric().arm();
+}
+
+bool HostLink::any_computes() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.computes(); });
 }
 
 void HostLink::end_sleep() {

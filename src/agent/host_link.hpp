@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HostLink: an agent's link to one DPU, and the clients that are served there.
+// HostLink: an agent's link to one worker of a DPU, and the clients that are served there.
 #pragma once
 
 #include "agent/host_client.hpp"
@@ -24,6 +24,8 @@ class HostLink : public LinkOwner {
   void attach(HostClient client, uint32_t flags);
   // Takes what clients have submitted, what has come, and who has gone. Whether there was anything.
   bool round();
+  // A client that has something under way does not wait for it.
+  bool any_computes() const;
   // Before sleeping: false if there is something to do.
   bool prepare_sleep();
   void end_sleep();

@@ -54,11 +54,6 @@ Status Mirror::take(std::span<const uint8_t> body) {
 
 void Mirror::ask(uint32_t asked) { header().asked.store(asked, std::memory_order_seq_cst); }
 
-bool Mirror::wants_doorbell() {
-  session::Atomic32& sleeps = header().worker_sleeps;
-  return sleeps.load(std::memory_order_seq_cst) != 0 && sleeps.exchange(0, std::memory_order_seq_cst) != 0;
-}
-
 // ---- to the host ----------------------------------------------------------------------------------------------------
 
 void Mirror::follow(uint32_t index) {
@@ -119,6 +114,12 @@ void Mirror::forget_done() {
     open_.erase(index);
     return true;
   });
+}
+
+bool Mirror::is_urgent() const {
+  constexpr uint32_t kAnswered = offsetof(SegmentHeader, answered);
+  return header().events.load(std::memory_order_relaxed) != events_ ||
+         load(data_, kAnswered, 4) != load(host_.data(), kAnswered, 4);
 }
 
 std::vector<uint8_t> Mirror::collect() {

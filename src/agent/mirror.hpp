@@ -3,8 +3,7 @@
 // comes from the host is put there, and what the service has written is found by comparing the words that it may be
 // writing with what the host has.
 //
-// Threads: take() and ask() are the link's; follow() and collect() the worker's that serves the client. A word that one
-// of them looks at the other has handed over by the ring or by what it has collected.
+// One thread, of the worker that serves the client; whose link it is, too.
 #pragma once
 
 #include "agent/patch.hpp"
@@ -23,13 +22,14 @@ class Mirror {
   // What the service is given. Once.
   base::Memfd take_memory() { return std::move(memory_); }
 
-  // A submission: errors are those of what is no patch. The worker is to be woken if wants_doorbell().
+  // A submission: errors are those of what is no patch.
   base::Status take(std::span<const uint8_t> body);
   void ask(uint32_t asked);
-  bool wants_doorbell();
 
   // The service has begun what is in that slot: from now on its words are looked at.
   void follow(uint32_t slot);
+  // Somebody may be waiting for what the service has written: an operation has ended, a member is lost, an answer.
+  bool is_urgent() const;
   // The body of `words`; empty: the service has written nothing since the last time.
   std::vector<uint8_t> collect();
 

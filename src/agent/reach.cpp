@@ -45,6 +45,18 @@ int digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+// Nothing: that is no address.
+std::optional<std::vector<uint8_t>> bytes_of(const std::string& hex) {
+  if (hex.empty() || hex.size() % 2 != 0 || hex.size() > size_t{2} * OFFPATH_ADDRESS_MAX_BYTES) return std::nullopt;
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    const int high = digit(hex[i]), low = digit(hex[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    bytes.push_back(static_cast<uint8_t>(high * 16 + low));
+  }
+  return bytes;
+}
+
 // Everything that the command says until its end, or the end of the first line. Errors: why there is none.
 Result<std::string> read_line(int from, uint64_t end_ns) {
   std::string out;
@@ -110,9 +122,12 @@ std::string last_words(const Fd& error) {
 
 std::string to_line(const Reached& reached) {
   std::string hex;
-  for (const uint8_t byte : reached.address) {
-    hex += "0123456789abcdef"[byte >> 4];
-    hex += "0123456789abcdef"[byte & 15];
+  for (const auto& address : reached.addresses) {
+    if (!hex.empty()) hex += ',';
+    for (const uint8_t byte : address) {
+      hex += "0123456789abcdef"[byte >> 4];
+      hex += "0123456789abcdef"[byte & 15];
+    }
   }
   return "{\"address\": \"" + hex + "\", \"version\": \"" + reached.version + "\", \"machine\": \"" + reached.machine +
          "\", \"cores\": " + std::to_string(reached.cores) + "}";
@@ -124,15 +139,13 @@ Result<Reached> from_line(const std::string& line) {
   const auto wrong = [&] {
     return Status::error(OFFPATH_ERR_NO_SERVICE, "it says '%.120s' instead of where the service is", line.c_str());
   };
-  if (!address || !version || !machine || !cores || address->empty() || address->size() % 2 != 0 ||
-      address->size() > size_t{2} * OFFPATH_ADDRESS_MAX_BYTES) {
-    return wrong();
-  }
+  if (!address || !version || !machine || !cores) return wrong();
   Reached out;
-  for (size_t i = 0; i < address->size(); i += 2) {
-    const int high = digit((*address)[i]), low = digit((*address)[i + 1]);
-    if (high < 0 || low < 0) return wrong();
-    out.address.push_back(static_cast<uint8_t>(high * 16 + low));
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = address->find(',', begin);
+    auto bytes = bytes_of(address->substr(begin, end - begin));
+    if (!bytes) return wrong();
+    out.addresses.push_back(std::move(*bytes));
   }
   out.version = *version;
   out.machine = *machine;

@@ -11,9 +11,9 @@
 namespace offpath::agent {
 
 struct Reached {
-  std::vector<uint8_t> address;  // on the fabric
-  std::string version;           // of Offpath there
-  std::string machine;           // as uname has it
+  std::vector<std::vector<uint8_t>> addresses;  // on the fabric: a door at each worker
+  std::string version;                          // of Offpath there
+  std::string machine;                          // as uname has it
   uint32_t cores = 0;
 };
 

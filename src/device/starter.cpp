@@ -22,7 +22,7 @@ bool is_core_list(const std::string& text) {
   return !text.empty() && text.size() <= kMostCoresText && text.find_first_not_of("0123456789-,") == std::string::npos;
 }
 
-// "workers=N" or "cores=LIST" into the wishes.
+// "workers=N", "cores=LIST" or "share" into the wishes.
 bool take(const std::string& word, Wishes& wishes) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
@@ -36,6 +36,7 @@ bool take(const std::string& word, Wishes& wishes) {
     wishes.machine = value == "x86_64" ? kMachineX86_64 : kMachineAArch64;
     return value == "x86_64" || value == "aarch64";
   }
+  if (word == "share") return wishes.shares_cores = true;
   std::replace(value.begin(), value.end(), '+', ',');
   wishes.cores = value;
   return name == "cores" && is_core_list(value);
@@ -48,7 +49,8 @@ Result<Wishes> wishes_in(const std::string& text) {
     const size_t end = std::min(text.find('/', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     if (!take(word, wishes)) {
-      return Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is neither workers=1 to %u nor cores=2+4-7 nor arch=aarch64",
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "'%.60s' is neither workers=1 to %u nor cores=2+4-7 nor share nor arch=aarch64",
                            word.c_str(), kMostWorkers);
     }
     begin = end + 1;
@@ -101,6 +103,7 @@ std::string encode_request(const StartRequest& request) {
   std::string text(reinterpret_cast<const char*>(request.token.data()), request.token.size());
   if (request.wishes.workers != 0) text += "workers=" + std::to_string(request.wishes.workers) + "/";
   if (!request.wishes.cores.empty()) text += "cores=" + request.wishes.cores + "/";
+  if (request.wishes.shares_cores) text += "share/";
   return text;
 }
 

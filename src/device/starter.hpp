@@ -2,7 +2,7 @@
 // A DPU's starter: offpathd --listen. It starts or finds the service of a job there, and answers with the line that
 // `offpathd --for-agents` prints (introduction.hpp: who asks, and that nobody else hears it).
 //
-//   HOST:PORT[/workers=N][/cores=LIST][/arch=ARCH]     as OFFPATH_DPU names it; LIST has + between its parts: 2+4-7
+//   HOST:PORT[/workers=N][/cores=LIST][/share][/arch=ARCH]     as OFFPATH_DPU names it; LIST has + between its parts: 2+4-7
 //
 //   client -> starter   StartRequest      starter -> client   Answer
 #pragma once
@@ -19,6 +19,7 @@ struct Wishes {
   uint32_t workers = 0;                // 0: whatever is usual there
   std::string cores;                   // with commas; empty: those that the starter has
   uint32_t machine = kMachineAArch64;  // for target regions
+  bool shares_cores = false;           // with an application there
 };
 
 struct StarterAddress {

@@ -79,7 +79,7 @@ void Engine::remove_client(ClientId client, Loss how) {
   }
   for (const auto& team : gone) {
     Message lost = about(Kind::lost, *team, wire::Channel::collectives, wire::kNoOperation, team->spec.rank, 0);
-    lost.status = team->obituary = how == Loss::process ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED;
+    lost.status = team->obituary = obituary_of(how);
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
     const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 || !team->requests.empty();

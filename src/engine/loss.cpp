@@ -18,31 +18,43 @@ void Engine::on_peer_lost(fabric::Peer peer) {
   }
   // All of them are marked before any operation ends, so that the owner learns of all lost members at once.
   for (const auto& [team, rank] : lost) {
-    s.tell_loss(*team, rank, false);
+    s.tell_loss(*team, rank, Loss::service);
   }
-  for (const auto& [team, rank] : lost) s.lose_member(*team, rank, false);
+  for (const auto& [team, rank] : lost) s.lose_member(*team, rank, Loss::service);
   s.settle();
 }
 
-void Engine::State::tell_loss(const Team& team, uint32_t rank, bool process) {
+// What the others are told of a member, as a status, and what that says.
+offpath_status_t obituary_of(Loss how) {
+  if (how == Loss::process) return OFFPATH_ERR_PEER_LOST;
+  return how == Loss::silence ? OFFPATH_ERR_SERVICE_LOST : OFFPATH_ERR_NOT_STARTED;
+}
+
+Loss loss_of(int32_t obituary) {
+  if (obituary == OFFPATH_ERR_PEER_LOST) return Loss::process;
+  return obituary == OFFPATH_ERR_SERVICE_LOST ? Loss::silence : Loss::service;
+}
+
+void Engine::State::tell_loss(const Team& team, uint32_t rank, Loss how) {
   if (team.lost[rank] != 0) return;
   const bool silent = team.peers[rank] >= 0 && given_up.contains(static_cast<fabric::Peer>(team.peers[rank]));
-  const Loss how = process ? Loss::process : silent ? Loss::silence : Loss::service;
+  if (how == Loss::service && silent) how = Loss::silence;
   observer.on_member_lost(team.spec.client, team.spec.context, rank, how);
 }
 
 bool Engine::State::report_unreachable() {
   const auto losses = std::exchange(unreachable, {});
   for (const auto& [team, rank] : losses) {
-    if (team != nullptr) lose_member(*team, rank, false);
+    if (team != nullptr) lose_member(*team, rank, Loss::service);
   }
   settle();
   return !losses.empty();
 }
 
-void Engine::State::lose_member(Team& team, uint32_t rank, bool process) {
-  tell_loss(team, rank, process);
-  team.lost[rank] = 1;
+void Engine::State::lose_member(Team& team, uint32_t rank, Loss how) {
+  const bool process = how == Loss::process;
+  tell_loss(team, rank, how);
+  team.lost[rank] = static_cast<uint8_t>(how);
   team.broken = true;
   team.dead |= process;
   for (const auto& [key, operation] : team.operations) {
@@ -74,7 +86,7 @@ void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
   if (operation.over) return;
   Team& team = *operation.team;
   Message lost = about(Kind::lost, team, operation.key.channel, operation.key.number, rank, 0);
-  lost.status = team.dead ? OFFPATH_ERR_PEER_LOST : OFFPATH_ERR_NOT_STARTED;
+  lost.status = obituary_of(team.dead ? Loss::process : static_cast<Loss>(team.lost[rank]));
   const std::vector<uint8_t> needed = needed_members(operation);
   for (lost.to = 0; lost.to < needed.size(); ++lost.to) {
     const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;

@@ -231,7 +231,7 @@ void Engine::State::handle_fail(const Message& message) {
 void Engine::State::handle_lost(const Message& message) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
-  lose_member(*team, message.from, message.status == OFFPATH_ERR_PEER_LOST);
+  lose_member(*team, message.from, loss_of(message.status));
   // Another survivor gave this operation up, so it will not be completed there.
   if (message.channel != Channel::collectives) return;
   const auto operation = team->operations.find({.number = message.number});

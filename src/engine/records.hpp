@@ -18,6 +18,9 @@
 
 namespace offpath::engine {
 
+offpath_status_t obituary_of(Loss how);
+Loss loss_of(int32_t obituary);
+
 using graph::Compute;
 using graph::Export;
 using graph::kClient;

@@ -206,8 +206,8 @@ struct Engine::State {
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
 
   // loss.cpp
-  void tell_loss(const Team& team, uint32_t rank, bool process);
-  void lose_member(Team& team, uint32_t rank, bool process);
+  void tell_loss(const Team& team, uint32_t rank, Loss how);
+  void lose_member(Team& team, uint32_t rank, Loss how);
   // By rank: does the operation still want something from that member, or that member from it?
   std::vector<uint8_t> needed_members(const Operation& operation) const;
   void fail_for_loss(Operation& operation, uint32_t rank);

@@ -4,12 +4,12 @@
 #include "base/clock.hpp"
 #include "base/epoll.hpp"
 #include "base/log.hpp"
-#include "service/placement.hpp"
 #include "session/reception.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -21,76 +21,59 @@ using base::Status;
 using wire::EntryKind;
 
 namespace {
-constexpr uint64_t kAlarmTag = UINT64_MAX;
-constexpr uint64_t kFabricTag = UINT64_MAX - 1;
 constexpr int kFlushTimeoutMs = 1000;
-constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
 }  // namespace
 
-AgentDoor::AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms,
-                     uint64_t silence_ns, Run run, std::function<void(Newcomer)> admit)
-    : cores_(std::move(cores)),
-      first_message_timeout_ms_(first_message_timeout_ms),
-      silence_(silence_ns),
-      look_every_ns_(base::Silence::interval_ns(silence_ns)),
+AgentDoor::AgentDoor(Options options, std::unique_ptr<fabric::Fabric> endpoint, Run run,
+                     std::function<void(Newcomer)> admit)
+    : options_(std::move(options)),
+      began_ns_(base::clock_ns()),
+      silence_(options_.silence_ns),
+      look_every_ns_(base::Silence::interval_ns(options_.silence_ns)),
       run_(std::move(run)),
       admit_(std::move(admit)),
       outbox_(std::make_shared<Outbox>()),
-      memory_(std::make_shared<agent::FarMemory>([outbox = outbox_] { outbox->ring(); })),
+      memory_(std::make_shared<agent::FarMemory>(options_.wake)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      link_(std::move(endpoint), *this) {
-  base::watch(epoll_.get(), outbox_->event_fd(), kAlarmTag);
-  base::watch(epoll_.get(), link_.fabric().event_fd(), kFabricTag);
-  thread_ = std::thread([this] {
-    [[maybe_unused]] const Status bound = bind_this_thread(cores_);  // the workers' binding says what is wrong
-    ask_for_short_slices();
-    loop();
-  });
-}
+      link_(std::move(endpoint), *this) {}
 
 AgentDoor::~AgentDoor() {
-  stopping_ = true;
-  outbox_->ring();
-  thread_.join();
-}
-
-void AgentDoor::loop() {
-  const uint64_t began_ns = base::clock_ns();
-  const auto waited_ms = [&] { return static_cast<int>((base::clock_ns() - began_ns) / 1000000); };
-  for (uint32_t round = 1; !stopping_ && !link_.lost(); ++round) {
-    const bool busy = work();
-    if (busy && round % kRoundsBetweenLooks != 0) continue;
-    const int left_ms = link_.connected() ? until_look() : first_message_timeout_ms_ - waited_ms();
-    if (!link_.connected() && !link_.lost() && left_ms <= 0) break;
-    sleep(busy ? 0 : left_ms);
-  }
-  work();
+  take_outbox();
   if (!link_.lost()) link_.flush(kFlushTimeoutMs);
   for (const auto& [number, client] : clients_)
-    send(client.socket.get(), &session::kHostIsLost, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    send(client.socket.get(), silent_ ? &session::kHostIsSilent : &session::kHostIsLost, 1,
+         MSG_NOSIGNAL | MSG_DONTWAIT);
   clients_.clear();
+  outbox_->close();
   memory_->lose();
   // What the fabric still has is not its owners' yet.
   link_.give_up("the door is closed");
   while (!memory_->idle()) link_.progress();
   base::log_write(LogLevel::info, "an agent has gone");
-  ended_ = true;
-  run_([] {});
 }
 
-bool AgentDoor::work() {
-  bool busy = false;
-  for (Outbox::Entry& entry : outbox_->take()) {
-    link_.add(entry.kind, entry.client, entry.body);
-    busy = true;
-  }
-  if (link_.connected()) busy |= memory_->move(link_);
-  return link_.progress() || busy;
+bool AgentDoor::take() { return link_.progress(); }
+
+bool AgentDoor::give() {
+  if (!link_.connected() || (outbox_->empty() && !memory_->waits())) return false;
+  take_outbox();
+  memory_->move(link_);
+  link_.progress();
+  return true;
+}
+
+void AgentDoor::take_outbox() {
+  for (const Outbox::Entry& entry : outbox_->take()) link_.add(entry.kind, entry.client, entry.body);
 }
 
 int AgentDoor::until_look() {
-  if (look_every_ns_ == 0) return -1;
   const uint64_t now_ns = base::clock_ns();
+  if (!link_.connected()) {
+    const int left_ms = options_.first_message_timeout_ms - static_cast<int>((now_ns - began_ns_) / 1000000);
+    nobody_came_ = left_ms <= 0;
+    return std::max(left_ms, 0);
+  }
+  if (look_every_ns_ == 0) return -1;
   if (now_ns - looked_ns_ >= look_every_ns_) {
     const auto verdict = silence_.look(now_ns, answered_);
     looked_ns_ = now_ns;
@@ -100,6 +83,7 @@ int AgentDoor::until_look() {
       return 0;
     }
     if (verdict == base::Silence::Verdict::silent) {
+      silent_ = true;
       link_.give_up("it gives no sign of life");
       return 0;
     }
@@ -107,14 +91,10 @@ int AgentDoor::until_look() {
   return static_cast<int>((looked_ns_ + look_every_ns_ - now_ns) / 1000000) + 1;
 }
 
-void AgentDoor::sleep(int timeout_ms) {
+void AgentDoor::look() {
   epoll_event events[64];
-  const int count = epoll_wait(epoll_.get(), events, 64, link_.fabric().arm() ? timeout_ms : 0);
-  for (int i = 0; i < count; ++i) {
-    const uint64_t tag = events[i].data.u64;
-    if (tag == kAlarmTag) outbox_->heard();
-    if (tag != kAlarmTag && tag != kFabricTag) on_readable(static_cast<uint32_t>(tag));
-  }
+  const int count = epoll_wait(epoll_.get(), events, 64, 0);
+  for (int i = 0; i < count; ++i) on_readable(static_cast<uint32_t>(events[i].data.u64));
 }
 
 // ---- clients --------------------------------------------------------------------------------------------------------
@@ -139,7 +119,8 @@ void AgentDoor::attach(uint32_t number, fabric::Bytes body) {
   base::watch(epoll_.get(), client.socket.get(), number);
   auto newcomer = std::make_shared<Newcomer>(  // std::function must be copyable
       Newcomer{Fd(ends[1]), Fd(), request.process, request.flags, std::move(view.value()), memory_->port_of(number),
-               std::make_shared<memory::Aliases>(), std::make_unique<Reflection>(mirror.value(), outbox_, number)});
+               std::make_shared<memory::Aliases>(), std::make_unique<Reflection>(mirror.value(), outbox_, number),
+               options_.worker});
   run_([admit = admit_, newcomer] { admit(std::move(*newcomer)); });
 }
 
@@ -151,15 +132,8 @@ void AgentDoor::refuse(uint32_t number, const Status& status) {
   link_.add_record(EntryKind::attached, number, reply);
 }
 
-void AgentDoor::ring(Client& client) {
-  if (!client.mirror->wants_doorbell()) return;
-  const uint8_t doorbell = session::kDoorbell;
-  send(client.socket.get(), &doorbell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 void AgentDoor::take_submission(Client& client, fabric::Bytes body) {
   if (!client.mirror->take(body).ok()) return link_.give_up("it submits what makes no sense");
-  ring(client);
 }
 
 // The worker says something.
@@ -169,7 +143,7 @@ void AgentDoor::on_readable(uint32_t number) {
   session::AttachReply reply;
   const ssize_t got = recv(found->second.socket.get(), &reply, sizeof(reply), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  work();  // what it has written before
+  take_outbox();  // what it has written before
   if (got == sizeof(reply)) {
     link_.add_record(EntryKind::attached, number, reply);
     if (reply.status != OFFPATH_OK) clients_.erase(number);
@@ -211,8 +185,7 @@ void AgentDoor::on_entry(const wire::LinkEntry& entry) {
     case EntryKind::asked:
       if (entry.body.size() != sizeof(asked)) return link_.give_up("it asks what makes no sense");
       memcpy(&asked, entry.body.data(), sizeof(asked));
-      client.mirror->ask(asked.asked);
-      return ring(client);
+      return client.mirror->ask(asked.asked);
     case EntryKind::detach:
       send(client.socket.get(), &session::kDetach, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
       return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// AgentDoor: where one agent reaches this service, and the clients that it brings. To the rest of the service these are
-// clients on sockets like others: the door has the other end of each, and passes on what agent and worker say. Its thread
-// moves what goes over the link; the workers ask for it by the ports and the outbox.
+// AgentDoor: where one agent reaches one worker of this service, and the clients that it brings there. The worker owns the door
+// and lets it take and give in each of its rounds, so nothing of a link passes another thread; but other workers may ask
+// for memory by its ports. Clients come, leave and are lost as those on sockets do: the door has the other end of each.
 //
-// It has ended when the link is lost or nobody came. Then its clients count as served no more, as those of a lost service.
+// It is over when the link is lost or nobody came. Then its clients count as served no more, as those of a lost service.
 #pragma once
 
 #include "agent/far_memory.hpp"
@@ -16,12 +16,9 @@
 #include "service/reflection.hpp"
 #include "session/segment_view.hpp"
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
-#include <thread>
 
 namespace offpath::service {
 
@@ -34,17 +31,38 @@ struct Newcomer {
   std::shared_ptr<memory::Port> memory;
   std::shared_ptr<memory::Aliases> aliases;
   std::unique_ptr<Reflection> reflection;  // null: of this machine
+  uint32_t worker = UINT32_MAX;            // that is to serve it, if there is no choice
 };
 
 class AgentDoor : public agent::LinkOwner {
  public:
   using Run = std::function<void(std::function<void()>)>;
 
+  struct Options {
+    uint32_t worker = 0;
+    int first_message_timeout_ms = 30000;
+    uint64_t silence_ns = 0;
+    std::function<void()> wake;  // the worker, from any thread
+  };
+
   // `run` has something done on the service's thread, soon; that is where `admit` is called.
-  AgentDoor(std::unique_ptr<fabric::Fabric> endpoint, std::string cores, int first_message_timeout_ms,
-            uint64_t silence_ns, Run run, std::function<void(Newcomer)> admit);
+  AgentDoor(Options options, std::unique_ptr<fabric::Fabric> endpoint, Run run, std::function<void(Newcomer)> admit);
+  // Closes it.
   ~AgentDoor() override;
-  bool has_ended() const { return ended_; }
+
+  // The rest on the worker's thread. What has come over the link. Whether there was anything.
+  bool take();
+  // What is to be said to the agent leaves.
+  bool give();
+  bool is_over() const { return link_.lost() || nobody_came_; }
+  // Before sleeping, false: there is something to do. How long it may last at most, in ms; -1: for ever. Meanwhile it
+  // asks the agent for a sign of life now and then: clients that wait notice its silence, but those of others do not.
+  bool arm() { return link_.fabric().arm(); }
+  int until_look();
+  // Readable when there is something to take; when look() has something to do.
+  int link_fd() { return link_.fabric().event_fd(); }
+  int clients_fd() const { return epoll_.get(); }
+  void look();
 
   // LinkOwner
   agent::Place place_for(const wire::LinkMessage& message, size_t bytes) override;
@@ -58,33 +76,27 @@ class AgentDoor : public agent::LinkOwner {
     base::Fd socket;
     std::shared_ptr<agent::Mirror> mirror;
   };
-  void loop();
-  bool work();
-  void sleep(int timeout_ms);
-  // Asks the agent for a sign of life now and then: clients that wait notice its silence, but those of others do not. How
-  // long until the next look, in ms; -1: there is none.
-  int until_look();
+  void take_outbox();
   void attach(uint32_t number, fabric::Bytes body);
   void take_submission(Client& client, fabric::Bytes body);
-  static void ring(Client& client);
   void on_readable(uint32_t number);
   void refuse(uint32_t number, const base::Status& status);
 
-  const std::string cores_;
-  const int first_message_timeout_ms_;
+  const Options options_;
+  const uint64_t began_ns_;
+  bool nobody_came_ = false;
   base::Silence silence_;
   const uint64_t look_every_ns_;  // after the agent; 0: never
   uint64_t looked_ns_ = 0;
   bool answered_ = false;
+  bool silent_ = false;
   const Run run_;
   const std::function<void(Newcomer)> admit_;
   const std::shared_ptr<Outbox> outbox_;
   const std::shared_ptr<agent::FarMemory> memory_;
-  base::Fd epoll_;
+  base::Fd epoll_;  // of the sockets of clients
   std::map<uint32_t, Client> clients_;
   agent::Link link_;
-  std::atomic<bool> stopping_{false}, ended_{false};
-  std::thread thread_;
 };
 
 }  // namespace offpath::service

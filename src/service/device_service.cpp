@@ -221,7 +221,7 @@ void DeviceService::answer(int socket, const device::Introduction& who) {
     if (sent.ok()) device::serve_probe(socket, socket);
   } else {
     const auto request = device::decode_request(who.request());
-    const StartingOptions options{for_agents_, options_.cores, options_.max_clients, starter};
+    const StartingOptions options{for_agents_, options_.cores, options_.shares_cores, options_.max_clients, starter};
     const auto line = request.ok() ? start_as(who.user(), request.value(), options) : request.status();
     sent = who.answer(socket, device::encode_answer(line));
     base::log_write(LogLevel::info, "an agent asked for its job's service: %s",

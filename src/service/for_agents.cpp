@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kListenFd = 3;
 constexpr int kTokenFd = 4;
+constexpr uint32_t kMostDoors = 16;  // their addresses are said in one line
 
 // Nobody's child, and without what this process was given: whoever has started this by ssh waits for these to be closed.
 [[noreturn]] void become_service(int listening, int token, char* const* words) {
@@ -89,16 +91,16 @@ Result<Fd> find_or_start(const ForAgentsOptions& options) {
   return session::connect_to(path, options.timeout_ms);
 }
 
-}  // namespace
-
-Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
+// A door for an agent, its first or a further one. It may just be leaving.
+Result<session::AttachReply> open_door(const ForAgentsOptions& options, uint32_t number) {
   session::AttachRequest request{};
   request.version = session::kLinkVersion;
   request.kind = static_cast<uint32_t>(session::RequestKind::agent);
+  request.flags = number;
   memcpy(request.token, options.token, sizeof(request.token));
   session::AttachReply reply{};
   Status status;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // it may just be leaving
+  for (int attempt = 0; attempt < 3; ++attempt) {
     const auto socket = find_or_start(options);
     if (!socket.ok()) return socket.status();
     status = session::send_message(socket->get(), &request, sizeof(request));
@@ -112,10 +114,22 @@ Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
   if (reply.version != session::kLinkVersion || reply.address_bytes > sizeof(reply.address)) {
     return Status::error(OFFPATH_ERR_NO_SERVICE, "the service here is of another release. Install one");
   }
+  return reply;
+}
+
+}  // namespace
+
+Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
+  agent::Reached out;
+  uint32_t doors = 1;
+  for (uint32_t number = 0; number < doors; ++number) {
+    const auto reply = open_door(options, number);
+    if (!reply.ok()) return reply.status();
+    out.addresses.emplace_back(reply->address, reply->address + reply->address_bytes);
+    doors = std::min(reply->workers, kMostDoors);
+  }
   utsname machine{};
   uname(&machine);
-  agent::Reached out;
-  out.address.assign(reply.address, reply.address + reply.address_bytes);
   out.version = OFFPATH_VERSION;
   out.machine = machine.machine;
   out.cores = count_cores(options.cores.empty() ? base::list_of(base::own_cores()) : options.cores);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `offpathd --for-agents`: finds the service of a job on this machine, or starts it, has it open a door for an agent, and
+// `offpathd --for-agents`: finds the service of a job on this machine, or starts it, has it open doors for an agent, and
 // says where that is (agent/reach.hpp).
 #pragma once
 

@@ -126,6 +126,10 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
   const auto dpus = offpath::session::own_dpus();
   if (status.ok()) status = dpus.status();
   if (dpus.ok()) options.dpus = dpus.value();
+  options.settle = [cores = service.cores] {
+    [[maybe_unused]] const Status bound = offpath::service::bind_this_thread(cores);  // the agent's says what is wrong
+    offpath::service::ask_for_short_slices();
+  };
   options.socket_path = service.socket_path;
   options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
   std::copy(std::begin(service.token), std::end(service.token), options.token);

@@ -16,15 +16,25 @@ class Reflection {
       : mirror_(std::move(mirror)), outbox_(std::move(outbox)), client_(client) {}
 
   void follow(uint32_t slot) { mirror_->follow(slot); }
-  void publish() {
+  // After each round of work. What only a person looks at may wait: every message wakes the agent.
+  void publish(uint64_t now_ns) {
+    const bool is_time = now_ns - published_ns_ >= kLaterNs;
+    owes_ = !is_time && !mirror_->is_urgent();
+    if (owes_) return;
+    published_ns_ = now_ns;
     auto words = mirror_->collect();
     if (!words.empty()) outbox_->put(wire::EntryKind::words, client_, std::move(words));
   }
+  // Then it is to be called again within kLaterNs.
+  bool owes() const { return owes_; }
+  static constexpr uint64_t kLaterNs = 20000000;
 
  private:
   const std::shared_ptr<agent::Mirror> mirror_;
   const std::shared_ptr<Outbox> outbox_;
   const uint32_t client_;
+  uint64_t published_ns_ = 0;
+  bool owes_ = false;
 };
 
 }  // namespace offpath::service

@@ -3,6 +3,7 @@
 // requests, opens its windows to others, and writes results into its session segment.
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "engine/engine.hpp"
 #include "memory/aliases.hpp"
@@ -53,8 +54,10 @@ class ServedClient {
     show_memory_use();
     view_.wake();
     view_.answer();
-    if (reflection_ != nullptr) reflection_->publish();
+    if (reflection_ != nullptr) reflection_->publish(base::clock_ns());
   }
+  // wake() is to be called again within Reflection::kLaterNs.
+  bool owes_words() const { return reflection_ != nullptr && reflection_->owes(); }
 
   // What observers see of it. Looks at all that is under way: for a slow tick.
   void show(session::ClientRecord& record) const;

@@ -46,7 +46,6 @@ Service::Service(ServiceOptions options)
 }
 
 Service::~Service() {
-  doors_.clear();
   for (auto& worker : workers_) worker->stop();
 }
 
@@ -94,7 +93,7 @@ void Service::serve(int listening) {
   bool had_client = false;
   while (true) {
     pollfd waits[3] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
-    const bool none = client_count_ == 0 && doors_.empty();
+    const bool none = client_count_ == 0 && doors_count_ == 0;
     const int tick = observers_.any() ? Observers::kTickMs : -1;
     const int timeout = !none ? tick : had_client ? kLingerMs : options_.first_client_timeout_ms;
     const int ready = poll(waits, 3, timeout);
@@ -114,7 +113,6 @@ void Service::serve(int listening) {
   base::log_write(LogLevel::info, "ends: no clients");
   remove_socket();
   if (observers_.any()) observers_.tick();  // their last look
-  doors_.clear();
   for (auto& worker : workers_) worker->stop();
 }
 
@@ -183,7 +181,8 @@ void Service::refuse(const Fd& socket, const Status& status) {
 }
 
 void Service::admit(Newcomer client) {
-  const auto worker = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
+  const auto next = static_cast<uint32_t>((next_client_ - 1) % workers_.size());
+  const uint32_t worker = client.worker < workers_.size() ? client.worker : next;
   const auto address = address_for(client.flags, worker);
   if (!address.ok()) return refuse(client.socket, address.status());
   session::AttachReply reply{};
@@ -210,29 +209,43 @@ void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>
   session::AttachReply reply{};
   reply.version = session::kLinkVersion;
   Status status = session::check_client(credentials, request, options_.token);
-  if (status.ok() && link_fabric_.context == nullptr) {
-    auto made = fabric::make("tcp", key());
-    status = made.status();
-    if (status.ok()) link_fabric_ = std::move(made.value());
-  }
-  auto endpoint = status.ok() ? link_fabric_.context->make_endpoint() : status;
-  status = endpoint.status();
-  if (status.ok()) {
-    const std::vector<uint8_t> address = endpoint.value()->address();
-    reply.address_bytes = static_cast<uint32_t>(std::min(address.size(), sizeof(reply.address)));
-    std::copy_n(address.begin(), reply.address_bytes, reply.address);
-    doors_.push_back(std::make_unique<AgentDoor>(
-        std::move(endpoint.value()), options_.cores, options_.first_client_timeout_ms, options_.engine.silence_ns,
-        [this](std::function<void()> task) { run(std::move(task)); },
-        [this](Newcomer client) { admit(std::move(client)); }));
-    ++doors_count_;
+  // An agent has a link to each worker; not every agent begins with the same.
+  if (status.ok() && request.flags == 0) ++agents_count_;
+  const auto address =
+      status.ok() ? make_door(static_cast<uint32_t>((agents_count_ + request.flags) % workers_.size())) : status;
+  if (address.ok()) {
+    reply.address_bytes = static_cast<uint32_t>(std::min(address->size(), sizeof(reply.address)));
+    std::copy_n(address->begin(), reply.address_bytes, reply.address);
   } else {
-    session::fill_refusal(reply, status);
+    session::fill_refusal(reply, address.status());
   }
   reply.workers = options_.workers;
   reply.helpers = helpers_count();
   reply.process = getpid();
   [[maybe_unused]] const auto sent = session::send_message(socket.get(), &reply, sizeof(reply));
+}
+
+Result<std::vector<uint8_t>> Service::make_door(uint32_t worker) {
+  if (link_fabric_.context == nullptr) {
+    auto made = fabric::make("tcp", key());
+    if (!made.ok()) return made.status();
+    link_fabric_ = std::move(made.value());
+  }
+  auto endpoint = link_fabric_.context->make_endpoint();
+  if (!endpoint.ok()) return endpoint.status();
+  std::vector<uint8_t> address = endpoint.value()->address();
+  AgentDoor::Options door;
+  door.worker = worker;
+  door.first_message_timeout_ms = options_.first_client_timeout_ms;
+  door.silence_ns = options_.engine.silence_ns;
+  door.wake = [to_wake = workers_[worker].get()] { to_wake->ring(); };
+  ++doors_count_;
+  workers_[worker]->add_door(
+      std::make_unique<AgentDoor>(
+          std::move(door), std::move(endpoint.value()), [this](std::function<void()> task) { run(std::move(task)); },
+          [this](Newcomer client) { admit(std::move(client)); }),
+      [this] { forget_door(); });
+  return address;
 }
 
 void Service::run(std::function<void()> task) {
@@ -250,8 +263,6 @@ void Service::run_tasks() {
     tasks.swap(tasks_);
   }
   for (const auto& task : tasks) task();
-  std::erase_if(doors_, [](const auto& door) { return door->has_ended(); });
-  doors_count_ = static_cast<uint32_t>(doors_.size());
 }
 
 Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worker) {
@@ -270,6 +281,11 @@ Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worke
 // control groups does), and the file would stay. Who comes later starts another service.
 void Service::forget_one() {
   if (--client_count_ == 0 && doors_count_ == 0) remove_socket();
+  wake();
+}
+
+void Service::forget_door() {
+  --doors_count_;
   wake();
 }
 

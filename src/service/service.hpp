@@ -60,9 +60,11 @@ class Service : public engine::Neighbours {
   // For the agent of a host whose DPU this is: its clients come by the door.
   void open_door(const base::Fd& socket, const base::Result<session::PeerCredentials>& credentials,
                  const session::AttachRequest& request);
+  base::Result<std::vector<uint8_t>> make_door(uint32_t worker);
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
   fabric::JobKey key() const;
   void forget_one();
+  void forget_door();
   void remove_socket();
   // From any thread: on that of serve(), soon.
   void run(std::function<void()> task);
@@ -81,7 +83,7 @@ class Service : public engine::Neighbours {
   Observers observers_;
   session::Doorman doorman_;
   fabric::Made link_fabric_{};  // of the doors
-  std::vector<std::unique_ptr<AgentDoor>> doors_;
+  uint32_t agents_count_ = 0;   // so far
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
   base::Fd changed_;  // eventfd: a client has gone, or there is a task

@@ -144,6 +144,7 @@ Result<std::string> start_for_agents(const device::StartRequest& request, const 
   std::vector<std::string> words = options.words;
   const std::string& cores = request.wishes.cores.empty() ? options.cores : request.wishes.cores;
   if (!cores.empty()) words.insert(words.end(), {"--cores", cores});
+  if (request.wishes.shares_cores || options.shares_cores) words.emplace_back("--share");
   const pid_t child = fork();
   if (child == 0) become(words, request.wishes.workers, input_theirs.get(), output_theirs.get(), error_theirs.get());
   if (child < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot start the job's service");

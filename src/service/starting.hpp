@@ -14,6 +14,7 @@ namespace offpath::service {
 struct StartingOptions {
   std::vector<std::string> words;  // of the command that prints the line
   std::string cores;               // where a request names none
+  bool shares_cores = false;       // with an application, whatever a request says
   uint32_t most = 64;              // jobs served at a time
   pid_t starter = 0;               // whose children they are
 };

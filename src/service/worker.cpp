@@ -20,6 +20,7 @@ namespace {
 constexpr uint64_t kAlarmTag = 0;  // client ids start at 1
 constexpr uint64_t kFabricTag = UINT64_MAX;
 constexpr uint64_t kClientsTag = UINT64_MAX - 1;
+constexpr uint64_t kDoorsTag = UINT64_MAX - 2;
 constexpr uint64_t kProcessBit = uint64_t{1} << 63;   // and the id of the client whose process it is
 constexpr uint64_t kExecutorBit = uint64_t{1} << 62;  // and which executor of tasks
 constexpr uint64_t kLongTransferBytes = 512 << 10;
@@ -63,7 +64,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
 
 engine::Config Worker::engine_config() {
   engine::Config config = options_.engine;
-  config.wake = [this] { ring(); };
+  config.wake = [this] { t_here == this ? void(access_ended_ = true) : ring(); };
   return config;
 }
 
@@ -75,7 +76,13 @@ Worker::~Worker() {
 
 base::Status Worker::start() {
   if (options_.spin.count() == 0) {
-    if (const base::Status status = nudge_.start(options_.cores); !status.ok()) return status;
+    if (const base::Status status = nudge_.start([cores = options_.cores] {
+          [[maybe_unused]] const base::Status bound =
+              bind_this_thread(cores);  // the worker's binding says what is wrong
+          ask_for_short_slices();
+        });
+        !status.ok())
+      return status;
   }
   std::promise<base::Status> bound;
   auto result = bound.get_future();
@@ -104,10 +111,11 @@ void Worker::run(std::function<void()> task) {
     first = tasks_.empty();
     tasks_.push_back(std::move(task));
   }
-  if (first && t_here != this) ring();  // the own thread looks for tasks before it sleeps
+  if (first) ring();
 }
 
 void Worker::ring() {
+  if (t_here == this) return;  // it looks before it sleeps
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(alarm_.get(), &one, sizeof(one));
 }
@@ -137,6 +145,15 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
   });
 }
 
+void Worker::add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_door_gone) {
+  auto shared = std::make_shared<Door>(Door{std::move(door), std::move(on_door_gone)});
+  run([this, shared] {
+    base::watch(clients_epoll_.get(), shared->door->link_fd(), kFabricTag);
+    base::watch(clients_epoll_.get(), shared->door->clients_fd(), kDoorsTag);
+    doors_.push_back(std::move(*shared));
+  });
+}
+
 base::Result<std::vector<uint8_t>> Worker::open_fabric() {
   using Address = base::Result<std::vector<uint8_t>>;
   const auto answer = std::make_shared<std::promise<Address>>();
@@ -157,6 +174,7 @@ void Worker::loop() {
     if (round % kRoundsBetweenPolls == 0) {
       poll_events(clients_epoll_.get(), 0);
       until_watch();
+      until_doors_look();
     }
     if (work()) {
       if (options_.spin.count() > 0) last_busy = Clock::now();
@@ -176,6 +194,7 @@ void Worker::loop() {
     if (wait && !busy && fabric_->arm()) poll_events(epoll_.get(), kTellSendersAfter.count());
   }
   fabric_->flush(kFlushTimeoutMs);
+  doors_.clear();
 }
 
 // An executor that has no core of its own gets its turn when this thread sleeps.
@@ -184,12 +203,16 @@ bool Worker::leaves_core_to_tasks() const {
 }
 
 bool Worker::work() {
-  bool busy = take_submissions();
+  bool busy = false;
+  for (Door& next : doors_) busy |= next.door->take();
+  busy |= take_submissions();
   busy |= tasks_to_run_.progress();
   busy |= run_tasks();
+  access_ended_ = false;
   busy |= engine_->progress();
   for (auto& [id, client] : clients_) client->wake();
-  return busy;
+  for (Door& next : doors_) busy |= next.door->give();
+  return busy | close_doors() | access_ended_;
 }
 
 // Comes before anything that tells of a departure: teams submitted before it must exist to hear of it, and what the
@@ -203,6 +226,19 @@ bool Worker::take_submissions() {
   }
   if (broken != 0) drop_client(broken, Departure::died);
   return any;
+}
+
+// Their clients hear of it as of everything that a socket says.
+bool Worker::close_doors() {
+  const auto first =
+      std::partition(doors_.begin(), doors_.end(), [](const Door& next) { return !next.door->is_over(); });
+  if (first == doors_.end()) return false;
+  for (auto over = first; over != doors_.end(); ++over) {
+    over->door.reset();
+    over->on_gone();
+  }
+  doors_.erase(first, doors_.end());
+  return true;
 }
 
 bool Worker::has_tasks() {
@@ -230,9 +266,9 @@ void Worker::sleep() {
   pending |= tasks_to_run_.announce_sleep();
   const uint64_t wait_ns = engine_->wait_ns();
   const int until_told_ms = pending || wait_ns == 0 ? 0 : sooner(until_senders_are_told(), until_watch());
-  const int timeout_ms = sooner(until_told_ms, tasks_to_run_.timeout_ms());
+  const int timeout_ms = sooner(sooner(until_told_ms, until_doors_look()), tasks_to_run_.timeout_ms());
   nudge_.note_sleep();
-  if (!pending && timeout_ms != 0 && !nap() && fabric_->arm()) {
+  if (!pending && timeout_ms != 0 && !nap() && arm()) {
     if (may_stand_still()) nudge_.set();
     wait_for_events(timeout_ms, wait_ns);
     nudge_.cancel();
@@ -240,6 +276,18 @@ void Worker::sleep() {
   }
   tasks_to_run_.note_awake();
   for (auto& [id, client] : clients_) client->header().worker_sleeps.store(0, std::memory_order_relaxed);
+}
+
+bool Worker::arm() {
+  return fabric_->arm() && std::all_of(doors_.begin(), doors_.end(), [](Door& next) { return next.door->arm(); });
+}
+
+int Worker::until_doors_look() {
+  const bool owes =
+      std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second->owes_words(); });
+  int left_ms = owes ? static_cast<int>(Reflection::kLaterNs / 1000000) : -1;
+  for (Door& next : doors_) left_ms = sooner(left_ms, next.door->until_look());
+  return left_ms;
 }
 
 // 0: they were told now, which is work; -1: there is nothing to tell.
@@ -321,6 +369,8 @@ void Worker::poll_events(int epoll, int timeout_ms) {
       [[maybe_unused]] const ssize_t got = read(alarm_.get(), &value, sizeof(value));
     } else if (tag == kClientsTag) {
       poll_events(clients_epoll_.get(), 0);
+    } else if (tag == kDoorsTag) {
+      for (Door& next : doors_) next.door->look();
     } else if (tag != kFabricTag && (tag & kProcessBit) != 0) {
       take_submissions();
       if (clients_.contains(tag & ~kProcessBit)) drop_client(tag & ~kProcessBit, Departure::died);
@@ -340,10 +390,11 @@ void Worker::read_socket(ClientId id) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == 1 && byte == session::kDoorbell) return;
   take_submissions();
-  const Departure how = got != 1                       ? Departure::died
-                        : byte == session::kDetach     ? Departure::detached
-                        : byte == session::kHostIsLost ? Departure::lost
-                                                       : Departure::died;
+  const Departure how = got != 1                         ? Departure::died
+                        : byte == session::kDetach       ? Departure::detached
+                        : byte == session::kHostIsLost   ? Departure::lost
+                        : byte == session::kHostIsSilent ? Departure::silent
+                                                         : Departure::died;
   if (clients_.contains(id)) drop_client(id, how);
 }
 
@@ -351,10 +402,13 @@ void Worker::drop_client(ClientId id, Departure how) {
   base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
                   how == Departure::detached ? "detached"
                   : how == Departure::lost   ? "is lost with its host's agent"
+                  : how == Departure::silent ? "is lost, as its host's agent is silent"
                                              : "is gone without detaching");
   auto client = std::move(clients_.at(id));
   clients_.erase(id);
-  engine_->remove_client(id, how == Departure::lost ? engine::Loss::service : engine::Loss::process);
+  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::service
+                             : how == Departure::silent ? engine::Loss::silence
+                                                        : engine::Loss::process);
   target_.remove_client(id);
   tasks_to_run_.remove_client(id);
   on_gone_();

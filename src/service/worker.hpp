@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Worker: a thread with its own event loop, fabric endpoint and engine; owns some clients. It sleeps in epoll when
 // there is nothing to do, and spins briefly before that only when it has cores of its own. Where it shares them with a
-// program that computes, a Nudge keeps it from standing still.
+// program that computes, a Nudge keeps it from standing still. Links to the agents of other hosts live in the same loop.
 #pragma once
 
 #include "engine/engine.hpp"
 #include "fabric/named.hpp"
-#include "service/nudge.hpp"
+#include "base/nudge.hpp"
+#include "service/agent_door.hpp"
 #include "service/served_client.hpp"
 #include "service/tasks/tasks.hpp"
 
@@ -48,6 +49,10 @@ class Worker : public engine::Observer {
   void send(const wire::Message& message, fabric::Bytes payload);
   void offer(uint64_t pull_id, std::shared_ptr<memory::Port> memory, uint64_t address, uint64_t bytes);
   void add_client(std::unique_ptr<ServedClient> client, const std::shared_ptr<memory::Port>& memory);
+  // A door that is over is gone, then `on_door_gone` is called on the worker's thread.
+  void add_door(std::unique_ptr<AgentDoor> door, std::function<void()> on_door_gone);
+  // From any thread: it has something to do.
+  void ring();
   // Opens the fabric unless it is open; how to reach this worker there. Not on the worker's thread; waits for that.
   base::Result<std::vector<uint8_t>> open_fabric();
 
@@ -66,12 +71,14 @@ class Worker : public engine::Observer {
 
  private:
   engine::Config engine_config();
-  void ring();  // from any thread: it has something to do
   void loop();
   bool work();
   void sleep();
   int until_senders_are_told();
   int until_watch();
+  int until_doors_look();
+  bool close_doors();
+  bool arm();
   bool nap();
   bool may_stand_still() const;
   void wait_for_events(int timeout_ms, uint64_t wait_ns);
@@ -81,7 +88,7 @@ class Worker : public engine::Observer {
   bool run_tasks();
   void read_socket(engine::ClientId id);
   bool leaves_core_to_tasks() const;
-  enum class Departure { detached, died, lost };  // lost: with the agent of its host
+  enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
 
@@ -95,7 +102,13 @@ class Worker : public engine::Observer {
   base::Fd alarm_;
   Tasks tasks_to_run_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
-  Nudge nudge_;
+  struct Door {
+    std::unique_ptr<AgentDoor> door;
+    std::function<void()> on_gone;
+  };
+  std::vector<Door> doors_;
+  bool access_ended_ = false;  // on this thread, since the engine has begun its last round
+  base::Nudge nudge_;
   std::chrono::nanoseconds nap_{0};
   uint64_t moved_before_nap_ = 0;
   uint64_t wakeups_ = 0;

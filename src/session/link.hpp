@@ -8,7 +8,7 @@
 //
 // Who wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
 // AttachReply with the descriptor of what is published (observation.hpp), for as long as it keeps the socket open.
-// `offpathd --for-agents` sends one of the kind agent, with the token, and gets the address at which the service awaits
+// `offpathd --for-agents` sends one of the kind agent, with the token, and gets the address at which one worker awaits
 // that agent (docs/design/0020-dpu-agent.md).
 #pragma once
 
@@ -28,7 +28,8 @@ inline constexpr uint32_t kLinkVersion = 3;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
-inline constexpr uint8_t kHostIsLost = 'l';  // from an agent's door: the client may live, but cannot be served
+inline constexpr uint8_t kHostIsLost = 'l';    // from an agent's door: the client may live, but cannot be served
+inline constexpr uint8_t kHostIsSilent = 's';  // the same, because its agent gives no sign of life
 
 enum class RequestKind : uint32_t { attach = 0, observe = 1, agent = 2 };
 
@@ -39,7 +40,7 @@ struct AttachRequest {
   uint32_t kind;  // RequestKind
   uint64_t segment_bytes;
   uint8_t token[OFFPATH_TOKEN_BYTES];
-  uint32_t flags;  // kNodeOnly
+  uint32_t flags;  // attach: kNodeOnly; agent: which of its doors, 0 first
   uint32_t reserved;
 };
 

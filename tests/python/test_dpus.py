@@ -19,10 +19,10 @@ from offpath.paths import paths
 
 TEXT = """
 # host  DPU
-node1   10.0.0.2      port=7002 workers=2 cores=0,2-3   # the first
+node1   10.0.0.2      port=7002 workers=2 cores=0,2-3 share   # the first
 node1   10.0.0.3:7003 arch=x86_64
 node2   node2-dpu     ssh workers=4 cores=0-3
-node2   other-dpu     ssh cores=0,2-3
+node2   other-dpu     ssh share cores=0,2-3
 *       fe80::1
 """
 
@@ -31,9 +31,9 @@ def test_a_file_becomes_what_every_rank_is_told():
     dpus = dpufile.parse_file(TEXT, "dpus.txt")
     assert [dpu.where for dpu in dpus] == ["dpus.txt:3", "dpus.txt:4", "dpus.txt:5", "dpus.txt:6", "dpus.txt:7"]
     assert dpufile.variable(dpus) == (
-        "node1=10.0.0.2:7002/workers=2/cores=0+2-3,10.0.0.3:7003/arch=x86_64;"
+        "node1=10.0.0.2:7002/workers=2/cores=0+2-3/share,10.0.0.3:7003/arch=x86_64;"
         "node2=exec:ssh -o BatchMode=yes node2-dpu env OFFPATH_SERVICE_WORKERS=4 offpathd --for-agents --cores 0-3,"
-        "exec:ssh -o BatchMode=yes other-dpu offpathd --for-agents --cores '0,2-3';"
+        "exec:ssh -o BatchMode=yes other-dpu offpathd --for-agents --cores '0,2-3' --share;"
         "*=[fe80::1]:7001"
     )
 
@@ -50,6 +50,7 @@ def test_a_list_with_commas_is_the_same_for_every_host_or_names_them():
         ("node1 dpu1 7002", ["'7002' is not understood", "port=N"]),
         ("node1 dpu1 port", ["'port' is not understood"]),
         ("node1 dpu1 ssh=yes", ["'ssh=yes' is not understood"]),
+        ("node1 dpu1 share=yes", ["'share=yes' is not understood"]),
         ("node1 dpu1 port=0", ["'0' is not a port"]),
         ("node1 dpu1 port=65536", ["'65536' is not a port"]),
         ("node1 dpu1:x", ["'x' is not a port"]),

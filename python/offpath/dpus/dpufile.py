@@ -39,6 +39,7 @@ class Dpu:
     workers: int | None = None
     cores: str | None = None
     arch: str | None = None
+    share: bool = False  # an application runs on these cores, too
     where: str = "--dpus"  # file:line
 
     @property
@@ -54,10 +55,11 @@ class Dpu:
         if self.port is None:
             workers = f"env OFFPATH_SERVICE_WORKERS={self.workers} " if self.workers else ""
             cores = f" --cores {_quoted(self.cores)}" if self.cores else ""
-            return f"exec:{SSH} {self.address} {workers}offpathd --for-agents{cores}"
+            return f"exec:{SSH} {self.address} {workers}offpathd --for-agents{cores}{' --share' if self.share else ''}"
         cores = self.cores.replace(",", "+") if self.cores else None
         wishes = {"workers": self.workers, "cores": cores, "arch": self.arch}
-        return self._with_port() + "".join(f"/{name}={value}" for name, value in wishes.items() if value)
+        words = [f"/{name}={value}" for name, value in wishes.items() if value] + ["/share"] * self.share
+        return self._with_port() + "".join(words)
 
     @property
     def probe(self) -> str:
@@ -119,13 +121,13 @@ def _of_word(word: str) -> Dpu:
 
 def _of_line(words: Sequence[str], where: str) -> Dpu:
     if len(words) < 2:
-        raise UserError(f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [cores=LIST]")
+        raise UserError(f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [cores=LIST] [share]")
     address, port = _with_port(words[1], where)
     given: dict = {}
     for word in words[2:]:
         name, equals, value = word.partition("=")
-        if name not in _OPTIONS or bool(equals) != (name != "ssh"):
-            raise UserError(f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, cores=LIST, arch=ARCH.")
+        if name not in _OPTIONS or bool(equals) != (name not in _FLAGS):
+            raise UserError(f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, cores=LIST, share, arch=ARCH.")
         if name in given:
             raise UserError(f"{where}: {name} is given twice. Keep one.")
         given[name] = _OPTIONS[name](value, where)
@@ -133,7 +135,8 @@ def _of_line(words: Sequence[str], where: str) -> Dpu:
         raise UserError(f"{where}: port= and ssh are both given (one way leads to a DPU). Keep one.")
     port = None if "ssh" in given else given.get("port", port)
     host = _host(words[0], where)
-    return Dpu(host, address, port, given.get("workers"), given.get("cores"), given.get("arch"), where)
+    options = {name: given[name] for name in ("workers", "cores", "arch", "share") if name in given}
+    return Dpu(host, address, port, where=where, **options)
 
 
 def _quoted(word: str) -> str:
@@ -196,6 +199,11 @@ def _arch(text: str, where: str) -> str:
     return text
 
 
+def _flag(value: str, where: str) -> bool:
+    return True
+
+
 _OPTIONS: dict[str, Callable] = {
-    "port": _port, "ssh": lambda value, where: True, "workers": _workers, "cores": _cores, "arch": _arch,
+    "port": _port, "ssh": _flag, "workers": _workers, "cores": _cores, "share": _flag, "arch": _arch,
 }  # fmt: skip
+_FLAGS = ("ssh", "share")

@@ -11,6 +11,8 @@ using wire::Kind;
 using wire::Message;
 
 static constexpr uint32_t kMostMisses = 5;
+static constexpr uint64_t kShortestChunkBytes = 16 << 10;
+static constexpr uint64_t kWholeBytes = 64;  // chunks are multiples of it, so that no number lies in two
 
 class Engine::State::Stream : public Carrier {
  public:
@@ -96,6 +98,16 @@ class Engine::State::Stream : public Carrier {
     return true;
   }
 
+  // Memory behind a link holds a chunk up before it leaves, and so does the other side's behind it: chunks that grow at a
+  // block's beginning and shrink towards its end have wire and links begin sooner and end together.
+  uint64_t next_bytes(const Flow& flow) const {
+    const uint64_t left = flow.bytes - flow.offset;
+    const uint64_t longest = std::min<uint64_t>(s_.config.chunk_bytes, left);
+    if (flow.source.memory->prompt()) return longest;
+    const uint64_t whole = std::min(flow.offset, left / 2) / kWholeBytes * kWholeBytes;
+    return std::min(longest, std::max(kShortestChunkBytes, whole));
+  }
+
   // False: no chunk is free.
   bool send_chunk(uint64_t id) {
     Flow& flow = flows_.at(id);
@@ -103,8 +115,7 @@ class Engine::State::Stream : public Carrier {
     if (chunk == nullptr) return false;
     const uint64_t from = flow.source.address + flow.offset;
     // What is in place ends a chunk, and so does what is not: the few bytes around it do not make it copied.
-    const uint64_t bytes =
-        flow.source.memory->alike(from, std::min<uint64_t>(s_.config.chunk_bytes, flow.bytes - flow.offset));
+    const uint64_t bytes = flow.source.memory->alike(from, next_bytes(flow));
     Message data;
     data.kind = Kind::data;
     data.pull_id = flow.pull_id;

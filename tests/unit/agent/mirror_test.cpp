@@ -77,6 +77,22 @@ TEST_F(Both, NothingIsBroughtTwice) {
   EXPECT_EQ(bring(), 0U);
 }
 
+TEST_F(Both, WhatSomebodyMayWaitForIsUrgent) {
+  EXPECT_FALSE(mirror_->is_urgent());
+  const uint32_t index = submit(OpKind::collective);
+  service_.slot(index).steps_left = 5;
+  EXPECT_FALSE(mirror_->is_urgent());
+  service_.finish(index, OFFPATH_OK, Counted::yes);
+  EXPECT_TRUE(mirror_->is_urgent());
+  bring();
+  EXPECT_FALSE(mirror_->is_urgent());
+  mirror_->ask(1);
+  service_.answer();
+  EXPECT_TRUE(mirror_->is_urgent());
+  bring();
+  EXPECT_FALSE(mirror_->is_urgent());
+}
+
 TEST_F(Both, TheStateOfASlotComesLast) {
   const uint32_t index = submit(OpKind::collective);
   service_.finish(index, OFFPATH_ERR_TRUNCATED);

@@ -10,16 +10,22 @@ namespace {
 constexpr uint8_t kToken[OFFPATH_TOKEN_BYTES] = {'t', 'o', 'k', 'e', 'n', '\n'};
 
 TEST(Reach, TheLineSaysAll) {
-  const Reached reached{{0x00, 0xab, 0x7f}, "1.2.3", "aarch64", 8};
-  EXPECT_EQ(to_line(reached), R"({"address": "00ab7f", "version": "1.2.3", "machine": "aarch64", "cores": 8})");
+  const Reached reached{{{0x00, 0xab, 0x7f}, {0x01}}, "1.2.3", "aarch64", 8};
+  EXPECT_EQ(to_line(reached), R"({"address": "00ab7f,01", "version": "1.2.3", "machine": "aarch64", "cores": 8})");
   const auto read = from_line(to_line(reached));
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->address, reached.address);
+  EXPECT_EQ(read->addresses, reached.addresses);
   EXPECT_EQ(read->version, "1.2.3");
   EXPECT_EQ(read->machine, "aarch64");
   EXPECT_EQ(read->cores, 8U);
   const std::string line = to_line(reached);
   for (size_t bytes = 0; bytes < line.size() - 3; ++bytes) EXPECT_FALSE(from_line(line.substr(0, bytes)).ok()) << bytes;
+  for (const char* address : {"", "00,", ",00", "0", "0g", "00,1"}) {
+    EXPECT_FALSE(from_line(R"({"address": ")" + std::string(address) +
+                           R"(", "version": "1.2.3", "machine": "aarch64", "cores": 8})")
+                     .ok())
+        << address;
+  }
   EXPECT_FALSE(from_line("ssh: connect to host dpu port 22: No route to host").ok());
 }
 

@@ -141,7 +141,8 @@ TEST(Batching, LongPiecesGoAlone) {
   const auto team = everybody(cluster);
   const engine::Config config;
   const auto sent = exchange(cluster, team, 3 * config.chunk_bytes);
-  EXPECT_EQ(std::count(sent.begin(), sent.end(), Kind::data), 6);
+  const auto pieces = std::count(sent.begin(), sent.end(), Kind::data);
+  EXPECT_EQ(pieces, ports_are_late() ? 14 : 6);  // those grow first, and shrink at the end
 }
 
 TEST(Batching, CanBeLeftOutForData) {

@@ -228,6 +228,15 @@ TEST_F(CodedNumbers, ArriveWithinTheBoundAndLoseNothingTwice) {
   EXPECT_EQ(cluster->engine_of(1).traffic().lossy_bytes, 0U);
 }
 
+// Chunks of memory that is behind a link have many lengths. What comes behind half a number would go as it is.
+TEST_F(CodedNumbers, NoChunkEndsWithinOne) {
+  config.chunk_bytes = 256 << 10;
+  const Data odd = smooth_doubles(1'000'008);
+  const Data one = pass_on(odd, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_F64}).first;
+  EXPECT_LE(distance(one, odd), 1e-4);
+  EXPECT_EQ(sent().lossy_bytes, odd.size());
+}
+
 TEST_F(CodedNumbers, WhatIsNoNumberLosesNothing) {
   EXPECT_EQ(pass_on(data, {}).first, data);
   EXPECT_EQ(pass_on(data, {OFFPATH_OP_NONE, OFFPATH_ELEMENT_I64}).first, data);

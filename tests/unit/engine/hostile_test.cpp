@@ -160,7 +160,7 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
 }
 
 TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
-  for (const int32_t status : {1, 0, OFFPATH_ERR_DAMAGED - 1, -1000, std::numeric_limits<int32_t>::min(),
+  for (const int32_t status : {1, 0, OFFPATH_ERR_CANCELLED - 1, -1000, std::numeric_limits<int32_t>::min(),
                                std::numeric_limits<int32_t>::max()}) {
     const uint64_t sequence = static_cast<uint64_t>(outcome.size());
     post(sequence);

@@ -185,9 +185,9 @@ TEST_F(DeviceServiceTest, AgentsAreGivenTheLineOfTheirJobsService) {
   const auto plain = ask("");
   ASSERT_TRUE(plain.ok()) << plain.status().text();
   EXPECT_EQ(plain.value(), "ok  ");
-  const auto wishes = ask("/workers=2/cores=0+1");
+  const auto wishes = ask("/workers=2/cores=0+1/share");
   ASSERT_TRUE(wishes.ok()) << wishes.status().text();
-  EXPECT_EQ(wishes.value(), "ok 2 --cores 0,1");
+  EXPECT_EQ(wishes.value(), "ok 2 --cores 0,1 --share");
   EXPECT_NE(std::string(ask("/workers=0").status().text()).find("workers=0"), std::string::npos);
 }
 

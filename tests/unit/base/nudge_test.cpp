@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "service/nudge.hpp"
+#include "base/nudge.hpp"
 
 #include <gtest/gtest.h>
 
-namespace offpath::service {
+namespace offpath::base {
 namespace {
 
 class NudgeTest : public ::testing::Test {
@@ -17,7 +17,7 @@ class NudgeTest : public ::testing::Test {
 
 TEST_F(NudgeTest, ComesOncePerSetting) {
   Nudge nudge;
-  ASSERT_TRUE(nudge.start("").ok());
+  ASSERT_TRUE(nudge.start([] {}).ok());
   for (uint64_t i = 1; i <= 3; ++i) {
     nudge.note_sleep();
     nudge.set();
@@ -29,7 +29,7 @@ TEST_F(NudgeTest, ComesOncePerSetting) {
 
 TEST_F(NudgeTest, EndsWithOneToCome) {
   Nudge nudge;
-  ASSERT_TRUE(nudge.start("").ok());
+  ASSERT_TRUE(nudge.start([] {}).ok());
   nudge.note_sleep();
   nudge.set();
 }
@@ -43,4 +43,4 @@ TEST(Nudge, IsNothingUntilItIsStarted) {
 }
 
 }  // namespace
-}  // namespace offpath::service
+}  // namespace offpath::base

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace offpath::service {
+namespace offpath::base {
 
 class Debt {
  public:
@@ -27,4 +27,4 @@ class Debt {
   uint64_t owed_ns_ = 0;
 };
 
-}  // namespace offpath::service
+}  // namespace offpath::base

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "service/debt.hpp"
+#include "base/debt.hpp"
 
 #include <gtest/gtest.h>
 
-namespace offpath::service {
+namespace offpath::base {
 namespace {
 
 constexpr uint64_t kUs = 1000;
@@ -45,4 +45,4 @@ TEST(Debt, HasAnEnd) {
 }
 
 }  // namespace
-}  // namespace offpath::service
+}  // namespace offpath::base

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "service/nudge.hpp"
+#include "base/nudge.hpp"
 
 #include "base/clock.hpp"
-#include "service/placement.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -12,17 +11,16 @@
 #include <cerrno>
 #include <utility>
 
-namespace offpath::service {
+namespace offpath::base {
 
-base::Status Nudge::start(const std::string& cores) {
-  timer_ = base::Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  end_ = base::Fd(eventfd(0, EFD_CLOEXEC));
+Status Nudge::start(std::function<void()> settle) {
+  timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  end_ = Fd(eventfd(0, EFD_CLOEXEC));
   if (!timer_.valid() || !end_.valid()) {
-    return base::Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a timer");
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a timer");
   }
-  thread_ = std::thread([this, cores] {
-    [[maybe_unused]] const base::Status bound = bind_this_thread(cores);  // the worker's binding says what is wrong
-    ask_for_short_slices();
+  thread_ = std::thread([this, settle = std::move(settle)] {
+    settle();
     pollfd on[2] = {{timer_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
     // To have run is all there is to do.
     while (poll(on, 2, -1) >= 0 || errno == EINTR) {
@@ -42,7 +40,7 @@ Nudge::~Nudge() {
 }
 
 void Nudge::note_sleep() {
-  if (thread_.joinable()) left_ns_ = debt_.left_ns(base::clock_ns(), base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
+  if (thread_.joinable()) left_ns_ = debt_.left_ns(clock_ns(), clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 void Nudge::set() {
@@ -60,4 +58,4 @@ void Nudge::set_timer(uint64_t ns) {
   timerfd_settime(timer_.get(), 0, &once, nullptr);
 }
 
-}  // namespace offpath::service
+}  // namespace offpath::base

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nudge: has the scheduler look again at a worker that shares its core.
+// Nudge: has the scheduler look again at a thread (a worker, an agent) that shares its core.
 //
 // A fair scheduler makes a thread that has just run wait, also when something wakes it, until the others have had as much.
 // Linux (since 6.6, EEVDF) looks for the end of that at the next tick only, 4 ms away at 250 Hz, or when it wakes anybody
-// else on that core. So a worker that works for 15 us, sleeps, and is woken 2 us later, stands still for milliseconds
-// beside a program that computes (traced in docs/performance.md). A second thread that wakes up when the worker's debt is
+// else on that core. So one that works for 15 us, sleeps, and is woken 2 us later, stands still for milliseconds
+// beside a program that computes (traced in docs/performance.md). A second thread that wakes up when its debt is
 // paid makes that microseconds.
 #pragma once
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "service/debt.hpp"
+#include "base/debt.hpp"
 
 #include <atomic>
-#include <string>
+#include <functional>
 #include <thread>
 
-namespace offpath::service {
+namespace offpath::base {
 
 class Nudge {
  public:
@@ -25,10 +25,10 @@ class Nudge {
   Nudge(const Nudge&) = delete;
   Nudge& operator=(const Nudge&) = delete;
 
-  // The thread runs on these cores, the worker's own.
-  base::Status start(const std::string& cores);
+  // The second thread calls `settle` first, which has it run where the nudged one does.
+  Status start(std::function<void()> settle);
 
-  // The worker's thread: each time before it sleeps.
+  // The nudged thread: each time before it sleeps.
   void note_sleep();
   // Then, if it is to be nudged when its debt is paid; unless it wakes up before.
   void set();
@@ -38,7 +38,7 @@ class Nudge {
 
  private:
   void set_timer(uint64_t ns);
-  base::Fd timer_, end_;
+  Fd timer_, end_;
   Debt debt_;
   uint64_t left_ns_ = 0;
   bool is_set_ = false;
@@ -46,4 +46,4 @@ class Nudge {
   std::thread thread_;
 };
 
-}  // namespace offpath::service
+}  // namespace offpath::base
