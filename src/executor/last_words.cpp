@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "executor/last_words.hpp"
 
+#include "executor/instruction.hpp"
+
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <atomic>
 #include <csignal>
@@ -21,17 +22,6 @@ const Images* images_of_process = nullptr;
 thread_local uint64_t current_region = 0;
 std::atomic<uint64_t> latest_region{0};  // for threads that a region started
 std::atomic_flag said;
-
-uint64_t instruction_of(void* context) {
-  const auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return static_cast<uint64_t>(machine.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return machine.pc;
-#else
-  return 0;
-#endif
-}
 
 void say(Fate fate) {
   if (said.test_and_set()) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "executor/task_words.hpp"
 
+#include "executor/instruction.hpp"
 #include "executor/last_words.hpp"
 
 #include <link.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <atomic>
@@ -25,17 +25,6 @@ Object objects[kMaxObjects];
 std::atomic<size_t> objects_count{0};
 tasks::LastWords* words = nullptr;
 std::atomic_flag said;
-
-uint64_t instruction_of(void* context) {
-  const auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return static_cast<uint64_t>(machine.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return machine.pc;
-#else
-  return 0;
-#endif
-}
 
 void copy_end(char (&to)[sizeof(Object::name)], const char* from) {
   const size_t length = strlen(from), kept = std::min(length, sizeof(to) - 1);

@@ -34,16 +34,7 @@ struct ClientSegment {
     memcpy(memory.data() + offset, bytes.data(), bytes.size());
   }
 
-  void fill_header() const {
-    SegmentHeader& head = header();
-    head.magic = kMagic;
-    head.version = kVersion;
-    head.slot_count = kSlotCount;
-    head.segment_bytes = kSegmentBytes;
-    head.ring_offset = kRingOffset;
-    head.slots_offset = kSlotsOffset;
-    head.arena_offset = kArenaOffset;
-  }
+  void fill_header() const { describe_layout(header()); }
   void submit(uint32_t index) const {
     const uint32_t position = header().submitted.load();
     reinterpret_cast<Atomic32*>(memory.data() + kRingOffset)[position % kSlotCount].store(index);

@@ -238,15 +238,8 @@ struct Aliases : ::testing::Test {
   SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(memory.data()); }
   AliasRecord* table() const { return reinterpret_cast<AliasRecord*>(memory.data() + kAliasesOffset); }
   SegmentView view() const {
-    SegmentHeader& head = header();
-    head.magic = kMagic;
-    head.version = kVersion;
-    head.slot_count = kSlotCount;
-    head.segment_bytes = kSegmentBytes;
-    head.ring_offset = kRingOffset;
-    head.slots_offset = kSlotsOffset;
-    head.arena_offset = kArenaOffset;
-    head.shared_bytes = kShared;
+    describe_layout(header());
+    header().shared_bytes = kShared;
     auto other = base::Memfd::adopt(base::Fd(dup(memory.fd())), kSegmentBytes + kShared);
     return std::move(SegmentView::open(std::move(other.value())).value());
   }
