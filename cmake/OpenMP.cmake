@@ -30,8 +30,13 @@ function(offpath_openmp_program kind name)
     COMMENT "Building target regions of ${name}" VERBATIM)
   add_custom_target(${name}_openmp ALL DEPENDS ${program})
   install(PROGRAMS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/offpath/${kind}/openmp)
-  # offpath-cc names the folder that it is in, here the build tree.
+  offpath_forget_build_tree(${kind}/openmp/${name})
+endfunction()
+
+# offpath_forget_build_tree(<path below libexec/offpath>): offpath-cc names the folder that it is in, here the build tree,
+# where programs look for libraries; an installed one must not.
+function(offpath_forget_build_tree path)
   install(CODE "file(RPATH_CHANGE
-    FILE \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBEXECDIR}/offpath/${kind}/openmp/${name}
+    FILE \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBEXECDIR}/offpath/${path}
     OLD_RPATH ${CMAKE_BINARY_DIR}/lib NEW_RPATH \\\$ORIGIN)")
 endfunction()

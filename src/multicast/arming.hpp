@@ -65,7 +65,7 @@ class Arming {
     if (said_ || !std::all_of(words_.begin(), words_.end(), is_here)) return std::nullopt;
     said_ = true;
     Word out = *words_.front();
-    for (const auto& word : words_) out = combine(out, *word, mismatch_);
+    for (size_t i = 1; i < words_.size(); ++i) out = combine(out, *words_[i], mismatch_);
     return out;
   }
   bool said() const { return said_; }

@@ -121,13 +121,17 @@ def _of_word(word: str) -> Dpu:
 
 def _of_line(words: Sequence[str], where: str) -> Dpu:
     if len(words) < 2:
-        raise UserError(f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [cores=LIST] [share]")
+        raise UserError(
+            f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [cores=LIST] [share]"
+        )
     address, port = _with_port(words[1], where)
     given: dict = {}
     for word in words[2:]:
         name, equals, value = word.partition("=")
         if name not in _OPTIONS or bool(equals) != (name not in _FLAGS):
-            raise UserError(f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, cores=LIST, share, arch=ARCH.")
+            raise UserError(
+                f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, cores=LIST, share, arch=ARCH."
+            )
         if name in given:
             raise UserError(f"{where}: {name} is given twice. Keep one.")
         given[name] = _OPTIONS[name](value, where)

@@ -20,6 +20,8 @@
 
 namespace offpath::service {
 
+inline constexpr uint64_t kPlateBytes = 4096;  // of each entry of a board, for what is short
+
 // A client's memory: what its executors share with it, and how the worker reaches the rest.
 struct Home {
   std::shared_ptr<memory::Port> memory;

@@ -90,7 +90,7 @@ TEST(CheckCollective, WhatNoKindTakesIsRefused) {
   refuse_everywhere("size ", [](Good& g) { g.c.struct_bytes += 8; });
   refuse_everywhere("kind 0 ", [](Good& g) { g.c.kind = static_cast<offpath_collective_kind_t>(0); });
   refuse_everywhere("kind 10 ", [](Good& g) { g.c.kind = static_cast<offpath_collective_kind_t>(10); });
-  refuse_everywhere("algorithm ", [](Good& g) { g.c.algorithm = static_cast<offpath_algorithm_t>(10); });
+  refuse_everywhere("algorithm ", [](Good& g) { g.c.algorithm = static_cast<offpath_algorithm_t>(11); });
   refuse_everywhere("no ranges ", [](Good& g) { g.layouts[0].ranges = nullptr; });
   refuse_everywhere("empty layout ", [](Good& g) { g.layouts[0] = {0, 8, g.ranges.data(), 0}; });
   refuse_everywhere("more ranges than bytes ", [](Good& g) { g.layouts[0].size_bytes = 3; });
