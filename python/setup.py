@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from offpath import __version__, config  # noqa: E402
+from offpath.cli import app  # noqa: E402
 from offpath.reference import completion, man, model  # noqa: E402
 
 NATIVE = (HERE / "offpath" / "native").is_dir()
@@ -31,7 +32,7 @@ class Wheel(bdist_wheel):
 
 def pages() -> list:
     """Man pages and completion, as setuptools wants files: by folder."""
-    root = model.command_line()
+    root = model.command_line(app)
     settings = {each.name: (each.help, each.default or "") for each in config.SETTINGS}
     files = {f"share/man/man1/{name}": text for name, text in man.pages(root, __version__, settings).items()}
     files["share/bash-completion/completions/offpath"] = completion.bash(root)

@@ -135,8 +135,8 @@ def test_the_interpreter_is_free_while_one_waits(session):
 
 def test_ctrl_c_ends_a_wait_and_not_the_operation(session):
     op = team_of(session, 2).ibarrier()
-    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # whenever it comes
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
         op.wait(60)
     assert not op.test()
 

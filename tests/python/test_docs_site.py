@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
 from offpath import config
+from offpath.cli import app
 from offpath.reference import model
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))
@@ -38,7 +39,7 @@ def test_the_site_loads_nothing_from_the_network(site):
 
 def test_the_site_describes_every_command_and_variable(site):
     pages = {file.name: file.read_text() for file in (site / "reference").glob("*.html")}
-    for command in model.command_line().all():
+    for command in model.command_line(app).all():
         if len(command.path) > 1:
             text = pages[f"offpath-{command.path[1]}.html"]
             assert command.name in text
@@ -184,7 +185,7 @@ def job_scripts() -> list[str]:
 @pytest.mark.parametrize("script", job_scripts())
 def test_job_scripts_are_scripts_and_their_options_are_known(script):
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
-    command = model.command_line()
+    command = model.command_line(app)
     run = next(each for each in command.commands if each.path[-1] == "run")
     known = {name for option in run.options for name in option.names}
     lines = re.findall(r"^offpath run (.*)-- ", script, re.MULTILINE)

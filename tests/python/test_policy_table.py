@@ -88,7 +88,7 @@ def test_info_prints_a_policy_that_can_be_read_again(file, tmp_path):
     given = {"OFFPATH_POLICY": "*:1M-inf:host", "OFFPATH_POLICY_FILE": str(file)}
     printed = offpath("info", "--policy", env=given).stdout
     assert re.search(rf"^ialltoall:1M-inf:nodes=2:dpu +# {file}$", printed, re.MULTILINE)
-    assert "ibcast: binomial, chain from 64 KiB (also: scatter_allgather)" in printed
+    assert "ibcast: binomial, chain from 64 KiB (also: multicast, scatter_allgather)" in printed
     again = policy_table.parse([("again", printed)])
     found = json.loads(offpath("info", "--policy", "--json", env=given).stdout)
     assert again.texts("again") == [row["text"] for row in found["rows"]]

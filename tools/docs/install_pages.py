@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 
 import programs  # noqa: E402
 from offpath import __version__, config  # noqa: E402
+from offpath.cli import app  # noqa: E402
 from offpath.reference import completion, man, model  # noqa: E402
 
 INSTALLED = {"offpathd", "offpath-executor", "offpath-delay"}  # all that users may meet in a list of processes
@@ -20,7 +21,7 @@ INSTALLED = {"offpathd", "offpath-executor", "offpath-delay"}  # all that users 
 
 def main() -> None:
     share = Path(sys.argv[1]) / "share"
-    root = model.command_line()
+    root = model.command_line(app)
     settings = {each.name: (each.help, each.default or "") for each in config.SETTINGS}
     pages = man.pages(root, __version__, settings)
     for command in programs.native():

@@ -10,6 +10,7 @@ import header
 import messages
 import programs
 from offpath import config
+from offpath.cli import app
 from offpath.reference import man
 from offpath.reference.model import Command, Option, command_line
 from offpath.reference.prose import blocks, sentence
@@ -19,7 +20,7 @@ from sources import ROOT, files
 
 def reference() -> dict[str, str]:
     """By path below docs/, in the order in which they are to be listed."""
-    root = command_line()
+    root = command_line(app)
     found = {"reference/offpath.md": overview(root)}
     for command in root.commands:
         found[f"reference/offpath-{command.path[-1]}.md"] = command_page(command)

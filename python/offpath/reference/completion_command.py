@@ -14,6 +14,7 @@ from offpath.reference import completion, model
 
 
 def completion_command(
+    context: typer.Context,
     shell: Annotated[Optional[str], typer.Argument(help="bash or zsh. Default: that of SHELL.")] = None,
 ) -> None:
     """Print the completion of commands and options for bash or zsh.
@@ -29,4 +30,4 @@ def completion_command(
     wanted = shell or Path(os.environ.get("SHELL", "bash")).name
     if wanted not in completion.SHELLS:
         raise UserError(f"completion for '{wanted}' is not known. Give {' or '.join(completion.SHELLS)}.")
-    print(completion.SHELLS[wanted](model.command_line()), end="")
+    print(completion.SHELLS[wanted](model.of_root(context.find_root().command)), end="")

@@ -74,11 +74,14 @@ class Command:
             yield from command.all()
 
 
-def command_line() -> Command:
-    """`offpath`, with all that it has."""
-    from offpath.cli import app
+def command_line(app: typer.Typer) -> Command:
+    """`offpath`, with all that it has; `app` is offpath.cli.app."""
+    return of_root(typer.main.get_command(app))
 
-    return _command(typer.main.get_command(app), ("offpath",), None)
+
+def of_root(command) -> Command:
+    """The same, of what typer has made of it."""
+    return _command(command, ("offpath",), None)
 
 
 def _command(command, path: tuple[str, ...], parent) -> Command:
