@@ -148,7 +148,7 @@ def test_where_nothing_is_offloaded_nothing_is_decided(prefix, tmp_path):
     written = json.loads(file.read_text())
     assert written["policy"] == [] and written["file"] is None and written["decisions"] == []
     failed = [failure["peer"] for failure in written["measurements"][0]["meta"]["failures"]]
-    assert failed == ["dpu", "dpu=chain", "dpu=binomial", "dpu=scatter_allgather"]
+    assert failed == ["dpu", "dpu=chain", "dpu=binomial", "dpu=scatter_allgather", "dpu=multicast"]
 
 
 @requires_root
