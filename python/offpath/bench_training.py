@@ -27,6 +27,7 @@ from offpath.plan.training import median_epoch, predict
 PEERS = ("gloo", "offpath")
 LIMIT_S = 600
 _PORT = "29500"
+_OURS = {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}  # for another interpreter
 _TIMES = ("compute", "exchange", "step")
 
 
@@ -112,10 +113,8 @@ def checks(result: Mapping) -> list[dict]:
 
 
 def epoch_launch(python: str, arguments: list[str]) -> dict:
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [python, "-m", "offpath.torch.epochs", *arguments], env=env, capture_output=True, text=True, timeout=LIMIT_S
-    )
+    command = [python, "-m", "offpath.torch.epochs", *arguments]
+    run = subprocess.run(command, env=os.environ | _OURS, capture_output=True, text=True, timeout=LIMIT_S)
     return _said(run.returncode, run.stdout, run.stderr)
 
 
@@ -163,10 +162,9 @@ def interpreter() -> str:
 
 def launch(python: str, nodes: int, rate: str, arguments: list[str]) -> dict:
     with Lab(nodes=nodes, rate=rate) as lab:
-        env = {
-            "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "eth0",
-            "MASTER_ADDR": host_address(1), "MASTER_PORT": _PORT, "OFFPATH_SERVICE_SHARE": "1",
-            "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {lab.name} %h-dpu",
+        env = _OURS | {
+            "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": host_address(1), "MASTER_PORT": _PORT,
+            "OFFPATH_SERVICE_SHARE": "1", "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {lab.name} %h-dpu",
         }  # fmt: skip
         run = lab.mpirun(
             "openmpi", 1, [python, "-m", "offpath.torch.training_step", *arguments], env=env, timeout=LIMIT_S

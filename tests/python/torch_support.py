@@ -4,19 +4,20 @@
 import os
 import socket
 import subprocess
-import sys
 from functools import cache
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT
+from offpath import bench_training
+from offpath.errors import UserError
 
 
 @cache
 def interpreter() -> str:
-    for python in (sys.executable, "/usr/bin/python3"):
-        if os.path.exists(python) and subprocess.run([python, "-c", "import torch, numpy"]).returncode == 0:
-            return python
-    pytest.skip("needs PyTorch (Debian: python3-torch)")
+    try:
+        return bench_training.interpreter()
+    except UserError as error:
+        pytest.skip(str(error))
 
 
 def free_port() -> int:

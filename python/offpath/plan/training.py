@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-WAYS = ("host", "O-DA", "O-MV", "O-Hy")
 TASK_S = 0.0005  # of the host, for a task that is a Python function
 
 

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any, NamedTuple
 
 import torch
 
 from offpath.torch.packing import Parts
+from offpath.torch.placing import recall
 from offpath.torch.seeding import Seeded
-
-_KEPT = 2  # a training's and a validation's
-_recipes: dict[str, Recipe] = {}
 
 
 class Recipe(NamedTuple):
@@ -48,13 +45,8 @@ class SampleError(RuntimeError):
 def make(recipe: Any, out: Any, name: str, indices: Any, epoch: int) -> int:
     """A task. recipe: pickled, read by whoever does not know its name. Returns how many bytes the batch has; where that
     is more than `out` has, nothing was written."""
-    known = _recipes.get(name)
-    if known is None:
-        torch.set_num_threads(1)
-        while len(_recipes) >= _KEPT:
-            _recipes.pop(next(iter(_recipes)))
-        known = _recipes[name] = pickle.loads(memoryview(recipe))
-    parts = Parts(known.make(indices, epoch))
+    torch.set_num_threads(1)  # a validation here before may have had more
+    parts = Parts(recall(name, recipe).make(indices, epoch))
     if parts.bytes <= len(out):
         parts.write(memoryview(out))
     return parts.bytes

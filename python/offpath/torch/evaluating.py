@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import torch
 
 from offpath.torch.packing import unpack
+from offpath.torch.placing import recall
 from offpath.torch.seeding import seeded
-
-_known: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {}
 
 
 def evaluate(what: Any, weights: Any, name: str, epoch: int, threads: int) -> Any:
     """A task. what: pickled (model, function, arguments), read by whoever does not know its name."""
-    if name not in _known:
-        _known.clear()
-        _known[name] = pickle.loads(memoryview(what))
-    model, function, arguments = _known[name]
+    model, function, arguments = recall(name, what)
     model.load_state_dict(unpack(weights))
     torch.set_num_threads(threads)  # sums are dealt to threads, so the last digits depend on how many there are
     return run(model, function, arguments, epoch)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import pickle
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +17,7 @@ from offpath.torch import batches, profiling
 from offpath.torch.batches import Recipe, SampleError
 from offpath.torch.groups import session
 from offpath.torch.packing import Parts, unpack
+from offpath.torch.placing import place
 from offpath.torch.seeding import Seeded
 
 _ROOM = 1.25  # of what the first batch needs
@@ -51,9 +51,8 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[type-arg]
     def __iter__(self) -> Iterator[Any]:
         epoch, self.epoch = self.epoch, self.epoch + 1
         recipe = Recipe(self.dataset, self.collate_fn)
-        torch.empty((), dtype=torch.int64).random_(
-            generator=self.generator
-        )  # as torch's does, so shuffling is the same
+        # As torch's does, so shuffling is the same.
+        torch.empty((), dtype=torch.int64).random_(generator=self.generator)
         if self._on == "host":
             profiling.begin_epoch()
             for indices in self._index_sampler:
@@ -80,15 +79,7 @@ class _Placed:
 
     def __init__(self, recipe: Recipe):
         self.recipe, self.name, self.session = recipe, uuid.uuid4().hex, session()
-        try:
-            text = pickle.dumps(recipe, protocol=4)
-        except Exception as error:
-            raise ArgumentError(
-                f"the data set, or its collate_fn, cannot be pickled ({error}; executors are processes of their own). "
-                "Define what it holds at the top of a module."
-            ) from None
-        self.text = self.session.empty(len(text), numpy.uint8)
-        self.text[:] = numpy.frombuffer(text, numpy.uint8)
+        self.text = place(recipe, "the data set, or its collate_fn,")
         self.room = 0
 
     def begin(self, indices: Any, epoch: int) -> _Batch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import pickle
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from offpath.api.failures import ArgumentError, OffpathError
 from offpath.torch import evaluating, profiling
 from offpath.torch.groups import session
 from offpath.torch.packing import Parts, unpack
+from offpath.torch.placing import place, read
 
 
 class Result(NamedTuple):
@@ -63,7 +63,8 @@ class Validation:
         weights = self._snapshot(epoch)
         self._take()
         if self._what is None:
-            self._what = self._placed()
+            what = (self._model, self._function, self._arguments)
+            self._what = place(what, "the model, the function, or an argument")
         task = None
         with contextlib.suppress(OffpathError):  # _take() does it then
             task = session().task(
@@ -87,7 +88,7 @@ class Validation:
         self._tell(Result(epoch, value, unpack(weights)))
 
     def _again(self, epoch: int, weights: Any) -> Any:
-        model, function, arguments = pickle.loads(memoryview(self._what))
+        model, function, arguments = read(self._what)
         model.load_state_dict(unpack(weights))
         return evaluating.run(model, function, arguments, epoch)
 
@@ -103,18 +104,6 @@ class Validation:
             self._memory = [session().empty(parts.bytes, numpy.uint8) for _ in range(2)]
         parts.write(memoryview(self._memory[epoch % 2]))
         return self._memory[epoch % 2]
-
-    def _placed(self) -> Any:
-        try:
-            text = pickle.dumps((self._model, self._function, self._arguments), protocol=4)
-        except Exception as error:
-            raise ArgumentError(
-                f"the model, the function or an argument cannot be pickled ({error}; executors are processes of their "
-                "own). Define them at the top of a module."
-            ) from None
-        memory = session().empty(len(text), numpy.uint8)
-        memory[:] = numpy.frombuffer(text, numpy.uint8)
-        return memory
 
 
 class EarlyStopping:
