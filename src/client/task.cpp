@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions and tasks: from what callers of the C API say to records of the session segment, and back.
-#include "base/limits.hpp"
 #include "base/result.hpp"
 #include "client/session.hpp"
 #include "tasks/record.hpp"
@@ -80,8 +79,6 @@ bool offpath_session::fail_users(uint64_t address, uint64_t bytes) {
 
 namespace {
 
-const offpath_session_t* session_of(const offpath_function* function) { return function->session; }
-
 // As executors find it, whose folder is another one.
 std::string whole_path(const char* library) {
   char path[PATH_MAX];
@@ -159,7 +156,7 @@ bool overlap(std::vector<tasks::RangeRecord> ranges) {
 
 bool describe(const offpath_session& session, const offpath_task_params_t& params, tasks::Task& task) {
   const bool whole = params.struct_bytes == sizeof(params) && params.flags == 0 && params.reserved == 0 &&
-                     params.function != nullptr && session_of(params.function) == &session &&
+                     params.function != nullptr && params.function->session == &session &&
                      (params.argument != nullptr || params.argument_bytes == 0) &&
                      (params.ranges != nullptr || params.ranges_count == 0) &&
                      (params.after != nullptr || params.after_count == 0) &&
@@ -176,12 +173,8 @@ bool describe(const offpath_session& session, const offpath_task_params_t& param
   task.ranges.reserve(params.ranges_count);
   for (uint32_t i = 0; i < params.ranges_count; ++i) {
     const offpath_task_range_t& range = params.ranges[i];
-    const auto address = reinterpret_cast<uint64_t>(range.address);
-    if (range.access < OFFPATH_TASK_IN || range.access > OFFPATH_TASK_INOUT || range.reserved != 0 || address == 0 ||
-        range.bytes >= offpath::base::kBlockLimitBytes || address > UINT64_MAX - range.bytes) {
-      return false;
-    }
-    task.ranges.push_back({address, range.bytes, range.access, 0});
+    task.ranges.push_back({reinterpret_cast<uint64_t>(range.address), range.bytes, range.access, 0});
+    if (range.reserved != 0 || !tasks::is_whole(task.ranges.back())) return false;
   }
   for (uint32_t i = 0; i < params.after_count; ++i) {
     if (params.after[i] == nullptr || params.after[i]->session != &session) return false;

@@ -20,12 +20,12 @@ bool read_text(base::RecordReader& reader, std::string& text, uint32_t bytes) {
   return text.find('\0') == std::string::npos;
 }
 
+}  // namespace
+
 bool is_whole(const RangeRecord& range) {
   return range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT && range.address != 0 &&
          range.bytes < base::kBlockLimitBytes && range.address <= UINT64_MAX - range.bytes;
 }
-
-}  // namespace
 
 std::vector<uint8_t> encode(const Function& function) {
   std::vector<uint8_t> out(sizeof(ResultRecord));

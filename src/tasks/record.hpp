@@ -56,6 +56,8 @@ struct RangeRecord {
   uint32_t reserved;
 };
 static_assert(sizeof(RangeRecord) == 24);
+// Memory that can be, and an access that there is.
+bool is_whole(const RangeRecord& range);
 
 // In place of a slot that a task comes after: it has ended well, or not.
 inline constexpr uint32_t kEndedWell = UINT32_MAX;

@@ -123,6 +123,7 @@ class Tasks {
   void take_away(Job& job, const base::Status& why);
   void end(Job& job, TaskEnd result);
   void release(Job& job);
+  void release_room(Job& job);
   void fail_all(const base::Status& status);
 
   const Options options_;

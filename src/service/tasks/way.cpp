@@ -18,9 +18,9 @@ using tasks::Task;
 namespace {
 constexpr uint64_t kCopyAtOnce = 4 << 20;  // then the worker looks at the rest of its work
 
-uint64_t plate_bytes(const Task& task) {
-  return (task.argument.size() + 63) / 64 * 64 + task.ranges.size() * sizeof(Reach);
-}
+// Of a plate: the argument, and behind it the ranges.
+uint64_t argument_bytes(const Task& task) { return (task.argument.size() + 63) / 64 * 64; }
+uint64_t plate_bytes(const Task& task) { return argument_bytes(task) + task.ranges.size() * sizeof(Reach); }
 }  // namespace
 
 bool Tasks::feed() {
@@ -48,10 +48,7 @@ Tasks::Staged Tasks::stage(Job& job) {
   const auto home = homes_.find(job.client);
   const uint64_t needed = plate_bytes(task);
   const auto take_back = [&] {
-    if (job.plate != 0) room_->release(job.plate);
-    for (const Piece& piece : job.pieces) room_->release(piece.place);
-    job.plate = 0;
-    job.pieces.clear();
+    release_room(job);
     if (outstanding_ > 0) return Staged::later;
     end(job, {Status::error(OFFPATH_ERR_NO_MEMORY,
                             "the task needs more room for copies of its ranges than there is. Share the memory "
@@ -84,7 +81,7 @@ Tasks::Staged Tasks::stage(Job& job) {
   on_board_[job.entry] = &job;
   Entry& entry = board_->entry(job.entry);
   const uint64_t plate = job.plate != 0 ? job.plate : plates_[job.entry];
-  const uint64_t reaches_at = plate + (task.argument.size() + 63) / 64 * 64;
+  const uint64_t reaches_at = plate + argument_bytes(task);
   if (!task.argument.empty())
     memcpy(board_->room(plate, task.argument.size()), task.argument.data(), task.argument.size());
   if (!reaches.empty())
@@ -214,8 +211,14 @@ void Tasks::release(Job& job) {
   on_board_[job.entry] = nullptr;
   free_entries_.push_back(job.entry);
   --outstanding_;
+  release_room(job);
+}
+
+void Tasks::release_room(Job& job) {
   if (job.plate != 0) room_->release(job.plate);
   for (const Piece& piece : job.pieces) room_->release(piece.place);
+  job.plate = 0;
+  job.pieces.clear();
 }
 
 }  // namespace offpath::service
