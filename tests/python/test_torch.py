@@ -2,15 +2,32 @@
 """PyTorch programs whose tensors the service moves."""
 
 import re
+import subprocess
 
-from conftest import ROOT, SEED
-from torch_support import run_ranks
+import pytest
+from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
+from torch_support import environment, free_port, interpreter, run_ranks
 
 
 def test_the_backend_does_what_torch_promises():
     assert [words.splitlines()[-1] for words in run_ranks("torch_group.py", 2, str(SEED))] == [
         f"rank {rank} of 2: the same" for rank in range(2)
     ]
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "mpirun"])
+def test_launchers_find_the_ranks(launcher):
+    """As users start programs: nothing but the launcher says who is who."""
+    # PyTorch 1.13 under Python 3.11 does not know the way of output that is its default.
+    torchrun = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--redirects", "2", "--tee", "1"]
+    command = [*torchrun, "--master_port", str(free_port())] if launcher == "torchrun" else []
+    before = ["mpirun.mpich", "-np", "2"] if launcher == "mpirun" else []
+    done = subprocess.run(
+        [*before, interpreter(), *command, str(PROGRAMS / "torch_group.py"), str(SEED), "launched"],
+        env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(f"rank {rank} of 2: the same" in done.stdout for rank in range(2))
 
 
 def test_a_rank_that_dies_is_an_error_of_the_others():

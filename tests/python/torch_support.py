@@ -26,16 +26,15 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def environment() -> dict:
+    """Of programs that share this machine's cores with their service."""
+    return os.environ | {"PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "OFFPATH_SERVICE_SHARE": "1"}
+
+
 def run_ranks(program: str, count: int, *arguments: str, env: dict | None = None) -> list[str]:
     """What each printed. Raises when one fails."""
-    common = os.environ | {
-        "PYTHONPATH": str(ROOT / "python"),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-        "WORLD_SIZE": str(count),
-        "OMP_NUM_THREADS": "1",
-        "OFFPATH_SERVICE_SHARE": "1",
-    }
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
+    common = environment() | meeting
     ranks = [
         subprocess.Popen(
             [interpreter(), PROGRAMS / program, *arguments],

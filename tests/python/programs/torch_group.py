@@ -109,6 +109,24 @@ def check_futures(group, size):
     assert all(work.is_completed() and work.is_success() for work in works)
 
 
+def check_time_limits(group, rank, size):
+    """The others come only when rank 0 has given up once."""
+    if rank == 0:
+        work = dist.barrier(async_op=True, group=group)
+        try:
+            work.wait(timedelta(milliseconds=50))
+        except offpath.WaitTimeout:
+            pass
+        else:
+            raise AssertionError("a barrier of one")
+        for peer in range(1, size):
+            dist.send(torch.zeros(1), peer, group=group)
+        work.wait()
+    else:
+        dist.recv(torch.zeros(1), 0, group=group)
+        dist.barrier(group=group)
+
+
 def trained(group, rank):
     torch.manual_seed(SEED)
     model = torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3))
@@ -156,7 +174,10 @@ def check_death(rank):
 
 
 def main():
-    dist.init_process_group("offpath", timeout=timedelta(seconds=60))
+    if "launched" in sys.argv:
+        offpath.torch.init_process_group(timeout=timedelta(seconds=60))
+    else:
+        dist.init_process_group("offpath", timeout=timedelta(seconds=60))
     rank, size = dist.get_rank(), dist.get_world_size()
     assert dist.get_backend() == "offpath"
     group = dist.group.WORLD
@@ -169,6 +190,7 @@ def main():
     losses = [trained(where, rank) for where in (group, dist.new_group(backend="gloo"))]
     assert torch.equal(*losses) if size == 2 else torch.allclose(*losses), losses
     check_errors(group)
+    check_time_limits(group, rank, size)
     dist.barrier()
     if "dies" in sys.argv:
         check_death(rank)
