@@ -15,7 +15,7 @@ export CCACHE_NOHASHDIR ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs deb install wheel clean distclean
+.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install wheel clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -88,6 +88,9 @@ docs:  ## Build the documentation site into build/docs: reference from the code,
 	@tools/setup docs
 	@tools/docs/build
 	@echo "docs: build/docs/index.html"
+
+figures:  ## Draw the README's pictures anew from docs/figures/*.json
+	@.venv/bin/python tools/docs/figures.py
 
 deb: build  ## Make a Debian package into build/deb (Debian 12)
 	@tools/deb

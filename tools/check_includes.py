@@ -32,10 +32,11 @@ STANDS_ON = {
     "engine": ["fabric", "graph", "kernels/codecs", "multicast"],
     "ops": ["graph", "collective", "remote", "policy"],
     "model": ["engine", "ops", "policy"],
+    "sites": [],
     "tasks": ["session"],
     "device": ["session"],
     "executor": ["device", "tasks"],
-    "agent": ["device", "memory", "fabric"],
+    "agent": ["device", "memory", "fabric", "tasks"],
     "service": ["engine", "ops", "session", "policy", "device", "agent", "tasks"],
     "watch": [],
     "client": ["session", "collective", "remote", "policy", "tasks", "watch"],
@@ -69,7 +70,9 @@ STANDS_ON = {
     ],
     "include": [],
     "apps": [],
-    "apps/minimd/tasks": ["apps", "include"],  # applications know nothing of Offpath, but for those that are tasks
+    "apps/task_session": ["include"],  # applications know nothing of Offpath, but for those that are tasks
+    "apps/minimd/tasks": ["apps", "apps/task_session", "include"],
+    "apps/amr/tasks": ["apps", "apps/task_session", "include"],
 }
 CHECKED = ("src", "frontends", "include", "apps")
 FOUND_ONLY = ("bench", "tests", "fuzz")  # may use anything, but only what is there

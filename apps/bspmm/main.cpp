@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "../arguments/numbers_file.hpp"
 #include "check.hpp"
 #include "job.hpp"
 #include "kernel.hpp"
@@ -25,7 +26,7 @@ double timed_run(const Work& work, Variant variant, Computation computation, Sto
   return job::maximum(seconds_now() - start);
 }
 
-Outcome measure(const Options& options) {
+Outcome measure(const Options& options, std::string& problem) {
   const Pattern pattern(options.tiles);
   const Work work = make_work(pattern, options.tile, options.unit);
   Store store(pattern, options.tile, options.seed);
@@ -40,6 +41,14 @@ Outcome measure(const Options& options) {
   for (int row = 0; row < kRows; ++row) {
     const double seconds = profile.seconds(Row(row)) / options.repeats;
     outcome.rows[row] = {job::sum(seconds) / job::ranks(), job::maximum(seconds)};
+  }
+  if (job::rank() == 0) {
+    arguments::NumbersFile file(options.field);
+    const auto elements = std::size_t(options.tile) * options.tile;
+    for (const Matrix matrix : {Matrix::a, Matrix::b, Matrix::c})
+      for (int number = 0; number < pattern.count(); number += job::ranks())
+        file.write(store.mine(matrix, number), elements);
+    problem = file.close();
   }
   if (options.check) outcome.error = largest_error(pattern, options.tile, options.seed, store);
   job::barrier();
@@ -58,10 +67,10 @@ int run_program(int argc, char** argv) {
     if (speaks) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
     return kBadArguments;
   }
-  const Outcome outcome = measure(options);
+  const Outcome outcome = measure(options, problem);
   if (speaks) {
     print_report(options, outcome);
-    if (!options.json.empty()) problem = write_json(options, outcome);
+    if (problem.empty() && !options.json.empty()) problem = write_json(options, outcome);
     if (!problem.empty()) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
   }
   return outcome.good() && problem.empty() ? 0 : kFailed;

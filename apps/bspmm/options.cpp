@@ -26,6 +26,7 @@ std::string parse_options(int argc, char** argv, Options& options) {
   known.number("--seed", options.seed, 0, arguments::kUnlimited, "of the contents");
   known.flag("--check", options.check, "compares C with a dense reference");
   known.text("--json", options.json, "rank 0 writes the times to that file");
+  known.text("--field", options.field, "rank 0 writes what it multiplies there, as doubles");
   std::string problem = known.parse(argc, argv);
   options.help = known.help();
   if (problem.empty() && !Store::adds() && options.unit != 0)

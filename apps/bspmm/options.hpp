@@ -17,7 +17,7 @@ struct Options {
   int repeats = 3;
   std::int64_t seed = 1;
   bool check = false;
-  std::string json;
+  std::string json, field;
   std::string help;  // to be shown instead of running
 };
 

@@ -2,13 +2,11 @@
 #include "report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "../report/json_file.hpp"
 #include "job.hpp"
 
 namespace bspmm {
@@ -52,12 +50,7 @@ std::string write_json(const Options& o, const Outcome& outcome) {
     json["times_s"][kRowNames[row]] = {{"avg", outcome.rows[row].avg}, {"max", outcome.rows[row].max}};
   json["verified"] = outcome.error ? nlohmann::ordered_json(outcome.good()) : nlohmann::ordered_json();
   json["error"] = outcome.error ? nlohmann::ordered_json(*outcome.error) : nlohmann::ordered_json();
-  std::ofstream file(o.json);
-  file << json.dump(2) << '\n';
-  file.close();
-  if (file) return {};
-  return "'" + o.json + "' was not written (" + std::strerror(errno) +
-         "). Give --json a file in a folder you may write";
+  return report::write_json(o.json, json);
 }
 
 }  // namespace bspmm

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "../arguments/numbers_file.hpp"
 #include "options.hpp"
 #include "pipeline.hpp"
 #include "profile.hpp"
@@ -28,7 +29,7 @@ int smallest_message(const Slab& slab) {
 }
 
 // Errors over the whole run and the time of its middle part.
-Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator) {
+Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator, std::string& problem) {
   Pipeline pipeline(slab, options.variables, communicator);
   Verifier verifier(slab, options.variables, communicator);
   const TimeStep nothing(0, slab.nx, slab.ny, slab.nz);
@@ -51,6 +52,11 @@ Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator)
   const double application = MPI_Wtime() - start;
 
   const std::uint64_t checksum = pipeline.checksum();
+  if (slab.rank == 0) {
+    arguments::NumbersFile file(options.field);
+    for (int v = 0; v < options.variables; ++v) file.write(pipeline.field(v), slab.points());
+    problem = file.close();
+  }
   for (int iteration = 0; iteration < options.repeats; ++iteration) verifier.skip(time_step, iteration);
   // A field or coefficient that went wrong in any timed iteration is still wrong in this one.
   errors.include(verifier.run(pipeline, nothing, options.repeats));
@@ -76,11 +82,11 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   }
 
   const Slab slab(options.nx, options.ny, options.nz, ranks, rank);
-  const Outcome outcome = measure(options, slab, communicator);
+  const Outcome outcome = measure(options, slab, communicator, problem);
   int status = outcome.errors.good() ? 0 : kFailed;
   if (rank == 0) {
     print_report(options, outcome);
-    if (!options.json.empty()) problem = write_json(options, outcome);
+    if (problem.empty() && !options.json.empty()) problem = write_json(options, outcome);
     if (!problem.empty()) {
       std::fprintf(stderr, "fft3d: %s\n", problem.c_str());
       status = kFailed;

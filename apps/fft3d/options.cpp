@@ -28,6 +28,7 @@ std::string parse_options(int argc, char** argv, Options& options) {
                "Runge-Kutta steps of the pointwise terms in each iteration (0: transforms only): friction in physical "
                "space, advection by a mean wind and diffusion in Fourier space");
   known.text("--json", options.json, "rank 0 writes times and checksum to that file");
+  known.text("--field", options.field, "rank 0 writes what it transforms there, as doubles");
   const std::string problem = known.parse(argc, argv);
   options.help = known.help();
   options.nx = x != 0 ? x : all;

@@ -10,7 +10,7 @@ struct Options {
   int variables = 4;
   int repeats = 4;
   int work = 0;
-  std::string json;
+  std::string json, field;
   std::string help;  // to be shown instead of running
 };
 

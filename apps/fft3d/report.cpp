@@ -1,12 +1,12 @@
 #include "report.hpp"
 
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
+
+#include "../report/json_file.hpp"
 
 namespace fft3d {
 namespace {
@@ -71,12 +71,7 @@ std::string write_json(const Options& o, const Outcome& outcome) {
     json["times_s"][row.name] = {{"avg", s.avg}, {"min", s.min}, {"max", s.max}};
   }
   json["mpi"] = library.substr(0, library.find('\n'));
-  std::ofstream file(o.json);
-  file << json.dump(2) << '\n';
-  file.close();
-  if (file) return {};
-  return "'" + o.json + "' was not written (" + std::strerror(errno) +
-         "). Give --json a file in a folder you may write";
+  return report::write_json(o.json, json);
 }
 
 }  // namespace fft3d

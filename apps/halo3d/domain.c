@@ -2,6 +2,7 @@
 #include "halo3d.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static size_t row(const Domain* d) { return (size_t)d->n + 2; }
@@ -88,4 +89,12 @@ double distance_from_solution(const Domain* d, int sweeps) {
       }
   }
   return largest;
+}
+
+int write_values(const Domain* d, const char* file) {
+  const size_t count = volume(d) * (size_t)d->variables;
+  FILE* const out = fopen(file, "wb");
+  if (out == NULL) return -1;
+  const int written = fwrite(d->now, sizeof(double), count, out) == count;
+  return fclose(out) == 0 && written ? 0 : -1;
 }

@@ -28,6 +28,8 @@ void sweep_outer(const Domain* d);
 void swap_values(Domain* d);
 /* The largest distance from the known solution after so many sweeps, relative to what is left of the start. */
 double distance_from_solution(const Domain* d, int sweeps);
+/* As doubles, one after the other. 0, or -1: not all were written. */
+int write_values(const Domain* d, const char* file);
 
 typedef struct {
   MPI_Comm comm;

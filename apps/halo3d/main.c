@@ -6,11 +6,12 @@
 #include <string.h>
 
 static const char kUsage[] =
-    "usage: halo3d [--points N] [--variables V] [--sweeps S] [--blocking]\n"
+    "usage: halo3d [--points N] [--variables V] [--sweeps S] [--blocking] [--field FILE]\n"
     "  --points N     points of the cube in each direction (default 96)\n"
     "  --variables V  that are solved for at a time (default 4)\n"
     "  --sweeps S     of Jacobi's method (default 50)\n"
-    "  --blocking     exchange first, then sweep: nothing overlaps\n";
+    "  --blocking     exchange first, then sweep: nothing overlaps\n"
+    "  --field FILE   rank 0 writes its values there, as doubles\n";
 
 static int number_after(int argc, char** argv, int* i) {
   const int value = *i + 1 < argc ? atoi(argv[*i + 1]) : 0;
@@ -21,6 +22,7 @@ static int number_after(int argc, char** argv, int* i) {
 int main(int argc, char** argv) {
   int points = 96, variables = 4, sweeps = 50, blocking = 0, rank, size, good = 1;
   int cut[2] = {0, 0}, place[2], whole[2] = {0, 0};
+  const char* field = NULL;
   MPI_Comm comm;
   Domain domain;
   Exchange exchange;
@@ -34,6 +36,8 @@ int main(int argc, char** argv) {
       sweeps = number_after(argc, argv, &i);
     else if (strcmp(argv[i], "--blocking") == 0)
       blocking = 1;
+    else if (strcmp(argv[i], "--field") == 0 && i + 1 < argc)
+      field = argv[++i];
     else
       good = 0;
   }
@@ -75,6 +79,10 @@ int main(int argc, char** argv) {
            exchange.bytes[LOW_Y]);
     printf("verified: %s\n", right ? "yes" : "NO");
     if (!right) fprintf(stderr, "halo3d: %g from the known solution\n", farthest);
+  }
+  if (rank == 0 && field != NULL && write_values(&domain, field) != 0) {
+    fprintf(stderr, "halo3d: '%s' was not written. Give --field a file in a folder you may write\n", field);
+    MPI_Abort(comm, 1);
   }
   free_exchange(&exchange);
   free_domain(&domain);

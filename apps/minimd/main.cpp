@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "../arguments/numbers_file.hpp"
 #include "domain.hpp"
 #include "options.hpp"
 #include "report.hpp"
@@ -40,7 +41,10 @@ int run(int argc, char** argv) {
   const Outcome outcome = gather(simulation, domain);
   if (rank == 0) {
     print_report(options, simulation, outcome);
-    if (!options.json.empty()) problem = write_json(options, simulation, outcome);
+    arguments::NumbersFile file(options.field);
+    file.write(simulation.atoms().x.data(), std::size_t(3) * simulation.atoms().all());
+    problem = file.close();
+    if (problem.empty() && !options.json.empty()) problem = write_json(options, simulation, outcome);
     if (!problem.empty()) return complain(rank, problem, kFailed);
   }
   return outcome.complete ? 0 : kFailed;

@@ -36,6 +36,8 @@ std::string parse_options(int argc, char** argv, Options& options) {
   known.number("--dpu-threads", options.threads, 1, 1024, "threads of a rank's forces on the DPU");
   known.number("--dpu-repeats", options.repeats, 1, 1000, "emulates a slower DPU: it computes its forces so often");
   known.text("--json", options.json, "rank 0 writes results and times to that file");
+  known.text("--field", options.field,
+             "rank 0 writes what it knows of its atoms: positions, those of neighbours too, there, as doubles");
   const std::string problem = known.parse(argc, argv);
   options.help = known.help();
   return problem;

@@ -21,7 +21,7 @@ struct Options {
   int share = 0;    // percent of an ordinary step's pairs that are the other side's; 0: found out
   int threads = 1;  // of the other side
   int repeats = 1;  // of each of its forces
-  std::string json;
+  std::string json, field;
   std::string help;  // to be shown instead of running
 
   static constexpr double kCutoff = 2.5, kDensity = 0.8442, kTemperature = 1.44, kTimeStep = 0.005;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report.hpp"
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
+
+#include "../report/json_file.hpp"
 
 namespace minimd {
 namespace {
@@ -95,12 +94,7 @@ std::string write_json(const Options& options, const Simulation& simulation, con
                               {"potential", t.potential},
                               {"pressure", t.pressure},
                               {"total", t.total}});
-  std::ofstream file(options.json);
-  file << json.dump(2) << '\n';
-  file.close();
-  if (file) return {};
-  return "'" + options.json + "' was not written (" + std::strerror(errno) +
-         "). Give --json a file in a folder you may write";
+  return report::write_json(options.json, json);
 }
 
 }  // namespace minimd

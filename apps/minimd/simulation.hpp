@@ -35,6 +35,7 @@ class Simulation {
   void run();
 
   const std::vector<Thermo>& thermo() const { return thermo_; }
+  const Atoms& atoms() const { return atoms_; }
   const Profile& profile() const { return profile_; }
   const Counts& counts() const { return counts_; }
   double seconds() const { return seconds_; }  // of the steps after the warm-up

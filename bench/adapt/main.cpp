@@ -15,7 +15,7 @@
 
 #include "../../apps/arguments/arguments.hpp"
 #include "../collectives/clocks.hpp"
-#include "../collectives/json_file.hpp"
+#include "../../apps/report/json_file.hpp"
 #include "../collectives/work.hpp"
 
 namespace bench {
@@ -215,7 +215,7 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     json["phases"].push_back(row);
   }
   if (rank == 0 && !options.json.empty()) {
-    problem = write_json(options.json, json);
+    problem = report::write_json(options.json, json);
     if (!problem.empty()) std::fprintf(stderr, "adapt: %s\n", problem.c_str());
   }
   return good && problem.empty() ? 0 : kFailed;

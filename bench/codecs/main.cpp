@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 struct Measured {
   std::size_t coded_bytes = 0;
   double encode_s = 0, decode_s = 0;  // of all chunks once; the best of several times
+  double first_s = 0;                 // of the first chunk, which finds nothing that is kept; so, too
   bool whole = true;                  // what was decoded is what was encoded, or as near as was allowed
   double largest_error = 0;           // of a lossy one
 };
@@ -36,7 +38,7 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
   std::vector<std::uint8_t> coded(chunk), plain(chunk);
   for (int repeat = 0; repeat < repeats; ++repeat) {
     Coding coding(keep);
-    double encode_s = 0, decode_s = 0;
+    double encode_s = 0, decode_s = 0, first_s = 0;
     std::size_t coded_bytes = 0;
     for (int round = 0; round < 2; ++round) {  // the first one makes what is kept
       encode_s = decode_s = 0;
@@ -46,7 +48,9 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
         auto begin = Clock::now();
         Loss loss;
         const std::size_t bytes = coding.encode(method, in, Room(coded).first(in.size() - in.size() / 16), &loss);
-        encode_s += seconds_since(begin);
+        const double took_s = seconds_since(begin);
+        encode_s += took_s;
+        if (round == 0 && at == 0) first_s = took_s;
         coded_bytes += bytes == 0 ? in.size() : bytes;
         if (bytes == 0) continue;  // it goes as it is
         begin = Clock::now();
@@ -61,6 +65,7 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
     }
     out.coded_bytes = coded_bytes;
     out.encode_s = repeat == 0 ? encode_s : std::min(out.encode_s, encode_s);
+    out.first_s = repeat == 0 ? first_s : std::min(out.first_s, first_s);
     out.decode_s = repeat == 0 ? decode_s : std::min(out.decode_s, decode_s);
   }
   return out;
@@ -78,8 +83,39 @@ nlohmann::ordered_json row_of(const std::string& field, const Method& method, Ke
           {"coded_bytes", m.coded_bytes},
           {"encode_bytes_per_s", per_s(m.encode_s)},
           {"decode_bytes_per_s", per_s(m.decode_s)},
+          {"first_chunk_ns", std::round(1e9 * m.first_s)},
+          {"chunk_ns", std::round(1e9 * m.encode_s * static_cast<double>(chunk) / static_cast<double>(data.size()))},
           {"largest_error", m.largest_error},
           {"whole", m.whole}};
+}
+
+// What is coded.
+struct Source {
+  std::string name;
+  std::vector<std::uint8_t> data;
+  unsigned width;  // bytes of its numbers
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) out.push_back(word);
+  return out;
+}
+
+// No more than `most` bytes of it; none: it cannot be read.
+Source read_file(std::string name, std::size_t most) {
+  unsigned width = 8;
+  const std::size_t colon = name.rfind(':');
+  if (colon != std::string::npos && (name.substr(colon) == ":1" || name.substr(colon) == ":4")) {
+    width = static_cast<unsigned>(name.back() - '0');
+    name.resize(colon);
+  }
+  std::ifstream in(name, std::ios::binary);
+  std::vector<std::uint8_t> data(most);
+  in.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(most));
+  data.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return {name, std::move(data), width};
 }
 
 int refuse(const std::string& problem) {
@@ -93,12 +129,16 @@ int main(int argc, char** argv) {
   std::int64_t bytes = 8 << 20;
   int repeats = 3;
   std::vector<std::int64_t> chunks = {56 << 10};
-  std::string write, file;
+  std::string write, file, fields_wanted;
   arguments::Arguments known("offpath-codecs", "What codecs make of scientific data, and how fast, as JSON.");
   known.number("--bytes", bytes, 1 << 12, std::int64_t{1} << 30, "of each field");
   known.numbers("--chunks", chunks, 1 << 10, 1 << 24, "bytes that are coded at a time");
   known.number("--repeats", repeats, 1, 1000, "the best of so many is taken");
-  known.text("--file", file, "a file of doubles, besides the fields that are made");
+  known.text("--file", file,
+             "files besides the fields that are made, separated by commas: of doubles, or with :1 behind its name of "
+             "bytes, with :4 of floats");
+  known.text("--fields", fields_wanted,
+             "of the fields that are made, only these, separated by commas; none of them: none");
   bool only_codecs = false;
   known.flag("--codecs", only_codecs, "only print the names of the codecs that this build has");
   known.text("--write", write, "only write this field to stdout");
@@ -106,6 +146,8 @@ int main(int argc, char** argv) {
   if (!problem.empty()) return refuse(problem);
   if (!known.help().empty()) return std::fputs(known.help().c_str(), stdout), 0;
 
+  const bool fields_given = !fields_wanted.empty();
+  if (fields_wanted == "none") fields_wanted.clear();
   if (only_codecs) {
     for (const CodecId codec : kCodecs) std::puts(name_of(codec));
     for (const CodecId codec : kNumberCodecs) {
@@ -120,29 +162,29 @@ int main(int argc, char** argv) {
                     "' is no field (nothing is written). Use velocity, halo, tiles, single, text or random");
     return std::fwrite(data.data(), 1, data.size(), stdout) == data.size() ? 0 : 1;
   }
-  std::vector<std::string> names = fields::names();
-  if (!file.empty()) names.push_back(file);
+  std::vector<Source> sources;
+  for (const std::string& name : fields_given ? words_of(fields_wanted) : fields::names()) {
+    sources.push_back({name, fields::make(name, static_cast<std::size_t>(bytes)), fields::width_of(name)});
+    if (sources.back().data.empty())
+      return refuse("'" + name + "' is no field (it is to be measured). Use one of those of --write");
+  }
+  for (const std::string& name : words_of(file)) {
+    sources.push_back(read_file(name, static_cast<std::size_t>(bytes)));
+    if (sources.back().data.empty())
+      return refuse("'" + name + "' cannot be read (it is to be measured). Give a file with something in it");
+  }
   auto rows = nlohmann::ordered_json::array();
-  for (const std::string& name : names) {
-    std::vector<std::uint8_t> data = fields::make(name, static_cast<std::size_t>(bytes));
-    if (data.empty()) {
-      std::ifstream in(name, std::ios::binary);
-      data.assign(std::istreambuf_iterator<char>(in), {});
-      data.resize(std::min(data.size(), static_cast<std::size_t>(bytes)));
-      if (data.empty())
-        return refuse("'" + name + "' cannot be read (it is to be measured). Give a file with something in it");
-    }
+  for (const auto& [name, data, width] : sources) {
     for (const std::int64_t chunk : chunks) {
       for (const CodecId codec : kCodecs) {
-        const auto add = [&](std::uint8_t width, Keep keep) {
-          rows.push_back(row_of(name, {codec, width, 0}, keep, data, static_cast<std::size_t>(chunk), repeats));
+        const auto add = [&](std::uint8_t filter, Keep keep) {
+          rows.push_back(row_of(name, {codec, filter, 0}, keep, data, static_cast<std::size_t>(chunk), repeats));
         };
-        const unsigned width = name == file ? 8 : fields::width_of(name);
         add(1, Keep::all);
         add(1, Keep::nothing);
         if (width > 1) add(static_cast<std::uint8_t>(width), Keep::all);
       }
-      const auto elements = static_cast<Elements>(name == file ? 8 : fields::width_of(name));
+      const auto elements = static_cast<Elements>(width);
       for (const CodecId codec : kNumberCodecs) {
         if (!is_built(codec) || (elements != Elements::float32 && elements != Elements::float64)) continue;
         for (const double bound : {1e-3, 1e-5}) {

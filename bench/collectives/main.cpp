@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
-#include "json_file.hpp"
+#include "../../apps/report/json_file.hpp"
 #include "measure.hpp"
 #include "operation.hpp"
 #include "options.hpp"
@@ -92,7 +92,7 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     json["rows"].push_back(to_json(row, ranks, options));
   }
   if (rank == 0 && !options.json.empty()) {
-    problem = write_json(options.json, json);
+    problem = report::write_json(options.json, json);
     if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program.program, problem.c_str());
   }
   return good && problem.empty() ? 0 : kFailed;

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../collectives/json_file.hpp"
+#include "../../apps/report/json_file.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 #include "rma.hpp"
@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
     json["rows"].push_back(to_json(row, options));
   }
   if (speaks && !options.json.empty()) {
-    problem = write_json(options.json, json);
+    problem = report::write_json(options.json, json);
     if (!problem.empty()) std::fprintf(stderr, "onesided: %s\n", problem.c_str());
   }
   return good && problem.empty() ? 0 : kFailed;

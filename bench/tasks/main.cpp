@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a task costs: time from submission to the end of an empty one, alone, by testing and by waiting; and how many are done in a
-// second with many under way. One process, no MPI. `offpath bench tasks` runs it.
+// second with many under way. With --ping in turns with round trips of the way to where they run. One process, no MPI.
+// `offpath bench tasks` runs it.
 #include <offpath/offpath.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,10 @@
 #include <cstdio>
 #include <fstream>
 #include <random>
+#include <string>
 #include <vector>
+
+#include "ping.hpp"
 
 namespace {
 
@@ -45,6 +49,14 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Its median, as a number of its own, the fastest, and what nine of ten are within.
+void say(nlohmann::json& out, const std::string& name, std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  out[name] = values[values.size() / 2];
+  out[name + "_min"] = values.front();
+  out[name + "_p90"] = values[values.size() * 9 / 10];
+}
+
 double rate(offpath_session_t* session, const offpath_task_params_t& task, uint32_t count) {
   std::vector<offpath_op_t*> ops(512, nullptr);  // in a ring
   const auto begin = Clock::now();
@@ -61,15 +73,21 @@ double rate(offpath_session_t* session, const offpath_task_params_t& task, uint3
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string library, json, cores;
+  std::string library, json, cores, ping_to;
+  int serve_port = 0;
   uint32_t repeats = 2000, count = 200000;
   CLI::App app("Measures what tasks cost.", "offpath-bench-tasks");
-  app.add_option("--functions", library, "shared object with the functions")->required();
+  app.add_option("--functions", library, "shared object with the functions");
+  app.add_option("--ping", ping_to, "HOST:PORT of one that answers pings: measure these, too, in turns");
+  app.add_option("--serve-pings", serve_port, "answer them at this port instead, for one connection");
   app.add_option("--cores", cores, "of the service");
   app.add_option("--repeats", repeats, "tasks that are timed alone")->check(CLI::Range(1U, 10000000U));
   app.add_option("--count", count, "tasks that are timed together")->check(CLI::Range(1U, 100000000U));
   app.add_option("--json", json, "file for the results");
   CLI11_PARSE(app, argc, argv);
+  if (serve_port != 0) return bench::serve_pings(serve_port);
+  bench::Ping ping;
+  if (!ping_to.empty() && !ping.open(ping_to)) return fail("nobody answers", ping_to.c_str());
   offpath_attach_params_t params{};
   params.struct_bytes = sizeof(params);
   params.flags = OFFPATH_ATTACH_NODE_ONLY;
@@ -84,11 +102,12 @@ int main(int argc, char** argv) {
   task.struct_bytes = sizeof(task);
   if (offpath_function_register(session, &function, &task.function, &error) != OFFPATH_OK)
     return fail("register", error.text);
-  std::vector<double> tested, waited;
+  std::vector<double> tested, waited, round_trips;
   for (uint32_t i = 0; i < repeats + 100; ++i) {
     const double by_test = one(session, task, Await::test), by_wait = one(session, task, Await::wait);
-    if (by_test < 0 || by_wait < 0) return fail("task", "it failed");
-    if (i >= 100) tested.push_back(by_test), waited.push_back(by_wait);
+    const double round_trip = ping_to.empty() ? 0 : ping.once();
+    if (by_test < 0 || by_wait < 0 || round_trip < 0) return fail("task", "it failed");
+    if (i >= 100) tested.push_back(by_test), waited.push_back(by_wait), round_trips.push_back(round_trip);
   }
   const double per_second = rate(session, task, count);
   offpath_session_counters_t counters{};
@@ -96,12 +115,16 @@ int main(int argc, char** argv) {
   offpath_session_counters(session, &counters);
   offpath_session_detach(session);
   if (per_second < 0) return fail("many tasks", "one failed");
-  nlohmann::json out{{"empty_task_test_us", median(tested)},
-                     {"empty_task_wait_us", median(waited)},
-                     {"tasks_per_second", per_second},
+  nlohmann::json out{{"tasks_per_second", per_second},
                      {"repeats", repeats},
                      {"count", count},
                      {"workers", counters.service_workers_count}};
+  say(out, "empty_task_test_us", tested);
+  say(out, "empty_task_wait_us", waited);
+  if (!ping_to.empty()) {
+    say(out, "round_trip_us", round_trips);
+    printf("round trip           %8.2f us\n", median(round_trips));
+  }
   printf("empty task, tested   %8.2f us\nempty task, awaited  %8.2f us\nmany tasks           %8.0f per second\n",
          median(tested), median(waited), per_second);
   if (!json.empty()) {

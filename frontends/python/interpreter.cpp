@@ -3,18 +3,23 @@
 //
 // Argument: [u32 bytes of words][words, each ended by '\0': the interpreter's command line][u8 per range: 1, mapped by the
 // interpreter itself][what it shall do]. The last one is not looked at here (python/offpath/tasks/worker.py).
+// The program may run on another machine: OFFPATH_TASK_PYTHON here names the interpreter, else it is the program's where
+// that is there, else python3.
 #include <offpath/task.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -25,6 +30,8 @@ namespace {
 
 constexpr int kLookMs = 20;  // so often a wait looks whether the task was cancelled
 constexpr int kSocket = 3;   // of the interpreter
+constexpr int kBoard = 4;
+constexpr int32_t kNotCalled = 5;  // the interpreter says why not, and nothing follows
 
 struct Asked {
   uint32_t ranges_count;
@@ -32,10 +39,18 @@ struct Asked {
   uint64_t wanted_bytes;
 };
 
+// Where the interpreter finds a range.
+enum class Where : uint32_t {
+  program = 0,  // in memory of the program that it maps itself
+  sent = 1,     // its bytes follow, if it is read, and are wanted back, if it is written
+  board = 2     // on the executor's board, which it maps, too
+};
+
 struct AskedRange {
   uint64_t bytes;
+  uint64_t offset;  // on the board
   uint32_t access;
-  uint32_t follows;  // 1: its bytes come here, if it is read, and are wanted back, if it is written
+  Where where;
 };
 
 struct Answered {
@@ -43,10 +58,49 @@ struct Answered {
   uint32_t text_bytes;
 };
 
+// The board is a file that this process has mapped and still holds open: whoever maps it, too, needs no copies.
+class Board {
+ public:
+  explicit Board(const void* inside) {
+    FILE* maps = fopen("/proc/self/maps", "re");
+    const auto address = reinterpret_cast<uintptr_t>(inside);
+    char line[512];
+    while (maps != nullptr && fgets(line, sizeof(line), maps) != nullptr) {
+      unsigned long begin = 0, end = 0, offset = 0, inode = 0;
+      unsigned major_number = 0, minor_number = 0;
+      const int read =
+          sscanf(line, "%lx-%lx %*s %lx %x:%x %lu", &begin, &end, &offset, &major_number, &minor_number, &inode);
+      if (read != 6 || address < begin || address >= end) continue;
+      begin_ = begin;
+      end_ = end;
+      offset_ = offset;
+      for (int fd = 3; fd < kMostDescriptors && fd_ < 0; ++fd) {
+        struct stat about {};
+        const bool same =
+            fstat(fd, &about) == 0 && about.st_ino == inode && about.st_dev == makedev(major_number, minor_number);
+        if (same) fd_ = fd;
+      }
+    }
+    if (maps != nullptr) fclose(maps);
+  }
+  int fd() const { return fd_; }
+  bool holds(const void* from, uint64_t bytes) const {
+    const auto at = reinterpret_cast<uintptr_t>(from);
+    return fd_ >= 0 && at >= begin_ && at <= end_ && bytes <= end_ - at;
+  }
+  uint64_t offset_of(const void* from) const { return reinterpret_cast<uintptr_t>(from) - begin_ + offset_; }
+
+ private:
+  static constexpr int kMostDescriptors = 256;
+  uintptr_t begin_ = 0, end_ = 0;
+  uint64_t offset_ = 0;
+  int fd_ = -1;
+};
+
 class Interpreter {
  public:
   // False: it cannot be started.
-  bool begin(const std::string& words) {
+  bool begin(const std::string& words, const Board& board) {
     if (process_ > 0 && words == words_) return true;
     end();
     int ends[2];
@@ -55,13 +109,22 @@ class Interpreter {
     words_ = words;
     for (size_t at = 0; at < words_.size(); at += strlen(&words_[at]) + 1) arguments.push_back(&words_[at]);
     arguments.push_back(nullptr);
+    static char usual[] = "python3";
+    if (char* own = secure_getenv("OFFPATH_TASK_PYTHON"); own != nullptr && *own != '\0') {
+      arguments[0] = own;
+    } else if (strchr(arguments[0], '/') != nullptr && access(arguments[0], X_OK) != 0) {
+      arguments[0] = usual;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    const int high = fcntl(ends[1], F_DUPFD_CLOEXEC, kSocket + 1);  // to itself it would stay closed on exec
+    const int high = fcntl(ends[1], F_DUPFD_CLOEXEC, kBoard + 1);  // to itself it would stay closed on exec
+    const int high_board = fcntl(board.fd(), F_DUPFD_CLOEXEC, kBoard + 1);
     posix_spawn_file_actions_adddup2(&actions, high, kSocket);
+    if (high_board >= 0) posix_spawn_file_actions_adddup2(&actions, high_board, kBoard);
     const int error = posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     close(high);
+    close(high_board);
     close(ends[1]);
     socket_ = ends[0];
     if (error != 0) {
@@ -138,33 +201,40 @@ int fail(const offpath_task_t& task, const char* text, int status) {
   return 2;
 }
 
+Where where_is(const offpath_task_t& task, uint32_t i, const uint8_t* mapped, const Board& board) {
+  if (mapped[i] != 0) return Where::program;
+  return board.holds(task.ranges[i].address, task.ranges[i].bytes) ? Where::board : Where::sent;
+}
+
 // All that is short leaves at once, so the interpreter wakes once.
-bool ask(const offpath_task_t& task, const uint8_t* mapped, const uint8_t* wanted, uint64_t wanted_bytes) {
+bool ask(const offpath_task_t& task, const std::vector<Where>& places, const Board& board, const uint8_t* wanted,
+         uint64_t wanted_bytes) {
   const Asked asked{task.ranges_count, 0, wanted_bytes};
   std::string said(reinterpret_cast<const char*>(&asked), sizeof(asked));
   said.append(reinterpret_cast<const char*>(wanted), wanted_bytes);
   for (uint32_t i = 0; i < task.ranges_count; ++i) {
     const offpath_task_range_t& range = task.ranges[i];
-    const AskedRange one{range.bytes, range.access, mapped[i] == 0 ? 1U : 0U};
+    const AskedRange one{range.bytes, places[i] == Where::board ? board.offset_of(range.address) : 0, range.access,
+                         places[i]};
     said.append(reinterpret_cast<const char*>(&one), sizeof(one));
   }
   if (!interpreter().say(said.data(), said.size())) return false;
   for (uint32_t i = 0; i < task.ranges_count; ++i) {
     const offpath_task_range_t& range = task.ranges[i];
-    const bool follows = mapped[i] == 0 && (range.access & OFFPATH_TASK_IN) != 0;
+    const bool follows = places[i] == Where::sent && (range.access & OFFPATH_TASK_IN) != 0;
     if (follows && !interpreter().say(range.address, range.bytes)) return false;
   }
   return true;
 }
 
-bool take(const offpath_task_t& task, const uint8_t* mapped, int32_t& code) {
+bool take(const offpath_task_t& task, const std::vector<Where>& places, int32_t& code) {
   Answered answered{};
   if (!interpreter().hear(&answered, sizeof(answered), task.cancelled)) return false;
   std::string text(answered.text_bytes, '\0');
   if (!interpreter().hear(text.data(), text.size(), task.cancelled)) return false;
-  for (uint32_t i = 0; i < task.ranges_count; ++i) {
+  for (uint32_t i = 0; i < task.ranges_count && answered.code != kNotCalled; ++i) {
     const offpath_task_range_t& range = task.ranges[i];
-    const bool comes = mapped[i] == 0 && (range.access & OFFPATH_TASK_OUT) != 0;
+    const bool comes = places[i] == Where::sent && (range.access & OFFPATH_TASK_OUT) != 0;
     if (comes && !interpreter().hear(range.address, range.bytes, task.cancelled)) return false;
   }
   snprintf(task.message, task.message_bytes, "%s", text.c_str());
@@ -182,13 +252,18 @@ int python(const offpath_task_t* task) {
     snprintf(task->message, task->message_bytes, "its argument was not made by offpath.task()");
     return 3;
   }
-  if (!interpreter().begin(std::string(words, words_bytes))) {
+  static const Board board(argument);  // arguments lie there
+  if (!interpreter().begin(std::string(words, words_bytes), board)) {
     snprintf(task->message, task->message_bytes, "cannot execute '%.150s': %s", words, strerror(errno));
     return 4;
   }
   const uint8_t* mapped = argument + sizeof(words_bytes) + words_bytes;
+  std::vector<Where> places;
+  for (uint32_t i = 0; i < task->ranges_count; ++i) places.push_back(where_is(*task, i, mapped, board));
   int32_t code = 0;
-  if (ask(*task, mapped, argument + before, task->argument_bytes - before) && take(*task, mapped, code)) return code;
+  // One that cannot begin says so, and hears nothing.
+  [[maybe_unused]] const bool asked = ask(*task, places, board, argument + before, task->argument_bytes - before);
+  if (take(*task, places, code)) return code;
   return fail(*task, "its Python interpreter", interpreter().end());
 }
 

@@ -231,6 +231,14 @@ uint64_t offpath_team_started(const offpath_team_t* team);
  * Blocking never; no call into the system. Has no effect in a forked child. */
 void offpath_team_skip(offpath_team_t* team, uint64_t count);
 
+/* What this member posts on the team and on its windows from now on begins when those operations are done: tasks, collectives of any
+ * team, one-sided ones. They are of the same session, posted before and not freed yet; finished ones are allowed. Other members are not
+ * asked: to them this one is late. If one of them fails, the next operation posted here fails with OFFPATH_ERR_DEPENDENCE, on other members
+ * with what they need of it, too.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (more than OFFPATH_TASK_AFTER_MAX) · OFFPATH_ERR_STATE · OFFPATH_ERR_NO_MEMORY ·
+ *           OFFPATH_ERR_NOT_STARTED. Never blocks. */
+offpath_status_t offpath_team_after(offpath_team_t* team, offpath_op_t* const* after, uint32_t after_count);
+
 /* ---- operations ---------------------------------------------------------------------------------------------- */
 
 /* All members post the same operations on a team in the same order, or skip them (offpath_team_skip). Buffers belong to
@@ -394,6 +402,14 @@ offpath_status_t offpath_op_help(offpath_op_t* op);
 /* Helps, then sleeps until the operation is done or timeout_ns passed (UINT64_MAX: no limit).
  * Returns   as offpath_op_test */
 offpath_status_t offpath_op_wait(offpath_op_t* op, uint64_t timeout_ns);
+
+/* Tells who neither tests nor waits that an operation has ended: told(context, status) is called once, by a thread of this library, or
+ * in this call if it has ended already. status: as of offpath_op_wait, or OFFPATH_ERR_STATE if the session is detached first. told()
+ * does not throw, does not block for long, and does not detach the session; it may post and free operations, this one included.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL) · OFFPATH_ERR_STATE · OFFPATH_ERR_NO_MEMORY (no thread): it is not called
+ * Ownership the op may be freed at once; it is told of all the same. Never blocks. */
+typedef void (*offpath_op_told_t)(void* context, offpath_status_t status);
+offpath_status_t offpath_op_notify(offpath_op_t* op, offpath_op_told_t told, void* context);
 
 /* When things happened to an operation, CLOCK_MONOTONIC in ns; 0: it did not happen. */
 typedef struct offpath_times {
@@ -660,8 +676,9 @@ offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout
  * but its argument and its ranges, and no output but its ranges; so it may run anywhere, and again.
  *
  * Memory   Ranges in memory that the service shares (offpath_memory_allocate, offpath_memory_lend)
- *          are used in place: what the function writes is seen as it is written. Other ranges are copied before and
- *          after, and show the result only when the operation is done; then a task that fails changes nothing there.
+ *          are used in place: what the function writes is seen as it is written. Other ranges, and all where the service is on
+ *          another machine, are copied before and after, and show the result only when the operation is done; then a task
+ *          that fails changes nothing there but a report.
  * Order    A task begins when all operations are done that it comes after. Others run in any order and at the same time,
  *          those of higher priority first. Two tasks of a session of which one writes what the other reads or writes must be
  *          ordered, directly or by others between them, or the later one fails with OFFPATH_ERR_ARGUMENT.
@@ -679,11 +696,11 @@ typedef struct offpath_function_params {
   const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
 } offpath_function_params_t;
 
-/* Makes a function known to the session; executors are started for the first one, and one of them loads the object.
- * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no such object or symbol, another signature; names longer than 4095 bytes) ·
- *           OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_STATE (the service is on another
- *           machine: no tasks there yet) · OFFPATH_ERR_NO_SERVICE (no executor can be started) · OFFPATH_ERR_NO_MEMORY ·
- *           OFFPATH_ERR_SERVICE_LOST
+/* Makes a function known to the session; executors are started for the first one, and one of them loads the object. Where the service is
+ * on another machine the object must be there, too, built for it: docs/guide-tasks.md says where executors look.
+ * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no such object or symbol, one for another processor, another signature; names
+ *           longer than 4095 bytes) · OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_NO_SERVICE (no
+ *           executor can be started) · OFFPATH_ERR_NO_MEMORY · OFFPATH_ERR_SERVICE_LOST
  * Ownership freed with the session. The same function twice is two handles. Blocking until an executor has had time to load it. */
 offpath_status_t offpath_function_register(offpath_session_t* session, const offpath_function_params_t* params,
                                            offpath_function_t** function, offpath_error_t* error);
@@ -692,9 +709,12 @@ offpath_status_t offpath_function_register(offpath_session_t* session, const off
 #define OFFPATH_TASK_RANGES_MAX 1024
 #define OFFPATH_TASK_AFTER_MAX 1024
 
+/* It does not move to another node (OFFPATH_TASK_BALANCE), whatever is to do here. */
+#define OFFPATH_TASK_STAYS_HOME 1
+
 typedef struct offpath_task_params {
   uint32_t struct_bytes; /* sizeof(offpath_task_params_t) */
-  uint32_t flags;        /* 0 */
+  uint32_t flags;        /* 0 or OFFPATH_TASK_STAYS_HOME */
   offpath_function_t* function;
   const void* argument; /* copied */
   uint64_t argument_bytes;
@@ -724,7 +744,7 @@ typedef struct offpath_task_outcome {
   uint32_t struct_bytes; /* in: sizeof(offpath_task_result_t) */
   int32_t code;          /* what the function returned, if it did */
   int32_t signal;        /* that ended the executor; 0: none */
-  uint32_t executor;     /* process that ran it; 0: none did */
+  uint32_t executor;     /* process that ran it; 0: none did, or one on another node */
   uint64_t run_ns;       /* the function's time */
   char text[256];        /* what went wrong, for a person; empty: nothing */
 } offpath_task_result_t;

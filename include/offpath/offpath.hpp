@@ -15,6 +15,7 @@
 #pragma once
 
 #include <offpath/offpath.h>
+#include <offpath/region.h>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -258,6 +259,18 @@ class Session {
   std::unique_ptr<offpath_session_t, Detach> session_;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::map<const void*, Function> closures_;
+};
+
+// A part of the program in the traces that Offpath records of it (<offpath/region.h>), as long as the object is there.
+class Region {
+ public:
+  explicit Region(std::string name) : name_(std::move(name)) { offpath_region_begin(name_.c_str()); }
+  ~Region() { offpath_region_end(name_.c_str()); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+ private:
+  std::string name_;
 };
 
 }  // namespace offpath

@@ -28,15 +28,18 @@ extern "C" {
 typedef enum offpath_task_access {
   OFFPATH_TASK_IN = 1,
   OFFPATH_TASK_OUT = 2, /* what it holds before is not known to the task */
-  OFFPATH_TASK_INOUT = 3
+  OFFPATH_TASK_INOUT = 3,
+  OFFPATH_TASK_REPORT = 6 /* as OUT, and seen by the program as well where the function does not return 0 */
 } offpath_task_access_t;
 
 /* A range of the program's memory. `address`: in the program where a task is submitted, in the executor where it runs. */
 typedef struct offpath_task_range {
   void* address;
   uint64_t bytes;
-  uint32_t access;   /* offpath_task_access_t */
-  uint32_t reserved; /* 0 */
+  uint32_t access; /* offpath_task_access_t */
+  uint32_t
+      version; /* of an "in" range; 0: it is copied for each task. Else it holds the same bytes whenever it is named with this
+                       number, so one copy may serve many tasks (where there are copies). Other bytes: another number */
 } offpath_task_range_t;
 
 /* What a function gets. Fields are only ever added at the end. */

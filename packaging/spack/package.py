@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ruff: noqa: F403, F405  (Spack gives its names so)
-"""Spack: put this file into packages/offpath/ of a repository of your own. Never run under Spack so far.
+"""Spack: put this file into packages/offpath/ of a repository of your own, and the source archive into a mirror or the
+working directory. Installing fetches Python packages from PyPI (python/requirements.txt)."""
 
-Installing fetches Python packages from PyPI (python/requirements.txt)."""
+import os
 
 from spack.package import *
+
+try:  # from Spack 1.0 on
+    from spack_repo.builtin.build_systems.cmake import CMakePackage
+except ImportError:
+    pass
 
 
 class Offpath(CMakePackage):
     """Moves a parallel program's communication while the program computes: a service beside the program does it, on
     spare cores or on a SmartNIC's Arm cores. Programs are neither changed nor recompiled."""
 
-    homepage = "https://offpath.example"
-    git = "https://offpath.example/offpath.git"
     license("BSD-3-Clause")
 
-    version("main", branch="main")
+    # There is no public address to fetch it from: git archive --prefix=offpath-0.2.0/ -o offpath-0.2.0.tar.gz v0.2.0
+    manual_download = True
+    url = f"file://{os.getcwd()}/offpath-0.2.0.tar.gz"
+
+    version("0.2.0")  # its archive holds this file, so the sum is not here: spack install --no-checksum
 
     variant("petsc", default=False, description="Solvers of PETSc, where pkg-config finds it")
+    variant("zfp", default=True, description="Compression with a loss")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -31,6 +40,7 @@ class Offpath(CMakePackage):
     depends_on("lz4")
     depends_on("zstd")
     depends_on("libdeflate")
+    depends_on("zfp", when="+zfp")
     depends_on("fftw@3:~mpi")
     depends_on("fmt")
     depends_on("cli11")
@@ -46,4 +56,5 @@ class Offpath(CMakePackage):
         env.set("MPICC_OPENMPI" if mpi.name == "openmpi" else "MPICC_MPICH", mpi.mpicc)
 
     def cmake_args(self):
-        return [self.define("OFFPATH_TESTS", False)]
+        python = self.spec["python"].command.path
+        return [self.define("OFFPATH_TESTS", False), self.define("OFFPATH_PYTHON", python)]

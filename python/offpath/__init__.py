@@ -31,8 +31,9 @@ if TYPE_CHECKING:
         WindowRangeError,
     )
     from offpath.api.operation import Operation, Times
+    from offpath.api.region import region
     from offpath.api.session import Session, attach, empty, task
-    from offpath.api.task import Task
+    from offpath.api.task import Task, Unchanged
     from offpath.api.team import Team
     from offpath.api.window import Window
     from offpath.rendezvous.folder_store import FolderStore
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from offpath.rendezvous.stores import Store
     from offpath.rendezvous.tcp_store import TcpStore
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _FAILURES = (
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "LostError",
@@ -51,11 +52,13 @@ _WHERE = {
     **dict.fromkeys(_FAILURES, "offpath.api.failures"),
     "Operation": "offpath.api.operation",
     "Times": "offpath.api.operation",
+    "region": "offpath.api.region",
     "Session": "offpath.api.session",
     "attach": "offpath.api.session",
     "empty": "offpath.api.session",
     "task": "offpath.api.session",
     "Task": "offpath.api.task",
+    "Unchanged": "offpath.api.task",
     "Team": "offpath.api.team",
     "Window": "offpath.api.window",
     "init": "offpath.rendezvous.start",
@@ -67,8 +70,8 @@ __all__ = [
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "FolderStore", "LostError",
     "MemoryFaultError", "NoMemoryError", "NoServiceError", "NotStartedError", "OffpathError", "Operation",
     "PeerLostError", "ServiceLostError", "Session", "ShortError", "StateError", "Store", "Task", "TaskError",
-    "TcpStore", "Team", "Times", "TruncatedError", "WaitTimeout", "Window", "WindowRangeError",
-    "attach", "empty", "init", "task",
+    "TcpStore", "Team", "Times", "TruncatedError", "Unchanged", "WaitTimeout", "Window", "WindowRangeError",
+    "attach", "empty", "init", "region", "task",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, compression_transfers, console, results
+from offpath import comparison, compression_sources, compression_transfers, console, handover, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
@@ -28,12 +28,21 @@ def app_command(
     size: Annotated[str, typer.Option(help="Bytes of each field.")] = "8M",
     chunks: Annotated[str, typer.Option(help="Bytes that are compressed at a time.")] = "4K,56K",
     file: Annotated[Optional[Path], typer.Option(help="A file of doubles to measure, too.")] = None,
+    applications: Annotated[
+        bool, typer.Option("--applications", help="Run fft3d, halo3d, bspmm and minimd, and measure what they hold.")
+    ] = False,
+    standard: Annotated[
+        bool, typer.Option("--standard", help="Measure text and machine code that packages bring, too.")
+    ] = False,
     repeats: Annotated[int, typer.Option(min=1, help="The best of so many is taken.")] = 3,
     rates: Annotated[
         Optional[str],
         typer.Option(help="Measure transfers in a lab instead, on links of these rates, like 100mbit,250mbit,1gbit."),
     ] = None,
     transfers: Annotated[str, typer.Option(help="With --rates: bytes of each collective.")] = "1M,4M",
+    collectives: Annotated[
+        str, typer.Option(help="With --rates: these. ibcast is one block that goes from one node to the other.")
+    ] = "ialltoall,iallgather",
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
@@ -43,18 +52,26 @@ def app_command(
     baseline is zlib on the whole field at once, at its default level. Lossy codecs are shown with two bounds, relative
     to the distance between the largest and the smallest number of a piece.
 
-    With --rates such data goes through ialltoall and iallgather on two nodes of a lab, as it is, compressed by two
-    fixed choices and by auto, beside random data.
+    "us, first": what compressing a chunk takes, and the first one, which has to make what is kept.
+
+    With --rates such data goes through collectives on two nodes of a lab, as it is, compressed by two fixed choices and
+    by auto, beside random data; "predicted" is what the planner's model says of the fixed ones.
 
     Examples:
 
         offpath bench compression --chunks 4K,56K --json compression.json
 
+        offpath bench compression --applications --standard
+
         offpath bench compression --rates 100mbit,1gbit --transfers 64K,1M,4M --repeats 7
+
+        offpath bench compression --rates 1gbit --collectives ibcast --transfers 16K,64K,256K,1M,4M
     """
     comparison.writable_file(json_file, "--json")
     if rates:
-        result = compression_transfers.measure(rates.split(","), parse_sizes(transfers), repeats)
+        result = compression_transfers.measure(
+            rates.split(","), compression_transfers.known(collectives), parse_sizes(transfers), repeats
+        )
         compression_transfers.show(result)
         if json_file:
             results.write(json_file, result)
@@ -64,12 +81,19 @@ def app_command(
         raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
     chunk_sizes = parse_sizes(chunks)
     options = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
-    rows = json.loads(_output([*options, *(["--file", str(file)] if file else [])]))["rows"]
-    damaged = [row for row in rows if not row["whole"]]
-    if damaged:
-        raise UserError(f"{damaged[0]['method']} does not give back what it got ({damaged[0]['field']}).", 1)
-    made = list(dict.fromkeys(row["field"] for row in rows if row["field"] != str(file)))
-    rows += [_baseline(field, sizes[0]) for field in made]
+    with handover.folder() as folder:
+        sources = [(str(file), 8)] if file else []
+        sources += compression_sources.of_applications(folder) if applications else []
+        sources += compression_sources.standard(folder, sizes[0]) if standard else []
+        named = ",".join(f"{name}:{width}" if width != 8 else name for name, width in sources)
+        rows = json.loads(_output([*options, *(["--file", named] if named else [])]))["rows"]
+        damaged = [row for row in rows if not row["whole"]]
+        if damaged:
+            raise UserError(f"{damaged[0]['method']} does not give back what it got ({damaged[0]['field']}).", 1)
+        made = list(dict.fromkeys(row["field"] for row in rows))
+        rows += [_baseline(field, sizes[0], field in [name for name, _ in sources]) for field in made]
+    for row in rows:
+        row["field"] = row["field"] if row["field"] == str(file) else Path(row["field"]).name
     for row in rows:
         row["ratio"] = round(row["bytes"] / row["coded_bytes"], 3)
     result = {"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}
@@ -86,9 +110,10 @@ def _output(options: Sequence[str]) -> bytes:
     return done.stdout
 
 
-def _baseline(field: str, size: int) -> dict:
+def _baseline(field: str, size: int, is_file: bool) -> dict:
     """What a program does that compresses by itself."""
-    plain = _output(["--write", field, "--bytes", str(size)])
+    plain = Path(field).read_bytes()[:size] if is_file else _output(["--write", field, "--bytes", str(size)])
+    size = len(plain)
     start = time.perf_counter()
     coded = zlib.compress(plain)
     encoded = time.perf_counter()
@@ -103,13 +128,15 @@ def _baseline(field: str, size: int) -> dict:
 
 def show(result: dict) -> None:
     table = Table(
-        "field", "method", "chunk", "ratio", "GB/s in", "GB/s out", "error",
-        title="Compression on one core", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        "field", "method", "chunk", "ratio", "GB/s", "out", "us, first", "error",
+        title="Compression on one core (GB/s in and out)", title_justify="left", box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )  # fmt: skip
     for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
         new = "" if row["kept"] or row["method"] == BASELINE else ", new"
         speeds = [f"{row[f'{name}_bytes_per_s'] / 1e9:.2f}" for name in ("encode", "decode")]
         error = f"{row['largest_error']:.1g}" if row.get("largest_error") else ""
         chunk = size_text(row["chunk_bytes"])
-        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, error)
+        times = [f"{row[name] / 1e3:.0f}" for name in ("chunk_ns", "first_chunk_ns") if name in row]
+        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, ", ".join(times), error)
     console.out.print(table)

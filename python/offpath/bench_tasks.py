@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench tasks`: what a task costs: an empty one alone, and how many a second."""
+"""`offpath bench tasks`: what a task costs: an empty one alone, and how many a second, on cores and on a DPU; and what
+balancing brings."""
 
 from __future__ import annotations
 
@@ -7,17 +8,20 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, goals, results
+from offpath import bench_balance, comparison, console, goals, placements, results
 from offpath.errors import UserError
+from offpath.lab import Lab
 from offpath.paths import paths
+from offpath.placements import CORES, DPU, Link
 
 LIMIT_S = 600
+PING_PORT = 7009
 
 
 def app_command(
@@ -25,41 +29,112 @@ def app_command(
     share: Annotated[bool, typer.Option(help="The service may use the program's cores.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Tasks that are timed alone.")] = 2000,
     count: Annotated[int, typer.Option(min=1, help="Tasks that are timed together.")] = 200000,
+    placement: Annotated[
+        str, typer.Option(help="Where they run: cores (of this host), dpu (another machine).")
+    ] = CORES,
+    link_rate: Annotated[
+        Optional[str],
+        typer.Option(help="Rate of the DPU's link to its host. Default: what the machine does.", show_default=False),
+    ] = None,
+    link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
+    labs: Annotated[
+        Optional[str], typer.Option(help="Measure balancing instead, in such labs: 4x1,2x2 (nodes by ranks of each).")
+    ] = None,
+    mpi: Annotated[str, typer.Option(help="With --labs: openmpi, mpich or both.")] = comparison.BOTH,
+    runs: Annotated[int, typer.Option(min=1, help="With --labs: launches of each, in turns.")] = 3,
+    steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
+    milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece of work.")] = 1,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for
     it, and how many are done in a second while hundreds are under way. One process, no MPI.
 
-    With --cores 2,3 worker and executor have a core each, and neither is the program's: that is what spare cores give.
+    With --labs: four ranks of which one has three times as much to do, or is three times slower; which one changes
+    every 50 steps. With balancing (OFFPATH_TASK_BALANCE) and without, in turns. *of perfect*: the time of an even
+    distribution by the time with balancing. Pieces of work are waits, as all nodes of a lab share this machine's cores.
 
-    Example:
+    With --cores 2,3 worker and executor have a core each, and neither is the program's: that is what spare cores give.
+    With --placement dpu they run on a DPU of the lab, and round trips of the link to it are measured, too, in turns.
+
+    Examples:
 
         offpath bench tasks --cores 2,3 --json tasks.json
+
+        offpath bench tasks --placement cores,dpu --link-latency 20us
+
+        offpath bench tasks --labs 4x1,2x2 --json balance.json
     """
     comparison.writable_file(json_file, "--json")
-    with tempfile.TemporaryDirectory() as folder:
-        row = _measure(Path(folder) / "row.json", cores, share, repeats, count)
-    result = {"meta": comparison.base_meta([]), "rows": [row], "checks": checks(row)}
+    if labs is not None:
+        return _balance(labs, mpi, runs, ["--steps", str(steps), "--ms", f"{milliseconds:g}"], json_file)
+    names = [name.strip() for name in placement.split(",") if name.strip()]
+    if not names or any(name not in (CORES, DPU) for name in names):
+        raise UserError(f"--placement {placement} is not known for tasks. Use {CORES}, {DPU} or both.")
+    link = Link(link_rate, link_latency)
+    placements.check(names, False, link)
+    options = ["--repeats", str(repeats), "--count", str(count)]
+    rows = [_on_cores(options, cores, share) if name == CORES else _on_dpu(options, link) for name in names]
+    result = {"meta": comparison.base_meta([]), "rows": rows, "checks": [one for row in rows for one in checks(row)]}
+    results.show_checks(result)
+    if json_file:
+        results.write(json_file, result)
+
+
+def _balance(labs: str, mpi: str, runs: int, options: list[str], json_file: Path | None) -> None:
+    places, kinds = bench_balance.parse(labs), comparison.chosen_mpis(mpi)
+    if not comparison.lab_is_possible():
+        raise UserError("balancing is measured in a lab (a lab needs root). Run it as root.")
+    rows = bench_balance.measure(places, kinds, options, runs)
+    bench_balance.show(rows)
+    result = {"meta": comparison.base_meta(kinds), "rows": rows, "checks": bench_balance.checks(rows)}
     results.show_checks(result)
     if json_file:
         results.write(json_file, result)
 
 
 def checks(row: Mapping) -> list[dict]:
+    if row["placement"] == DPU:
+        return goals.check("tasks_far_ratio", [row["empty_task_wait_us"] / row["round_trip_us"]])
     return [
         *goals.check("tasks_empty_us", [row["empty_task_wait_us"]]),
         *goals.check("tasks_piece_us", [1e6 / row["tasks_per_second"]]),
     ]
 
 
-def _measure(file: Path, cores: str | None, share: bool, repeats: int, count: int) -> dict:
-    words = [str(paths().require_tasks_program()), "--functions", str(paths().require_tasks_functions())]
-    words += ["--repeats", str(repeats), "--count", str(count), "--json", str(file)]
+def _on_cores(options: Sequence[str], cores: str | None, share: bool) -> dict:
     env = os.environ | ({"OFFPATH_SERVICE_SHARE": "1"} if share else {})
-    done = subprocess.run(
-        words + (["--cores", cores] if cores else []), env=env, capture_output=True, text=True, timeout=LIMIT_S
-    )
-    if done.returncode != 0:
-        raise UserError(done.stderr.strip() or "The benchmark of tasks has ended without a word.", 1)
-    console.out.print(done.stdout.rstrip(), highlight=False, markup=False)
-    return json.loads(file.read_text()) | {"cores": cores, "shared": share}
+    row = _measure([*_program(), *options, *(["--cores", cores] if cores else [])], env, CORES)
+    return row | {"cores": cores, "shared": share}
+
+
+def _on_dpu(options: Sequence[str], link: Link) -> dict:
+    with Lab(1, "1gbit", dpus=1, link_rate=link.rate, link_latency=link.latency) as lab:
+        (dpu,) = lab.plan.dpus
+        server = lab.inside(dpu.place, [str(paths().require_tasks_program()), "--serve-pings", str(PING_PORT)])
+        with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                process.stdout.readline()  # it listens
+                words = [*_program(), *options, "--ping", f"{dpu.place}:{PING_PORT}"]
+                env = os.environ | {"OFFPATH_DPUS": lab.dpus()}
+                row = _measure(lab.inside("node1", words), env, DPU, lab.plan.state_dir)
+            finally:
+                process.kill()
+        shared = bool({core for cores in lab.plan.node_cores for core in cores} & set(dpu.cores))
+        return row | {"link_rate": link.rate, "link_latency": link.latency, "shared": shared}
+
+
+def _program() -> list[str]:
+    return [str(paths().require_tasks_program()), "--functions", str(paths().require_tasks_functions())]
+
+
+def _measure(words: Sequence[str], env: Mapping[str, str], placement: str, where: Path | None = None) -> dict:
+    with tempfile.TemporaryDirectory(dir=where) as folder:  # nodes of a lab have other temporary files
+        file = Path(folder) / "row.json"
+        done = subprocess.run(
+            [*words, "--json", str(file)], env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        if done.returncode != 0:
+            raise UserError(done.stderr.strip() or "The benchmark of tasks has ended without a word.", 1)
+        console.out.print(f"{placement}:\n{done.stdout.rstrip()}", highlight=False, markup=False)
+        return json.loads(file.read_text()) | {"placement": placement}

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -17,17 +15,14 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, goals, measuring, results
+from offpath import comparison, console, goals, measuring, placements, results, training_epochs
 from offpath.errors import UserError
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
 from offpath.paths import paths
-from offpath.plan.training import median_epoch, predict
+from offpath.training_epochs import LIMIT_S, OURS, PORT, Where
 
 PEERS = ("gloo", "offpath")
-LIMIT_S = 600
-_PORT = "29500"
-_OURS = {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}  # for another interpreter
 _TIMES = ("compute", "exchange", "step")
 
 
@@ -39,7 +34,17 @@ def app_command(
     augmentation: Annotated[
         float, typer.Option(min=0.01, max=0.9, help="Part of an epoch that making batches takes on the host.")
     ] = 0.12,
-    nodes: Annotated[int, typer.Option(min=2, max=16, help="Nodes of the lab, one rank each.")] = 2,
+    weak_share: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Part of each batch that O-N gives to the helping core.")
+    ] = 0.5,
+    placement: Annotated[
+        str, typer.Option("--placement", help="Where the executors of epochs are: cores, dpu, node; with commas.")
+    ] = comparison.CORES,
+    trained_on: Annotated[
+        str, typer.Option("--epoch-nodes", help="Nodes that train together in the epochs, with commas.")
+    ] = "1",
+    link_rate: Annotated[Optional[str], typer.Option(help="Rate of the link between a host and its DPU.")] = None,
+    nodes: Annotated[int, typer.Option(min=2, max=16, help="Nodes of the gradients' lab, one rank each.")] = 2,
     rates: Annotated[str, typer.Option("--rate", help="Rates of the lab's links, separated by commas.")] = (
         "250mbit,1gbit"
     ),
@@ -49,51 +54,73 @@ def app_command(
     layers: Annotated[int, typer.Option(min=1, help="Layers of the model whose gradients are added up.")] = 8,
     width: Annotated[int, typer.Option(min=8, help="Width of a layer.")] = 512,
     bucket_mb: Annotated[float, typer.Option(min=0.001, help="MiB that are added up at a time.")] = 1.0,
+    mapped: Annotated[
+        bool, typer.Option("--mapped", help="Gradients' buckets are moved into memory that the service maps.")
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each part.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Epochs, and steps of each kind, in a launch, in turns.")] = 10,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
 ) -> None:
     """Measure what PyTorch programs gain: batches and validations by executors, gradients by the service.
 
-    epochs: one core trains, another one helps, in five ways in turns. host: it does nothing. workers: torch's
-    DataLoader has a worker there. O-DA: an executor makes the batches. O-MV: an executor validates. O-Hy: both.
-    Losses and validations of all ways must be the same bits. One process, on this machine.
+    epochs: one core trains, another one helps, in several ways in turns. host: it does nothing. workers: torch's
+    DataLoader has a worker there, or beside the training where the helping core is another machine's. O-N: it computes
+    the gradients of a share of each batch. O-DA: an executor makes the batches. O-MV: it validates. O-Hy: both. Losses
+    and validations of all ways but O-N must be the same bits. Several nodes share both cores.
 
     gradients: DistributedDataParallel on the backends offpath and gloo, in one process, in turns, in a lab. compute is
     a step without communication, exchange the gradients alone, step both, as DistributedDataParallel overlaps them. The
-    batch is as long as the share of gloo's exchange wants it. best is what no backend passes: the longer of the
-    computation, and its forward third and the exchange behind it. Both use the rank's core.
+    batch is as long as the share of gloo's exchange wants it. best is what no backend passes:
+    the computation and the last bucket behind it, or what precedes the first bucket and all of the exchange. Both use
+    the rank's core.
 
     Examples:
 
         offpath bench training --parts epochs --augmentation 0.12
 
-        offpath bench training --parts gradients --rate 1gbit --nodes 2 --json training.json
+        offpath bench training --parts epochs --placement cores,dpu,node --epoch-nodes 1,2
+
+        offpath bench training --parts gradients --rate 1gbit --nodes 2 --mapped --json training.json
     """
     wanted = measuring.parse_names(parts, ["epochs", "gradients"], "a part")
+    places = measuring.parse_names(placement, placements.PLACEMENTS, "a placement")
+    counts = node_counts(trained_on)
     chosen = [rate.strip() for rate in rates.split(",")]
     for rate in chosen:
         parse_rate(rate)
     comparison.writable_file(json_file, "--json")
-    if "gradients" in wanted and not comparison.lab_is_possible():
-        raise UserError("Gradients are measured in a lab (which needs root). Run it as root, or give --parts epochs.")
+    wheres = [Where(place, count, chosen[-1], link_rate) for place in places for count in counts]
+    if link_rate:
+        parse_rate(link_rate)
+    in_lab = "gradients" in wanted or ("epochs" in wanted and any(where.in_lab for where in wheres))
+    if in_lab and not comparison.lab_is_possible():
+        raise UserError(
+            "Gradients, other machines and several nodes are measured in a lab (which needs root). Run it as root, or "
+            "give --parts epochs alone."
+        )
     python = interpreter()
     paths().require_service()
     result: dict = {"meta": comparison.base_meta([]) | {"runs": runs, "rounds": rounds}}
     if "epochs" in wanted:
-        arguments = ["--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation)]
-        result["epochs"] = epochs([epoch_launch(python, [*arguments, "--epochs", str(rounds)]) for _ in range(runs)])
-        show_epochs(result["epochs"])
+        arguments = [
+            "--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation),
+            "--weak-share", str(weak_share), "--epochs", str(rounds),
+        ]  # fmt: skip
+        result["epochs"] = []
+        for where in wheres:
+            found = training_epochs.rows(where, [training_epochs.launch(python, where, arguments) for _ in range(runs)])
+            training_epochs.show(where, found)
+            result["epochs"] += found
     if "gradients" in wanted:
         arguments = [
             "--layers", str(layers), "--width", str(width), "--bucket-mb", str(bucket_mb), "--share", str(share),
             "--rounds", str(rounds),
         ]  # fmt: skip
-        result["meta"]["share"] = share
+        result["meta"] |= {"share": share, "mapped": mapped}
         result["rows"] = []
         for rate in chosen:
-            found = [launch(python, nodes, rate, arguments) for _ in range(runs)]
-            result["rows"] += summary(rate, parse_rate(rate), nodes, found)
+            launches = [launch(python, nodes, rate, arguments, mapped) for _ in range(runs)]
+            result["rows"] += summary(rate, parse_rate(rate), nodes, launches)
         show(result["rows"])
     result["checks"] = checks(result)
     results.show_checks(result)
@@ -101,8 +128,17 @@ def app_command(
         results.write(json_file, result)
 
 
+def node_counts(text: str) -> list[int]:
+    counts = [int(word) for word in text.split(",") if word.strip().isdigit()]
+    if len(counts) != len(text.split(",")) or not all(1 <= count <= 16 for count in counts):
+        raise UserError(f"'{text}' names no numbers of nodes. Give some from 1 to 16, such as 1,2.")
+    return counts
+
+
 def checks(result: Mapping) -> list[dict]:
-    ways = {row["way"]: row for row in result.get("epochs", ())}
+    """The goals for epochs are those of one node and a core of its own."""
+    usual = [row for row in result.get("epochs", ()) if row["placement"] == comparison.CORES and row["nodes"] == 1]
+    ways = {row["way"]: row for row in usual}
     gradients = [row["gain"] for row in result.get("rows", ()) if row["backend"] == "offpath"]
     found = [] if not ways else [
         *goals.check("training_batches_gain_ratio", [ways["O-DA"]["gain"]]),
@@ -110,44 +146,6 @@ def checks(result: Mapping) -> list[dict]:
         *goals.check("training_workers_ratio", [ways["O-DA"]["epoch_s"] / ways["workers"]["epoch_s"]]),
     ]  # fmt: skip
     return found + goals.check("training_gradients_gain_ratio", gradients)
-
-
-def epoch_launch(python: str, arguments: list[str]) -> dict:
-    command = [python, "-m", "offpath.torch.epochs", *arguments]
-    run = subprocess.run(command, env=os.environ | _OURS, capture_output=True, text=True, timeout=LIMIT_S)
-    return _said(run.returncode, run.stdout, run.stderr)
-
-
-def epochs(launches: list[Mapping]) -> list[dict]:
-    """A row for each way."""
-    rows = []
-    predicted = predict(median_epoch([epoch for launch in launches for epoch in launch["profile"]]))
-    for way in launches[0]["epochs"]:
-        medians = [statistics.median(launch["epochs"][way]) for launch in launches]
-        hosts = [statistics.median(launch["epochs"]["host"]) for launch in launches]
-        rows.append({
-            "way": way, "epoch_s": statistics.median(medians), "epoch_min_s": min(medians),
-            "epoch_max_s": max(medians), "gain": statistics.median(host / own for host, own in zip(hosts, medians)),
-            "predicted_s": predicted.get(way), "samples_per_s": launches[0]["samples"] / statistics.median(medians),
-            "host_cpu": statistics.median(launch["host_cpu"][way] for launch in launches),
-            "same": all(launch["same"] for launch in launches),
-        })  # fmt: skip
-    return rows
-
-
-def show_epochs(rows: list[dict]) -> None:
-    columns = ("way", "epoch s", "min", "max", "predicted", "samples/s", "host's core", "over host")
-    table = Table(*columns, title="An epoch", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in table.columns[1:]:
-        column.justify, column.no_wrap = "right", True
-    for row in rows:
-        times = [f"{row[name]:.3f}" for name in ("epoch_s", "epoch_min_s", "epoch_max_s")]
-        predicted = f"{row['predicted_s']:.3f}" if row["predicted_s"] else "-"
-        rest = [f"{row['samples_per_s']:.0f}", f"{row['host_cpu']:.2f}", f"{row['gain']:.2f}"]
-        table.add_row(row["way"], *times, predicted, *rest)
-    console.out.print(table)
-    if not all(row["same"] for row in rows):
-        console.fail("losses or validations of the ways differ: WRONG RESULT. Report this.")
 
 
 def interpreter() -> str:
@@ -160,23 +158,18 @@ def interpreter() -> str:
     )
 
 
-def launch(python: str, nodes: int, rate: str, arguments: list[str]) -> dict:
+def launch(python: str, nodes: int, rate: str, arguments: list[str], mapped: bool) -> dict:
     with Lab(nodes=nodes, rate=rate) as lab:
-        env = _OURS | {
-            "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": host_address(1), "MASTER_PORT": _PORT,
+        env = OURS | {
+            "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": host_address(1), "MASTER_PORT": PORT,
             "OFFPATH_SERVICE_SHARE": "1", "OFFPATH_SERVICE_WRAPPER": f"{ENTER} {lab.name} %h-dpu",
         }  # fmt: skip
+        if mapped:  # as `offpath run` does it; after two uses, so that it is done before anything is measured
+            env |= {"OFFPATH_MAPPED": "2", "LD_PRELOAD": str(paths().watch_library)}
         run = lab.mpirun(
             "openmpi", 1, [python, "-m", "offpath.torch.training_step", *arguments], env=env, timeout=LIMIT_S
         )
-    return _said(run.returncode, run.stdout, run.stderr)
-
-
-def _said(status: int, out: str, err: str) -> dict:
-    if status != 0:
-        said = (err.strip() or out.strip()).splitlines() or ["nothing was said"]
-        raise UserError(f"A launch of the training failed: {said[-1]}")
-    return json.loads(out.strip().splitlines()[-1])
+    return training_epochs.said(run.returncode, run.stdout, run.stderr)
 
 
 def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> list[dict]:
@@ -186,6 +179,7 @@ def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> 
         peer: {what: [statistics.median(launch["times"][peer][what]) for launch in launches] for what in _TIMES}
         for peer in PEERS
     }
+    buckets = max(1, launches[0]["buckets"])
     least_exchange = min(min(medians[peer]["exchange"]) for peer in PEERS)
     for peer in PEERS:
         found = medians[peer]
@@ -196,7 +190,10 @@ def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> 
             "same": all(launch["largest_difference"] == 0 for launch in launches),
             **{f"{what}_s": statistics.median(found[what]) for what in _TIMES},
             "step_min_s": min(found["step"]), "step_max_s": max(found["step"]),
-            "best_s": max(compute, compute / 3 + least_exchange),
+            # The last bucket begins when the computation ends; the first one when a part of the way back is done.
+            "best_s": max(
+                compute + least_exchange / buckets, compute * (1 + 2 / buckets) / 3 + least_exchange
+            ),
             "gain": statistics.median(
                 theirs / ours for theirs, ours in zip(medians["gloo"]["step"], found["step"])
             ),

@@ -28,6 +28,12 @@ def _bench_alltoall() -> Callable:
     return app_command
 
 
+def _bench_amr() -> Callable:
+    from offpath.bench_amr import app_command
+
+    return app_command
+
+
 def _bench_collectives() -> Callable:
     from offpath.bench_collectives import app_command
 
@@ -239,6 +245,7 @@ class BenchGroup(LazyGroup):
     lazy = {
         "adapt": _bench_adapt,
         "alltoall": _bench_alltoall,
+        "amr": _bench_amr,
         "collectives": _bench_collectives,
         "compression": _bench_compression,
         "krylov": _bench_krylov,

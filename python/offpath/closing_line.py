@@ -119,7 +119,10 @@ def _compressed(lines: Sequence[dict]) -> list[str]:
     plain, wire = total(lines, "coded_bytes"), total(lines, "wire_bytes")
     sampled, left = total(lines, "sampled_bytes"), total(lines, "sampled_left_bytes")
     if sampled:
-        return [f"compression would save {100 * (sampled - left) // sampled} % on the wire, by samples"]
+        ratio = sampled / max(left, 1)
+        text = f"compression would save {100 * (sampled - left) // sampled} % on the wire, by samples"
+        # Whether that is worth the time depends on the link.
+        return [text + (f" (in time: offpath plan PROFILE --compress lz4={ratio:.1f})" if ratio > 1.1 else "")]
     if not plain:
         return []
     saved = 100 * (plain - wire) // plain

@@ -10,12 +10,16 @@ from rich.table import Table
 
 from offpath import comparison, console, mpis
 from offpath.comparison import LabPlace
+from offpath.errors import UserError
 from offpath.lab import Lab
+from offpath.lab.plan import BURST_BYTES
 from offpath.measuring import ms_text
 from offpath.paths import paths
+from offpath.plan import compressing, model
+from offpath.plan import machine as machines
 from offpath.sizes import size_text
 
-COLLECTIVES = ("ialltoall", "iallgather")
+COLLECTIVES = ("ialltoall", "iallgather", "ibcast")
 FIELDS = ("tiles", "halo", "random")
 RAW, AUTO = "off", "auto"
 WISHES = (RAW, AUTO, "lz4", "zstd:shuffle=8")
@@ -23,14 +27,23 @@ MPI = mpis.MPICH
 WARMUP = 4  # auto has to find out first
 
 
-def measure(rates: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
+def known(text: str) -> list[str]:
+    """Names of collectives, separated by commas."""
+    names = text.split(",")
+    for name in names:
+        if name not in COLLECTIVES:
+            raise UserError(f"'{name}' is no collective of this benchmark. Use {', '.join(COLLECTIVES)}.")
+    return names
+
+
+def measure(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
     """{"meta", "rows"}: one row for each rate, collective, field, size and wish."""
     program = paths().bench_program("collectives", MPI)
     rows = []
     for rate in rates:
         with Lab(nodes=2, rate=rate) as lab:
             place = LabPlace(lab, 1)
-            for collective in COLLECTIVES:
+            for collective in collectives:
                 for field in FIELDS:
                     work: list[int] = []
                     for wish in WISHES:
@@ -46,11 +59,24 @@ def measure(rates: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
         raw = next(r for r in rows if _case(r) == _case(row) and r["wish"] == RAW)
         row["t_pure_ratio"] = round(row["t_pure_ns"] / raw["t_pure_ns"], 3)
         row["t_total_ratio"] = round(row["t_total_ns"] / raw["t_total_ns"], 3)
+        row["predicted_ratio"] = _predicted(row) if row["wish"] not in (RAW, AUTO) else None
     return {"meta": comparison.base_meta([MPI]) | {"repeats": repeats, "rates": list(rates)}, "rows": rows}
 
 
 def _case(row: dict) -> tuple:
     return row["rate"], row["collective"], row["field"], row["bytes"]
+
+
+def _predicted(row: dict) -> float:
+    """t_pure against raw, by the planner's model of a plain server with links of that rate."""
+    machine = machines.changed(machines.default(), link=row["rate"])
+    machine["network"]["burst_bytes"] = BURST_BYTES
+    coded = compressing.changed(machine, row["wish"].split(":")[0], row["coded_ratio"])
+    where = model.Placement(2, cores=[[0], [1]], service_cores=[0, 1])
+    raw, with_it = (
+        model.bench(each, where, row["collective"], row["bytes"], model.DPU, 0).pure for each in (machine, coded)
+    )
+    return round(with_it / raw, 3)
 
 
 def _run(place: LabPlace, argv: Sequence[str], wish: str) -> Iterator[dict]:
@@ -67,7 +93,7 @@ def _run(place: LabPlace, argv: Sequence[str], wish: str) -> Iterator[dict]:
 
 def show(result: dict) -> None:
     table = Table(
-        "rate", "what", "size", "field", "wish", "ratio", "t_pure", "of raw", "t_total", "efficiency",
+        "rate", "what", "size", "field", "wish", "ratio", "t_pure", "of raw", "predicted", "t_total", "efficiency",
         title="Collectives of two nodes, compressed on their way", title_justify="left",
         box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
     )  # fmt: skip
@@ -75,6 +101,7 @@ def show(result: dict) -> None:
         table.add_row(
             row["rate"], row["collective"], size_text(row["bytes"]), row["field"], row["wish"],
             f"{row['coded_ratio']:.2f}", ms_text(row["t_pure_ns"]), f"{row['t_pure_ratio']:.3f}",
+            f"{row['predicted_ratio']:.3f}" if row["predicted_ratio"] else "",
             f"{row['t_total_ratio']:.3f}", f"{row['efficiency']:.3f}",
         )  # fmt: skip
     console.out.print(table)

@@ -23,8 +23,12 @@ SETTINGS = (
     Setting(
         "OFFPATH_POLICY_FILE",
         None,
-        "rows put before them; none: no file; default: ~/.config/offpath/policy (offpath tune)",
+        "rows put before them; none: no file; default: this cluster's, or ~/.config/offpath/policy (offpath tune)",
     ),
+    Setting(
+        "OFFPATH_CLUSTER", None, "name of this cluster, whose files offpath tune and calibrate wrote; default: Slurm's"
+    ),
+    Setting("OFFPATH_MACHINE", None, "machine file of the planner; default: this cluster's (offpath calibrate)"),
     Setting(
         "OFFPATH_MPI_ADAPT",
         "off",
@@ -88,6 +92,7 @@ SETTINGS = (
     ),
     Setting("OFFPATH_PROFILE", None, "record to files of this name instead of offloading (offpath profile sets it)"),
     Setting("OFFPATH_TRACE", None, "record operations to files of this name (offpath run --trace, --summary)"),
+    Setting("OFFPATH_JOB_NAME", None, "what metrics and traces call a run; default: the scheduler's name of the job"),
     Setting("OFFPATH_TRACE_SAMPLE", "1", "record one of so many operations of each call site and communicator"),
     Setting(
         "OFFPATH_FABRIC",
@@ -114,7 +119,12 @@ SETTINGS = (
         None,
         "bits per second that links take, for the algorithm multicast; default: what the network device says",
     ),
-    Setting("OFFPATH_MULTICAST_CHAINS", "2", "nodes that multicast at the same time; the first node of a team decides"),
+    Setting(
+        "OFFPATH_MULTICAST_CHAINS",
+        "0",
+        "nodes that multicast at the same time; 0: all, where those with something to send are 16 at most, else two; "
+        "the first node of a team decides",
+    ),
     Setting("OFFPATH_UCX_TLS", None, "UCX_TLS for the service only"),
     Setting("OFFPATH_UCX_NET_DEVICES", None, "network devices for the service, also of the fabric tcp, like eth0,ib0"),
     Setting(
@@ -135,11 +145,14 @@ SETTINGS = (
     Setting("OFFPATH_TASK_EXECUTORS", None, "executors of tasks of each worker; default: one per core no worker needs"),
     Setting("OFFPATH_TASK_ROOM_BYTES", "1073741824", "room for copies of tasks' memory that is not shared"),
     Setting("OFFPATH_TASK_MEMORY_BYTES", None, "most that functions of tasks may allocate in an executor"),
+    Setting("OFFPATH_TASK_FOLDERS", None, "where executors look for tasks' shared objects first, separated by colons"),
     Setting("OFFPATH_TASK_CANCEL_MS", "1000", "how long a cancelled task may go on before its executor is ended"),
+    Setting("OFFPATH_TASK_BALANCE", "on", "tasks move to other nodes that have time: on, off, always (all, for tests)"),
     Setting("OFFPATH_PREFIX", None, "build tree or installed prefix the command line uses"),
     Setting("OFFPATH_CLANG", "clang-14", "what offpath-cc calls; offpath-c++ calls clang++-14"),
     Setting("OFFPATH_CC_VERBOSE", None, "1: offpath-cc says what it leaves out of device code"),
     Setting("OFFPATH_TASK_PYTHON", None, "interpreter for Python's tasks; default: the program's own"),
+    Setting("OFFPATH_TORCH_ON", "service", "host: a PyTorch program makes its batches and validations itself"),
     Setting("OFFPATH_TORCH_PROFILE", None, "file for what batches and validations of a PyTorch training take"),
     Setting(
         "OFFPATH_JOB_SECRET", None, "what the ranks of offpath.init() prove to each other by TCP: 16 or more characters"

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from offpath import __version__, config, console, mpis, policy_table
+from offpath.clusters import files
 from offpath.launch import available_cores
 from offpath.paths import Paths, paths
 from offpath.sizes import size_text
@@ -53,7 +54,7 @@ def info(
         offpath info --policy > policy; OFFPATH_POLICY_FILE=policy offpath run -- mpirun -np 4 ./my_program
     """
     if policy:
-        table = effective_policy()
+        table = effective_policy(program)
         print(json.dumps(policy_json(table), indent=1) if as_json else policy_text(table))
         return
     if env:
@@ -78,16 +79,30 @@ def collect(program: str | None = None) -> dict:
         "mpis": [vars(each) for each in mpis.installed()],
         "transports": _ucx_transports(),
         "cores": available_cores(),
+        "cluster": _cluster(),
     }
     if program is not None:
         found["program"] = {"path": mpis.executable(program), **_mpi_of(mpis.executable(program))}
     return found
 
 
-def effective_policy() -> policy_table.Table:
-    """The measured rows and what overrides them here. Raises UserError for rows that the ranks would refuse."""
-    given = (os.environ.get(name) for name in ("OFFPATH_POLICY", policy_table.FILE_VARIABLE))
-    return policy_table.parse(policy_table.sources(*given))
+def effective_policy(program: str | None = None) -> policy_table.Table:
+    """The measured rows and what overrides them here; of a cluster those for the program's MPI. Raises UserError for
+    rows that the ranks would refuse."""
+    rows, file = (os.environ.get(name) for name in ("OFFPATH_POLICY", policy_table.FILE_VARIABLE))
+    of_cluster = files.policy_file(mpis.of_command([mpis.executable(program)])) if program and not file else None
+    return policy_table.parse(policy_table.sources(rows, file or (str(of_cluster) if of_cluster else None)))
+
+
+def _cluster() -> dict | None:
+    """What was measured on the cluster we are on, by MPI."""
+    name = files.name()
+    if name is None:
+        return None
+    kept = {"machine": files.MACHINE, "policy": files.POLICY}
+    return {"name": name} | {
+        key: {mpi: str(file) for mpi, file in files.found(name, what).items()} for key, what in kept.items()
+    }
 
 
 def policy_json(table: policy_table.Table) -> dict:
@@ -166,6 +181,11 @@ def _show(found: dict) -> None:
     transports = sorted({f"{each['transport']}/{each['device']}" for each in found["transports"]})
     print_line(f"[bold]Transports[/]  {', '.join(transports) or 'unknown (ucx_info is not installed)'}")
     print_line(f"[bold]Cores[/]  {','.join(map(str, found['cores']))}")
+    if found["cluster"]:
+        kept = [f"{key} of {mpis.TITLES.get(mpi, mpi)}: {escape(file)}"
+                for key in ("machine", "policy") for mpi, file in found["cluster"][key].items()]  # fmt: skip
+        said = "; ".join(kept) or "nothing was measured on it yet"
+        print_line(f"[bold]Cluster[/]  {found['cluster']['name']}; {said}")
     if "program" in found:
         print_line(f"[bold]{escape(Path(found['program']['path']).name)}[/]  {escape(found['program']['note'])}")
     table = Table("variable", "value", "meaning", box=None, pad_edge=False)

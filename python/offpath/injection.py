@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from offpath import mpis, policy_table, srun
+from offpath.clusters import files
 from offpath.paths import Paths
+
+# Only the command line reads them.
+OURS_ONLY = ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE, files.NAME_VARIABLE, files.MACHINE_VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def variables(
         return {"OFFPATH_ENABLE": "0"}
     library = str(where.require_shmem_library() if openshmem else where.require_preload_library())
     chosen = {name: value for name, value in environ.items() if name.startswith("OFFPATH_")}
-    for name in ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE):  # only the command line reads them
+    for name in OURS_ONLY:
         chosen.pop(name, None)
     libraries = [library]
     if chosen.get("OFFPATH_MAPPED", "") not in ("", "0", "off", "allocated"):

@@ -65,6 +65,12 @@ class Conditions:
     loopback: bool
     runs: int  # launches of each peer
     repeats: int  # in each launch
+    where: Place | None = None  # in place of a lab
+
+    def open(self) -> contextlib.AbstractContextManager[Place]:
+        if self.where is not None:
+            return contextlib.nullcontext(self.where)
+        return comparison.place(self.nodes, self.ppn, self.rate, self.loopback)
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def compare(
 ) -> dict:
     """{"meta", "rows"}: what --json writes. `about` goes into meta; `elsewhere`: see measure."""
     meta = comparison.base_meta(kinds)
-    with comparison.place(conditions.nodes, conditions.ppn, conditions.rate, conditions.loopback) as where:
+    with conditions.open() as where:
         meta |= where.meta | about | {"runs": conditions.runs, "repeats": conditions.repeats}
         complete = measure(where, all_series, conditions.runs, conditions.repeats, elsewhere)
         if complete:

@@ -91,6 +91,16 @@ def mpi_of_program(program: str) -> str | None:
     return None
 
 
+def of_command(argv: Sequence[str]) -> str | None:
+    """The MPI of the ranks that a command line starts: the launcher's, or that of the first program in it that is
+    linked with one; None where only a script is named."""
+    kind = launcher_kind(argv[0])
+    if kind in (OPENMPI, MPICH):
+        return kind
+    programs = (shutil.which(word) for word in argv[1 if kind else 0 :] if not word.startswith("-"))
+    return next((found for program in programs if program and (found := mpi_of_program(program))), None)
+
+
 STANDARD_ABI = "it uses the MPI standard's ABI, libmpi_abi.so, which no back end serves"
 
 

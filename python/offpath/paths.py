@@ -34,6 +34,11 @@ class Paths:
     def devices_program(self) -> Path:
         return self.prefix / "bin" / "offpath-devices"
 
+    @property
+    def sites_program(self) -> Path:
+        """Not built where there is no libdw."""
+        return self.prefix / "bin" / "offpath-sites"
+
     def other_architecture(self, arch: str) -> Path:
         """Folder of the service's programs for `arch`; they are built in a tree of their own beside this one."""
         return self.prefix.parent / arch / "bin"

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
 
-_STYLE = """
+from offpath import charts
+from offpath.charts import Bar
+
+STYLE = """
 :root{color-scheme:light dark;--bg:#fbfbf9;--card:#fff;--ink:#1d2228;--soft:#5d6670;--line:#dfe2e4;
 --a:#a3acb5;--b:#0f7b6c;--c:#e0a030;--d:#c4583c;--e:#7d6bb0;--f:#3f78b5}
 @media(prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2024;--ink:#e8eaec;--soft:#9aa4ad;--line:#333a40;
@@ -32,34 +34,17 @@ th{color:var(--soft);font-weight:600}
 .legend{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:.6rem 0 0;font-size:.88rem;color:var(--soft)}
 .legend i{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.4em}
 svg{display:block;width:100%;height:auto}
-svg text{fill:var(--ink);font:13px system-ui,-apple-system,"Segoe UI",sans-serif}
-svg .soft{fill:var(--soft)}
-svg .grid{stroke:var(--line)}
-svg .whisker{stroke:var(--ink)}
+svg text{font-family:system-ui,-apple-system,"Segoe UI",sans-serif}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:0;font-size:.88rem}
 dd{margin:0;overflow-wrap:anywhere}
 """
-
-_COLOURS = "abcdef"
-_WIDTH, _LEFT, _RIGHT, _BAR, _GAP, _TOP = 840, 170, 120, 22, 8, 6
-
-
-@dataclass
-class Bar:
-    """One bar: parts lie one after the other, each (index of its series, length)."""
-
-    label: str
-    parts: Sequence[tuple[int, float]]
-    text: str
-    low_high: tuple[float, float] | None = None
-    starts_group: bool = False
 
 
 def page(title: str, lead: str, sections: Sequence[str]) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n"
         f'<body><main><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>\n'
         + "\n".join(sections)
         + "\n</main></body></html>\n"
@@ -92,49 +77,22 @@ def facts(values: dict) -> str:
 
 
 def bars(description: str, series: Sequence[str], rows: Sequence[Bar], limit: float | None = None) -> str:
-    """Horizontal bars from 0 to `limit` (default: the longest), whiskers where there is a low and a high."""
-    longest = max(
-        [sum(length for _, length in row.parts) for row in rows] + [row.low_high[1] for row in rows if row.low_high]
-    )
-    scale = (_WIDTH - _LEFT - _RIGHT) / (max(limit or 0, longest) or 1)
-    shapes, y = [], _TOP
-    for row in rows:
-        if row.starts_group and shapes:
-            y += 2 * _GAP
-            shapes.append(f'<line class="grid" x1="0" x2="{_WIDTH}" y1="{y - 1.5 * _GAP}" y2="{y - 1.5 * _GAP}"/>')
-        shapes += _bar(row, series, scale, y)
-        y += _BAR + _GAP
-    if limit is not None:
-        x = _LEFT + limit * scale
-        shapes.append(f'<line class="grid" stroke-dasharray="4 4" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{y}"/>')
-    svg = f'<svg viewBox="0 0 {_WIDTH} {y}" role="img" aria-label="{escape(description)}">{"".join(shapes)}</svg>'
+    """Horizontal bars, and below them which colour is what. `series` has "" for colours that are not used."""
+    return f'<div class="scroll">{charts.bars(description, rows, limit)}</div>{_legend(series)}'
+
+
+def lines(description: str, x: Sequence[float], curves: Mapping[str, Sequence[float]], *labels: str) -> str:
+    """Curves over x, both logarithmic; `labels`: of x and of y."""
+    return f'<div class="scroll">{charts.lines(description, x, curves, *labels)}</div>{_legend(list(curves))}'
+
+
+def _legend(series: Sequence[str]) -> str:
     keys = (
-        f'<span><i style="background:var(--{_COLOURS[i]})"></i>{escape(name)}</span>'
+        f'<span><i style="background:var(--{charts.SERIES[i]})"></i>{escape(name)}</span>'
         for i, name in enumerate(series)
         if name
     )
-    return f'<div class="scroll">{svg}</div><div class="legend">{"".join(keys)}</div>'
-
-
-def _bar(row: Bar, series: Sequence[str], scale: float, y: float) -> list[str]:
-    middle = y + _BAR / 2
-    shapes = [f'<text x="{_LEFT - 10}" y="{middle + 4.5}" text-anchor="end">{escape(row.label)}</text>']
-    x = float(_LEFT)
-    for index, length in row.parts:
-        width = max(0.0, length * scale)
-        shapes.append(
-            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" style="fill:var(--{_COLOURS[index]})">'
-            f"<title>{escape(series[index])}: {length:.3g}</title></rect>"
-        )
-        x += width
-    if row.low_high:
-        low, high = (_LEFT + value * scale for value in row.low_high)
-        shapes.append(f'<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>')
-        for end in (low, high):
-            shapes.append(f'<line class="whisker" x1="{end:.1f}" x2="{end:.1f}" y1="{middle - 4}" y2="{middle + 4}"/>')
-        x = max(x, high)
-    shapes.append(f'<text x="{x + 8:.1f}" y="{middle + 4.5}">{escape(row.text)}</text>')
-    return shapes
+    return f'<div class="legend">{"".join(keys)}</div>'
 
 
 def _plain(value: object) -> str:

@@ -24,9 +24,10 @@ from offpath import (
     stats,
 )  # fmt: skip
 from offpath.closing_line import closing_line
+from offpath.clusters import files
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
-from offpath.telemetry import prometheus, recording, wires
+from offpath.telemetry import batch_job, prometheus, recording, wires
 
 BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
 
@@ -94,6 +95,10 @@ def run(
             help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
         ),
     ] = None,
+    job_name: Annotated[
+        Optional[str],
+        typer.Option(metavar="NAME", help="What metrics and traces call this run. Default: the scheduler's job name."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
 ) -> None:
     """Run a program with its MPI collectives offloaded. Nothing is recompiled.
@@ -103,7 +108,8 @@ def run(
     `offpath run` itself, once for each rank; then only the first rank's says anything. One line at the end, on stderr,
     says what was offloaded and what was not and why, and what to try. Ends with COMMAND's own exit status.
 
-    Later rows of the policy win: the measured ones, then this machine's file (`offpath tune` writes it), then --policy.
+    Later rows of the policy win: the measured ones, then this machine's or cluster's file (`offpath tune` writes it),
+    then --policy.
     `offpath info --policy` shows what they come to. A blocking call has no computation to hide behind, so those stay on
     the host unless --blocking names them.
 
@@ -130,8 +136,8 @@ def run(
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         recording.check_writable(stats_file)
-    addresses, files = _destinations(metrics or [])
-    for file in (trace, *files):
+    addresses, metric_files = _destinations(metrics or [])
+    for file in (trace, *metric_files):
         if file is not None:
             recording.check_writable(file)
     recorded = (trace is not None or summary) and not off
@@ -141,6 +147,7 @@ def run(
     adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
     launched = mpis.launcher_kind(command[0])
     first = launched is not None or own_rank.leads()  # others of a job have nothing to say, and nothing to keep
+    policy_file = policy_file or _policy_of_cluster(command)
     job = memory.job_of(command) if first and adapt in ("on", "freeze") and not off else None
     advice = None
     if job is not None:  # the machine's file is advice then, too
@@ -158,7 +165,7 @@ def run(
         chosen |= dpu_variables(dpus, dpus_required)
     if recorded and trace_sample is not None:
         chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
-    after = job is not None or recorded or addresses or files or not (off or quiet)
+    after = job is not None or recorded or addresses or metric_files or not (off or quiet)
     if not first or not after:
         if recorded:
             chosen[recording.VARIABLE] = str(handover.ELSEWHERE)
@@ -176,8 +183,9 @@ def run(
         if where is not None:
             chosen[recording.VARIABLE] = str(where)
         argv, extra = injection.with_variables(command, chosen)
+        label = batch_job.current(job_name)
         for address in addresses:
-            open_files.enter_context(_served(address))
+            open_files.enter_context(_served(address, label))
         samples = wires.Samples()
         sampler = wires.Sampler(samples, str(os.getpid()))
         with sampler if trace is not None and recorded else contextlib.nullcontext():
@@ -190,11 +198,19 @@ def run(
         if not off and not quiet:
             started = own_rank.job_size() if launched is None else None
             console.note(closing_line(ranks, launched, started, command))
-        for file in files:
-            prometheus.write(ranks, file)
+        for file in metric_files:
+            prometheus.write(ranks, file, label)
         if where is not None:
-            recording.finish(where, trace, summary, samples, ranks)
+            recording.finish(where, trace, summary, samples, ranks, label)
     raise typer.Exit(result.exit_status)
+
+
+def _policy_of_cluster(command: list[str]) -> str | None:
+    """Where `offpath tune --launch` has found out what this cluster's rows are for the program's MPI."""
+    if os.environ.get(policy_table.FILE_VARIABLE) or files.name() is None:
+        return None
+    file = files.policy_file(mpis.of_command(command))
+    return str(file) if file else None
 
 
 def _destinations(metrics: list[str]) -> tuple[list[tuple[str, int]], list[Path]]:
@@ -210,10 +226,10 @@ def _destinations(metrics: list[str]) -> tuple[list[tuple[str, int]], list[Path]
 
 
 @contextlib.contextmanager
-def _served(address: tuple[str, int]) -> Iterator[None]:
+def _served(address: tuple[str, int], label: batch_job.BatchJob) -> Iterator[None]:
     from offpath.telemetry import metrics_server  # a program without it need not wait for an HTTP server's modules
 
-    with metrics_server.serving(*address) as url:
+    with metrics_server.serving(*address, label) as url:
         console.note(f"metrics at {url}")
         yield
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath tune`: measure on this machine what offloading gains, and write its policy file."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from rich import box
 from rich.table import Table
 
 from offpath import bench_pt2pt, comparison, console, measuring, policy_table, tuning
+from offpath.clusters import allocation, files, options
 from offpath.errors import UserError
 from offpath.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.mpis import TITLES
@@ -22,6 +25,10 @@ from offpath.tuning import PATTERN, SEND, Decision
 
 
 def tune_command(
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both; with both, both must gain.")] = "both",
     nodes: Annotated[str, typer.Option(help="Nodes of the labs, one after the other, like 2,4.")] = "2",
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
@@ -53,7 +60,15 @@ def tune_command(
     The rows go to ~/.config/offpath/policy (or OFFPATH_POLICY_FILE), where they come between the measured rows that
     ship with Offpath and OFFPATH_POLICY. Without root it measures on loopback, inside one node.
 
+    With --launch it measures on the nodes of your job instead, over their network. Its rows are for this cluster and
+    the launcher's MPI only (~/.config/offpath/clusters/NAME/MPI/policy). On that cluster `offpath run` reads them in
+    place of the file above.
+
     Examples:
+
+        offpath tune --launch "srun --mpi=pmi2" --mpi mpich
+
+        offpath tune --launch "mpirun -np {ranks} --map-by ppr:1:node -hostfile hosts" --cluster hall --nodes 2,4
 
         offpath tune --dry-run --collectives ialltoall,iallreduce
 
@@ -61,7 +76,10 @@ def tune_command(
 
         offpath tune --nodes 2,4 --algorithms --json tuning.json
     """
-    kinds = comparison.chosen_mpis(mpi)
+    started = allocation.launcher(launch, mpi, cluster, cores, share) if launch is not None else None
+    if started is None:
+        options.only_with_launch(cluster, cores, share)
+    kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
     node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
     if len(node_counts) != len(nodes.split(",")):
         raise UserError(f"'{nodes}' is not a list of numbers of nodes. Give some like 2 or 2,4.")
@@ -73,18 +91,21 @@ def tune_command(
         if each.name == SEND or (each.name in COLLECTIVES and not each.irregular)
     }
     names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective, or send")
-    file = None if dry_run else _file_to_write()
+    file = None if dry_run else _file_to_write(started)
     comparison.writable_file(json_file, "--json")
     paths().require_preload_library()
 
     decisions: list[Decision] = []
     results: list[dict] = []
     for node_count in node_counts:
+        where = allocation.place(started, node_count, ppn) if started else None
+        if where is not None:
+            node_count, ppn = len(where.nodes), where.ppn
         here = [name for name in names if name != SEND or _measures_messages(node_count, ppn, decisions)]
         all_series = [_series(kind, known[name], byte_sizes, algorithms) for name in here for kind in kinds]
         if not all_series:
             continue
-        conditions = Conditions(node_count, ppn, rate, loopback, runs, repeats)
+        conditions = Conditions(node_count, ppn, rate, loopback, runs, repeats, where)
         results.append(measuring.compare(kinds, conditions, all_series, {"sizes_bytes": list(byte_sizes)}))
         on_nodes = results[-1]["meta"]["nodes"]
         for name in here:
@@ -95,6 +116,8 @@ def tune_command(
                 decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds, fields))
         if not results[-1]["meta"]["complete"] or on_nodes != node_count:
             break  # interrupted; or on loopback, where there is one node only
+        if started and not started.counts_nodes:
+            break  # it starts ranks on the same nodes each time
     if not results:
         raise UserError("Nothing is left to be measured (each rank needs a partner). Change --nodes or --ppn.")
     rows = tuning.policy_rows(decisions, table)
@@ -106,7 +129,8 @@ def tune_command(
     if file and complete and rows:
         write_policy(file, rows, [result["meta"] for result in results])
         written = str(file)
-        console.note(f"written to {file}; offpath run and the lab use it from now on.")
+        readers = f"offpath run uses it on {started.cluster}" if started else "offpath run and the lab use it"
+        console.note(f"written to {file}; {readers} from now on.")
     elif file:
         console.note("no policy file was written (not enough was measured to decide by).")
     if json_file:
@@ -154,7 +178,11 @@ def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer,
     )
 
 
-def _file_to_write() -> Path:
+def _file_to_write(started: allocation.Launcher | None) -> Path:
+    if started is not None:
+        file = files.file(started.cluster, started.mpi, files.POLICY)
+        comparison.writable_file(file, "the policy file")
+        return file
     chosen = os.environ.get(policy_table.FILE_VARIABLE)
     if chosen == policy_table.NO_FILE:
         raise UserError("OFFPATH_POLICY_FILE=none (nobody would read what is written). Unset it, or give --dry-run.")

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/records.hpp"
+#include "tasks/record.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -77,6 +78,10 @@ void Mirror::follow(uint32_t index) {
       inside(entry.open, uint64_t{team->second.size} * 4)) {
     open_[index] = {static_cast<uint32_t>(entry.open), team->second.size};
   }
+  results_.erase(index);
+  if ((kind == OpKind::task || kind == OpKind::function) && inside(entry.record, sizeof(tasks::ResultRecord)) &&
+      entry.record % 8 == 0)
+    results_[index] = static_cast<uint32_t>(entry.record);
 }
 
 void Mirror::look(uint64_t offset, uint16_t bytes) {
@@ -90,6 +95,10 @@ void Mirror::look(uint64_t offset, uint16_t bytes) {
 void Mirror::look_at_slots() {
   for (const auto& [index, open] : open_) {
     for (uint32_t i = 0; i < open.count; ++i) look(open.offset + i * 4, 4);
+  }
+  for (const auto& [index, record] : results_) {
+    if (slot(index).state.load(std::memory_order_relaxed) != static_cast<uint32_t>(SlotState::done)) continue;
+    for (uint32_t i = 0; i < sizeof(tasks::ResultRecord); i += 8) look(record + i, 8);
   }
   for (size_t i = 0; i < sizeof(session::Counters); i += 8) look(offsetof(SegmentHeader, counters) + i, 8);
   for (const uint32_t index : slots_) {
@@ -112,6 +121,7 @@ void Mirror::forget_done() {
     if (kind == OpKind::team_destroy) teams_.erase(static_cast<uint32_t>(entry.team));
     if (kind == OpKind::window_close) windows_.erase(static_cast<uint32_t>(entry.window));
     open_.erase(index);
+    results_.erase(index);
     return true;
   });
 }

@@ -51,12 +51,13 @@ class Mirror {
   };
 
   base::Memfd memory_;
-  base::Memfd host_;                // what the host has, as far as it is compared
-  uint8_t* data_;                   // of the memory, which its view keeps
-  std::vector<uint32_t> slots_;     // under way
-  std::map<uint32_t, Open> open_;   // by slot: its counters
-  std::map<uint32_t, Team> teams_;  // by offset
-  std::set<uint32_t> windows_;      // by offset
+  base::Memfd host_;                      // what the host has, as far as it is compared
+  uint8_t* data_;                         // of the memory, which its view keeps
+  std::vector<uint32_t> slots_;           // under way
+  std::map<uint32_t, Open> open_;         // by slot: its counters
+  std::map<uint32_t, uint32_t> results_;  // by slot of a task: where its result will be
+  std::map<uint32_t, Team> teams_;        // by offset
+  std::set<uint32_t> windows_;            // by offset
   uint32_t events_ = 0;
   std::vector<Word> words_;
 };

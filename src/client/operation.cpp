@@ -42,7 +42,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
     if (hopeless(op)) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }
-  if (of_executors(op)) {
+  if (of_executors(op) || op.kind == OpKind::gate) {
     if (lost) return OFFPATH_ERR_NOT_STARTED;
     if (!arena.could_hold(op.record.size())) return OFFPATH_ERR_NO_MEMORY;
   }

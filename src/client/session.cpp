@@ -185,6 +185,10 @@ extern "C" {
 void offpath_session_detach(offpath_session_t* session) {
   if (session == nullptr) return;
   ErrnoGuard guard;
+  if (session->mine())
+    session->notifier.reset();
+  else [[maybe_unused]]
+    auto* const parents = session->notifier.release();  // its thread is not here
   if (session->mine() && session->check_alive()) session->leave();
   delete session;
 }

@@ -17,6 +17,7 @@
 #include "client/heap.hpp"
 #include "client/mapping.hpp"
 #include "client/moved/moved.hpp"
+#include "client/notifier.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
@@ -26,6 +27,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,9 +54,9 @@ struct offpath_op {
   std::atomic<uint32_t> test_count{0};
   uint64_t record_offset = 0;      // arena offset
   offpath_op_times_t times{};      // if timed; struct_bytes 0: not known
-  std::vector<offpath_op*> after;  // task, not submitted yet: what it comes after
+  std::vector<offpath_op*> after;  // task or gate, not submitted yet: what it comes after
   uint64_t after_offset = 0;       // where the record has their slots
-  uint32_t pins = 0;               // tasks that name it and are not submitted yet: it stays as long
+  uint32_t pins = 0;               // tasks that name it and are not submitted yet, callers to be told: it stays as long
   offpath_task_result_t result{};  // task
   uint32_t function_number = 0;    // registration of a function
   bool memory_freed = false;       // task: while it was under way
@@ -147,6 +149,8 @@ struct offpath_session {
   void finish(offpath_op& op, offpath_status_t status);
   void take_times(offpath_op& op) const;
   // task.cpp
+  // Posts what comes after `after`. The mutex is held.
+  offpath_status_t post_after(std::unique_ptr<offpath_op> op, std::span<offpath_op_t* const> after, offpath_op** out);
   void name_after(offpath_op& op);
   static void release_after(offpath_op& op);
   void take_result(offpath_op& op) const;
@@ -184,6 +188,8 @@ struct offpath_session {
   offpath_team own;  // of operations that are no team's: this session alone
   std::vector<std::unique_ptr<offpath_function>> functions;
   uint64_t next_task = 0;
+  std::unique_ptr<offpath::client::Notifier> notifier;  // made when somebody wants it
+  bool tasks_stay_home = false;                         // OFFPATH_TASK_BALANCE=off
   std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};
   uint64_t posted_count = 0;

@@ -2,6 +2,7 @@
 // Functions and tasks: from what callers of the C API say to records of the session segment, and back.
 #include "base/result.hpp"
 #include "client/session.hpp"
+#include "tasks/digest.hpp"
 #include "tasks/record.hpp"
 
 #include <algorithm>
@@ -18,6 +19,17 @@ namespace tasks = offpath::tasks;
 using layout::OpKind;
 
 // ---- life of a task in the session, with the mutex held --------------------------------------------------------------
+
+offpath_status_t offpath_session::post_after(std::unique_ptr<offpath_op> op, std::span<offpath_op_t* const> after,
+                                             offpath_op** out) {
+  op->after.assign(after.begin(), after.end());
+  for (offpath_op* before : after) ++before->pins;
+  const offpath_status_t status = post(std::move(op), out);
+  if (status != OFFPATH_OK) {  // it was not kept
+    for (offpath_op* before : after) --before->pins;
+  }
+  return status;
+}
 
 // Slots are known only now: what a task comes after may have waited for room before it.
 void offpath_session::name_after(offpath_op& op) {
@@ -90,6 +102,9 @@ bool is_name(const char* text) {
   return text != nullptr && *text != '\0' && strnlen(text, tasks::kMaxNameBytes + 1) <= tasks::kMaxNameBytes;
 }
 
+// Code that is found by where it lies in its object.
+bool unnamed(const tasks::Function& function) { return function.symbol[0] == '+' && !function.is_signed; }
+
 Status register_function(offpath_session& session, const offpath_function_params_t& params, offpath_function** out) {
   if (params.struct_bytes != sizeof(params) || params.flags != 0 || !is_name(params.library) ||
       !is_name(params.symbol) ||
@@ -100,13 +115,12 @@ Status register_function(offpath_session& session, const offpath_function_params
   }
   if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
   if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
-  if ((session.service.flags & layout::kServiceIsFar) != 0) {
-    return Status::error(OFFPATH_ERR_STATE,
-                         "tasks do not run on a DPU that is another machine yet. Unset OFFPATH_DPU, so that the "
-                         "service runs on this node's cores");
-  }
   tasks::Function function{whole_path(params.library), params.symbol,
                            params.signature == nullptr ? "" : params.signature, params.signature != nullptr};
+  if (const auto digest = unnamed(function) ? tasks::digest_of(function.library) : std::nullopt; digest) {
+    function.signature = *digest;
+    function.is_signed = true;
+  }
   auto op = std::make_unique<offpath_op>();
   op->session = &session;
   op->team = &session.own;
@@ -155,16 +169,17 @@ bool overlap(std::vector<tasks::RangeRecord> ranges) {
 }
 
 bool describe(const offpath_session& session, const offpath_task_params_t& params, tasks::Task& task) {
-  const bool whole = params.struct_bytes == sizeof(params) && params.flags == 0 && params.reserved == 0 &&
-                     params.function != nullptr && params.function->session == &session &&
-                     (params.argument != nullptr || params.argument_bytes == 0) &&
-                     (params.ranges != nullptr || params.ranges_count == 0) &&
-                     (params.after != nullptr || params.after_count == 0) &&
-                     params.argument_bytes <= OFFPATH_TASK_ARGUMENT_MAX_BYTES &&
-                     params.ranges_count <= OFFPATH_TASK_RANGES_MAX && params.after_count <= OFFPATH_TASK_AFTER_MAX;
+  const bool whole =
+      params.struct_bytes == sizeof(params) && (params.flags & ~uint32_t{OFFPATH_TASK_STAYS_HOME}) == 0 &&
+      params.reserved == 0 && params.function != nullptr && params.function->session == &session &&
+      (params.argument != nullptr || params.argument_bytes == 0) &&
+      (params.ranges != nullptr || params.ranges_count == 0) && (params.after != nullptr || params.after_count == 0) &&
+      params.argument_bytes <= OFFPATH_TASK_ARGUMENT_MAX_BYTES && params.ranges_count <= OFFPATH_TASK_RANGES_MAX &&
+      params.after_count <= OFFPATH_TASK_AFTER_MAX;
   if (!whole) return false;
   task.function = params.function->number;
   task.priority = params.priority;
+  task.flags = params.flags | (session.tasks_stay_home ? OFFPATH_TASK_STAYS_HOME : 0);
   task.limit_ns = params.limit_ns;
   task.cost_ns = params.cost_ns;
   task.deadline_ns = params.deadline_ns;
@@ -173,8 +188,8 @@ bool describe(const offpath_session& session, const offpath_task_params_t& param
   task.ranges.reserve(params.ranges_count);
   for (uint32_t i = 0; i < params.ranges_count; ++i) {
     const offpath_task_range_t& range = params.ranges[i];
-    task.ranges.push_back({reinterpret_cast<uint64_t>(range.address), range.bytes, range.access, 0});
-    if (range.reserved != 0 || !tasks::is_whole(task.ranges.back())) return false;
+    task.ranges.push_back({reinterpret_cast<uint64_t>(range.address), range.bytes, range.access, range.version});
+    if (!tasks::is_whole(task.ranges.back())) return false;
   }
   for (uint32_t i = 0; i < params.after_count; ++i) {
     if (params.after[i] == nullptr || params.after[i]->session != &session) return false;
@@ -213,15 +228,29 @@ offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_t
   op->kind = OpKind::task;
   op->name = params->function->name.c_str();
   op->record = tasks::encode(task, &op->after_offset);
-  op->after.assign(params->after, params->after + params->after_count);
   std::lock_guard lock(session->mutex);
   op->sequence = session->next_task++;
-  for (offpath_op* before : op->after) ++before->pins;
-  const offpath_status_t status = session->post(std::move(op), out);
-  if (status != OFFPATH_OK) {  // it was not kept
-    for (offpath_op* before : std::span(params->after, params->after_count)) --before->pins;
+  return session->post_after(std::move(op), std::span(params->after, params->after_count), out);
+}
+
+offpath_status_t offpath_team_after(offpath_team_t* team, offpath_op_t* const* after, uint32_t after_count) {
+  if (team == nullptr || (after == nullptr && after_count > 0) || after_count > OFFPATH_TASK_AFTER_MAX)
+    return OFFPATH_ERR_ARGUMENT;
+  ErrnoGuard guard;
+  offpath_session& session = *team->session;
+  if (!session.mine()) return OFFPATH_ERR_STATE;
+  for (const offpath_op_t* op : std::span(after, after_count)) {
+    if (op == nullptr || op->session != &session) return OFFPATH_ERR_ARGUMENT;
   }
-  return status;
+  if (after_count == 0) return OFFPATH_OK;
+  auto op = std::make_unique<offpath_op>();
+  op->session = &session;
+  op->team = team;
+  op->kind = OpKind::gate;
+  op->name = "what comes before";
+  op->record = tasks::encode_gate(after_count, &op->after_offset);
+  std::lock_guard lock(session.mutex);
+  return session.post_after(std::move(op), std::span(after, after_count), nullptr);
 }
 
 offpath_status_t offpath_task_cancel(offpath_op_t* op) {

@@ -4,7 +4,7 @@
 #include "device/channel.hpp"
 #include "device/frames.hpp"
 #include "device/futex.hpp"
-#include "device/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 #include "device/segment.hpp"
 #include "device/upcall_request.hpp"
 
@@ -44,7 +44,7 @@ class SegmentChannel : public Channel {
   }
 
   void start() {
-    thread_ = quiet_thread([this] { listen(); });
+    thread_ = base::quiet_thread([this] { listen(); });
   }
 
   void close() override {

@@ -5,6 +5,7 @@
 #include "session/dpus.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
 
@@ -15,22 +16,42 @@ using base::Status;
 
 namespace {
 
-constexpr uint32_t kMostWorkers = 64;
+constexpr uint32_t kMostWorkers = 64;  // and executors
 constexpr size_t kMostCoresText = 200;
+constexpr size_t kMostFolderText = 400;
+constexpr const char* kSlash = "%2F";
 
 bool is_core_list(const std::string& text) {
   return !text.empty() && text.size() <= kMostCoresText && text.find_first_not_of("0123456789-,") == std::string::npos;
 }
 
-// "workers=N", "cores=LIST" or "share" into the wishes.
+bool is_folder(const std::string& text) {
+  const auto is_plain = [](unsigned char c) { return isalnum(c) != 0 || strchr("_./-", c) != nullptr; };
+  return !text.empty() && text[0] == '/' && text.size() <= kMostFolderText &&
+         std::all_of(text.begin(), text.end(), is_plain);
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+bool take_count(const std::string& value, uint32_t& count) {
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), count);
+  return parsed.ec == std::errc() && parsed.ptr == value.data() + value.size() && count >= 1 && count <= kMostWorkers;
+}
+
+// "workers=N", "cores=LIST", "share" and so on into the wishes.
 bool take(const std::string& word, Wishes& wishes) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
   std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-  if (name == "workers") {
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), wishes.workers);
-    return parsed.ec == std::errc() && parsed.ptr == value.data() + value.size() && wishes.workers >= 1 &&
-           wishes.workers <= kMostWorkers;
+  if (name == "workers") return take_count(value, wishes.workers);
+  if (name == "executors") return take_count(value, wishes.executors);
+  if (name == "functions") {
+    wishes.functions = replaced(value, kSlash, "/");
+    return is_folder(wishes.functions);
   }
   if (name == "arch") {
     wishes.machine = value == "x86_64" ? kMachineX86_64 : kMachineAArch64;
@@ -49,9 +70,11 @@ Result<Wishes> wishes_in(const std::string& text) {
     const size_t end = std::min(text.find('/', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     if (!take(word, wishes)) {
-      return Status::error(OFFPATH_ERR_ARGUMENT,
-                           "'%.60s' is neither workers=1 to %u nor cores=2+4-7 nor share nor arch=aarch64",
-                           word.c_str(), kMostWorkers);
+      return Status::error(
+          OFFPATH_ERR_ARGUMENT,
+          "'%.60s' is neither workers= or executors=1 to %u nor cores=2+4-7 nor functions=%%2Fa%%2Ffolder "
+          "nor share nor arch=aarch64",
+          word.c_str(), kMostWorkers);
     }
     begin = end + 1;
   }
@@ -102,6 +125,8 @@ Result<std::string> ask_starter(const std::string& address, const uint8_t (&toke
 std::string encode_request(const StartRequest& request) {
   std::string text(reinterpret_cast<const char*>(request.token.data()), request.token.size());
   if (request.wishes.workers != 0) text += "workers=" + std::to_string(request.wishes.workers) + "/";
+  if (request.wishes.executors != 0) text += "executors=" + std::to_string(request.wishes.executors) + "/";
+  if (!request.wishes.functions.empty()) text += "functions=" + replaced(request.wishes.functions, "/", kSlash) + "/";
   if (!request.wishes.cores.empty()) text += "cores=" + request.wishes.cores + "/";
   if (request.wishes.shares_cores) text += "share/";
   return text;

@@ -2,7 +2,8 @@
 // A DPU's starter: offpathd --listen. It starts or finds the service of a job there, and answers with the line that
 // `offpathd --for-agents` prints (introduction.hpp: who asks, and that nobody else hears it).
 //
-//   HOST:PORT[/workers=N][/cores=LIST][/share][/arch=ARCH]     as OFFPATH_DPU names it; LIST has + between its parts: 2+4-7
+//   HOST:PORT[/workers=N][/executors=N][/cores=LIST][/functions=FOLDER][/share][/arch=ARCH]     as OFFPATH_DPU names it;
+//   LIST has + between its parts: 2+4-7; FOLDER has %2F for each /
 //
 //   client -> starter   StartRequest      starter -> client   Answer
 #pragma once
@@ -17,7 +18,9 @@ namespace offpath::device {
 
 struct Wishes {
   uint32_t workers = 0;                // 0: whatever is usual there
+  uint32_t executors = 0;              // of each worker's tasks; 0 as above
   std::string cores;                   // with commas; empty: those that the starter has
+  std::string functions;               // folder of tasks' shared objects there; empty: none
   uint32_t machine = kMachineAArch64;  // for target regions
   bool shares_cores = false;           // with an application there
 };

@@ -4,7 +4,7 @@
 #include "device/channel.hpp"
 #include "device/frames.hpp"
 #include "device/futex.hpp"
-#include "device/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 #include "device/upcall_request.hpp"
 
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ class StreamChannel : public Channel {
   StreamChannel(Fd socket, const Listener& listener) : socket_(std::move(socket)), listener_(listener) {}
 
   void start() {
-    thread_ = quiet_thread([this] { listen(); });
+    thread_ = base::quiet_thread([this] { listen(); });
   }
 
   void close() override {

@@ -52,6 +52,7 @@ void Engine::State::depart(const std::shared_ptr<Team>& team) {
   team->exchange.forget_pulls();
   drop_arrived(*team, 0, UINT64_MAX);
   team->requests.clear();
+  const std::vector<Message> armed = Multicasts::take_all_early(*team);
   team->circle.reset();
   const TeamKey key{team->spec.id, team->spec.rank};
   departed[key] = team;
@@ -61,6 +62,7 @@ void Engine::State::depart(const std::shared_ptr<Team>& team) {
     const TeamKey oldest = departed_order.front();
     forget_departed(oldest);
   }
+  for (const Message& word : armed) answer_for_departed(*team, word);
 }
 
 void Engine::State::forget_departed(const TeamKey& key) {

@@ -4,21 +4,6 @@
 
 namespace offpath::engine {
 
-void Completions::put(uint64_t ticket, const base::Status& status) {
-  bool first;
-  {
-    std::lock_guard lock(mutex_);
-    first = ended_.empty();
-    ended_.emplace_back(ticket, status);
-  }
-  if (first) wake_();
-}
-
-std::vector<std::pair<uint64_t, base::Status>> Completions::take() {
-  std::lock_guard lock(mutex_);
-  return std::exchange(ended_, {});
-}
-
 bool Engine::State::reap() {
   if (accesses.empty()) return false;
   const auto ended_accesses = completions.take();

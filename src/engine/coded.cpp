@@ -34,6 +34,7 @@ void Engine::State::decode(const Message& message, fabric::Bytes payload, Chunk*
     job->kept.assign(payload.begin(), payload.end());
     job->in = job->kept;
   }
+  job->since_ns = compression.now_ns();
   const memory::Ticket ticket = next_ticket();
   const Status method = check_method(message, compression.coder.readable());
   when_done(operation, method.ok() ? compression.coder.decode(*job, ticket) : memory::Outcome(method), ticket,
@@ -43,6 +44,7 @@ void Engine::State::decode(const Message& message, fabric::Bytes payload, Chunk*
                 status = Status::error(OFFPATH_ERR_DAMAGED, "a compressed chunk has another checksum than was said");
               }
               if (op != nullptr && pulls.contains(message.pull_id)) {
+                pulls.at(message.pull_id).decode_ns += compression.now_ns() - job->since_ns;
                 if (!status.ok()) {
                   finish_pull(message.pull_id, status, Cause::target_fault);
                 } else if (in_place) {

@@ -4,10 +4,11 @@
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 
+#include <bit>
+
 namespace offpath::engine {
 
 namespace {
-constexpr uint64_t kLongestBusyNs = 50'000'000;  // of blocks without a pause between them
 // A sample takes some 50 us; these take 13 ms at 10 Gbit/s.
 constexpr uint64_t kBytesPerSample = 16 << 20;
 
@@ -17,8 +18,9 @@ codecs::Chooser::Clock clock_of(const Config& config) {
 }
 }  // namespace
 
-Compression::Compression(const Config& config)
+Compression::Compression(const Config& config, const fabric::Fabric& fabric)
     : clock_(clock_of(config)),
+      fabric_(fabric),
       own_coder_(config.coder == nullptr ? make_coder() : nullptr),
       coder(config.coder == nullptr ? *own_coder_ : *config.coder),
       chooser(clock_) {}
@@ -52,20 +54,18 @@ Compression::Plan Compression::plan(const codecs::Wish& wish, const graph::Graph
     const codecs::Method method = wish.for_numbers(numbers_in(graph, block, wish));
     const bool whole = block.place.offset % std::max<size_t>(bytes_of(method.elements), 1) == 0;
     const bool numbers = method.elements != codecs::Elements::unknown && whole;
-    if (numbers && can_read(method)) return {codecs::Advice::coded, method, false};
+    if (numbers && can_read(method)) return {method};
   }
   if (wish.samples && bytes >= codecs::Chooser::kLeastBlockBytes) {
     const bool now = unsampled_ >= kBytesPerSample;
     unsampled_ = now ? bytes : unsampled_ + bytes;
-    if (now) return {codecs::Advice::look, {}, false, true};
+    if (now) return {.samples = true};
   }
   const codecs::Wish lossless = wish.lossless();
-  if (!lossless.decides_itself) {
-    return {can_read(lossless.method) ? codecs::Advice::coded : codecs::Advice::plain, lossless.method, false};
-  }
-  measures_ = true;
-  const codecs::Advice advice = chooser.advise(team, bytes, readable);
-  return {advice, chooser.method_for(team), true};
+  if (!lossless.decides_itself) return can_read(lossless.method) ? Plan{lossless.method} : Plan();
+  if (bytes < codecs::Chooser::kLeastBlockBytes || readable == 0) return {};
+  const auto size = static_cast<uint64_t>(std::bit_width(bytes));  // other lengths are other things, mostly
+  return {.automatic = true, .kind = team + size};
 }
 
 CodedChunk* Compression::take() {
@@ -78,37 +78,61 @@ CodedChunk* Compression::take() {
   return chunk;
 }
 
-void Compression::begin(uint64_t transfer) {
-  if (!measures_) return;
-  if (open_.empty()) {
-    busy_ = {};
-    busy_since_ns_ = clock_();
-    chooser.begin_busy();
-  }
-  open_[transfer] = {};
+void Compression::begin(uint64_t transfer, fabric::Peer peer, const Plan& plan) {
+  if (!plan.automatic) return;
+  if (open_.empty()) since_ns_ = clock_();
+  open_[transfer] = {peer, {}};
+  ++busy_[peer];
+  chooser.begin(plan.kind);
 }
 
-void Compression::note_sent(uint64_t transfer, uint64_t bytes, uint64_t wire_bytes) {
-  const auto found = open_.find(transfer);
-  if (found == open_.end()) return;
-  found->second.bytes += bytes;
-  found->second.wire_bytes += wire_bytes;
-  if (wire_bytes < bytes) found->second.coded += bytes;
+codecs::Path Compression::path_to(fabric::Peer peer) {
+  codecs::Link& link = links_[peer];
+  link.look(clock_(), fabric_.backlog(peer));
+  return link.path(static_cast<uint32_t>(busy_.size()));
 }
 
-void Compression::end(uint64_t transfer) {
+codecs::Chooser::Decision Compression::decide(fabric::Peer peer, const Plan& plan, uint64_t bytes, uint64_t rest,
+                                              uint32_t readable) {
+  return chooser.decide(plan.kind, bytes, rest, path_to(peer), readable);
+}
+
+codecs::Chooser::Decision Compression::look(fabric::Peer peer, const Plan& plan, codecs::Bytes chunk, uint64_t rest,
+                                            uint32_t readable) {
+  const codecs::Path before = path_to(peer);
+  const uint64_t begin = clock_();
+  chooser.look(plan.kind, chunk);
+  const auto took = static_cast<double>(clock_() - begin);
+  const codecs::Path after = path_to(peer);
+  if (!after.waits) chooser.pay(std::max(0.0, took - before.waiting_ns));
+  return chooser.decide(plan.kind, chunk.size(), rest, after, readable);
+}
+
+void Compression::note_left(uint64_t transfer, fabric::Peer peer, uint64_t bytes, uint64_t wire_bytes,
+                            codecs::CodecId codec) {
+  const auto link = links_.find(peer);
+  if (link == links_.end()) return;  // nobody asks
+  link->second.left(clock_(), fabric_.backlog(peer), bytes, wire_bytes);
+  const auto open = open_.find(transfer);
+  if (open != open_.end() && codec != codecs::CodecId::none) open->second.coded_bytes[codec] += bytes;
+}
+
+void Compression::end(uint64_t transfer, std::optional<uint64_t> decode_ns) {
   const auto found = open_.extract(transfer);
   if (found.empty()) return;
-  busy_.bytes += found.mapped().bytes;
-  busy_.wire_bytes += found.mapped().wire_bytes;
-  busy_.coded += found.mapped().coded;
+  const fabric::Peer peer = found.mapped().peer;
+  if (const auto busy = busy_.find(peer); --busy->second == 0) busy_.erase(busy);
   const uint64_t now = clock_();
-  busy_.ns = now - busy_since_ns_;
-  if (!open_.empty() && busy_.ns < kLongestBusyNs) return;
-  chooser.note_busy(busy_);
-  busy_ = {};
-  busy_since_ns_ = now;
-  if (!open_.empty()) chooser.begin_busy();
+  chooser.earn(static_cast<double>(now - std::exchange(since_ns_, now)));
+  const auto link = links_.find(peer);
+  if (!decode_ns || link == links_.end()) return;
+  const uint64_t waiting = fabric_.backlog(peer);
+  waiting == 0 ? link->second.arrived(now) : link->second.look(now, waiting);
+  uint64_t all = 0;
+  for (const auto& [codec, bytes] : found.mapped().coded_bytes) all += bytes;
+  for (const auto& [codec, bytes] : found.mapped().coded_bytes) {
+    link->second.decoded(codec, all, *decode_ns);
+  }
 }
 
 }  // namespace offpath::engine

@@ -4,10 +4,13 @@
 #pragma once
 
 #include "engine/coder.hpp"
+#include "fabric/fabric.hpp"
 #include "graph/graph.hpp"
 #include "kernels/codecs/choice.hpp"
 
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace offpath::engine {
@@ -28,37 +31,52 @@ struct CodedChunk : CodingJob {
 
 class Compression {
  public:
-  explicit Compression(const Config& config);
+  Compression(const Config& config, const fabric::Fabric& fabric);
 
   uint64_t now_ns() const { return clock_(); }
   CodedChunk* take();
   void give_back(CodedChunk* chunk) { free_.push_back(chunk); }
 
-  // How the chunks of a block are coded. `automatic`: the chooser has said so, and is to know how it went.
+  // How the chunks of a block are coded. `automatic`: decide() says so, chunk by chunk.
   struct Plan {
-    codecs::Advice advice = codecs::Advice::plain;
     codecs::Method method = {};
     bool automatic = false;
     bool samples = false;  // the first chunk; nothing is coded
+    uint64_t kind = 0;     // of block: what those of one kind are made of is alike
+    bool may_code() const { return method || automatic; }
   };
   Plan plan(const codecs::Wish& wish, const graph::Graph& graph, const graph::Export& block, uint64_t bytes,
             uint64_t team, uint32_t readable);
 
-  // What leaves for other nodes, from a block's first chunk until its receiver has all: that is how fast the link is.
-  void begin(uint64_t transfer);
-  void note_sent(uint64_t transfer, uint64_t bytes, uint64_t wire_bytes);
-  void end(uint64_t transfer);
+  // A block that leaves by decide(): begin, until its receiver has all or wants it no more. `decode_ns`: what that has spent on
+  // decoding it; nothing: it does not have it.
+  void begin(uint64_t transfer, fabric::Peer peer, const Plan& plan);
+  codecs::Chooser::Decision decide(fabric::Peer peer, const Plan& plan, uint64_t bytes, uint64_t rest,
+                                   uint32_t readable);
+  // Tries methods on it, and decides again.
+  codecs::Chooser::Decision look(fabric::Peer peer, const Plan& plan, codecs::Bytes chunk, uint64_t rest,
+                                 uint32_t readable);
+  // Of any block: so many bytes leave as so many.
+  void note_left(uint64_t transfer, fabric::Peer peer, uint64_t bytes, uint64_t wire_bytes, codecs::CodecId codec);
+  void end(uint64_t transfer, std::optional<uint64_t> decode_ns);
 
  private:
+  struct Open {
+    fabric::Peer peer = 0;
+    std::map<codecs::CodecId, uint64_t> coded_bytes;  // as they were before
+  };
+  codecs::Path path_to(fabric::Peer peer);
+
   const codecs::Chooser::Clock clock_;
+  const fabric::Fabric& fabric_;
   const std::unique_ptr<Coder> own_coder_;
   std::vector<std::unique_ptr<CodedChunk>> all_;
   std::vector<CodedChunk*> free_;
-  std::map<uint64_t, codecs::Chooser::Busy> open_;  // by transfer
-  codecs::Chooser::Busy busy_;                      // of those that have ended
-  uint64_t busy_since_ns_ = 0;
-  uint64_t unsampled_ = UINT64_MAX;  // bytes of blocks since the last sample
-  bool measures_ = false;            // how fast the link is; as soon as somebody wants to know
+  std::unordered_map<fabric::Peer, codecs::Link> links_;  // to whom blocks have left by decide()
+  std::unordered_map<fabric::Peer, uint32_t> busy_;       // and do now: so many
+  std::unordered_map<uint64_t, Open> open_;               // by transfer
+  uint64_t since_ns_ = 0;                                 // they have been under way, or the last of them came
+  uint64_t unsampled_ = UINT64_MAX;                       // bytes of blocks since the last sample
 
  public:
   Coder& coder;

@@ -82,7 +82,8 @@ void Engine::remove_client(ClientId client, Loss how) {
     lost.status = team->obituary = obituary_of(how);
     const bool used = team->said_hello;
     // Whoever asked us once may still hold what it was granted, or we what it granted us.
-    const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 || !team->requests.empty();
+    const bool unfinished = !team->operations.empty() || team->exchange.pulls_waiting() > 0 ||
+                            State::Multicasts::is_awaited(*team) || !team->requests.empty();
     for (const auto& [key, operation] : team->operations) {
       s.release(*operation);
       s.operations.erase(operation->id);
@@ -122,6 +123,7 @@ Operation& Engine::State::add_operation(const std::shared_ptr<Team>& team, Opera
   operation.own_steps = operation.steps_left;
   operation.awaits_reply = part == Part::requester;
   for (const Layout& layout : operation.graph.layouts) operation.layouts.push_back(memory::index_layout(layout));
+  operation.scratch = operation.graph.scratch;
   if (operation.graph.scratch_bytes > 0) operation.scratch = doer.scratch(operation.graph.scratch_bytes);
   operations[operation.id] = std::move(owned);
   team->operations[key] = &operation;
@@ -144,12 +146,17 @@ void Engine::State::start(Operation& operation) {
   end_if_done(operation);
 }
 
-void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t context) {
+void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t context, const Status& spoilt) {
   State& s = *state_;
   const auto found = s.team_by_handle.find(handle);
   if (found == s.team_by_handle.end()) return;
   const std::shared_ptr<Team> team = found->second;
+  if (!spoilt.ok()) graph.begin_with(graph.copy({}, {}, 0));
   Operation& operation = s.add_operation(team, {.number = sequence}, Part::collective, std::move(graph), context);
+  if (!spoilt.ok()) {
+    operation.note_failure(spoilt);
+    for (StepProgress& step : operation.steps) step.failed = true;
+  }
   s.drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
   team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.begun.insert(member); });
@@ -181,6 +188,8 @@ bool Engine::progress() {
 }
 
 uint64_t Engine::wait_ns() { return state_->multicasts->wait_ns(); }
+
+uint64_t Engine::rest_ns() const { return state_->multicasts->rest_ns(); }
 
 void Engine::on_message(fabric::Bytes header, fabric::Bytes payload) { state_->receive(header, payload); }
 

@@ -132,7 +132,7 @@ struct Config {
   Doer* doer = nullptr;                      // who reduces; outlives the engine. Null: the kernels, here
   codecs::Wish compress;                     // what streams to other nodes are coded with
   Coder* coder = nullptr;                    // who does that; outlives the engine. Null: the codecs, here
-  uint32_t multicast_chains = 2;             // that send at the same time; the team's first node decides
+  uint32_t multicast_chains = 0;             // that send at the same time; the team's first node decides. 0: chains.hpp
   uint64_t multicast_rate = 0;               // bytes per second that links take; 0: what devices say
   uint32_t multicast_groups = 16;            // joined at most, as switches have small tables
   std::function<uint64_t()> now_ns;          // a clock, for what pays, and for multicast. Null: the system's
@@ -153,7 +153,8 @@ class Engine : public fabric::Receiver {
   // The handle becomes invalid; unfinished operations go on and keep the team alive.
   void remove_team(TeamHandle team);
   // Operations of a team are posted with ascending sequences; a member leaves out those that it has no part in.
-  void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context);
+  // spoilt: it fails with that: nothing of it is done here, and what others want of it is refused.
+  void post(TeamHandle team, uint64_t sequence, Graph graph, uint64_t context, const base::Status& spoilt = {});
 
   // Posts a request; Observer::on_finished tells when graph and answer are both done. Not in the sequence of post().
   // A refused answer or one of another length is the operation's failure. Loss of the target: OFFPATH_ERR_PEER_LOST.
@@ -169,6 +170,8 @@ class Engine : public fabric::Receiver {
   bool progress();
   // How long progress() has nothing to do but for what comes; UINT64_MAX: for ever.
   uint64_t wait_ns();
+  // How long what comes may wait in the system, as at the rate that was agreed on it is not worth a look before. 0: not known.
+  uint64_t rest_ns() const;
   // Whether at least this much of blocks under way is still to be sent, or to be received, over the fabric.
   bool expects(uint64_t bytes) const;
   const Traffic& traffic() const;

@@ -212,6 +212,7 @@ void Engine::State::handle_done(const Message& message) {
   if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local) {
     operation.note_failure(Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
   }
+  if (message.status == OFFPATH_OK) operation.exports[index].decode_ns = message.decode_ns;
   resolve_export(operation, index, message.status == OFFPATH_OK ? operation.graph.exports[index].bytes : 0);
 }
 

@@ -12,8 +12,10 @@ using wire::Message;
 
 namespace {
 
-constexpr uint32_t kStagedChunks = 64;       // read at a time
+constexpr uint64_t kStagedBytes = 64 << 10;  // read at a time: what leaves at once,
+constexpr uint64_t kFarBytes = 512 << 10;    // and from memory that is far
 constexpr size_t kGatheredBytes = 64 << 10;  // written at a time
+constexpr size_t kAloneBytes = 8 << 10;      // a copy more takes longer than a write more
 constexpr size_t kEarlyDatagrams = 1024;     // of a task that the others have begun
 constexpr uint64_t kProbedNs = 200'000'000;  // for all others to be heard
 constexpr std::array<uint64_t, 4> kProbesAtNs{0, 5'000'000, 25'000'000, 100'000'000};
@@ -43,11 +45,16 @@ bool Engine::State::Multicasts::probe(Run& run, uint64_t now) {
 // Read from the program's memory, as many as leave at once.
 void Engine::State::Multicasts::stage(Run& run) {
   const multicast::Shape& shape = run.task->arrivals().shape();
-  run.staged_chunks = {run.to_send.first, std::min(run.to_send.count, kStagedChunks)};
+  const uint64_t most = (run.pieces->prompt() ? kStagedBytes : kFarBytes) / run.chunk_bytes;
+  const uint32_t chunks = static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, run.to_send.count));
+  run.staged_chunks = {run.to_send.first, chunks};
   const uint64_t bytes = shape.bytes(run.plan.own, run.staged_chunks);
   const uint64_t from = address_of(run, run.plan.own, run.staged_chunks.first);
-  const auto staged = std::make_shared<std::vector<uint8_t>>(bytes);
-  run.staged = staged;
+  run.staged.reset();
+  auto& kept = run.circle->staged;  // pages that were touched before; not those that a port still writes to
+  if (kept == nullptr || kept.use_count() > 1) kept = std::make_shared<std::vector<uint8_t>>();
+  if (kept->size() < bytes) kept->resize(bytes);
+  const auto staged = run.staged = kept;
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t piece = run.pieces->reach(from + done, bytes - done);
     if (piece == 0) return;
@@ -66,7 +73,7 @@ void Engine::State::Multicasts::stage(Run& run) {
 
 bool Engine::State::Multicasts::send(Run& run) {
   if (!run.sending || run.reads > 0) return false;
-  fabric::Group* const group = run.circle->group.get();
+  fabric::Group* const group = group_of(run);
   const multicast::Shape& shape = run.task->arrivals().shape();
   bool any = false;
   while (run.to_send.count > 0 && group != nullptr && run.status.ok()) {
@@ -93,6 +100,7 @@ bool Engine::State::Multicasts::send(Run& run) {
   if (group != nullptr && !group->idle()) return any;
   run.sending = false;
   run.staged_chunks = {};
+  run.staged.reset();
   run.task->sent();
   return true;
 }
@@ -116,6 +124,7 @@ void Engine::State::Multicasts::hear(Run& run, const fabric::Label& label, fabri
   if (!run.by_multicast || !run.status.ok() || run.task->look(label.chunk) != multicast::Arrival::fresh) return;
   const uint32_t owner = shape.owner(label.chunk);
   if (owner != label.sender || chunk.size() != shape.bytes(owner, {label.chunk, 1})) return;
+  if (chunk.size() >= kAloneBytes && run.pieces->prompt()) return place(run, owner, {label.chunk, 1}, chunk);
   Run::Gathered& gathered = run.gathered[owner];
   const uint32_t next = gathered.chunks.first + gathered.chunks.count;
   if (gathered.chunks.count > 0) {
@@ -126,6 +135,26 @@ void Engine::State::Multicasts::hear(Run& run, const fabric::Label& label, fabri
   if (gathered.chunks.count == 0) gathered.chunks.first = label.chunk;
   ++gathered.chunks.count;
   gathered.bytes.insert(gathered.bytes.end(), chunk.begin(), chunk.end());
+}
+
+void Engine::State::Multicasts::note_received(Run& run, uint64_t bytes) {
+  s_.note_moved(*run.operation, bytes);
+  s_.traffic.received_bytes += bytes;
+  run.received += bytes;
+}
+
+// At once, from where they came.
+void Engine::State::Multicasts::place(Run& run, uint32_t owner, const Chunks& chunks, fabric::Bytes bytes) {
+  note_received(run, bytes.size());
+  const uint64_t to = address_of(run, owner, chunks.first);
+  for (uint64_t done = 0; done < bytes.size();) {
+    const uint64_t piece = run.pieces->reach(to + done, bytes.size() - done);
+    if (piece == 0) break;
+    const memory::Outcome outcome = run.pieces->write(to + done, bytes.data() + done, piece, {});
+    if (!outcome.ok() && run.status.ok()) run.status = outcome.status();
+    done += piece;
+  }
+  run.task->note(chunks);
 }
 
 bool Engine::State::Multicasts::write_all(Run& run) {
@@ -150,9 +179,7 @@ void Engine::State::Multicasts::write(Run& run, uint32_t owner, Run::Gathered& g
   const uint64_t bytes = placing->bytes.size();
   const uint64_t to = address_of(run, owner, placing->chunks.first);
   ++run.writes;
-  s_.note_moved(*run.operation, bytes);
-  s_.traffic.received_bytes += bytes;
-  run.received += bytes;
+  note_received(run, bytes);
   const auto placed = [this, placing](Operation* operation, const Status& status) {
     Run* const writer = operation == nullptr ? nullptr : find(*operation);
     if (writer == nullptr) return;

@@ -14,12 +14,13 @@ using Said = wire::Word;
 
 namespace {
 
-constexpr uint32_t kRingChunkBytes = 4096;  // without a group
-constexpr size_t kHeldWords = 8;            // a token, and what the two neighbours may have said
-constexpr uint64_t kQuietNs = 20'000'000;   // nothing was heard for that long: what is missing is fetched
-constexpr uint64_t kBatchBytes = 64 << 10;  // that leave at once: senders are quiet for as long as they last
-constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
-constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
+constexpr uint32_t kRingChunkBytes = 4096;   // without a group
+constexpr size_t kHeldWords = 8;             // a token, and what the two neighbours may have said
+constexpr uint64_t kQuietNs = 20'000'000;    // nothing was heard for that long: what is missing is fetched
+constexpr uint64_t kBatchBytes = 64 << 10;   // that leave at once: senders are quiet for as long as they last
+constexpr uint64_t kWorthALook = 128 << 10;  // bytes that came
+constexpr uint64_t kJudgedChunks = 256;      // so many say whether a group works, and how fast
+constexpr double kSlowest = 0.25;            // of the link: what loses even then is not cured by waiting
 
 // Differs where nodes were told different lengths.
 uint64_t digest_of(const graph::Multicast& plan) {
@@ -123,6 +124,25 @@ std::vector<Message> Engine::State::Multicasts::take_early(const Operation& oper
   return std::move(node.mapped());
 }
 
+bool Engine::State::Multicasts::is_awaited(const Team& team) {
+  return team.circle != nullptr && team.circle->early_count > 0;
+}
+
+std::vector<Message> Engine::State::Multicasts::take_all_early(Team& team) {
+  std::vector<Message> out;
+  if (team.circle == nullptr) return out;
+  for (const auto& [number, words] : team.circle->early) out.insert(out.end(), words.begin(), words.end());
+  team.circle->early.clear();
+  team.circle->early_count = 0;
+  return out;
+}
+
+// Another task may have given the team's group up, or joined it anew.
+fabric::Group* Engine::State::Multicasts::group_of(const Run& run) {
+  fabric::Group* const group = run.circle->group.get();
+  return run.by_multicast && group != nullptr && group->chunk_bytes() == run.chunk_bytes ? group : nullptr;
+}
+
 void Engine::State::Multicasts::forget(const Operation& operation) {
   take_early(operation);
   const auto found = runs_.find(operation.id);
@@ -149,19 +169,22 @@ multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) 
   Circle& circle = *run.circle;
   const uint64_t link = circle.group == nullptr ? 0 : circle.group->link_rate();
   const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
-  return {run.status.code(),          chunk_bytes, digest_of(run.plan), rate, std::exchange(circle.lost, 0),
-          std::exchange(circle.of, 0)};
+  const uint32_t seals = circle.group == nullptr ? 0 : circle.group->seals();
+  const uint32_t lost = std::exchange(circle.lost, 0), of = std::exchange(circle.of, 0);
+  return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals};
 }
 
-// Does what the machines say. The run may be gone afterwards.
-void Engine::State::Multicasts::pump(Run& run) {
+bool Engine::State::Multicasts::pump(Run& run) {
+  bool any = false;
   if (const auto word = run.arming.take()) {
     if (run.arming.is_root()) {
       const Operation& operation = *run.operation;
       decide(run, *word);
       Run* const decided = find(operation);
-      return decided != nullptr && decided->task ? pump(*decided) : void();
+      if (decided != nullptr && decided->task) pump(*decided);
+      return true;
     }
+    any = true;
     Message armed = word_of(Said::armed);
     armed.status = word->status;
     armed.chunk_bytes = word->chunk_bytes;
@@ -169,10 +192,12 @@ void Engine::State::Multicasts::pump(Run& run) {
     armed.rate = word->rate;
     armed.first = word->lost;
     armed.count = word->of;
+    armed.tag = word->seals;
     say(run, run.arming.parent(), armed);
   }
-  if (!run.task) return;
+  if (!run.task) return any;
   while (const auto act = run.task->next()) {
+    any = true;
     Message message = word_of(act->kind == Act::Kind::token   ? Said::token
                               : act->kind == Act::Kind::need  ? Said::need
                               : act->kind == Act::Kind::ready ? Said::ready
@@ -189,7 +214,9 @@ void Engine::State::Multicasts::pump(Run& run) {
       say(run, act->to, message);
     }
   }
-  if (run.task->done() && !run.sending && run.writes == 0 && run.reads == 0 && run.fetches.empty()) end(run);
+  const bool over = run.task->done() && !run.sending && run.writes == 0 && run.reads == 0 && run.fetches.empty();
+  if (over) end(run);
+  return any || over;
 }
 
 // At the root: all nodes have said what they can. Known from before, or found out by probes.
@@ -215,6 +242,7 @@ void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
       answer.chunk_bytes = word.chunk_bytes;
       answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
       answer.first = s_.config.multicast_chains;
+      answer.tag = word.seals;
     }
   }
   obey(run, answer);
@@ -249,16 +277,23 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
     run.status = Status::error(OFFPATH_ERR_ARGUMENT, "too long for a multicast. Name another algorithm");
     return end(run);
   }
-  const uint32_t chains = std::max(1U, multicast::Chains(*shape, message.first).count());
-  fabric::Group* const group = run.circle->group.get();
-  run.by_multicast = message.word == Said::go && group != nullptr && group->chunk_bytes() == message.chunk_bytes;
-  if (run.by_multicast) group->set_rate(static_cast<double>(message.rate) / 1e9 / chains);
-  run.quiet_ns = kQuietNs + (message.rate > 0 ? 4 * kBatchBytes * 1'000'000'000 * chains / message.rate : 0);
+  const uint32_t senders = multicast::Chains(*shape, message.first).heard();
+  run.by_multicast = message.word == Said::go;
+  run.chunk_bytes = message.chunk_bytes;
+  if (fabric::Group* const group = group_of(run); group != nullptr) {
+    group->set_rate(static_cast<double>(message.rate) / 1e9 / senders);
+    group->set_seals(message.tag);
+  }
+  run.quiet_ns = kQuietNs + (message.rate > 0 ? 4 * kBatchBytes * 1'000'000'000 * senders / message.rate : 0);
   run.since_ns = now_ns();
+  run.rate = message.rate;
   run.listens = false;
   const multicast::Task::Config config{.chains = message.first, .fetch = {.run = 4096, .pulls = kMaxFetches}};
   run.task.emplace(std::move(*shape), run.plan.own, config);
-  for (const uint32_t member : run.plan.members) run.operation->begun.insert(member);  // they are armed
+  for (const uint32_t member : run.plan.members) {  // they are armed, so they have their end of the team
+    run.operation->begun.insert(member);
+    run.operation->team->exchange.note_present(member);
+  }
   run.task->go(run.by_multicast);
   for (const Message& held : std::exchange(run.held, {})) take_word(run, *node_of(run.plan, held.from), held);
   for (const auto& early : std::exchange(run.early, {})) hear(run, early.label, early.bytes);
@@ -318,7 +353,7 @@ void Engine::State::Multicasts::handle_task(const Message& message) {
   operation->begun.insert(message.from);
   if (message.word == Said::armed) {
     const bool proper = !run->task && run->arming.arm(*node, {message.status, message.chunk_bytes, message.digest,
-                                                              message.rate, message.first, message.count});
+                                                              message.rate, message.first, message.count, message.tag});
     if (!proper) return s_.refuse_message("armed twice");
   } else if (message.word <= Said::ring) {
     const bool proper = !run->task && !run->arming.is_root() && *node == run->arming.parent() &&
@@ -389,7 +424,7 @@ bool Engine::State::Multicasts::progress() {
       run.since_ns = round_ns_;
       run.task->quiet();
     }
-    pump(run);
+    busy |= pump(run);
   }
   return busy;
 }
@@ -406,8 +441,21 @@ uint64_t Engine::State::Multicasts::wait_ns() {
   for (const auto& [id, run] : runs_) {
     if (run->task && run->by_multicast && !run->task->complete()) until(run->since_ns + run->quiet_ns);
     if (run->probing_since_ns != 0 && !run->task) until(now + kProbeLookNs);
+    const fabric::Group* const group = group_of(*run);
+    if (run->sending && run->reads == 0 && (group == nullptr || group->idle())) until(now);
   }
   return wait;
+}
+
+// Nothing else is under way, and what is missing takes its time.
+uint64_t Engine::State::Multicasts::rest_ns() const {
+  uint64_t rest = runs_.empty() || s_.operations.size() != runs_.size() ? 0 : UINT64_MAX;
+  for (const auto& [id, run] : runs_) {
+    if (!run->by_multicast || !run->task || run->rate == 0 || !run->task->listens()) return 0;
+    const uint64_t missing = uint64_t{run->task->arrivals().missing()} * run->chunk_bytes;
+    rest = std::min(rest, std::min(missing, kWorthALook) * 1'000'000'000 / run->rate);
+  }
+  return rest;
 }
 
 }  // namespace offpath::engine

@@ -27,8 +27,9 @@ struct Circle {
   std::map<uint64_t, MulticastRun*> runs;
   std::map<uint64_t, std::vector<wire::Message>> early;  // armed words by operation, which is not that far here
   uint32_t early_count = 0;
-  uint64_t probes = 0;        // sent so far: each has a number of its own
-  uint32_t lost = 0, of = 0;  // chunks, since this node was armed last
+  std::shared_ptr<std::vector<uint8_t>> staged;  // room to read into
+  uint64_t probes = 0;                           // sent so far: each has a number of its own
+  uint32_t lost = 0, of = 0;                     // chunks, since this node was armed last
   // Of the tree's root only.
   Known known = Known::nothing;
   double pace = 1;  // of the link's rate
@@ -61,10 +62,12 @@ struct MulticastRun {
   std::vector<uint64_t> begin;  // of parts in the pieces, by node
   multicast::Arming arming;
   std::optional<multicast::Task> task;  // from the moment when all are armed
-  bool by_multicast = false;
+  bool by_multicast = false;            // as all nodes were told; whether this one still has a group or not
+  size_t chunk_bytes = 0;
   base::Status status;              // the first failure: what it has is garbage from then on
   std::vector<wire::Message> held;  // words that overtook the one that begins it
   std::deque<Early> early;          // datagrams that did
+  uint64_t rate = 0;                // bytes per second that come; 0: unknown
   uint64_t quiet_ns = 0;            // so long a silence means that nothing more comes
   uint64_t since_ns = 0;            // when something of it was heard last
   uint64_t probing_since_ns = 0;    // 0: not asked to
@@ -93,12 +96,16 @@ class Engine::State::Multicasts : public fabric::Hearer {
   void forget(const Operation& operation);
   bool progress();
   uint64_t wait_ns();
+  uint64_t rest_ns() const;
 
   void handle_task(const wire::Message& message);
   void handle_fetch(const wire::Message& message);
   void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
   // Tells who is armed that this member will never be.
   void decline(Team& team, const wire::Message& armed);
+  // Words of who is armed for what this member has not begun.
+  static bool is_awaited(const Team& team);
+  static std::vector<wire::Message> take_all_early(Team& team);
   // endings.cpp: who has not armed itself, and may never do so.
   void add_silent(const Operation& operation, std::set<uint32_t>& members) const;
   void note_ended(const Operation& operation, uint32_t member);
@@ -112,10 +119,13 @@ class Engine::State::Multicasts : public fabric::Hearer {
   // multicasts.cpp
   void join(Run& run, size_t chunk_bytes);
   std::vector<wire::Message> take_early(const Operation& operation);
+  // What it sends through. Null: it sends nothing, and all others fetch its part.
+  static fabric::Group* group_of(const Run& run);
   // What this node says of itself; each loss once.
   multicast::Word said(Run& run, uint32_t chunk_bytes);
   void say(Run& run, uint32_t node, wire::Message message);
-  void pump(Run& run);
+  // Does what the machines say; returns whether that was anything. The run may be gone afterwards.
+  bool pump(Run& run);
   void decide(Run& run, const multicast::Word& word);
   // What the root has decided; told to the children.
   void obey(Run& run, const wire::Message& message);
@@ -130,7 +140,9 @@ class Engine::State::Multicasts : public fabric::Hearer {
   bool send(Run& run);
   void stage(Run& run);
   void hear(Run& run, const fabric::Label& label, fabric::Bytes chunk);
+  void place(Run& run, uint32_t owner, const multicast::Chunks& chunks, fabric::Bytes bytes);
   void write(Run& run, uint32_t owner, Run::Gathered& gathered);
+  void note_received(Run& run, uint64_t bytes);
   bool write_all(Run& run);
   void fetch(Run& run, const multicast::Act& act);
   uint64_t address_of(const Run& run, uint32_t part, uint32_t chunk) const {

@@ -6,12 +6,12 @@
 #include "engine/chunks.hpp"
 #include "engine/engine.hpp"
 #include "engine/exchange.hpp"
+#include "memory/completions.hpp"
 #include "memory/lease.hpp"
 
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,6 +64,7 @@ struct ExportProgress {
   uint64_t limit = 0;                    // bytes the peer takes
   uint32_t readable = 0;                 // codecs that it can read
   uint64_t transfer = 0;                 // for its carrier
+  std::optional<uint64_t> decode_ns;     // its receiver has all, and has spent so long on decoding it
   uint32_t next_waiting = kNoStep;       // another export that waits for the same step
   std::shared_ptr<memory::Lease> lease;  // of the worker that copies it
 };
@@ -204,6 +205,7 @@ struct Pull {
   uint64_t placed = 0;
   uint64_t total = UINT64_MAX;  // over the fabric; known with the first chunk
   bool pushed = false;          // its sender waits for no done
+  uint64_t decode_ns = 0;       // spent on decoding it
 };
 
 // What went wrong with a block, as its sender must know.
@@ -254,19 +256,6 @@ struct Watched {
 struct Access {
   uint64_t operation = 0;  // 0: of none
   std::function<void(Operation*, const base::Status&)> then;
-};
-
-// Told by ports, from any thread.
-class Completions : public memory::Sink {
- public:
-  explicit Completions(std::function<void()> wake) : wake_(std::move(wake)) {}
-  void put(uint64_t ticket, const base::Status& status) override;
-  std::vector<std::pair<uint64_t, base::Status>> take();
-
- private:
-  const std::function<void()> wake_;
-  std::mutex mutex_;
-  std::vector<std::pair<uint64_t, base::Status>> ended_;
 };
 
 struct WaitingAnnouncement {

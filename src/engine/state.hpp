@@ -219,7 +219,7 @@ struct Engine::State {
   Observer& observer;
   ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
   Sender sender{fabric, chunks};
-  Compression compression{config};
+  Compression compression{config, fabric};
   std::vector<std::unique_ptr<Carrier>> carriers = make_carriers();
   Responder* responder = nullptr;
   const std::unique_ptr<Doer> own_doer = config.doer == nullptr ? make_doer(config.scratch_cache_bytes) : nullptr;
@@ -236,7 +236,7 @@ struct Engine::State {
   std::unordered_map<uint64_t, Pull> pulls;
   std::deque<std::shared_ptr<LocalWork>> local;
   std::shared_ptr<Multicasts> multicasts;
-  Completions completions{config.wake};
+  memory::Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket
   std::deque<WaitingAnnouncement> announcements;
   std::map<TeamKey, std::vector<EarlyMessage>> early;

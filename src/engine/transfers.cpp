@@ -183,6 +183,7 @@ void Engine::State::finish_pull(uint64_t pull_id, const Status& status, Cause ca
         about(Kind::done, team, operation.incoming(), operation.key.number, step.peer, team.spec.rank, step.tag);
     // A fault of ours is not the sender's; one in its memory is, and it cannot know otherwise.
     if (!status.ok()) done.status = cause == Cause::source_fault ? OFFPATH_ERR_MEMORY_FAULT : OFFPATH_ERR_STATE;
+    done.decode_ns = pull.decode_ns;
     send(team, step.peer, done);
   }
   finish_step(operation, pull.step, status, pull.placed);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "executor/task_functions.hpp"
 
+#include "executor/task_objects.hpp"
 #include "executor/task_words.hpp"
+#include "tasks/digest.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -64,11 +66,20 @@ Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) cons
   const char* signature = place.signature == 0 ? nullptr : board_.text(place.signature);
   if (library == nullptr || symbol == nullptr || (place.signature != 0 && signature == nullptr))
     return Status::error(OFFPATH_ERR_INTERNAL, "the board does not say which function is meant");
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  const auto object = find_object(library);
+  if (!object.ok()) return object.status();
+  void* handle = dlopen(object->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%.60s': %.150s", library, word(dlerror()));
+    return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%.60s': %.150s", object->c_str(),
+                         word(dlerror()));
   }
-  if (symbol[0] == '+' && signature == nullptr) {
+  if (symbol[0] == '+') {
+    if (signature != nullptr && tasks::digest_of(object.value()) != signature) {
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "'%.100s' is not the object that the program has loaded (code without a name lies elsewhere "
+                           "in another one). Copy the program's there",
+                           object->c_str());
+    }
     const TaskFunction unnamed{code_at(handle, symbol)};
     if (unnamed.call != nullptr) return unnamed;
     return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' has no code at %.40s. Load the same object everywhere", library,

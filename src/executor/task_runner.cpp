@@ -34,7 +34,6 @@ Status TaskRunner::open() {
   auto board = tasks::Board::adopt(Fd(options_.board));
   if (!board.ok()) return board.status();
   board_ = std::make_unique<tasks::Board>(std::move(board.value()));
-  board_->give_up_descriptor();
   functions_ = std::make_unique<TaskFunctions>(*board_);
   if (options_.number >= tasks::kMaxExecutors)
     return Status::error(OFFPATH_ERR_ARGUMENT, "no executor has that number");

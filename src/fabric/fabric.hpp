@@ -73,6 +73,8 @@ class Fabric {
   virtual void give_up(Peer peer) = 0;
   // The header is copied; the payload must stay until on_sent(context). Never blocks.
   virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context) = 0;
+  // Of what was sent to it, so many bytes have not come to its side yet, as far as is known here.
+  virtual uint64_t backlog(Peer peer) const = 0;
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;
   virtual void drop(Announced handle) = 0;
   // The group is drained by its owner, and event_fd() is readable when something has come for it, too. Fails where the

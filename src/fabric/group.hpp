@@ -45,6 +45,9 @@ class Group {
   virtual uint64_t wait_ns(uint64_t now_ns) = 0;
   // With all that is around chunks on the wire; 0: unbounded.
   virtual void set_rate(double bytes_per_ns) = 0;
+  // How chunks are proven to come from a member: bits, of which all members know the lowest. set_seal: all of them know these.
+  virtual uint32_t seals() const { return 1; }
+  virtual void set_seals(uint32_t) {}
   // Of the link, in bytes per second; 0: unknown.
   virtual uint64_t link_rate() const { return 0; }
   // Readable when something has come. -1: none, keep polling.

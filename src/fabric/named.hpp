@@ -29,6 +29,7 @@ class Named : public Fabric {
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
     fabric_->send(peer, header, payload, context);
   }
+  uint64_t backlog(Peer peer) const override { return fabric_->backlog(peer); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }

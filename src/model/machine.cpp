@@ -110,6 +110,14 @@ base::Result<Machine> read_machine(const json& file) {
   for (const Reader* reader : {&network, &memory, &mpi, &dpu}) {
     if (!reader->status().ok()) return reader->status();
   }
+  if (file.contains("compression")) {  // what a user asks about; no calibration writes it
+    Compression& compression = machine.compression;
+    Reader codec(file, "compression");
+    codec.number("left", 1e-3, 1, compression.left)
+        .number("encode_ns_per_byte", 0, kPerByte, compression.encode_ns_per_byte)
+        .number("decode_ns_per_byte", 0, kPerByte, compression.decode_ns_per_byte);
+    if (!codec.status().ok()) return codec.status();
+  }
   const json& family = file["native"].value("family", json("openmpi"));
   if (!family.is_string() || (family != "openmpi" && family != "mpich")) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "machine file: native.family is not known. Give openmpi or mpich");

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -42,6 +43,13 @@ struct Service {
   double crossing_efficiency = 1;    // as that of native MPI
 };
 
+// What services do to blocks that leave for other nodes, chunk by chunk. Of a byte so much is left.
+struct Compression {
+  double left = 1;  // 1: they leave as they are
+  double encode_ns_per_byte = 0.5;
+  double decode_ns_per_byte = 0.15;
+};
+
 struct Machine {
   double rate_bytes_per_ns = 0.125;  // of a node's link, each way
   double peak_bytes_per_ns = 2;      // of the burst
@@ -54,6 +62,9 @@ struct Machine {
   double reduce_bytes_per_ns = 4;  // one operand
   Native native;
   Service service;
+  Compression compression;
+  // What a block costs besides being read from a client's memory, or written to it, which the port charges.
+  double beyond_memory(double ns_per_byte) const { return std::max(0.0, ns_per_byte - 1 / cma_bytes_per_ns); }
 };
 
 // Reads a machine file. The error says which field is missing or absurd, and what it should be.

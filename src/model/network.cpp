@@ -11,8 +11,19 @@ Network::Network(Events& events, const LinkSpeed& speed, uint32_t nodes)
 
 void Network::send(uint64_t connection, const Route& route, double bytes, Action arrived) {
   const auto nodes = static_cast<uint32_t>(links_.size() / 2);
-  const Connection made{route.from, nodes + route.to, route.crossing_efficiency, {}};
-  Connection& c = connections_.try_emplace(connection, made).first->second;
+  begin(connection, {{route.from, nodes + route.to}, route.crossing_efficiency, {}}, bytes, std::move(arrived));
+}
+
+void Network::multicast(uint64_t connection, uint32_t from, const std::vector<uint32_t>& to, double bytes,
+                        Action arrived) {
+  const auto nodes = static_cast<uint32_t>(links_.size() / 2);
+  Connection made{{from}, 1, {}};
+  for (const uint32_t node : to) made.links.push_back(nodes + node);
+  begin(connection, std::move(made), bytes, std::move(arrived));
+}
+
+void Network::begin(uint64_t connection, Connection made, double bytes, Action arrived) {
+  Connection& c = connections_.try_emplace(connection, std::move(made)).first->second;
   c.messages.push_back({bytes, std::move(arrived)});
   if (c.messages.size() > 1) return;
   advance();
@@ -33,17 +44,19 @@ void Network::advance() {
 
 void Network::find_rates() {
   for (Link& link : links_) link.rate = speed_.rate_bytes_per_ns, link.peer = kNobody, link.forks = false;
+  const auto is_pair = [](const Connection* c) { return c->links.size() == 2; };  // what goes to all is sent at a pace
   for (const Connection* c : active_) {
-    for (const auto& [here, there] : {std::pair(c->up, c->down), std::pair(c->down, c->up)}) {
+    if (!is_pair(c)) continue;
+    for (const auto& [here, there] : {std::pair(c->links[0], c->links[1]), std::pair(c->links[1], c->links[0])}) {
       Link& link = links_[here];
       link.forks |= link.peer != kNobody && link.peer != there;
       link.peer = there;
     }
   }
   for (const Connection* c : active_) {
-    if (!links_[c->up].forks || !links_[c->down].forks) continue;
+    if (!is_pair(c) || !links_[c->links[0]].forks || !links_[c->links[1]].forks) continue;
     const double rate = speed_.rate_bytes_per_ns * c->crossing_efficiency;
-    for (const uint32_t l : {c->up, c->down}) links_[l].rate = std::min(links_[l].rate, rate);
+    for (const uint32_t l : c->links) links_[l].rate = std::min(links_[l].rate, rate);
   }
 }
 
@@ -55,8 +68,7 @@ void Network::share() {
     link.open = 0;
   }
   for (const Connection* c : active_) {
-    ++links_[c->up].open;
-    ++links_[c->down].open;
+    for (const uint32_t l : c->links) ++links_[l].open;
   }
   for (std::vector<Connection*> open = active_; !open.empty();) {
     double tightest = std::numeric_limits<double>::max();
@@ -67,9 +79,9 @@ void Network::share() {
     for (Link& link : links_) link.tight = link.spare <= link.open * tightest * (1 + 1e-9);
     // All connections of the tightest links are taken off together: they have seen the same spare.
     std::erase_if(open, [&](Connection* c) {
-      if (!links_[c->up].tight && !links_[c->down].tight) return false;
+      if (std::none_of(c->links.begin(), c->links.end(), [&](uint32_t l) { return links_[l].tight; })) return false;
       c->rate = tightest;
-      for (const uint32_t l : {c->up, c->down}) links_[l].used += tightest, --links_[l].open;
+      for (const uint32_t l : c->links) links_[l].used += tightest, --links_[l].open;
       return true;
     });
   }

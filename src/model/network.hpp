@@ -38,6 +38,8 @@ class Network {
   // Connections have numbers of their caller's choice, and each one route; `arrived` is called a latency after the last
   // byte is on the way.
   void send(uint64_t connection, const Route& route, double bytes, Action arrived);
+  // From one node to all of these, over its link up once and theirs down: at the rate of the slowest of these.
+  void multicast(uint64_t connection, uint32_t from, const std::vector<uint32_t>& to, double bytes, Action arrived);
 
  private:
   struct Message {
@@ -45,7 +47,7 @@ class Network {
     Action arrived;
   };
   struct Connection {
-    uint32_t up, down;  // links
+    std::vector<uint32_t> links;  // up, then down
     double crossing_efficiency;
     std::deque<Message> messages;
     double left_bytes = 0;  // of the first
@@ -61,6 +63,7 @@ class Network {
     bool forks = false;  // others lead elsewhere
     bool tight = false;  // fixes the rates of its connections
   };
+  void begin(uint64_t connection, Connection made, double bytes, Action arrived);
   void advance();
   void find_rates();
   double speed_of(const Link& link) const { return has_burst(link) ? speed_.peak_bytes_per_ns : link.rate; }

@@ -97,6 +97,7 @@ class Pricing {
         load.in_bytes += on_wire(bytes);
         for (const auto& piece : step.multicast->parts[step.multicast->own]) {
           load.out_bytes += on_wire(static_cast<double>(piece.bytes));
+          load.agent_ns += moved_ns(static_cast<double>(piece.bytes), m_.service.send_ns_per_byte);
         }
         load.agent_ns += moved_ns(bytes, m_.service.receive_ns_per_byte);
       } else if (step.kind == graph::StepKind::reduce) {

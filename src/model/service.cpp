@@ -3,6 +3,7 @@
 
 #include "engine/engine.hpp"
 #include "model/teams.hpp"
+#include "model/virtual_coder.hpp"
 #include "model/virtual_memory.hpp"
 #include "ops/onesided/target.hpp"
 
@@ -18,11 +19,14 @@ using base::Status;
 constexpr uint64_t kWindow = 1, kWindowBase = uint64_t{1} << 44, kWindowBytes = uint64_t{1} << 45;
 constexpr uint64_t kOriginBase = uint64_t{1} << 43;
 
-engine::Config config_of(const Machine& machine, engine::Doer& doer) {
+engine::Config config_of(const Events& events, const Machine& machine, engine::Doer& doer, engine::Coder& coder) {
   engine::Config config;
+  config.now_ns = [&events] { return static_cast<uint64_t>(events.now_ns()); };
   config.chunk_bytes = static_cast<size_t>(machine.service.chunk_bytes);
   config.worker = 0;
   config.doer = &doer;
+  config.coder = &coder;
+  if (machine.compression.left < 1) config.compress.method = {codecs::CodecId::lz4};  // any: the coder does not look
   return config;
 }
 
@@ -47,8 +51,9 @@ class Worker : public engine::Observer, public graph::Responder {
         clients_(std::make_shared<VirtualPort>(account_, 1 / machine_.cma_bytes_per_ns)),
         doer_(account_, 1 / machine_.reduce_bytes_per_ns,
               std::make_shared<VirtualPort>(account_, 1 / machine_.copy_bytes_per_ns, anything)),
+        coder_(account_, machine_.compression),
         fabric_(wire, node, account_, [this] { ring(); }),
-        engine_(config_of(machine_, doer_), fabric_, neighbours_, *this) {
+        engine_(config_of(events, machine_, doer_, coder_), fabric_, neighbours_, *this) {
     engine_.set_responder(this);
   }
 
@@ -106,6 +111,7 @@ class Worker : public engine::Observer, public graph::Responder {
   Account account_;
   const std::shared_ptr<memory::Port> clients_;
   VirtualDoer doer_;
+  VirtualCoder coder_;
   NoNeighbours neighbours_;
   VirtualFabric fabric_;
   engine::Engine engine_;

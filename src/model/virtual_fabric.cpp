@@ -10,11 +10,7 @@ namespace offpath::model {
 namespace {
 
 constexpr uint64_t kOfServices = uint64_t{1} << 63;  // connections: other than those of native MPI
-
-// What a block costs besides being read from the client's memory, or written to it, which the port charges.
-double beyond_memory(double ns_per_byte, const Machine& machine) {
-  return std::max(0.0, ns_per_byte - 1 / machine.cma_bytes_per_ns);
-}
+constexpr uint64_t kToAll = uint64_t{1} << 62;
 
 }  // namespace
 
@@ -45,10 +41,12 @@ base::Result<fabric::Peer> VirtualFabric::connect(fabric::Bytes address) {
 void VirtualFabric::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) {
   const Machine& m = wire_.machine;
   account_.charge(m.service.message_ns +
-                  static_cast<double>(payload.size()) * beyond_memory(m.service.send_ns_per_byte, m));
+                  static_cast<double>(payload.size()) * m.beyond_memory(m.service.send_ns_per_byte));
   const auto packet = std::make_shared<Packet>(Packet{{header.begin(), header.end()}, payload, {}, context});
   const auto message = wire::decode(header);
-  if (!message.ok() || message.value().kind != wire::Kind::data) {
+  const bool block =
+      message.ok() && (message.value().kind == wire::Kind::data || message.value().kind == wire::Kind::coded);
+  if (!block) {
     packet->kept.assign(payload.begin(), payload.end());
     packet->payload = packet->kept;
   }
@@ -79,6 +77,22 @@ void VirtualFabric::fill(fabric::Peer peer) {
   }
 }
 
+base::Result<std::shared_ptr<fabric::Group>> VirtualFabric::join(const fabric::GroupSpec& spec) {
+  auto& members = wire_.groups[spec.team];
+  if (members == nullptr) members = std::make_shared<VirtualMembers>();
+  const VirtualGroup::Place place{
+      wire_.network, wire_.machine, account_, ring_, node_, kOfServices | kToAll | uint64_t{node_} << 32 | joined_++};
+  return std::shared_ptr<fabric::Group>(std::make_shared<VirtualGroup>(place, members, spec.own));
+}
+
+uint64_t VirtualFabric::backlog(fabric::Peer peer) const {
+  const auto found = sockets_.find(peer);
+  if (found == sockets_.end()) return 0;
+  double bytes = found->second.unread_bytes;
+  for (const auto& packet : found->second.waiting) bytes += static_cast<double>(packet->payload.size());
+  return static_cast<uint64_t>(bytes);
+}
+
 bool VirtualFabric::progress() {
   bool busy = false;
   for (const uint64_t context : std::exchange(sent_, {})) receiver_->on_sent(context, true), busy = true;
@@ -96,7 +110,7 @@ bool VirtualFabric::progress() {
 void VirtualFabric::take(fabric::Peer from, const Packet& packet) {
   const Service& s = wire_.machine.service;
   const auto bytes = static_cast<double>(packet.payload.size());
-  account_.charge(s.message_ns + bytes * beyond_memory(s.receive_ns_per_byte, wire_.machine));
+  account_.charge(s.message_ns + bytes * wire_.machine.beyond_memory(s.receive_ns_per_byte));
   receiver_->on_message(packet.header, packet.payload);
   if (bytes == 0) return;
   account_.then([this, bytes, &sender = *wire_.endpoints[from]] {

@@ -8,6 +8,7 @@
 #include "model/account.hpp"
 #include "model/machine.hpp"
 #include "model/network.hpp"
+#include "model/virtual_group.hpp"
 
 #include <map>
 #include <memory>
@@ -20,7 +21,8 @@ class VirtualFabric;
 struct VirtualWire {
   Network& network;
   const Machine& machine;
-  std::vector<VirtualFabric*> endpoints;  // by node; null: none yet
+  std::vector<VirtualFabric*> endpoints;                                           // by node; null: none yet
+  std::map<std::array<uint8_t, 16>, std::shared_ptr<VirtualMembers>> groups = {};  // by team
 };
 
 class VirtualFabric : public fabric::Fabric {
@@ -34,8 +36,10 @@ class VirtualFabric : public fabric::Fabric {
   std::optional<fabric::Peer> find(fabric::Bytes address) const override;
   void give_up(fabric::Peer) override {}
   void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override;
+  uint64_t backlog(fabric::Peer peer) const override;
   void fetch(fabric::Announced, void*, size_t, uint64_t) override {}  // nothing is announced
   void drop(fabric::Announced) override {}
+  base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override;
   // One message of each peer.
   bool progress() override;
   int event_fd() const override { return -1; }
@@ -68,6 +72,7 @@ class VirtualFabric : public fabric::Fabric {
   std::map<uint32_t, std::deque<std::shared_ptr<const Packet>>> arrived_;  // by sender
   std::map<uint32_t, Socket> sockets_;                                     // by receiver
   std::vector<uint64_t> sent_;                                             // contexts
+  uint32_t joined_ = 0;                                                    // groups, so far
 };
 
 }  // namespace offpath::model

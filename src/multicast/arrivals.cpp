@@ -8,7 +8,7 @@ namespace offpath::multicast {
 Arrivals::Arrivals(Shape shape, uint32_t own) : shape_(std::move(shape)), here_((shape_.chunks() + 63) / 64) {
   for (uint32_t node = 0; node < shape_.nodes(); ++node) {
     missing_.push_back(shape_.part(node).count);
-    if (missing_.back() > 0) ++missing_parts_;
+    missing_all_ += missing_.back();
   }
   note(shape_.part(own));
 }
@@ -22,7 +22,8 @@ void Arrivals::note(const Chunks& run) {
   for (uint32_t chunk = run.first; chunk < run.first + run.count; ++chunk) {
     if (look(chunk) != Arrival::fresh) continue;
     here_[chunk / 64] |= uint64_t{1} << (chunk % 64);
-    if (--missing_[shape_.owner(chunk)] == 0) --missing_parts_;
+    --missing_[shape_.owner(chunk)];
+    --missing_all_;
   }
 }
 

@@ -21,7 +21,8 @@ class Arrivals {
   // Has come and was put where it belongs; known ones are passed over.
   void note(const Chunks& run);
   bool has(uint32_t node) const { return missing_[node] == 0; }
-  bool complete() const { return missing_parts_ == 0; }
+  bool complete() const { return missing_all_ == 0; }
+  uint32_t missing() const { return missing_all_; }
   uint32_t missing(uint32_t node) const { return missing_[node]; }
   // The first run of missing chunks of that part that begins at `from` or behind it; of no more than `most`. Count 0: none.
   Chunks gap(uint32_t node, uint32_t from, uint32_t most) const;
@@ -32,7 +33,7 @@ class Arrivals {
   Shape shape_;
   std::vector<uint64_t> here_;     // a bit per chunk
   std::vector<uint32_t> missing_;  // by node
-  uint32_t missing_parts_ = 0;
+  uint32_t missing_all_ = 0;
 };
 
 }  // namespace offpath::multicast

@@ -9,17 +9,23 @@ namespace offpath::multicast {
 
 class Chains {
  public:
-  // As many as wanted, or one, where that many would differ in length.
-  Chains(const Shape& shape, uint32_t wanted) {
+  static constexpr uint32_t kAllAtOnce = 16;
+
+  // As many as wanted, or one, where that many would differ in length. 0: all senders at once, if they are few, so that each
+  // receives all the time; else two.
+  Chains(const Shape& shape, uint32_t wanted) : nodes_(shape.nodes()) {
     for (uint32_t node = 0; node < shape.nodes(); ++node) {
       if (shape.part(node).count > 0) senders_.push_back(node);
     }
     const auto count = static_cast<uint32_t>(senders_.size());
+    if (wanted == 0) wanted = count <= kAllAtOnce ? count : 2;
     const uint32_t chains = wanted > 0 && count >= wanted && count % wanted == 0 ? wanted : 1;
     length_ = count / chains;
   }
 
   uint32_t count() const { return senders_.empty() ? 0 : static_cast<uint32_t>(senders_.size()) / length_; }
+  // How many senders a node hears at the same time, at most. Nobody hears himself.
+  uint32_t heard() const { return std::max(1U, length_ == 1 && senders_.size() == nodes_ ? count() - 1 : count()); }
   // Who sends last but for `own`: when his end is heard, those before him have been heard. A node's own end says nothing, as
   // tokens overtake datagrams.
   std::vector<uint32_t> last_others(uint32_t own) const {
@@ -46,6 +52,7 @@ class Chains {
     return static_cast<uint32_t>(std::lower_bound(senders_.begin(), senders_.end(), node) - senders_.begin());
   }
 
+  uint32_t nodes_;
   std::vector<uint32_t> senders_;
   uint32_t length_ = 0;
 };

@@ -56,6 +56,8 @@ class Task {
   std::optional<Act> next();
   // All that others have is here: what waits for it may begin.
   bool complete() const { return arrivals_.complete(); }
+  // Something is missing, and may still come by itself.
+  bool listens() const { return !complete() && !fetch_.begun(); }
   // And nobody needs this node any more, nor has it anything to say.
   bool done() const { return over_ && acts_.empty(); }
   const Arrivals& arrivals() const { return arrivals_; }

@@ -159,6 +159,16 @@ static offpath::codecs::Wish wanted_compression() {
   return {};
 }
 
+static offpath::service::Balancer::Mode wanted_balance() {
+  using Mode = offpath::service::Balancer::Mode;
+  const std::string text = Environment::text("OFFPATH_TASK_BALANCE");
+  if (text.empty() || text == "on") return Mode::on;
+  if (text == "off") return Mode::off;
+  if (text == "always") return Mode::always;
+  Environment::refuse("OFFPATH_TASK_BALANCE", text, "one of on, off, always");
+  return Mode::on;
+}
+
 int main(int argc, char** argv) {
   offpath::service::ServiceOptions options;
   int listening = -1;
@@ -221,7 +231,7 @@ int main(int argc, char** argv) {
   options.fabric = Environment::text("OFFPATH_FABRIC");
   options.engine.compress = wanted_compression();
   options.engine.multicast_rate = Environment::number("OFFPATH_MULTICAST_RATE", 0, 0, uint64_t{1} << 44) / 8;
-  options.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 2, 1, 64));
+  options.engine.multicast_chains = static_cast<uint32_t>(Environment::number("OFFPATH_MULTICAST_CHAINS", 0, 0, 64));
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
@@ -229,6 +239,7 @@ int main(int argc, char** argv) {
   options.tasks.room_bytes =
       Environment::number("OFFPATH_TASK_ROOM_BYTES", options.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);
   options.tasks.memory_bytes = Environment::number("OFFPATH_TASK_MEMORY_BYTES", 0, 0, uint64_t{1} << 46);
+  options.balance = wanted_balance();
   options.tasks.cancel_ns = Environment::number("OFFPATH_TASK_CANCEL_MS", 1000, 0, 3600000) * 1000000;
   const std::string level = Environment::text("OFFPATH_SERVICE_LOG_LEVEL");
   const auto log_level = level == "debug" ? offpath::base::LogLevel::debug : offpath::base::LogLevel::info;

@@ -22,7 +22,7 @@ namespace {
 Counted counted(OpKind kind) {
   const bool of_team = kind == OpKind::team_create || kind == OpKind::team_destroy;
   const bool of_window = kind >= OpKind::window_open && kind <= OpKind::window_detach;
-  const bool aside = kind == OpKind::function || kind == OpKind::task_cancel;
+  const bool aside = kind == OpKind::function || kind == OpKind::task_cancel || kind == OpKind::gate;
   return of_team || of_window || aside ? Counted::no : Counted::yes;
 }
 }  // namespace
@@ -43,32 +43,43 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
 
 bool ServedClient::has_submission() const {
   if (view_.corrupt()) return false;
+  if (!released_.empty()) return true;
   const session::SegmentHeader& head = view_.header();
   return head.submitted.load(std::memory_order_seq_cst) != head.consumed.load(std::memory_order_relaxed) ||
          view_.is_asked();
 }
 
 bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target& target) {
-  const auto index = view_.take_submission();
-  if (!index) return false;
   engine_ = &engine;
   target_ = &target;
+  if (begin_released()) return true;
+  const auto index = view_.take_submission();
+  if (!index) return false;
   take_aliases();  // what was submitted with them may not meet older ones
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
   if (counted(kind) == Counted::yes && kind != OpKind::task && !order_.is_under_way(*index)) order_.begin_other(*index);
-  const Status status = carry_out(kind, *index, slot);
-  if (reflection_ != nullptr) reflection_->follow(*index);
+  if (!hold(kind, *index)) {
+    begin(kind, *index);
+  } else if (reflection_ != nullptr) {
+    reflection_->follow(*index);
+  }
+  return true;
+}
+
+void ServedClient::begin(OpKind kind, uint32_t index) {
+  Slot& slot = view_.slot(index);
+  const Status status = carry_out(kind, index, slot);
+  if (reflection_ != nullptr) reflection_->follow(index);
   const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
                        kind == OpKind::window_close || kind == OpKind::window_detach || kind == OpKind::function ||
                        kind == OpKind::task;
-  if (!status.ok() && (kind == OpKind::function || kind == OpKind::task)) show_task_end(*index, {status});
-  if (!status.ok() || !goes_on) finish(*index, status.code(), counted(kind));
+  if (!status.ok() && (kind == OpKind::function || kind == OpKind::task)) show_task_end(index, {status});
+  if (!status.ok() || !goes_on) finish(index, status.code(), counted(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
-  return true;
 }
 
 void ServedClient::take_aliases() {
@@ -116,6 +127,7 @@ Status ServedClient::carry_out(OpKind kind, uint32_t index, Slot& slot) {
     case OpKind::task_cancel:
       cancel_task(slot);
       return {};
+    case OpKind::gate:  // of no team that there is
     case OpKind::none:
       break;
   }
@@ -150,9 +162,10 @@ Status ServedClient::create_team(const Slot& slot) {
     node_keys.push_back(nodes.try_emplace(address->service, nodes.size()).first->second);
     spec.members.push_back({address->service == service_, address->worker, std::move(address->fabric)});
   }
-  const auto handle = engine_->add_team(std::move(spec));
+  const auto handle = engine_->add_team(spec);
   if (!handle.ok()) return handle.status();
-  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0};
+  balancer_->add_team(id_, handle.value(), spec, worker_);
+  teams_[record] = {handle.value(), ops::Topology::make(arguments->rank, node_keys), 0, {}, false};
   if (arguments->size > team_size_) {
     rank_ = arguments->rank;
     team_size_ = arguments->size;
@@ -164,6 +177,7 @@ void ServedClient::destroy_team(uint64_t record) {
   const auto team = teams_.find(record);
   if (team == teams_.end()) return;
   close_windows_of(record);
+  balancer_->remove_team(team->second.handle);
   engine_->remove_team(team->second.handle);
   teams_.erase(team);
 }
@@ -185,7 +199,7 @@ Status ServedClient::begin_operation(OpKind kind, uint32_t index, Slot& slot) {
   show_work(slot, graph.value(), team.topology);
   session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
-  engine_->post(team.handle, sequence, std::move(graph.value()), index);
+  engine_->post(team.handle, sequence, std::move(graph.value()), index, take_spoilt(record));
   return {};
 }
 

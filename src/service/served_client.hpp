@@ -12,12 +12,13 @@
 #include "service/completion_count.hpp"
 #include "service/in_flight.hpp"
 #include "service/reflection.hpp"
-#include "service/tasks/tasks.hpp"
+#include "service/tasks/balancer.hpp"
 #include "session/member_address.hpp"
 #include "session/observation.hpp"
 #include "session/segment_view.hpp"
 #include "tasks/order.hpp"
 
+#include <deque>
 #include <unordered_map>
 
 namespace offpath::service {
@@ -27,9 +28,11 @@ class ServedClient {
   ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket, session::SegmentView view,
                const session::ServiceId& service, std::shared_ptr<memory::Aliases> aliases,
                std::unique_ptr<Reflection> reflection = nullptr);
-  // Before anything is taken from it. `tasks`: the worker's.
-  void use(Tasks& tasks, std::shared_ptr<memory::Port> memory) {
+  // Before anything is taken from it. `tasks`, `balancer`: those of that worker.
+  void use(Tasks& tasks, Balancer& balancer, uint32_t worker, std::shared_ptr<memory::Port> memory) {
     tasks_ = &tasks;
+    balancer_ = &balancer;
+    worker_ = worker;
     memory_ = std::move(memory);
   }
 
@@ -73,10 +76,18 @@ class ServedClient {
   void on_task_ended(uint32_t index, const TaskEnd& end);
 
  private:
+  // Taken, and behind a gate of its team, or one itself.
+  struct Held {
+    session::OpKind kind;
+    uint32_t slot;
+    tasks::Order::Verdict verdict = tasks::Order::Verdict::waits;  // of a gate: ready, waits or fails
+  };
   struct ServedTeam {
     engine::TeamHandle handle = 0;
     ops::Topology topology;
     uint64_t next_sequence = 0;
+    std::deque<Held> held;  // in the order of posting; the first is a gate
+    bool spoilt = false;    // what the next operation comes after has failed
   };
 
   // The one-sided operations that were posted on a window; they may outlive it.
@@ -100,6 +111,8 @@ class ServedClient {
 
   void take_aliases();
   void show_memory_use();
+  // And ends it, unless it goes on.
+  void begin(session::OpKind kind, uint32_t index);
   base::Status carry_out(session::OpKind kind, uint32_t index, session::Slot& slot);
   base::Status create_team(const session::Slot& slot);
   void destroy_team(uint64_t record);
@@ -132,6 +145,16 @@ class ServedClient {
   // Tasks that come after it go on, or fail.
   void note_end(uint32_t index, bool well);
 
+  // served_gates.cpp
+  // Whether it is a gate, or has to wait for one.
+  bool hold(session::OpKind kind, uint32_t index);
+  ServedTeam* held_by(session::OpKind kind, const session::Slot& slot);
+  void open_gate(uint32_t index, bool well);
+  // Whether there was something that may begin now.
+  bool begin_released();
+  void begin_held(uint64_t team);
+  base::Status take_spoilt(uint64_t team);
+
   // served_view.cpp
   void show_operation(uint32_t index, session::OldestRecord& record) const;
 
@@ -151,13 +174,17 @@ class ServedClient {
   std::unordered_map<uint64_t, ServedTeam> teams_;      // by arena offset of the record
   std::unordered_map<uint64_t, ServedWindow> windows_;  // by arena offset of the record
   Tasks* tasks_ = nullptr;
+  Balancer* balancer_ = nullptr;
+  uint32_t worker_ = 0;
   std::shared_ptr<memory::Port> memory_;
   tasks::Order order_{session::kSlotCount};
   std::unordered_map<uint32_t, tasks::Task> waiting_tasks_;  // by slot
   std::vector<uint64_t> task_numbers_;                       // by slot: of the task that was there last
   std::vector<tasks::Order::Decided> decided_;               // not acted upon yet
   bool settling_ = false;
-  std::vector<Remote> remotes_;  // by slot; without operations: none is under way
+  std::unordered_map<uint32_t, uint64_t> gates_;  // slots of those that wait: their team's record
+  std::vector<uint64_t> released_;                // teams whose first gate is open
+  std::vector<Remote> remotes_;                   // by slot; without operations: none is under way
 };
 
 }  // namespace offpath::service

@@ -16,9 +16,10 @@ using session::Slot;
 using session::SlotState;
 using tasks::Order;
 
-// The service has mapped it, and keeps no descriptor; the client has one. Without it everything is copied.
+// The service has mapped it, and keeps no descriptor; the client has one. Without it everything is copied, as from a host.
 Home ServedClient::make_home(uint64_t descriptor) const {
   Home home{memory_, nullptr, 0, 0};
+  if (reflection_ != nullptr) return home;
   char path[64];
   snprintf(path, sizeof(path), "/proc/%d/fd/%llu", static_cast<int>(process_),
            static_cast<unsigned long long>(descriptor));
@@ -38,8 +39,6 @@ Home ServedClient::make_home(uint64_t descriptor) const {
 }
 
 Status ServedClient::register_function(uint32_t index, const Slot& slot) {
-  if (reflection_ != nullptr)
-    return Status::error(OFFPATH_ERR_STATE, "tasks do not run on a DPU that is another machine yet");
   auto function = tasks::decode_function(view_.record(slot));
   if (!function.ok()) return function.status();
   const Home home = tasks_->knows(id_) ? Home{} : make_home(slot.address);
@@ -134,6 +133,7 @@ void ServedClient::note_end(uint32_t index, bool well) {
   while (!decided_.empty()) {
     const Order::Decided next = decided_.back();
     decided_.pop_back();
+    open_gate(next.slot, next.may_begin);
     const auto found = waiting_tasks_.find(next.slot);
     if (found == waiting_tasks_.end()) continue;
     tasks::Task task = std::move(found->second);

@@ -74,6 +74,10 @@ Status ServedClient::begin_remote(uint32_t index, Slot& slot) {
   remote = {window.operations, window.operations->count.begin()};
   session::SegmentView::note_start(slot);
   slot.state.store(static_cast<uint32_t>(SlotState::active), std::memory_order_release);
+  if (const Status spoilt = take_spoilt(window.team); !spoilt.ok()) {
+    on_finished(kRemoteContext | index, spoilt);
+    return {};
+  }
   auto request = make_request(slot, window);
   if (request.ok()) {
     engine_->post_request(window.handle, std::move(request.value()), kRemoteContext | index);

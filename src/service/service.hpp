@@ -26,6 +26,7 @@ struct ServiceOptions {
   std::chrono::nanoseconds coalesce{0};  // see Worker::Options
   int first_client_timeout_ms = 30000;
   engine::Config engine;
+  Balancer::Mode balance = Balancer::Mode::on;
   Tasks::Options tasks;     // executors 0: as many as there are spare cores, at least one
   std::string fabric;       // its name; empty: the usual one
   std::string socket_path;  // removed at the end

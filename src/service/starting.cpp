@@ -61,11 +61,14 @@ Said listen_to(int output, int error, uint64_t end_ns) {
   return said;
 }
 
-[[noreturn]] void become(std::vector<std::string> words, uint32_t workers, int input, int output, int error) {
+[[noreturn]] void become(std::vector<std::string> words, const device::Wishes& wishes, int input, int output,
+                         int error) {
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(error, STDERR_FILENO);
-  if (workers != 0) setenv("OFFPATH_SERVICE_WORKERS", std::to_string(workers).c_str(), 1);
+  if (wishes.workers != 0) setenv("OFFPATH_SERVICE_WORKERS", std::to_string(wishes.workers).c_str(), 1);
+  if (wishes.executors != 0) setenv("OFFPATH_TASK_EXECUTORS", std::to_string(wishes.executors).c_str(), 1);
+  if (!wishes.functions.empty()) setenv("OFFPATH_TASK_FOLDERS", wishes.functions.c_str(), 1);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -146,7 +149,7 @@ Result<std::string> start_for_agents(const device::StartRequest& request, const 
   if (!cores.empty()) words.insert(words.end(), {"--cores", cores});
   if (request.wishes.shares_cores || options.shares_cores) words.emplace_back("--share");
   const pid_t child = fork();
-  if (child == 0) become(words, request.wishes.workers, input_theirs.get(), output_theirs.get(), error_theirs.get());
+  if (child == 0) become(words, request.wishes, input_theirs.get(), output_theirs.get(), error_theirs.get());
   if (child < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot start the job's service");
   output_theirs.reset();
   error_theirs.reset();

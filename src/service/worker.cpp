@@ -52,12 +52,14 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
       clients_epoll_(epoll_create1(EPOLL_CLOEXEC)),
       alarm_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       tasks_to_run_(
-          options_.tasks, alarm_.get(),
+          options_.tasks, alarm_.get(), [this] { ring(); },
           [this](int ended, uint32_t number) { base::watch(clients_epoll_.get(), ended, kExecutorBit | number); },
           [this](ClientId client, uint32_t slot, const TaskEnd& end) {
             if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_task_ended(slot, end);
-          }) {
-  engine_->set_responder(&target_);
+          }),
+      balancer_(options_.balance, tasks_to_run_, target_, [this] { return has_time_for_guests(); }) {
+  engine_->set_responder(&balancer_);
+  balancer_.use(*engine_);
   base::watch(clients_epoll_.get(), alarm_.get(), kAlarmTag);
   base::watch(epoll_.get(), clients_epoll_.get(), kClientsTag);
 }
@@ -138,7 +140,7 @@ void Worker::add_client(std::unique_ptr<ServedClient> client, const std::shared_
     ServedClient& added = **shared;
     const ClientId id = added.id();
     engine_->add_client(id, memory);
-    added.use(tasks_to_run_, memory);
+    added.use(tasks_to_run_, balancer_, options_.engine.worker, memory);
     clients_[id] = std::move(*shared);
     base::watch(clients_epoll_.get(), added.socket(), id);
     if (added.process() >= 0) base::watch(clients_epoll_.get(), added.process(), kProcessBit | id);
@@ -195,6 +197,7 @@ void Worker::loop() {
   }
   fabric_->flush(kFlushTimeoutMs);
   doors_.clear();
+  tasks_to_run_.log_counts();
 }
 
 // An executor that has no core of its own gets its turn when this thread sleeps.
@@ -202,10 +205,20 @@ bool Worker::leaves_core_to_tasks() const {
   return tasks_to_run_.any_on_board() && tasks_to_run_.executors() > options_.spare_cores;
 }
 
+// Executors on the program's cores take tasks of other nodes while one of its ranks waits.
+bool Worker::has_time_for_guests() const {
+  if (options_.spare_cores > 0 || options_.spin.count() > 0) return true;
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+    const session::SegmentHeader& header = entry.second->header();
+    return header.waiters.load(std::memory_order_relaxed) != 0 || header.waiting_since_ns.load() != 0;
+  });
+}
+
 bool Worker::work() {
   bool busy = false;
   for (Door& next : doors_) busy |= next.door->take();
   busy |= take_submissions();
+  busy |= balancer_.progress();
   busy |= tasks_to_run_.progress();
   busy |= run_tasks();
   access_ended_ = false;
@@ -266,9 +279,10 @@ void Worker::sleep() {
   pending |= tasks_to_run_.announce_sleep();
   const uint64_t wait_ns = engine_->wait_ns();
   const int until_told_ms = pending || wait_ns == 0 ? 0 : sooner(until_senders_are_told(), until_watch());
-  const int timeout_ms = sooner(sooner(until_told_ms, until_doors_look()), tasks_to_run_.timeout_ms());
+  const int timeout_ms =
+      sooner(sooner(until_told_ms, until_doors_look()), sooner(tasks_to_run_.timeout_ms(), balancer_.timeout_ms()));
   nudge_.note_sleep();
-  if (!pending && timeout_ms != 0 && !nap() && arm()) {
+  if (!pending && timeout_ms != 0 && !nap(wait_ns) && arm()) {
     if (may_stand_still()) nudge_.set();
     wait_for_events(timeout_ms, wait_ns);
     nudge_.cancel();
@@ -331,14 +345,21 @@ bool Worker::may_stand_still() const {
 
 // Every wake-up takes the core away from a computing rank, and the kernel's socket buffers can wait a little: sleeps as
 // long as it takes for a worthwhile amount to come at the present rate. False: not now, wait for the next event.
-bool Worker::nap() {
-  if (options_.coalesce.count() == 0 || !engine_->expects(kLongTransferBytes)) return false;
+bool Worker::nap(uint64_t wait_ns) {
+  if (options_.coalesce.count() == 0) return false;
+  if (const uint64_t rest = engine_->rest_ns(); rest > 0) return sleep_deaf(options_.coalesce, std::min(rest, wait_ns));
+  if (!engine_->expects(kLongTransferBytes)) return false;
   const uint64_t moved = engine_->moved_bytes() - std::exchange(moved_before_nap_, engine_->moved_bytes());
   if (moved < kWorthwhileBytes / 2) nap_ = std::min(nap_ * 2, options_.coalesce);
   if (moved > kWorthwhileBytes * 2) nap_ /= 2;
   nap_ = std::max<std::chrono::nanoseconds>(nap_, kShortestNap);
-  if (nap_ == kShortestNap) return false;
-  const timespec length{0, static_cast<long>(nap_.count())};
+  return nap_ > kShortestNap && sleep_deaf(nap_, wait_ns);
+}
+
+// Hears only its clients. False: it is not worth it.
+bool Worker::sleep_deaf(std::chrono::nanoseconds most, uint64_t wait_ns) {
+  const timespec length{0, static_cast<long>(std::min<uint64_t>(wait_ns, most.count()))};
+  if (length.tv_nsec < std::chrono::nanoseconds(kShortestNap).count()) return false;
   epoll_event event;
   const int ready = epoll_pwait2(clients_epoll_.get(), &event, 1, &length, nullptr);
   if (ready < 0 && errno == ENOSYS) options_.coalesce = {};  // before Linux 5.11
@@ -410,6 +431,7 @@ void Worker::drop_client(ClientId id, Departure how) {
                              : how == Departure::silent ? engine::Loss::silence
                                                         : engine::Loss::process);
   target_.remove_client(id);
+  balancer_.remove_client(id);
   tasks_to_run_.remove_client(id);
   on_gone_();
   if (how == Departure::detached) [[maybe_unused]]
@@ -417,14 +439,17 @@ void Worker::drop_client(ClientId id, Departure how) {
 }
 
 void Worker::on_first_byte(ClientId client, uint64_t operation) {
+  if (Balancer::owns(operation)) return;
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_first_byte(operation);
 }
 
 void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (Balancer::owns(operation)) return;
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_step(operation, peer, bytes, local);
 }
 
 void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (Balancer::owns(operation)) return;
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
 }
 
@@ -437,11 +462,13 @@ void Worker::on_coded(ClientId client, const engine::Coded& coded) {
 }
 
 void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {
+  if (Balancer::owns(operation)) return balancer_.on_finished(operation, status);
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_finished(operation, status);
 }
 
 void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank, engine::Loss how) {
   target_.lose_member(client, team, rank);
+  balancer_.lose_member(client, team, rank);
   if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank, how);
 }
 

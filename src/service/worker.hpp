@@ -9,6 +9,7 @@
 #include "base/nudge.hpp"
 #include "service/agent_door.hpp"
 #include "service/served_client.hpp"
+#include "service/tasks/balancer.hpp"
 #include "service/tasks/tasks.hpp"
 
 #include <atomic>
@@ -32,6 +33,7 @@ class Worker : public engine::Observer {
     std::chrono::nanoseconds coalesce{0};
     engine::Config engine;
     Tasks::Options tasks;
+    Balancer::Mode balance = Balancer::Mode::off;
     uint32_t spare_cores = 0;  // beyond those of workers
   };
 
@@ -79,7 +81,8 @@ class Worker : public engine::Observer {
   int until_doors_look();
   bool close_doors();
   bool arm();
-  bool nap();
+  bool nap(uint64_t wait_ns);
+  bool sleep_deaf(std::chrono::nanoseconds most, uint64_t wait_ns);
   bool may_stand_still() const;
   void wait_for_events(int timeout_ms, uint64_t wait_ns);
   void poll_events(int epoll, int timeout_ms);
@@ -88,6 +91,7 @@ class Worker : public engine::Observer {
   bool run_tasks();
   void read_socket(engine::ClientId id);
   bool leaves_core_to_tasks() const;
+  bool has_time_for_guests() const;
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
@@ -101,6 +105,7 @@ class Worker : public engine::Observer {
   base::Fd clients_epoll_;  // doorbells and other workers
   base::Fd alarm_;
   Tasks tasks_to_run_;
+  Balancer balancer_;
   std::map<engine::ClientId, std::unique_ptr<ServedClient>> clients_;
   struct Door {
     std::unique_ptr<AgentDoor> door;

@@ -29,6 +29,14 @@ void Worker::write_page(session::WorkerPage& page) const {
   set(record.received_bytes, engine_->traffic().received_bytes);
   set(record.local_bytes, engine_->traffic().local_bytes);
   set(record.refused, engine_->refused_count());
+  const TaskCounts tasks = tasks_to_run_.counts();
+  set(record.tasks_submitted, tasks.submitted);
+  set(record.tasks_done, tasks.done + tasks.failed);
+  set(record.tasks_failed, tasks.failed);
+  set(record.tasks_run_ns, tasks.run_ns);
+  set(record.tasks_moved, tasks.moved);
+  set(record.tasks_returned, tasks.returned);
+  set(record.tasks_rerun, tasks.rerun);
   uint32_t count = 0;
   for (const auto& [id, client] : clients_) {
     if (count == session::kObservedClients) break;

@@ -43,7 +43,8 @@ enum class OpKind : uint32_t {
   function =
       10,     // made known to executors; `record`: tasks/record.hpp; `address`: the client's descriptor of the segment
   task = 11,  // the same
-  task_cancel = 12  // `address`: the task's slot, `bytes`: its sequence
+  task_cancel = 12,  // `address`: the task's slot, `bytes`: its sequence
+  gate = 13  // what is posted on its team behind it begins after the operations that `record` names: tasks/record.hpp
 };
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 

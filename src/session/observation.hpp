@@ -45,7 +45,14 @@ struct alignas(64) WorkerRecord {
   Atomic64 refused;      // messages
   Atomic32 clients;      // records that follow
   Atomic32 left_out;     // clients for which there is no record
-  uint64_t reserved[7];
+  // Tasks of its clients, and the time that its executors have spent in functions, whosever the tasks.
+  Atomic64 tasks_submitted;
+  Atomic64 tasks_done;
+  Atomic64 tasks_failed;  // of these
+  Atomic64 tasks_run_ns;
+  Atomic64 tasks_moved;     // given to other workers
+  Atomic64 tasks_returned;  // of these: the result came from there
+  Atomic64 tasks_rerun;     // of these: begun at home, too
 };
 static_assert(sizeof(WorkerRecord) == 128);
 

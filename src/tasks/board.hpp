@@ -122,7 +122,6 @@ class Board {
   uint8_t* room(uint64_t offset, uint64_t bytes) const;
   // A text there that ends; null: there is none.
   const char* text(uint64_t offset) const;
-  void give_up_descriptor() { memory_.close_descriptor(); }
 
   // Worker. Not while all executors are busy and much that was on the board was taken away.
   bool has_room() const {
@@ -135,6 +134,12 @@ class Board {
   uint64_t take_finished() const { return header().finished.exchange(0, std::memory_order_acquire); }
   // False: it is done, or nobody's. After that its executor, if it was running, will end itself; `executor`: which one.
   bool take_away(uint32_t index, std::optional<uint32_t>& executor) const;
+
+  // Worker. False: an executor has begun it.
+  bool take_back(uint32_t index) const {
+    uint32_t ready = word_of(State::ready);
+    return entry(index).word.compare_exchange_strong(ready, word_of(State::taken_away));
+  }
 
   // Executor. The next entry that is ready, now this executor's.
   std::optional<uint32_t> take(uint32_t executor) const;

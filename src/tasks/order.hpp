@@ -40,6 +40,8 @@ class Order {
   bool is_under_way(uint32_t slot) const { return entries_[slot].under_way; }
   // An operation that is no task. Precondition here and in begin(): not under way.
   void begin_other(uint32_t slot);
+  // Somebody else sees to it that it goes on only after `before`; both are under way.
+  void note_after(uint32_t slot, uint32_t before) { entries_[slot].after.push_back({before, entries_[before].number}); }
   // Whatever the verdict, it is under way until end(). `after`: slots, kEndedWell or kEndedBadly.
   Begun begin(uint32_t slot, std::span<const uint32_t> after, std::span<const Range> ranges);
   // Of any operation under way; tasks that this decides are appended.

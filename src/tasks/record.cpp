@@ -23,8 +23,11 @@ bool read_text(base::RecordReader& reader, std::string& text, uint32_t bytes) {
 }  // namespace
 
 bool is_whole(const RangeRecord& range) {
-  return range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT && range.address != 0 &&
-         range.bytes < base::kBlockLimitBytes && range.address <= UINT64_MAX - range.bytes;
+  const bool is_access =
+      (range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT) || range.access == OFFPATH_TASK_REPORT;
+  const bool stays = range.version == 0 || range.access == OFFPATH_TASK_IN;
+  return is_access && stays && range.address != 0 && range.bytes < base::kBlockLimitBytes &&
+         range.address <= UINT64_MAX - range.bytes;
 }
 
 std::vector<uint8_t> encode(const Function& function) {
@@ -47,7 +50,7 @@ std::vector<uint8_t> encode(const Task& task, uint64_t* after_offset) {
   base::RecordWriter writer(out);
   writer.write(TaskRecord{task.function, static_cast<uint32_t>(task.argument.size()),
                           static_cast<uint32_t>(task.ranges.size()), static_cast<uint32_t>(task.after.size()),
-                          task.priority, 0, task.limit_ns, task.cost_ns, task.deadline_ns});
+                          task.priority, task.flags, task.limit_ns, task.cost_ns, task.deadline_ns});
   writer.write_all(std::span(task.ranges));
   if (after_offset != nullptr) *after_offset = out.size();
   writer.write_all(std::span(task.after));
@@ -84,10 +87,28 @@ Result<Task> decode_task(std::span<const uint8_t> from) {
   }
   out.function = head.function;
   out.priority = head.priority;
+  out.flags = head.flags;
   out.limit_ns = head.limit_ns;
   out.cost_ns = head.cost_ns;
   out.deadline_ns = head.deadline_ns;
   return out;
+}
+
+std::vector<uint8_t> encode_gate(uint32_t count, uint64_t* after_offset) {
+  std::vector<uint8_t> bytes((1 + size_t{count}) * sizeof(uint32_t));
+  memcpy(bytes.data(), &count, sizeof(count));
+  *after_offset = sizeof(count);
+  return bytes;
+}
+
+base::Result<std::vector<uint32_t>> decode_gate(std::span<const uint8_t> from) {
+  uint32_t count = 0;
+  if (from.size() >= sizeof(count)) memcpy(&count, from.data(), sizeof(count));
+  if (count == 0 || count > OFFPATH_TASK_AFTER_MAX || from.size() < (1 + size_t{count}) * sizeof(count))
+    return base::Status::error(OFFPATH_ERR_ARGUMENT, "a gate is cut short, or waits for nothing");
+  std::vector<uint32_t> after(count);
+  memcpy(after.data(), from.data() + sizeof(count), count * sizeof(count));
+  return after;
 }
 
 }  // namespace offpath::tasks

@@ -42,7 +42,7 @@ struct TaskRecord {
   uint32_t ranges_count;
   uint32_t after_count;
   int32_t priority;
-  uint32_t reserved;
+  uint32_t flags;  // of offpath_task_params_t
   uint64_t limit_ns;
   uint64_t cost_ns;
   uint64_t deadline_ns;
@@ -52,14 +52,16 @@ static_assert(sizeof(TaskRecord) == 48);
 struct RangeRecord {
   uint64_t address;  // of the client
   uint64_t bytes;
-  uint32_t access;  // offpath_task_access_t
-  uint32_t reserved;
+  uint32_t access;   // offpath_task_access_t
+  uint32_t version;  // see offpath_task_range_t
 };
 static_assert(sizeof(RangeRecord) == 24);
-// Memory that can be, and an access that there is.
+// Memory that can be, an access that there is, and a version of what is only read.
 bool is_whole(const RangeRecord& range);
 
-// In place of a slot that a task comes after: it has ended well, or not.
+// A gate of a team: [u32 count][u32 x count], slots or how they have ended.
+//
+// In place of a slot that a task or a gate comes after: it has ended well, or not.
 inline constexpr uint32_t kEndedWell = UINT32_MAX;
 inline constexpr uint32_t kEndedBadly = UINT32_MAX - 1;
 
@@ -72,6 +74,7 @@ struct Function {
 struct Task {
   uint32_t function = 0;
   int32_t priority = 0;
+  uint32_t flags = 0;
   uint64_t limit_ns = 0, cost_ns = 0, deadline_ns = 0;
   std::vector<uint8_t> argument;
   std::vector<RangeRecord> ranges;
@@ -85,5 +88,8 @@ std::vector<uint8_t> encode(const Task& task, uint64_t* after_offset);
 // access, and an end in the address space. What function and slots mean is not looked at.
 base::Result<Function> decode_function(std::span<const uint8_t> from);
 base::Result<Task> decode_task(std::span<const uint8_t> from);
+// Without what they are: the client fills that in, from after_offset on.
+std::vector<uint8_t> encode_gate(uint32_t count, uint64_t* after_offset);
+base::Result<std::vector<uint32_t>> decode_gate(std::span<const uint8_t> from);
 
 }  // namespace offpath::tasks

@@ -40,7 +40,7 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::coded:
       return codec.pull_id() && codec.bytes() && codec.offset() && codec.coding();
     case Kind::done:
-      return codec.team() && codec.route() && codec.tag() && codec.status();
+      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.decode_ns();
     case Kind::fail:
       return codec.pull_id() && codec.status();
     case Kind::lost:
@@ -82,6 +82,7 @@ struct Fields {
     return self().number(self().message.part) && self().number(self().message.first) &&
            self().number(self().message.count);
   }
+  bool decode_ns() { return self().number(self().message.decode_ns); }
   bool status() { return self().number(self().message.status); }
 };
 

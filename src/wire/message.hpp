@@ -9,7 +9,8 @@
 //   coded  sender -> receiver   a chunk, too, whose payload means `length` bytes in one of the codecs that the pull has named
 //                               (kernels/codecs), and has that checksum then
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
-//                               could not be read): the buffer is the sender's again. Not said of empty blocks
+//                               could not be read): the buffer is the sender's again. Not said of empty blocks. It says how
+//                               long decoding has taken, too: a sender may find that not to pay
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //          Tag UINT32_MAX asks the other way round: "have you made all your pulls of this operation?" An empty block
 //          says yes, fail says not yet (engine/endings.cpp)
@@ -47,7 +48,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 8;
+inline constexpr uint8_t kVersion = 9;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -123,6 +124,7 @@ struct Message {
   uint32_t check = 0;        // coded: of that
   uint8_t codec = 0;         // coded
   uint8_t width = 0;         // coded: of the filter
+  uint64_t decode_ns = 0;    // done: that the receiver has spent on decoding
   Word word = Word::armed;   // task
   uint32_t chunk_bytes = 0;  // task: of the group
   uint64_t digest = 0;       // task, armed: of the lengths

@@ -95,6 +95,11 @@ TEST(HostileClient, TasksThatLie) {
       REQUIRE(liar.post(OpKind::function, kArenaOffset + kRecordAt) != OFFPATH_OK ||
               at + 4 <= sizeof(tasks::ResultRecord) + 16);
     }
+    // Gates of no team, of nothing, of too much.
+    const std::vector<uint8_t> gate(4, 0xFF);
+    REQUIRE(liar.post(OpKind::gate, gate) == OFFPATH_ERR_ARGUMENT);
+    for (const uint64_t wild : {uint64_t{0}, kSegmentBytes - 8, uint64_t{kSegmentBytes}, UINT64_MAX - 16})
+      REQUIRE(liar.post(OpKind::gate, wild) == OFFPATH_ERR_ARGUMENT);
     // Slots that are used twice, all at once.
     segment.write(kArenaOffset + kRecordAt, good);
     for (int i = 0; i < 2000; ++i)

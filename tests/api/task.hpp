@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <map>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace offpath::testing {
 
@@ -52,5 +54,67 @@ class Tasks {
   offpath_session_t* session_;
   std::map<std::string, offpath_function_t*> functions_;
 };
+
+// Tasks on a few blocks, each after all that it shares memory with; half of the handles freed at once. Serial reference.
+inline void run_random_graph(offpath_session_t* session, uint32_t seed, uint32_t tasks_count) {
+  Tasks tasks(session);
+  constexpr uint32_t kBlocks = 12, kBytes = 500;
+  void* memory = nullptr;
+  REQUIRE_STATUS(offpath_memory_allocate(session, kBlocks / 2 * kBytes, &memory), OFFPATH_OK);
+  std::vector<uint8_t> own(kBlocks / 2 * kBytes), expected(kBlocks * kBytes);
+  memset(memory, 0, own.size());
+  const auto block = [&](uint32_t i) {
+    return (i % 2 == 0 ? static_cast<uint8_t*>(memory) : own.data()) + size_t{i / 2} * kBytes;
+  };
+  std::mt19937 random(seed);
+  struct User {
+    uint32_t task;
+    bool writes;
+  };
+  std::vector<std::vector<User>> users(kBlocks);
+  std::vector<offpath_op_t*> ops;
+  for (uint32_t number = 0; number < tasks_count; ++number) {
+    const uint8_t argument = static_cast<uint8_t>(random());
+    std::vector<offpath_task_range_t> ranges;
+    std::vector<offpath_op_t*> after;
+    std::vector<uint32_t> named;
+    unsigned sum = argument;
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      if (random() % 5 != 0) continue;
+      const uint32_t access = 1 + random() % 3;
+      const bool writes = access != OFFPATH_TASK_IN;
+      ranges.push_back({block(i), kBytes, access, 0});
+      for (const User& user : users[i]) {
+        if (writes || user.writes) named.push_back(user.task);
+      }
+      if (writes) users[i].clear();
+      users[i].push_back({number, writes});
+      if (access == OFFPATH_TASK_OUT) continue;
+      for (uint32_t k = 0; k < kBytes; ++k) sum = sum * 31 + expected[i * kBytes + k];
+    }
+    for (const offpath_task_range_t& range : ranges) {
+      if (range.access == OFFPATH_TASK_IN) continue;
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        for (uint32_t k = 0; block(i) == range.address && k < kBytes; ++k)
+          expected[i * kBytes + k] = static_cast<uint8_t>(sum + k);
+      }
+    }
+    for (const uint32_t task : named) after.push_back(ops[task]);
+    offpath_task_params_t params = tasks.params("mix");
+    params.argument = &argument;
+    params.argument_bytes = 1;
+    params.ranges = ranges.data();
+    params.ranges_count = static_cast<uint32_t>(ranges.size());
+    params.after = after.data();
+    params.after_count = static_cast<uint32_t>(after.size());
+    params.priority = static_cast<int32_t>(random() % 5);
+    ops.push_back(nullptr);
+    REQUIRE_STATUS(offpath_task_submit(session, &params, &ops.back()), OFFPATH_OK);
+  }
+  for (offpath_op_t* op : ops) REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+  for (uint32_t i = 0; i < kBlocks; ++i) REQUIRE(memcmp(block(i), &expected[i * kBytes], kBytes) == 0);
+  for (offpath_op_t* op : ops) offpath_op_free(op);
+  offpath_memory_free(session, memory);
+}
 
 }  // namespace offpath::testing

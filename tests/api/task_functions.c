@@ -2,6 +2,7 @@
 // Functions for the tests of tasks.
 #include <offpath/task.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,10 +49,10 @@ static int process(const offpath_task_t* task) {
 }
 OFFPATH_TASK_FUNCTION(process, "process 1");
 
-// Says in its first output that it runs, then does what the argument's letter says.
+// Says by the file that the argument names that it runs, then does what the argument's letter says.
 static int misbehave(const offpath_task_t* task) {
   const char how = *(const char*)task->argument;
-  if (task->ranges_count > 0) *(volatile unsigned char*)task->ranges[0].address = 1;
+  if (task->argument_bytes > 1) close(open((const char*)task->argument + 1, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   switch (how) {
     case 's':
       *(volatile int*)16 = 1;
@@ -91,3 +92,30 @@ static int misbehave(const offpath_task_t* task) {
   return 0;
 }
 OFFPATH_TASK_FUNCTION(misbehave, "misbehave 1");
+
+// Says that it runs, by the file that the argument names and ".begun"; then waits until that file is there, and returns the sum of what
+// it reads.
+static int await_file(const offpath_task_t* task) {
+  char begun[512];
+  const char* file = task->argument;
+  snprintf(begun, sizeof(begun), "%s.begun", file);
+  FILE* sign = fopen(begun, "a");
+  if (sign != NULL) fclose(sign);
+  const struct timespec pause = {0, 1000000};
+  while (access(file, F_OK) != 0 && *task->cancelled == 0) nanosleep(&pause, NULL);
+  const int32_t number = getpid();
+  unsigned char* out = task->ranges[0].address;
+  memcpy(out, &number, sizeof(number));
+  for (uint64_t i = sizeof(number); i < task->ranges[0].bytes; ++i) out[i] = (unsigned char)(out[i] + 1);
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(await_file, "await_file 1");
+
+static int sleep_ms(const offpath_task_t* task) {
+  const struct timespec pause = {0, 1000000L * *(const unsigned char*)task->argument};
+  nanosleep(&pause, NULL);
+  const int32_t number = getpid();
+  memcpy(task->ranges[0].address, &number, sizeof(number));
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(sleep_ms, "sleep_ms 1");

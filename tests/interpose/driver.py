@@ -279,7 +279,7 @@ def symbols(s):
     needed = read(["readelf", "-d"], "liboffpath_mpi.so")
     check("libmpi" not in needed and "stdc++" not in needed, needed)
     exported = re.findall(r" [A-Z] (\w+)", read(["nm", "-D", "--defined-only"], "liboffpath_mpi.so"))
-    foreign = [name for name in exported if not re.match(r"P?MPIX?_|offpath_(frontend|serve|upcall)_", name)]
+    foreign = [name for name in exported if not re.match(r"P?MPIX?_|offpath_(frontend|region|serve|upcall)_", name)]
     check(not foreign and "PMPI_Wait" in exported, f"exports too much: {foreign}")
     for mpi in ("openmpi", "mpich"):
         table = read(["nm", "-D"], f"liboffpath_mpi_{mpi}.so")

@@ -39,15 +39,16 @@ os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machin
 # Their tests start nothing but the command line and can run beside each other: pytest -n 2 -m "not machine". Except for
 # those marked machine or requires_root. What is not listed runs MPI programs, labs or services: one after the other.
 SIDE_BY_SIDE = {
+    "test_bench_training",
     "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_krylov", "test_bench_onesided",
-    "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_pt2pt",
+    "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_pt2pt", "test_charts", "test_clusters",
     "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
     "test_frames", "test_goals", "test_packaging", "test_include_check", "test_memory", "test_plan",
-    "test_plan_dealing", "test_plan_messages", "test_plan_traffic", "test_plan_minimd",
+    "test_plan_dealing", "test_plan_messages", "test_plan_traffic", "test_plan_minimd", "test_plan_balance",
     "test_plan_training",
     "test_plan_validation",
     "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",
-    "test_split_schedule", "test_telemetry", "test_tune",
+    "test_split_schedule", "test_stability", "test_telemetry", "test_tune",
 }  # fmt: skip
 
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")

@@ -7,6 +7,7 @@ tools/setup --foreign gets them; docs/compatibility.md lists them.
 import functools
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,6 +128,16 @@ def mpi4py_verdict(folder: Path) -> list[list[str]]:
     verdicts = [sorted(match.group(0) for match in SUMMARY.finditer(text)) for text in texts]
     assert all(any(line.startswith("Ran ") for line in verdict) for verdict in verdicts), texts[0][-3000:]
     return verdicts
+
+
+def torchvision_program(name: str, folder: Path, change: str) -> Path:
+    """A copy of a training program of torchvision; `change` is what sed does to it, to one line."""
+    copy = Path(shutil.copytree(set_up() / "sources" / "pytorch-vision" / "references" / name, folder / name))
+    before = (copy / "train.py").read_text().splitlines()
+    subprocess.run(["sed", "-i", change, copy / "train.py"], check=True)
+    after = (copy / "train.py").read_text().splitlines()
+    assert len(before) == len(after) and sum(one != other for one, other in zip(before, after)) == 1
+    return copy
 
 
 def dune_tests(mpi: str) -> dict[str, list[str]]:

@@ -32,6 +32,16 @@ def rank_lines(rank: int, late_ns: int = 0) -> list[dict]:
     ]  # fmt: skip
 
 
+def region_lines(lines: list[dict]) -> list[dict]:
+    """Of rank_lines(), as they are written: "step" around the offloaded operation and the wait for it, "post" inside,
+    and one that the program's end leaves open."""
+    begin, end = lines[3]["begin_ns"] - 1000, lines[6]["end_ns"] + 1000
+    post = {"region": "post", "thread": 0, "begin_ns": begin, "end_ns": lines[4]["end_ns"] + 500}
+    step = {"region": "step", "thread": 0, "begin_ns": begin, "end_ns": end}
+    last = {"region": "output", "thread": 0, "begin_ns": end + 3 * MS, "end_ns": lines[-1]["end_ns"], "left_open": True}
+    return [*lines[:7], post, step, *lines[7:-1], last, lines[-1]]
+
+
 def one_sided_lines(start: int, first: int = 10, count: int = 1, late_ns: int = 0) -> list[dict]:
     """Puts to rank 1, one after the other, at the service after `late_ns` more; a flush 10 ms after the first."""
     lines = []
@@ -95,7 +105,8 @@ def part(lines: list[dict]) -> bytes:
             flags |= parts.OFFLOADED * (line.get("path") == "dpu")
             body = parts.BODIES[parts.OPERATION].pack(
                 line["op"], line["begin_ns"], line["end_ns"], line["bytes"], site(line), line["comm"], line["root"],
-                line["nth"], text(line["kind"]), text(line.get("why", "")), text(line.get("algorithm", "")), 0,
+                line["nth"], text(line["kind"]), text(line.get("why", "")), text(line.get("algorithm", "")),
+                line.get("thread", 0),
             )  # fmt: skip
             values = [line["tag"] % (1 << 64)] if "tag" in line else line.get("sent_bytes", [])
             add(parts.OPERATION, body + words(values), flags, text(line["call"]))
@@ -103,8 +114,13 @@ def part(lines: list[dict]) -> bytes:
             names = ("served", "seen_ns", "posted_ns", "started_ns", "first_byte_ns", "done_ns", "status", "last_peer")
             body = parts.BODIES[parts.SERVED].pack(*(line.get(name, 0) for name in names))
             add(parts.SERVED, body, parts.TIMES_KNOWN * ("done_ns" in line))
+        elif "region" in line:
+            body = words([line["begin_ns"], line["end_ns"], line["thread"]])
+            add(parts.REGION, body, parts.LEFT_OPEN * ("left_open" in line), text(line["region"]))
         elif "call" in line:
-            body = parts.BODIES[parts.WAIT].pack(line["begin_ns"], line["end_ns"], site(line), line.get("others", 0))
+            body = parts.BODIES[parts.WAIT].pack(
+                line["begin_ns"], line["end_ns"], site(line), line.get("others", 0), line.get("thread", 0)
+            )
             values = line["wait"] if "wait" in line else line["test"]
             add(parts.WAIT, body + words(values), parts.COMPLETE * ("wait" in line), text(line["call"]))
         else:

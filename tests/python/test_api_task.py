@@ -208,3 +208,26 @@ def test_without_numpy(environment, tmp_path):  # noqa: F811
     command = [bare / "bin" / "python", "-c", NO_NUMPY.format(folder=str(PROGRAMS))]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout == "[2, 3]\n", done.stderr
+
+
+def test_a_task_that_is_dropped_under_way_keeps_what_it_writes(session):  # noqa: F811
+    """The next one must not be told to say how it went in the same place."""
+    for _ in range(3):
+        session.task(functions.sleeps, 0.3)
+        assert session.task(functions.returns, 2).wait() == b"xx"
+
+
+def test_a_collective_comes_after_a_task_and_a_task_after_that(session):  # noqa: F811
+    team = team_of(session)
+    y = np.ones(10)
+    first = session.task(functions.axpy, 2.0, inputs=[np.ones(10)], inouts=[y])
+    team.after(first)
+    summed = team.iallreduce(y, np.empty(10))
+    last = session.task(functions.axpy, 1.0, inputs=[np.ones(10)], inouts=[y], after=[summed])
+    assert last.wait() is not None
+    assert (summed.wait() == 3).all() and (y == 4).all()
+    fails = session.task(functions.leaves)
+    team.after(fails)
+    with pytest.raises(offpath.DependenceError):
+        team.allreduce(y)
+    assert (team.allreduce(y) == 4).all()

@@ -3,7 +3,10 @@
 
 import json
 
+import pytest
 from conftest import assert_one_line_error, offpath
+from offpath import compression_sources, mpis
+from offpath.paths import paths
 
 FIELDS = {"velocity", "halo", "tiles", "single", "text", "random"}
 
@@ -25,6 +28,23 @@ def test_command_writes_a_row_for_each_field_and_method(tmp_path):
     lossy = [row for row in rows if row["method"].split(":")[0] in ("zfp", "sz3")]
     assert all(row["largest_error"] > 0 and row["field"] not in ("text", "random") for row in lossy)
     assert "zstd:shuffle=8" in done.stdout and "lz4, new" in done.stdout
+
+
+@pytest.mark.machine
+def test_what_applications_hold_and_packages_bring(tmp_path):
+    if not paths().app("fft3d", mpis.OPENMPI).exists():
+        pytest.skip("fft3d is not built")
+    file = tmp_path / "result.json"
+    done = offpath("bench", "compression", "--applications", "--standard", "--size", "256K", "--chunks", "56K",
+                   "--repeats", "1", "--json", str(file))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in json.loads(file.read_text())["rows"] if row["field"] not in FIELDS]
+    held = set(compression_sources.APPS)
+    assert held <= {row["field"] for row in rows} <= held | set(compression_sources.STANDARD)
+    assert all(row["whole"] and row["bytes"] > 64 << 10 for row in rows)
+    assert all(row["first_chunk_ns"] > 0 and row["chunk_ns"] > 0 for row in rows if "first_chunk_ns" in row)
+    lossless = [row["ratio"] for row in rows if row["field"] == "bspmm" and row["method"][:3] not in ("zfp", "sz3")]
+    assert max(lossless) < 1.3, "its tiles are noise"
 
 
 def test_command_refuses(tmp_path):

@@ -31,7 +31,7 @@ def test_make_targets_exist(words):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("words", documented("./offpath"))
+@pytest.mark.parametrize("words", documented("./offpath") + documented("offpath"))
 def test_options_are_understood(words):
     command, arguments = typer.main.get_command(app), words[1:]
     while hasattr(command, "get_command"):

@@ -185,10 +185,11 @@ def job_scripts() -> list[str]:
 @pytest.mark.parametrize("script", job_scripts())
 def test_job_scripts_are_scripts_and_their_options_are_known(script):
     assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
-    command = model.command_line(app)
-    run = next(each for each in command.commands if each.path[-1] == "run")
-    known = {name for option in run.options for name in option.names}
-    lines = re.findall(r"^offpath run (.*)-- ", script, re.MULTILINE)
+    options = {
+        each.path[-1]: {name for option in each.options for name in option.names}
+        for each in model.command_line(app).commands
+    }
+    lines = re.findall(r"^offpath (\w+) (.*?)(?=-- |$)", re.sub('"srun .*?"', "SRUN", script), re.MULTILINE)
     assert lines
-    for line in lines:
-        assert set(re.findall(r"(?<!\S)--[\w-]+", line)) <= known, line
+    for name, words in lines:
+        assert set(re.findall(r"(?<!\S)--[\w-]+", words)) <= options[name], words

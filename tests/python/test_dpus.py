@@ -19,9 +19,9 @@ from offpath.paths import paths
 
 TEXT = """
 # host  DPU
-node1   10.0.0.2      port=7002 workers=2 cores=0,2-3 share   # the first
+node1   10.0.0.2      port=7002 workers=2 executors=3 cores=0,2-3 functions=/opt/lib share   # the first
 node1   10.0.0.3:7003 arch=x86_64
-node2   node2-dpu     ssh workers=4 cores=0-3
+node2   node2-dpu     ssh workers=4 cores=0-3 functions=/opt/lib
 node2   other-dpu     ssh share cores=0,2-3
 *       fe80::1
 """
@@ -31,8 +31,9 @@ def test_a_file_becomes_what_every_rank_is_told():
     dpus = dpufile.parse_file(TEXT, "dpus.txt")
     assert [dpu.where for dpu in dpus] == ["dpus.txt:3", "dpus.txt:4", "dpus.txt:5", "dpus.txt:6", "dpus.txt:7"]
     assert dpufile.variable(dpus) == (
-        "node1=10.0.0.2:7002/workers=2/cores=0+2-3/share,10.0.0.3:7003/arch=x86_64;"
-        "node2=exec:ssh -o BatchMode=yes node2-dpu env OFFPATH_SERVICE_WORKERS=4 offpathd --for-agents --cores 0-3,"
+        "node1=10.0.0.2:7002/workers=2/executors=3/cores=0+2-3/functions=%2Fopt%2Flib/share,10.0.0.3:7003/arch=x86_64;"
+        "node2=exec:ssh -o BatchMode=yes node2-dpu env OFFPATH_SERVICE_WORKERS=4 OFFPATH_TASK_FOLDERS=/opt/lib "
+        "offpathd --for-agents --cores 0-3,"
         "exec:ssh -o BatchMode=yes other-dpu offpathd --for-agents --cores '0,2-3' --share;"
         "*=[fe80::1]:7001"
     )
@@ -58,6 +59,9 @@ def test_a_list_with_commas_is_the_same_for_every_host_or_names_them():
         ("node1 dpu1 workers=none", ["'none' is not a number of workers"]),
         ("node1 dpu1 workers=65", ["1 to 64"]),
         ("node1 dpu1 workers=1 workers=2", ["workers is given twice"]),
+        ("node1 dpu1 executors=0", ["1 to 64"]),
+        ("node1 dpu1 functions=lib", ["'lib' is not a folder"]),
+        ("node1 dpu1 functions=/a;b", ["'/a;b' is not a folder"]),
         ("node1 dpu1 cores=all", ["'all' is not a list of cores"]),
         ("node1 dpu1 arch=vax", ["'vax' is not an architecture"]),
         ("node;1 dpu1", ["'node;1' is not a host name"]),

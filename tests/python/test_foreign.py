@@ -4,10 +4,13 @@
 docs/compatibility.md says what is run and how many there are.
 """
 
+import re
+import subprocess
 import uuid
 
 import foreign_support as foreign
 import pytest
+import torch_support
 from conformance_support import EVERYTHING, MPIS, NATIVE
 from conftest import PROGRAMS, requires_root
 from offpath import stats
@@ -119,3 +122,42 @@ def test_p4est(mpi, tmp_path):
         return local_mpirun(mpi, 3, argv, offload=True, env=NATIVE | OFFLOAD, timeout=foreign.LIMIT_S)
 
     assert_same_verdicts(mpi, 3, foreign.p4est_tests(mpi, tmp_path), run)
+
+
+def numbers_of_training(program, python, arguments, place):
+    """What it says of losses and accuracies, with the seeds that it does not set."""
+    start = "import runpy, sys, random, torch; torch.manual_seed(1); random.seed(1); sys.argv = sys.argv[1:]; "
+    start += "sys.path.insert(0, '.'); runpy.run_path(sys.argv[0], run_name='__main__')"
+    result = subprocess.run(
+        [python, "-c", start, "train.py", *arguments], capture_output=True, text=True, timeout=foreign.LIMIT_S,
+        cwd=program, env=torch_support.environment() | {"OFFPATH_TORCH_ON": place},
+    )  # fmt: skip
+    assert result.returncode == 0 and "offpath" not in result.stderr, result.stderr
+    numbers = re.findall(r"(?:loss|Acc@1|accuracy): ?[\d.]+|Acc@1 [\d.]+", result.stdout)
+    assert len(numbers) > 5, result.stdout
+    return numbers
+
+
+TORCHVISION = {
+    "classification": (
+        "s/data_loader = torch.utils.data.DataLoader(/from offpath.torch import DataLoader; data_loader = DataLoader(/",
+        "--device cpu --model shufflenet_v2_x0_5 --data-path ../data --epochs 2 --batch-size 8 --workers 1 "
+        "--val-resize-size 32 --val-crop-size 32 --train-crop-size 32 --print-freq 1 --auto-augment ta_wide "
+        "--random-erase 0.5 --mixup-alpha 0.2",
+    ),
+    "similarity": (
+        "s/^from torch.utils.data import DataLoader$/from offpath.torch import DataLoader/",
+        "--dataset-dir ../data -p 2 -k 2 --eval-batch-size 6 --epochs 1 --workers 1 --print-freq 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TORCHVISION)
+def test_a_training_program_of_torchvision(name, tmp_path):
+    """One line changed: executors decode, resize and augment, and losses are what they are in place."""
+    change, arguments = TORCHVISION[name]
+    program = foreign.torchvision_program(name, tmp_path, change)
+    python = torch_support.interpreter()
+    subprocess.run([python, PROGRAMS / "torch_image_folders.py", tmp_path / "data"], check=True)
+    found = [numbers_of_training(program, python, arguments.split(), place) for place in ("host", "service")]
+    assert found[0] == found[1]

@@ -13,7 +13,7 @@ import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
 from offpath.errors import UserError
 from offpath.lab import Lab, inventory, network, quota
-from offpath.lab.plan import STATE_ROOT, parse_latency, parse_rate
+from offpath.lab.plan import STATE_ROOT, Loss, parse_latency, parse_rate
 
 pytestmark = requires_root
 MPIS = ("openmpi", "mpich")
@@ -257,6 +257,69 @@ def test_latencies(text, seconds):
 def test_latencies_that_are_none(text):
     with pytest.raises(UserError, match="is not a link's latency"):
         parse_latency(text)
+
+
+@pytest.mark.parametrize("loss", [(-1, 0), (0, 51), (float("nan"), 0)])
+def test_losses_that_are_none(loss):
+    with pytest.raises(UserError, match="Links cannot lose"):
+        Loss.make(*loss)
+
+
+def heard(lab, sender, receivers, count, address):
+    """Which of `count` datagrams from one node each of the others has heard."""
+    eth0 = "eth0 = socket.if_nametoindex('eth0').to_bytes(4, 'little')"
+    listens = f"""import socket, sys
+{eth0}
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+s.bind(("", 5000))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton("239.192.7.7") + bytes(4) + eth0)
+print("ready", flush=True)
+sys.stdin.readline()
+s.setblocking(False)
+found = []
+try:
+    while True:
+        found.append(int(s.recv(100)))
+except BlockingIOError:
+    print(*found)
+"""
+    sends = f"""import socket, time
+{eth0}
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(8) + eth0)
+for number in range({count}):
+    s.sendto(str(number).encode(), ("{address}", 5000))
+    if number % 20 == 0:
+        time.sleep(0.001)
+"""
+    ends = [
+        subprocess.Popen(
+            lab.inside(node, [sys.executable, "-c", listens]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for node in receivers
+    ]
+    assert all(end.stdout.readline() == "ready\n" for end in ends)
+    subprocess.run(lab.inside(sender, [sys.executable, "-c", sends]), check=True, timeout=LIMIT_S)
+    time.sleep(0.2)  # links have queues; who is not heard by then is lost, too
+    return [{int(word) for word in end.communicate("now\n", timeout=LIMIT_S)[0].split()} for end in ends]
+
+
+def test_links_lose_packets(lab_name):
+    """A quarter: 500 of 2000, and by chance never under 400 or over 600."""
+    count = 2000
+    with Lab(nodes=3, name=lab_name, loss=Loss.make(0, 25, only_multicast=True)) as lab:
+        assert Lab.attach(lab_name).plan == lab.plan
+        each = heard(lab, "node1", ["node2", "node3"], count, "239.192.7.7")
+        for found in each:
+            assert 1400 <= len(found) <= 1600
+        assert len(each[0] - each[1]) > 200  # each by itself
+        assert len(heard(lab, "node1", ["node2"], 500, "10.99.0.2")[0]) == 500
+    with Lab(nodes=3, name=lab_name, loss=Loss.make(25, 0)) as lab:
+        each = heard(lab, "node1", ["node2", "node3"], count, "239.192.7.7")
+        assert 1400 <= len(each[0]) <= 1600
+        assert each[0] == each[1]  # lost before the switch made copies
+    assert_nothing_left(lab_name)
 
 
 def test_packets_take_their_time(lab_name):

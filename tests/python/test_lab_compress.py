@@ -29,6 +29,21 @@ def test_collectives_and_messages_arrive_as_they_were(lab):
     _saved(lab.mpirun(mpis.OPENMPI, 2, transform, offload=True, env=env, timeout=LIMIT_S))
 
 
+def test_what_decides_by_itself_harms_nothing(lab):
+    """Puts, gets, messages and collectives, of which some are compressed and some are not."""
+    env = {"OFFPATH_POLICY": "*:dpu,send:4K-inf:nodes=2:dpu,window:dpu", "OFFPATH_COMPRESS": "auto"}
+    programs = (
+        ["fft3d", "--n", "48", "--repeats", "2"],
+        ["halo3d", "--points", "64", "--variables", "4", "--sweeps", "10"],
+        ["bspmm", "--tile", "64", "--tiles", "8", "--repeats", "1", "--check"],
+    )
+    for name, *options in programs:
+        program = [str(paths().app(name, mpis.OPENMPI)), *options]
+        result = lab.mpirun(mpis.OPENMPI, 1, program, offload=True, env=env, timeout=LIMIT_S)
+        assert result.returncode == 0, (name, result.stdout, result.stderr)
+        assert all(rank["failed_count"] == 0 for rank in result.stats), (name, result.stats)
+
+
 def test_numbers_lose_no_more_than_was_allowed(lab):
     """And nothing else loses anything: reductions, bytes, a communicator of another wish."""
     program = [str(paths().prefix / "tests" / "interpose" / mpis.OPENMPI / "lossy"), "1e-5"]

@@ -2,14 +2,23 @@
 """The algorithm multicast in a lab: each byte leaves its node once; what a queue drops is fetched; without a group it
 is a ring."""
 
+import contextlib
+import os
+import re
+import signal
+import socket
 import subprocess
+import sys
+import threading
+import time
 import uuid
+from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, requires_root
-from offpath.lab import Lab
+from offpath.lab import Lab, inventory
 from offpath.lab.counters import link_bytes
-from offpath.lab.plan import HEAD, namespace
+from offpath.lab.plan import HEAD, Loss, namespace
 from offpath.paths import paths
 
 pytestmark = requires_root
@@ -60,3 +69,84 @@ def test_where_a_node_does_not_hear_the_group_it_is_a_ring(lab):
         copies_sent(lab, "mpich", "ibcast", RIGHT_RATE)
     finally:
         subprocess.run([*flood, "on"], check=True)
+
+
+def allgathers(lab, count, **env):
+    """Each of them is compared, byte by byte; they are two operations each, and one more."""
+    argv = [str(paths().bench / "openmpi" / "collectives"), "--verify", "--repeats", "1", "--warmup", "0"]
+    argv += ["--collective", "iallgather", "--sizes", ",".join([str(BYTES)] * count)]
+    argv += ["--work-ns", ",".join(["1000"] * count)]
+    env = {"OFFPATH_POLICY": "iallgather:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": RIGHT_RATE} | env
+    result = lab.mpirun("openmpi", 1, argv, offload=True, env=env, timeout=LIMIT_S)
+    assert result.returncode == 0, result.stderr
+    assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
+
+
+@contextlib.contextmanager
+def meanwhile(work):
+    """In a thread; `over` is set when the rest has ended."""
+    over, found = threading.Event(), []
+    thread = threading.Thread(target=lambda: found.append(work(over)))
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+def services(lab, node):
+    there = inventory.processes(lab.name, [f"{node}-dpu"])
+    return [pid for pid in there if Path(f"/proc/{pid}/comm").read_text().startswith("offpathd")]
+
+
+def joined_groups(lab, node):
+    """Address and port of sockets there that have joined a group."""
+    table = subprocess.run(lab.inside(f"{node}-dpu", ["cat", "/proc/net/udp"]), capture_output=True, text=True).stdout
+    found = re.findall(r"^ *\d+: (\w{8}):(\w{4}) ", table, re.MULTILINE)
+    addresses = [(socket.inet_ntoa(bytes.fromhex(address)[::-1]), int(port, 16)) for address, port in found]
+    return [each for each in addresses if each[0].startswith("239.19")]
+
+
+def test_strangers_do_no_harm(lab):
+    """Noise, and what was said before, changed, shortened and under other names, as fast as it goes."""
+    script = Path(__file__).parent / "programs" / "hostile_udp.py"
+
+    def attack(over):
+        while not over.is_set() and not joined_groups(lab, "node2"):
+            time.sleep(0.02)
+        said = []
+        for address, port in joined_groups(lab, "node2"):
+            while not over.is_set():
+                argv = [sys.executable, str(script), "br0", address, str(port), "0.5"]
+                done = subprocess.run(lab.inside(HEAD, argv), capture_output=True, text=True, timeout=LIMIT_S)
+                said.append([int(word) for word in done.stdout.split()])
+        return [sum(counts) for counts in zip(*said)]
+
+    with meanwhile(attack) as found:
+        allgathers(lab, 8)
+    heard, sent = found[0]
+    assert heard > 100 and sent > 1000
+
+
+def test_a_service_that_stops_for_a_second_is_waited_for(lab):
+    def stop(over):
+        before = link_bytes(lab.plan)[-1].down
+        while not over.is_set() and link_bytes(lab.plan)[-1].down < before + 2 * BYTES:
+            time.sleep(0.005)
+        stopped = services(lab, "node4")
+        for signum in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in stopped:
+                os.kill(pid, signum)
+            time.sleep(1 if signum == signal.SIGSTOP else 0)
+        return stopped
+
+    with meanwhile(stop) as found:
+        allgathers(lab, 8)
+    assert found[0]
+
+
+def test_what_links_lose_is_fetched():
+    """Each receiver other chunks, and all of them the same."""
+    with Lab(nodes=3, rate="250mbit", loss=Loss.make(5, 5, only_multicast=True)) as lossy:
+        allgathers(lossy, 4)

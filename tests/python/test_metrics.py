@@ -7,7 +7,9 @@ import urllib.request
 
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
-from offpath.telemetry import jobs, metrics_server, prometheus
+from offpath.telemetry import batch_job, jobs, metrics_server, prometheus
+from offpath.telemetry.batch_job import BatchJob
+from prometheus_client import generate_latest, parser
 from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401
 
 
@@ -21,7 +23,7 @@ def test_a_number_is_a_port(text, address):
 
 
 def test_a_port_in_use_is_one_line_before_the_program_starts(witness_env, tmp_path):
-    with metrics_server.serving("127.0.0.1", 0) as url:
+    with metrics_server.serving("127.0.0.1", 0, BatchJob()) as url:
         port = url.rpartition(":")[2].partition("/")[0]
         result = offpath("run", "--metrics", port, "--", "touch", str(tmp_path / "started"), env=witness_env)
     assert_one_line_error(result, port, "in use", status=2)
@@ -32,20 +34,48 @@ def test_there_is_no_such_port(witness_env):
     assert_one_line_error(offpath("run", "--metrics", "65536", "--", "true", env=witness_env), "65536", status=2)
 
 
+NO_JOB = BatchJob()
+
+
 def families(text: str) -> dict:
-    parser = pytest.importorskip("prometheus_client.parser", reason="make setup installs prometheus_client")
     return {family.name: family for family in parser.text_string_to_metric_families(text)}
+
+
+def live(snapshots, node, job=NO_JOB):
+    return families(generate_latest(prometheus.registry(lambda: prometheus.live(snapshots, node, job))).decode())
 
 
 def test_live_metrics_are_prometheus_text(serve):  # noqa: F811
     serve(healthy())
     with jobs.watched(None) as (job,):
-        found = families(prometheus.live_text([job.last], 'a"b\\'))
+        found = live([job.last], 'a"b\\')
     (done,) = [each for each in found["offpath_operations_done"].samples if each.labels["rank"] == "1"]
     assert done.value == 6 and done.labels["node"] == 'a"b\\'
     assert found["offpath_operations_in_flight"].type == "gauge"
     assert max(each.value for each in found["offpath_oldest_operation_seconds"].samples) == 2
-    assert families(prometheus.live_text([], "node"))["offpath_operations_done"].samples == []
+    assert live([], "node")["offpath_operations_done"].samples == []
+
+
+def test_metrics_say_which_job_they_are_of(serve):  # noqa: F811
+    serve(healthy())
+    with jobs.watched(None) as (job,):
+        found = live([job.last], "node", batch_job.current(None, {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "ocean"}))
+    labels = [sample.labels for family in found.values() for sample in family.samples]
+    assert labels and all((each["job_id"], each["job_name"]) == ("77", "ocean") for each in labels)
+
+
+@pytest.mark.parametrize(
+    "name, environment, labels",
+    [
+        (None, {}, {}),
+        (None, {"PBS_JOBID": "12.server", "PBS_JOBNAME": "run"}, {"job_id": "12.server", "job_name": "run"}),
+        (None, {"FLUX_JOB_ID": "f2oKx"}, {"job_id": "f2oKx"}),
+        (None, {"SLURM_JOB_NAME": "a", "OFFPATH_JOB_NAME": "b"}, {"job_name": "b"}),
+        ("c", {"SLURM_JOB_NAME": "a", "OFFPATH_JOB_NAME": "b"}, {"job_name": "c"}),
+    ],
+)
+def test_the_label_of_a_job(name, environment, labels):
+    assert batch_job.current(name, environment).labels == labels
 
 
 def test_metrics_of_a_real_job(late, folder):  # noqa: F811

@@ -2,12 +2,14 @@
 """Target regions on a software DPU and on an emulated Arm: every kind of program, compiled as users compile."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import openmp_support
 import pytest
 from conftest import LIMIT_S, ROOT
+from offpath.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires, run, seen_by, standing_device
 
 pytestmark = requires(openmp_support.missing_compiler())
@@ -88,6 +90,20 @@ def test_regions_call_a_shared_library_that_exists_for_each_machine(build, folde
     assert result.returncode == 0, result.stderr
     assert result.stdout == "x86_64: on the host\n"
     assert "aarch64: in the region" in Path(emulated.log).read_text()
+
+
+@requires(None if shutil.which("aarch64-linux-gnu-ld") else "no linker for aarch64. Run: make setup")
+def test_device_code_is_linked_without_a_c_library_of_its_machine(folder):
+    """clang names crti.o and the like without a folder where it finds no such library."""
+    (folder / "region.c").write_text("int counted;\nint count(void) { return ++counted; }\n")
+    subprocess.run(["clang-14", "--target=aarch64-linux-gnu", "-fPIC", "-c", "region.c"], cwd=folder, check=True)
+    linker = paths().prefix / "libexec" / "offpath" / "compiler" / "ld"
+    command = [linker, "-m", "aarch64linux", "-shared", "-o", "region.so", "crti.o", "crtbeginS.o", "region.o",
+               "-lomp", "-lc", "crtendS.o", "crtn.o"]  # fmt: skip
+    linked = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert linked.returncode == 0, linked.stderr
+    dynamic = subprocess.check_output(["readelf", "-dhW", "region.so"], cwd=folder, text=True)
+    assert "AArch64" in dynamic and "[libomp.so.5]" in dynamic
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

@@ -2,9 +2,11 @@
 """Packages: the Debian one is installed on a bare Debian 12. Recipes for tools that are not here are read as text."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, requires_root
@@ -65,7 +67,34 @@ def test_the_container_takes_what_make_deb_makes():
     assert subprocess.run(["sh", "-n"], input=post, text=True).returncode == 0
 
 
-STUB = 'proc module-whatis {args} {}\nproc conflict {args} {}\nproc prepend-path {name value} {puts "$name $value"}\n'
+STUB = (
+    "proc module-whatis {args} {}\nproc conflict {args} {}\nproc append-path {args} {}\n"
+    'proc prepend-path {name value} {puts "$name $value"}\n'
+)
+WANTED = {
+    "PATH": "bin", "MANPATH": "share/man", "CMAKE_PREFIX_PATH": "", "PKG_CONFIG_PATH": "lib/pkgconfig",
+}  # fmt: skip
+# What `module` runs: of Environment Modules, and of Lmod.
+TOOLS = {"tcl": "usr/lib/*/modulecmd.tcl", "lua": "usr/share/lmod/lmod/libexec/lmod"}
+
+
+@pytest.mark.parametrize("kind", TOOLS)
+def test_module_files_are_loaded(kind, tmp_path):
+    """By the tool itself where it is installed. The system's manual pages stay."""
+    tool = next(Path("/").glob(TOOLS[kind]), None)
+    file = tmp_path / "offpath" / ("0.2.0.lua" if kind == "lua" else "0.2.0")
+    file.parent.mkdir()
+    shutil.copy(PACKAGING / "modulefiles" / f"offpath.{kind}", file)
+    if tool is None:
+        pytest.skip(f"the tool that reads {file.name} is not installed (make nightly installs one)")
+    environment = {"PATH": os.environ["PATH"], "MODULEPATH": str(tmp_path)}
+    said = subprocess.run([tool, "bash", "load", "offpath"], capture_output=True, text=True, env=environment)
+    printed = [line for line in said.stdout.splitlines() if line.split("=")[0] in WANTED]
+    script = "\n".join(printed) + '\nprintf "%s\\n" "$PATH" "$MANPATH" "$CMAKE_PREFIX_PATH" "$PKG_CONFIG_PATH"'
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment).stdout.splitlines()
+    for value, folder in zip(found, WANTED.values(), strict=True):
+        assert value.split(":")[0] == f"/opt/offpath/{folder}".rstrip("/"), (value, said.stderr)
+    assert found[1].endswith(":"), "MANPATH hides the system's pages"
 
 
 def test_module_files_lead_to_what_is_installed():
@@ -77,19 +106,48 @@ def test_module_files_lead_to_what_is_installed():
     lua = (PACKAGING / "modulefiles" / "offpath.lua").read_text()
     of_tcl = re.findall(r"^prepend-path (\w+) \$prefix/?(\S*)", text, re.MULTILINE)
     of_lua = re.findall(r'^prepend_path\("(\w+)", (?:pathJoin\(prefix, "(\S+)"\)|prefix)\)', lua, re.MULTILINE)
-    assert sorted(of_tcl) == sorted(of_lua) and len(of_tcl) == 4
+    assert dict(of_tcl) == dict(of_lua) == WANTED
     if luac := shutil.which("luac") or shutil.which("luac5.4"):
         assert subprocess.run([luac, "-p", PACKAGING / "modulefiles" / "offpath.lua"]).returncode == 0
 
 
+@pytest.mark.nightly
+def test_easybuild_finds_all_dependencies(tmp_path):
+    """EasyBuild of PyPI, on its own easyconfigs; nothing is built."""
+    venv = tmp_path / "venv"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
+    subprocess.run([venv / "bin" / "pip", "install", "--quiet", "easybuild==5.4.1"], check=True)
+    (tmp_path / f"offpath-{__version__}.tar.gz").touch()
+    home = tmp_path / "modules" / "libexec"  # where EasyBuild looks; Debian has it elsewhere
+    environment = {
+        "PATH": f"{venv}/bin:{os.environ['PATH']}", "HOME": str(tmp_path), "MODULESHOME": str(home.parent),
+        "EASYBUILD_PREFIX": str(tmp_path / "prefix"), "EASYBUILD_MODULES_TOOL": "EnvironmentModules",
+        "EASYBUILD_MODULE_SYNTAX": "Tcl", "EASYBUILD_ALLOW_MODULES_TOOL_MISMATCH": "1",
+    }  # fmt: skip
+    tool = next(Path("/").glob(TOOLS["tcl"]), None)
+    if tool is None:
+        pytest.skip("Environment Modules is not installed (make nightly installs it)")
+    home.mkdir(parents=True)
+    (home / "modulecmd.tcl").symlink_to(tool)
+    root = ["--allow-use-as-root-and-accept-consequences"] if os.geteuid() == 0 else []
+    command = [venv / "bin" / "eb", *root, "--dry-run", "--robot", EASYCONFIG]
+    said = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert f"Offpath/{__version__}-foss-2024a" in said.stdout and "UCX/1.16.0" in said.stdout
+
+
 PROGRAM = "/usr/lib/offpath/libexec/offpath/bench/mpich/collectives --sizes 1048576 --repeats 2 --verify"
 ON_A_BARE_DEBIAN = f"""
+start=$(date +%s)
 apt-get install -y --no-install-recommends /tmp/*.deb >/dev/null 2>&1 || exit 1
+echo "installed in $(($(date +%s) - start)) s, $(du -sk /usr/lib/offpath | cut -f1) KiB"
 cd /tmp && offpath --version && offpathd --version && offpath split pipecg >/dev/null
 printf '#include <offpath/offpath.h>\\n' >/tmp/x.h && test -s /usr/include/offpath/offpath.h
 test -s /usr/share/man/man1/offpath-run.1.gz && test -s /usr/share/bash-completion/completions/offpath
 ldconfig -p | grep -q liboffpath.so.0 || exit 1
 offpath run --share --policy '*:dpu' -- mpirun -np 2 {PROGRAM}
+echo "offloaded after $(($(date +%s) - start)) s"
+offpath plan law --html law.html 2>&1 | grep 'matplotlib is not installed'
 """
 
 
@@ -108,5 +166,10 @@ def test_the_debian_package_on_a_bare_debian_12(tmp_path):
     command = ["mmdebstrap", "--variant=apt", "--include=mpich", *(f"--customize-hook={hook}" for hook in hooks)]
     result = subprocess.run([*command, "bookworm", "/dev/null"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-3000:]
-    assert f"offpath {__version__}" in result.stdout + result.stderr
-    assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ calls seen, [1-9]\d* offloaded", result.stdout + result.stderr)
+    said = result.stdout + result.stderr
+    print(
+        f"{Path(package).stat().st_size} bytes",
+        *re.findall(r"^(?:installed in|offloaded after).*$", said, re.MULTILINE),
+    )
+    assert f"offpath {__version__}" in said and "matplotlib is not installed" in said
+    assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ calls seen, [1-9]\d* offloaded", said)

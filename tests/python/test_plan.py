@@ -6,11 +6,25 @@ import math
 import statistics
 
 import pytest
+from bench_support import assert_self_contained
 from conftest import ROOT, assert_one_line_error, offpath
 from offpath import mpis
 from offpath.errors import UserError
 from offpath.paths import paths
-from offpath.plan import calibrate, law, machine, model, predict, profile, replay, scale, sites, tables
+from offpath.plan import (
+    calibrate,
+    compressing,
+    law,
+    machine,
+    model,
+    pages,
+    predict,
+    profile,
+    replay,
+    scale,
+    sites,
+    tables,
+)
 from test_docs import commands
 
 BARRIER = {"op": 0, "kind": "ibarrier", "comm": 0, "bytes": 0, "root": 0, "blocking": True, "call": "barrier"}
@@ -189,6 +203,20 @@ def test_faster_links_and_own_cores_never_hurt(good):
         assert scenario.run(better, found.node_of, model.DPU).total <= base
 
 
+def test_predictions_are_pages_too(tmp_path):
+    found = {
+        "recorded_ns": 4e9, "offloaded_ns": 3e9, "limit_ns": 2e9, "gain": 0.25, "error": 0.1, "verdict": "worth it",
+        "sites": [{"call": "MPI_Wait", "site": "a<b.c:7", "host_ns": 3e9, "offloaded_ns": 1e9, "offloaded": True}],
+    }  # fmt: skip
+    html = pages.replay(found, "p.jsonl")
+    assert_self_contained(html)
+    assert "a&lt;b.c:7" in html and "+25.0%" in html and html.count("<svg") == 2
+    rows = [{"operation": "fft", "nodes": nodes, "host_ns": 8 / nodes, "dpu_ns": 4 / nodes} for nodes in (2, 4, 8)]
+    html = pages.scale({"bytes": 1, "points": 64, "rows": rows})
+    assert_self_contained(html)
+    assert "64^3 points" in html and html.count("stroke-width: 2") == 2
+
+
 def test_scale_reaches_thousands_of_nodes():
     result = scale.scale(machine.default(), [2, 64, 4096], 1, 1 << 20, 1024)
     assert {row["operation"] for row in result["rows"]} == {"ialltoall", "iallgather", "ibcast", "iallreduce", "fft"}
@@ -229,7 +257,7 @@ def test_published_tables_add_up():
 def test_law_writes_its_curves(tmp_path):
     result = offpath("plan", "law", "--html", str(tmp_path / "law.html"), "--json")
     assert len(json.loads(result.stdout)["rows"]) == 13
-    assert (tmp_path / "law.html").read_text().count("<polyline") == 5
+    assert (tmp_path / "law.html").read_text().count("stroke-width: 2") == 5
 
 
 def test_the_law_takes_a_machine_and_options_over_it(tmp_path):
@@ -245,7 +273,8 @@ def test_the_law_takes_a_machine_and_options_over_it(tmp_path):
 
 
 def test_call_sites_without_symbols_are_offsets():
-    assert sites.names([("/nowhere/app", 64)]) == {("/nowhere/app", 64): "app+0x40"}
+    (site,) = sites.look_up([("/nowhere/app", 64)]).values()
+    assert site.text == site.source == "app+0x40"
 
 
 @pytest.mark.machine
@@ -291,6 +320,26 @@ def test_the_guides_commands_run(tmp_path):
             words += ["--loopback", "--repeats", "3"]
         result = offpath(*words, env=env, cwd=tmp_path)
         assert result.returncode == 0, (words, result.stderr)
+
+
+def test_compression_is_priced():
+    """Where the link is the limit times fall with the ratio; where a codec is, they do not."""
+    where = model.Placement(2)
+
+    def saved(link: str, codec: str, ratio: float) -> float:
+        plain = machine.changed(machine.default(), link=link, dpu_cores=1)
+        coded = compressing.changed(plain, codec, ratio)
+        raw, short = (
+            model.bench(each, where, "ialltoall", 4 << 20, model.DPU, 0).pure for each in (plain, coded)
+        )
+        return 1 - short / raw
+
+    assert 0.57 < saved("1gbit", "lz4", 2.5) < 0.61
+    assert saved("100mbit", "zstd", 4) > 0.74
+    assert saved("100gbit", "zstd", 4) < 0
+    for wrong in ("lz4", "lz4=0.5", "gzip=2", "lz4=2.5x"):
+        with pytest.raises(UserError, match="lz4=2.5, with"):
+            compressing.parse(wrong)
 
 
 def test_measurements_of_a_quiet_machine_are_predicted():

@@ -24,6 +24,13 @@ def test_what_is_hidden_is_the_shorter_one():
     assert training.predict(epoch, cores=8, slower=40)["O-Hy"] == 200.0 + 80.0  # a validation is on one core
 
 
+def test_a_link_carries_batches_and_weights():
+    epoch = Epoch(10, batches_s=20.0, validation_s=5.0, rest_s=75.0, batches_bytes=100 * 10**6, weights_bytes=10**6)
+    found = training.predict(epoch, link_bits_per_s=8e6)  # a megabyte per second
+    assert found["O-DA"] == 100.0 + 12.0 + 5.0 and found["O-MV"] == 95.0 and found["O-Hy"] == 100.0 + 12.0
+    assert training.predict(epoch, slower=20, link_bits_per_s=8e6)["O-MV"] == 101.0
+
+
 def profile(tmp_path, **changes):
     row = {"epoch_s": 100.0, "batches": 10, "batches_s": 20.0, "validation_s": 5.0} | changes
     file = tmp_path / "epochs.json"
@@ -39,10 +46,17 @@ def test_the_command_says_the_best(tmp_path):
     assert json.loads(out.read_text())["measured"]["rest_s"] == 75.0
     nothing = offpath("train-advice", str(profile(tmp_path, batches_s=0.1, validation_s=0.0)))
     assert "Nothing to gain" in nothing.stdout
+    far = offpath("train-advice", str(profile(tmp_path, batches_bytes=10**9)), "--link-rate", "50mbit")
+    assert "O-MV gains most" in far.stdout, far
+
+
+LINK = json.dumps({"offpath_training": 1, "epochs": [{
+    "epoch_s": 1, "batches": 1, "batches_s": 1, "validation_s": 0, "batches_bytes": "many",
+}]})  # fmt: skip
 
 
 def test_what_is_no_profile(tmp_path):
     assert_one_line_error(offpath("train-advice", str(tmp_path / "none")), "cannot be read")
-    for text in ("", "[]", '{"epochs": []}', '{"offpath_training": 1, "epochs": [{"epoch_s": -1}]}'):
+    for text in ("", "[]", '{"epochs": []}', '{"offpath_training": 1, "epochs": [{"epoch_s": -1}]}', LINK):
         (tmp_path / "bad").write_text(text)
         assert_one_line_error(offpath("train-advice", str(tmp_path / "bad")), "no profile of a training")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Offpath under a Slurm of two nodes: around srun, inside it, in batch scripts; jobs beside each other, and ended."""
 
+import json
 import os
 import re
 import shlex
@@ -9,7 +10,8 @@ import uuid
 
 import pytest
 import slurm_support
-from conftest import LIMIT_S, PROGRAMS, ROOT
+import torch_support
+from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
 from offpath import stats
 from offpath.mpis import TITLES
 from offpath.paths import paths
@@ -108,6 +110,53 @@ def test_steps_after_and_beside_each_other_and_array_jobs(cluster, built, tmp_pa
     cluster.assert_clean()
 
 
+def test_a_pytorch_program_that_srun_starts(cluster, tmp_path):
+    """offpath.torch.init_process_group() finds its ranks on two nodes; nothing but Slurm says where they are."""
+    program = [torch_support.interpreter(), str(PROGRAMS / "torch_group.py"), str(SEED), "launched"]
+    wanted = ("PYTHONPATH", "OMP_NUM_THREADS", "OFFPATH_SERVICE_SHARE")
+    own = {name: torch_support.environment()[name] for name in wanted} | {"GLOO_SOCKET_IFNAME": "eth0"}
+    result = cluster.run(["srun", "--quiet", "-N2", "-n2", *program], tmp_path, own)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert sorted(result.stdout.splitlines()) == [f"rank {rank} of 2: the same" for rank in range(2)], result.stderr
+    cluster.assert_clean()
+
+
+def test_tune_in_a_job_and_a_run_that_uses_it(cluster, built, tmp_path):
+    """Slurm says which cluster it is. The rows hold for the MPI they were measured with, and for jobs there only."""
+    tune = [str(ROOT / "offpath"), "tune", "--launch", "'srun --quiet --mpi=pmi2'", "--mpi", "mpich", "--share",
+            "--runs", "1", "--repeats", "1", "--collectives", "ialltoall", "--sizes", "4K"]  # fmt: skip
+    kept = tmp_path / "offpath" / "clusters" / cluster.lab.name / "mpich" / "policy"
+    use = [str(ROOT / "offpath"), "run", "--share", "--", *srun("mpich", str(built / "checked-mpich"))]
+    script = text(tune, ["cp", str(kept), "rows"], ["echo", "'*:dpu'", f">{kept}"], use)
+    environment = f"export XDG_CONFIG_HOME={tmp_path} OFFPATH_POLICY_FILE=\n"
+    cluster.batch(environment + script, tmp_path, "-N2", "-n2", "--output=out", "--error=err")
+    said = (tmp_path / "err").read_text()
+    assert f"measuring on 2 nodes of cluster {cluster.lab.name}: node1, node2" in said
+    assert "12 calls seen, 12 offloaded" in said, said
+    rows = (tmp_path / "rows").read_text().splitlines()
+    assert f"# cluster {cluster.lab.name}: 2 x 1 ranks" in rows[1] and "MPICH" in rows[1], rows
+    assert "ialltoall:0-inf:nodes=2:host" in rows
+    cluster.assert_clean()
+
+
+@pytest.mark.nightly
+def test_calibrate_in_a_job(cluster, built, tmp_path):
+    for mpi, pmi in PMI.items():
+        launch = f"srun --quiet --mpi={pmi} --cpu-bind=none"
+        command = [str(ROOT / "offpath"), "calibrate", "--launch", launch, "--mpi", mpi, "--share", "--launches", "1"]
+        result = cluster.run(["salloc", "-N2", "-n2", *command], tmp_path, {"XDG_CONFIG_HOME": str(tmp_path)})
+        assert result.returncode == 0, result.stderr
+        found = json.loads((tmp_path / "offpath/clusters" / cluster.lab.name / mpi / "machine.json").read_text())
+        assert found["environment"]["node_names"] == ["node1", "node2"] and found["native"]["family"] == mpi
+    inside = cluster.run(srun(mpi, *command, nodes="1", tasks="1"), tmp_path)
+    assert inside.returncode != 0 and "inside a step of the job" in inside.stderr, inside.stderr
+    one = cluster.run(["salloc", "-N1", "-n1", *command], tmp_path)
+    assert one.returncode != 0 and "Ask for two nodes" in one.stderr, one.stderr
+    many = cluster.run(srun(mpi, *command), tmp_path)
+    assert many.returncode != 0 and "once for each rank" in many.stderr, many.stderr
+    cluster.assert_clean()
+
+
 DOCUMENTED = re.findall(
     r"^```sh\n(#!/bin/bash\n#SBATCH.*?)^```", (ROOT / "docs" / "job-scripts.md").read_text(), re.DOTALL | re.MULTILINE
 )
@@ -115,8 +164,9 @@ DOCUMENTED = re.findall(
 
 def test_the_documented_job_scripts(cluster, built, tmp_path):
     """Of docs/job-scripts.md, with one rank a node, and a core for each that the service takes."""
-    assert len(DOCUMENTED) >= 3
-    for number, script in enumerate(DOCUMENTED):
+    scripts = [script for script in DOCUMENTED if "offpath run" in script]
+    assert len(scripts) >= 3
+    for number, script in enumerate(scripts):
         folder = tmp_path / str(number)
         folder.mkdir()
         script = re.sub(r"--ntasks-per-node=\d+", "--ntasks-per-node=1", script)

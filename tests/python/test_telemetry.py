@@ -12,9 +12,11 @@ from conftest import ROOT, assert_one_line_error, offpath
 from offpath import mpis
 from offpath.errors import UserError
 from offpath.paths import paths
+from offpath.plan import sites
 from offpath.telemetry import operations, overview, page, parts, perfetto, prometheus, record, wires
+from offpath.telemetry.batch_job import BatchJob
 from rich.console import Console
-from telemetry_support import MS, check_format, one_sided_lines, part, rank_lines, write_parts
+from telemetry_support import MS, check_format, one_sided_lines, part, rank_lines, region_lines, write_parts
 from test_docs import commands
 
 BROWSERS = ("chromium-headless-shell", "chromium")
@@ -48,7 +50,7 @@ def test_what_hides_several_counts_once(tmp_path):
     puts = [each for each in found.operations if each.kind == "put"]
     assert [each.hidden_ns for each in puts] == [10 * MS - each.end_ns + 60 * MS for each in puts]
     assert operations.hidden_ns(puts) == puts[0].hidden_ns
-    (row,) = [row for row in overview.by_site(found) if row.kind == "put"]
+    (row,) = [row for row in overview.by_site(found) if row.call == "MPI_Put"]
     assert (row.count, row.path, row.hidden_ns, row.wait_ns) == (5, "dpu", puts[0].hidden_ns, 2 * MS)
     assert overview.totals(found)["hidden"] == 30 * MS - 10_000 + puts[0].hidden_ns
 
@@ -150,13 +152,45 @@ def test_wires_are_rates_between_samples(run, tmp_path):
 
 
 def test_a_trace_holds_its_recording(trace, run):
-    again = operations.join(record.load(trace), perfetto.site_names(trace))
+    again = perfetto.load(trace)
     assert again == run
 
 
-def test_a_part_holds_its_lines(tmp_path):
+def test_regions_that_the_program_names_are_in_the_views(tmp_path):
+    files = write_parts(tmp_path)
+    for rank, file in enumerate(files):
+        file.write_bytes(part(region_lines(rank_lines(rank))))
+    found = operations.join(record.of_parts(files))
+    rows = {row[0]: row[1:] for row in overview.region_rows(found)}
+    assert list(rows) == ["step", "output", "step/post"]  # the longest first
+    assert rows["step"] == ("2", "82 ms", "60 ms", "40 us", "22 ms")  # with what lies inside
+    assert rows["step/post"][1:] == ("63 us", "60 ms", "40 us", "0 us")
+    overview.show(found, Console(width=100, file=(text := io.StringIO())))
+    assert "step/post" in text.getvalue() and "By region" in page.page([("run", found)])
+    perfetto.write(found, tmp_path / "t.json")
+    events = check_format(json.loads((tmp_path / "t.json").read_text()))
+    named = [event["name"] for event in events if event.get("args", {}).get("region")]
+    assert sorted(named) == ["output", "output", "post", "post", "step", "step"]
+    again = perfetto.load(tmp_path / "t.json")
+    assert again == found and [each.path for each in again.regions] == ["step", "step/post", "output"] * 2
+
+
+def test_threads_have_tracks_of_their_own(tmp_path):
+    """What one thread does overlaps what another does; regions hold the calls of their own thread only."""
     lines = rank_lines(0)
-    lines[3] |= {"sent_bytes": [5, 6]}
+    lines[4] |= {"thread": 1, "begin_ns": lines[3]["begin_ns"] + 5000}  # begins inside the call before it
+    lines[6] |= {"thread": 1}
+    (tmp_path / "part").write_bytes(part(region_lines(lines)))
+    found = operations.join(record.of_parts([tmp_path / "part"]))
+    assert [each.region.path if each.region else None for each in found.operations] == [None, "step/post", None]
+    perfetto.write(found, tmp_path / "t.json")
+    events = check_format(json.loads((tmp_path / "t.json").read_text()))
+    assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"calls", "calls, thread 1"}
+
+
+def test_a_part_holds_its_lines(tmp_path):
+    lines = region_lines(rank_lines(0))
+    lines[3] |= {"thread": 3} | {"sent_bytes": [5, 6]}
     lines[6] |= {"others": 2}
     lines[-1] |= {"operations_left_out": 3, "waits_left_out": 4}
     (tmp_path / "part").write_bytes(part(lines))
@@ -264,7 +298,7 @@ def test_foreign_files_are_one_line(tmp_path, content, words):
     assert_one_line_error(offpath("report", str(file)), words)
 
 
-def test_metrics_are_prometheus_text():
+def test_metrics_are_prometheus_text(tmp_path):
     rank = {
         "rank": 0,
         "node": 'a"b',
@@ -275,11 +309,14 @@ def test_metrics_are_prometheus_text():
         "service_cpu_ns": 10**9,
         "collectives": {"ialltoall": {"offloaded_count": 3, "native_count": 1}},
     }
-    lines = prometheus.text([rank]).splitlines()
-    assert 'offpath_operations_offloaded_total{rank="0",node="a\\"b"} 3' in lines
-    assert 'offpath_wait_seconds_total{rank="0",node="a\\"b"} 1.5e-06' in lines
-    assert 'offpath_collectives_total{rank="0",node="a\\"b",collective="ialltoall",path="host"} 1' in lines
-    assert 'offpath_service_cpu_seconds_total{node="a\\"b"} 1' in lines
+    prometheus.write([rank], tmp_path / "run.prom", BatchJob("", "ocean"))
+    lines = (tmp_path / "run.prom").read_text().splitlines()
+    assert 'offpath_operations_offloaded_total{job_name="ocean",node="a\\"b",rank="0"} 3.0' in lines
+    assert 'offpath_wait_seconds_total{job_name="ocean",node="a\\"b",rank="0"} 1.5e-06' in lines
+    collective = 'collective="ialltoall",job_name="ocean",node="a\\"b",path="host",rank="0"'
+    assert f"offpath_collectives_total{{{collective}}} 1.0" in lines
+    assert 'offpath_service_cpu_seconds_total{job_name="ocean",node="a\\"b"} 1.0' in lines
+    assert [file.name for file in tmp_path.iterdir()] == ["run.prom"]
     names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(names) == len(set(names)) > 0
     assert {line.split("{")[0] for line in lines if not line.startswith("#")} == set(names)
@@ -318,7 +355,7 @@ def test_two_runs_side_by_side_in_a_browser(trace):
 
 def test_what_a_page_shows_is_never_markup(run):
     for each in run.operations:
-        each.site = "</script><script>x<"
+        each.site = sites.Site("app", 1, symbol="</script><script>x<")
     assert "<script>x" not in page.page([("</title><b>", run)])
 
 
@@ -352,7 +389,7 @@ def test_a_real_run(mpi, tmp_path):
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     check_format(json.loads(trace.read_text()))
-    run = operations.join(record.load(trace), perfetto.site_names(trace))
+    run = perfetto.load(trace)
     posted = [each for each in run.operations if each.kind == "ialltoall"]
     dpu = [each for each in posted if each.path == "dpu"]
     assert dpu and {each.why for each in posted} == {"policy"}
@@ -360,7 +397,7 @@ def test_a_real_run(mpi, tmp_path):
     for each in dpu:
         assert each.begin_ns <= each.started_ns <= each.first_byte_ns <= each.done_ns <= each.wait.end_ns
         assert each.bytes >= 64 << 10 and not each.failed
-        assert "movement.cpp" in each.site or "collectives" in each.site  # with symbols, without
+        assert "movement.cpp" in each.site.text or "collectives" in each.site.text  # with symbols, without
     assert "on the DPU" in result.stderr and "ialltoall" in result.stderr
     assert "offpath_operations_offloaded_total" in (tmp_path / "m.prom").read_text()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["m.prom", "t.json"]

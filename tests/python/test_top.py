@@ -154,6 +154,26 @@ def test_full_screen(serve):
     assert b"\x1b[?1049l" in seen
 
 
+def test_tasks_are_shown_where_there_are_any(serve):
+    """Submitted, done, failed, ns in functions, moved, returned, rerun."""
+    service = serve(made.header() + made.page())
+    with jobs.watched(None) as (job,):
+        before = job.last
+        assert "tasks of worker" not in _text(view.job_data(job, before, before))
+        service.publish(0, made.page(tasks=(90, 80, 2, 3 * 10**9, 33, 31, 4), generation=4))
+        data = view.job_data(job, before, job.look())
+    worker = data["workers"][0]
+    assert [worker[f"tasks_{name}"] for name in ("submitted", "done", "failed", "run_ns")] == [90, 80, 2, 3 * 10**9]
+    shown = _text(data)
+    assert "tasks of worker" in shown and "rerun" in shown and all(f" {n} " in shown for n in (90, 80, 33, 31))
+
+
+def _text(data: dict) -> str:
+    console = Console(width=150, file=io.StringIO())
+    console.print(view.screen([data]))
+    return console.file.getvalue()
+
+
 def test_rates_are_of_the_time_between_looks(serve):
     service = serve(made.header() + made.page([made.client(1, 0, posted=7)], cpu_ns=10, sent=100))
     with jobs.watched(None) as (job,):

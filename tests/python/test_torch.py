@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
-from torch_support import environment, free_port, interpreter, run_ranks
+from torch_support import environment, free_port, interpreter, other_torch, run_ranks
 
 
 def test_the_backend_does_what_torch_promises():
@@ -38,6 +38,27 @@ def test_a_rank_that_dies_is_an_error_of_the_others():
 
 def test_executors_make_batches_and_validations_as_the_program_would(tmp_path):
     assert run_ranks("torch_training.py", 1, str(tmp_path)) == ["the same\n"]
+
+
+def test_what_executors_cannot_do_is_done_here_or_says_why():
+    assert run_ranks("torch_misfits.py", 1, "here") == ["right\n"]
+
+
+@pytest.mark.parametrize(
+    "there, words",
+    [
+        ("no service", ["the service's executors cannot be used", "NoServiceError"]),
+        ("another torch", ["they have", "PyTorch 0.4.1", "this process has"]),
+        pytest.param("no torch", ["ModuleNotFoundError"], marks=pytest.mark.nightly),
+    ],
+)
+def test_executors_that_are_not_as_the_program_is(there, words, tmp_path):
+    """Samples are made and validations done in place, after one line that says why."""
+    if there == "no service":
+        env = {"OFFPATH_SERVICE_PATH": str(tmp_path / "nowhere")}
+    else:
+        env = {"OFFPATH_TASK_PYTHON": str(other_torch(tmp_path, there))}
+    assert run_ranks("torch_misfits.py", 1, there, *words, env=env) == ["right\n"]
 
 
 def test_the_guides_programs_run(tmp_path):

@@ -33,6 +33,14 @@ def installed(environment, tmp_path_factory):  # noqa: F811
     return python
 
 
+def test_it_has_every_module(installed):
+    """Also those that no other module imports."""
+    [home] = installed.parents[1].glob("lib/python*/site-packages/offpath")
+    folders = home, ROOT / "python" / "offpath"
+    there, wanted = ({str(file.relative_to(folder)) for file in folder.rglob("*.py")} for folder in folders)
+    assert wanted == there, wanted ^ there
+
+
 def test_it_brings_its_service(installed, environment):  # noqa: F811
     names = ("OFFPATH_SERVICE_SHARE", "OFFPATH_RUNTIME_DIR", "PATH", "HOME")
     bare = {name: environment[name] for name in names if name in environment}

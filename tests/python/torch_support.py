@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT
@@ -14,6 +15,9 @@ from offpath.errors import UserError
 
 @cache
 def interpreter() -> str:
+    """OFFPATH_TEST_TORCH names another one, with a PyTorch of its own."""
+    if given := os.environ.get("OFFPATH_TEST_TORCH"):
+        return given
     try:
         return bench_training.interpreter()
     except UserError as error:
@@ -29,6 +33,16 @@ def free_port() -> int:
 def environment() -> dict:
     """Of programs that share this machine's cores with their service."""
     return os.environ | {"PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1", "OFFPATH_SERVICE_SHARE": "1"}
+
+
+def other_torch(folder: Path, there: str) -> Path:
+    """An interpreter that says to have another PyTorch, or none."""
+    first = "import torch; torch.__version__ = '0.4.1'" if there == "another torch" else "sys.modules['torch'] = None"
+    (folder / "sitecustomize.py").write_text(f"import sys\n{first}\n")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {interpreter()} "$@"\n')
+    python.chmod(0o755)
+    return python
 
 
 def run_ranks(program: str, count: int, *arguments: str, env: dict | None = None) -> list[str]:

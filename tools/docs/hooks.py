@@ -61,14 +61,14 @@ def navigation(paths: list[str], generated: list[str]) -> list:
         {"Performance": "performance.md"},
         {"How it works": [*(f"{name}.md" for name in EXPLAINED), {"Design notes": notes}]},
         {"Reference": ["reference/offpath.md", {"Commands": commands}, *others]},
-        {"Help": ["troubleshooting.md", "faq.md", "glossary.md"]},
+        {"Help": ["troubleshooting.md", "faq.md", "stability.md", "comparison.md", "glossary.md"]},
         {"Development": ["contributing.md", "changelog.md"]},
     ]  # fmt: skip
 
 
 def on_page_markdown(markdown: str, page, config, files: Files) -> str:
     here = PurePosixPath(page.file.src_uri).parent
-    known = {file.src_uri for file in files.documentation_pages()}
+    known = {file.src_uri for file in files}  # pages, and what they show
     of = next((PurePosixPath(name).parent for name, path in COPIED.items() if path == page.file.src_uri), None)
 
     def target(path: str) -> str | None:

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The other side as tasks of Offpath's C API: lists, positions and forces lie in memory that the service shares, so a task
-// works where they lie. Halos and migration stay with the host: a task is a function of its ranges.
+// works where they lie. Where the service is on another machine lists are sent ahead, once, and positions once a step. Halos and migration stay with the host: a task is a function of its ranges.
 #include <algorithm>
 #include <vector>
 
 #include <offpath/offpath.h>
 
+#include "../../task_session/session.hpp"
 #include "forces.hpp"
 #include "../migrate.hpp"
 #include "../off_side.hpp"
 #include "../replay.hpp"
-#include "session.hpp"
 
 namespace minimd {
 namespace {
 
+using task_session::Session;
+using task_session::Shared;
+
 class TaskSide : public OffSide {
  public:
-  TaskSide(const Domain& domain, const Cells& cells, const Options& options, TaskSession session)
+  TaskSide(const Domain& domain, const Cells& cells, const Options& options, Session session)
       : domain_(domain), cells_(cells), options_(options), session_(std::move(session)) {}
 
   void accept(const Structure& s) override {
     const double start = MPI_Wtime();
+    session_.wait();
     structure_ = &s;
     const std::size_t pairs = std::size_t(s.first.back());
     session_.reserve(first_, s.first.size());
@@ -29,15 +33,17 @@ class TaskSide : public OffSide {
     session_.reserve(x_, 3 * std::size_t(s.all()));
     forces_.resize(std::size_t(options_.threads));
     for (Shared<double>& each : forces_) session_.reserve(each, 3 * std::size_t(s.all()));
-    session_.reserve(sums_, 3 * forces_.size());
+    session_.reserve(sums_, 3 * (forces_.size() + 1));
     std::copy(s.first.begin(), s.first.end(), first_.at);
     std::copy(s.neighbours.begin(), s.neighbours.begin() + std::ptrdiff_t(pairs), neighbours_.at);
+    ++lists_;
+    if (session_.copies()) submit_part(0, 0, 0, false, forces_.size());
     times_.ship += MPI_Wtime() - start;
     times_.bytes += double(s.bytes());
     ++times_.ships;
   }
-  bool arrived() override { return true; }
-  void settle() override {}
+  bool arrived() override { return session_.idle(); }
+  void settle() override { session_.wait(); }
 
   void begin_all(const std::vector<double>& x, int local, bool with_sums) override {
     const double start = MPI_Wtime();
@@ -85,19 +91,24 @@ class TaskSide : public OffSide {
     const Structure& s = *structure_;
     const std::int64_t mine = s.local - begin, parts = options_.threads;
     begin_ = begin;
-    for (std::int64_t t = 0; t < parts; ++t) {
-      const int from = begin + int(mine * t / parts), to = begin + int(mine * (t + 1) / parts);
-      const ForcesArgument argument{from, to, s.all(), with_sums, options_.repeats, Options::kCutoff};
-      const auto bytes = [](std::size_t count, std::size_t size) { return std::uint64_t(count) * size; };
-      const std::size_t all = 3 * std::size_t(s.all());
-      const offpath_task_range_t ranges[kForcesRanges] = {
-          {x_.at, bytes(all, sizeof(double)), OFFPATH_TASK_IN, 0},
-          {first_.at, bytes(s.first.size(), sizeof(int)), OFFPATH_TASK_IN, 0},
-          {neighbours_.at, bytes(std::size_t(s.first.back()), sizeof(int)), OFFPATH_TASK_IN, 0},
-          {forces_[std::size_t(t)].at, bytes(all, sizeof(double)), OFFPATH_TASK_OUT, 0},
-          {sums_.at + 3 * t, 3 * sizeof(double), OFFPATH_TASK_OUT, 0}};
-      session_.submit(argument, ranges);
-    }
+    ++steps_;
+    for (std::int64_t t = 0; t < parts; ++t)
+      submit_part(begin + int(mine * t / parts), begin + int(mine * (t + 1) / parts), s.all(), with_sums,
+                  std::size_t(t));
+  }
+  // Of no atoms: then the lists are brought there, and nothing else. Its sums come last.
+  void submit_part(int from, int to, int all_atoms, bool with_sums, std::size_t part) {
+    const Structure& s = *structure_;
+    const ForcesArgument argument{from, to, all_atoms, with_sums, options_.repeats, Options::kCutoff};
+    const auto bytes = [](std::size_t count, std::size_t size) { return std::uint64_t(count) * size; };
+    const std::size_t all = 3 * std::size_t(all_atoms);
+    const offpath_task_range_t ranges[kForcesRanges] = {
+        {x_.at, bytes(all, sizeof(double)), OFFPATH_TASK_IN, all > 0 ? steps_ : 0},
+        {first_.at, bytes(s.first.size(), sizeof(int)), OFFPATH_TASK_IN, lists_},
+        {neighbours_.at, bytes(std::size_t(s.first.back()), sizeof(int)), OFFPATH_TASK_IN, lists_},
+        {forces_[part % forces_.size()].at, bytes(all, sizeof(double)), OFFPATH_TASK_OUT, 0},
+        {sums_.at + 3 * part, 3 * sizeof(double), OFFPATH_TASK_OUT, 0}};
+    session_.submit(argument, ranges);
   }
   // Adds what they have computed. Without its forces a rank cannot go on.
   Sums wait(std::vector<double>& f, double& longest) {
@@ -118,13 +129,14 @@ class TaskSide : public OffSide {
   const Domain& domain_;
   const Cells& cells_;
   const Options& options_;
-  TaskSession session_;
+  Session session_;
   const Structure* structure_ = nullptr;
   Shared<int> first_, neighbours_;
   Shared<double> x_, sums_;
   std::vector<Shared<double>> forces_;
   std::vector<double> old_x_, buffer_;
   int begin_ = 0;
+  std::uint32_t lists_ = 0, steps_ = 0;  // versions of what tasks read
   OffTimes times_;
 };
 
@@ -132,13 +144,8 @@ class TaskSide : public OffSide {
 
 std::unique_ptr<OffSide> make_off_side(const Domain& domain, const Cells& cells, const Options& options,
                                        std::string& problem) {
-  TaskSession session(problem);
-  int good = problem.empty();
-  MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (!good) {
-    if (problem.empty()) problem = "another rank has no executor for its tasks. See what it says";
-    return nullptr;
-  }
+  Session session({"minimd", "libminimd_forces.so", "minimd_forces", kForcesSignature}, problem);
+  if (!problem.empty()) return nullptr;
   return std::make_unique<TaskSide>(domain, cells, options, std::move(session));
 }
 

@@ -5,6 +5,7 @@
 #include "offpath/offpath.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ static uint64_t (*volatile service_cpu_ns)(void);
 static int (*volatile job_token)(uint8_t*);
 static void (*volatile serve_upcall)(offpath_upcall_request_t*);
 static void (*volatile upcall_channel_lost)(uint64_t);
+static void (*volatile mark_region)(const char*, int);
 
 /* For programs that measure: processor time of this node's service so far, 0 without one. Found with dlsym. */
 __attribute__((visibility("default"))) uint64_t offpath_frontend_service_cpu_ns(void) {
@@ -40,6 +42,15 @@ __attribute__((visibility("default"))) void offpath_serve_upcall(offpath_upcall_
 __attribute__((visibility("default"))) void offpath_upcall_channel_lost(uint64_t channel) {
   void (*function)(uint64_t) = upcall_channel_lost;
   if (function != NULL) function(channel);
+}
+
+/* What <offpath/region.h> finds. */
+__attribute__((visibility("default"))) void offpath_region_mark(const char* name, int begins) {
+  void (*function)(const char*, int) = mark_region;
+  if (function == NULL) return;
+  const int saved_errno = errno;
+  function(name, begins);
+  errno = saved_errno;
 }
 
 int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
@@ -72,7 +83,7 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   }
   offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
   offpath_backend_t backend = {
-      sizeof(backend), count, part == OFFPATH_BACKEND_MISSING, mpi->handle, handlers, NULL, NULL, NULL, NULL};
+      sizeof(backend), count, part == OFFPATH_BACKEND_MISSING, mpi->handle, handlers, NULL, NULL, NULL, NULL, NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway. %s", path, reinstall);
     return -1;
@@ -82,5 +93,6 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   job_token = backend.job_token;
   serve_upcall = backend.serve_upcall;
   upcall_channel_lost = backend.upcall_channel_lost;
+  mark_region = backend.mark_region;
   return 0;
 }

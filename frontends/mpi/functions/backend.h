@@ -31,6 +31,7 @@ typedef struct offpath_backend {
   /* out: MPI calls of target regions; NULL where there are none */
   void (*serve_upcall)(offpath_upcall_request_t* request);
   void (*upcall_channel_lost)(uint64_t channel);
+  void (*mark_region)(const char* name, int begins); /* out: of include/offpath/region.h; NULL: nothing is recorded */
 } offpath_backend_t;
 
 /* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */

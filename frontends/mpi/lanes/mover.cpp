@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/mover.hpp"
 
-#include "device/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
@@ -44,7 +44,7 @@ bool Mover::start(int granted) {
   }
   if (granted < MPI_THREAD_MULTIPLE) return false;
   try {
-    thread_ = device::quiet_thread([this] { run(); });
+    thread_ = base::quiet_thread([this] { run(); });
   } catch (const std::exception&) {  // the system has no thread left
     return false;
   }

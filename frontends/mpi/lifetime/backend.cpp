@@ -47,6 +47,6 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
     backend->serve_upcall = &serve_upcall;
     backend->upcall_channel_lost = &upcall_channel_lost;
   }
-  offpath::mpi::tracing::install(backend->handlers);
+  offpath::mpi::tracing::install(backend);
   return 0;
 }

@@ -32,8 +32,10 @@ bool wanted() {
   return prefix != nullptr && *prefix != '\0';
 }
 
-void install(void** handlers) {
-  if (wanted()) recording::install(handlers, kTrace);
+void install(offpath_backend_t* backend) {
+  if (!wanted()) return;
+  recording::install(backend->handlers, kTrace);
+  backend->mark_region = &recording::mark_region;
 }
 
 }  // namespace offpath::mpi::tracing

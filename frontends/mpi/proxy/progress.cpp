@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/proxy/progress.hpp"
 
-#include "device/quiet_thread.hpp"
+#include "base/quiet_thread.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ void Progress::post(std::function<void()> function) {
   std::lock_guard lock(mutex_);
   if (stopped_) return;
   posted_.push_back(std::move(function));
-  if (!thread_.joinable()) thread_ = device::quiet_thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = base::quiet_thread([this] { run(); });
   wake_.notify_one();
 }
 

@@ -11,6 +11,8 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   if (backend->struct_bytes != sizeof(*backend) || backend->function_count != OFFPATH_FUNCTION_COUNT) return -1;
   if (!native.load(backend->mpi)) return -1;
   set_missing(backend);
-  if (backend->only_missing == 0) recording::install(backend->handlers, recording::kProfile);
+  if (backend->only_missing != 0) return 0;
+  recording::install(backend->handlers, recording::kProfile);
+  backend->mark_region = &recording::mark_region;
   return 0;
 }

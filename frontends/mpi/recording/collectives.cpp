@@ -14,7 +14,7 @@ struct Recorded : Signature<Width, Fields...> {
   template <const Kind& kind, auto function>
   static int nonblocking(typename Fields::Value... values, MPI_Comm comm, MPI_Request* request) {
     if (passes()) return (next.*function)(values..., comm, request);
-    OFFPATH_POSTING(kind.name, choose(comm, __builtin_return_address(0)));
+    OFFPATH_POSTING(called<function>, choose(comm, site));
     const int code = (next.*function)(values..., comm, request);
     if (code == MPI_SUCCESS)
       guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), false, request); });
@@ -34,7 +34,7 @@ struct Recorded : Signature<Width, Fields...> {
   template <const Kind& kind, auto function>
   static int blocking(typename Fields::Value... values, MPI_Comm comm) {
     if (passes()) return (next.*function)(values..., comm);
-    OFFPATH_POSTING(kind.name + 1, choose(comm, __builtin_return_address(0)));  // without the i of the nonblocking form
+    OFFPATH_POSTING(called<function>, choose(comm, site));
     const int code = (next.*function)(values..., comm);
     guarded([&] { log.post(call, ticket, said<kind>(ticket, comm, values...), true, nullptr); });
     return code;

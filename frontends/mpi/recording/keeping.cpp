@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The beginning and the end of a log: its file, and where that goes.
 #include "base/clock.hpp"
+#include "mpi/recording/callers.hpp"
 #include "mpi/recording/handing_in.hpp"
 #include "mpi/recording/log.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <ctime>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -39,6 +41,12 @@ std::string quoted(const char* text) {
     }
   }
   return result + '"';
+}
+
+uint64_t realtime_ns() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 uint64_t sample_of(const char* variable) {
@@ -73,6 +81,7 @@ void Log::open(const char* prefix, const Purpose& purpose) {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   const std::lock_guard lock(mutex_);
+  callers.find_wrappers();
   part_.open(FileName(prefix, rank).text);
   if (!part_.ok()) return;
   polls_ = purpose.polls;
@@ -85,6 +94,7 @@ void Log::open(const char* prefix, const Purpose& purpose) {
   part_.write_header(std::string("{\"format\": \"") + purpose.format + "\", \"version\": 1, \"rank\": " +
                      std::to_string(rank) + ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) +
                      ", \"mpi\": \"" + mpi + "\", \"zero_ns\": " + std::to_string(start_ns_) +
+                     ", \"realtime_ns\": " + std::to_string(realtime_ns() - since_start_ns()) +
                      (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}\n");
   on_ = true;
 }
@@ -93,6 +103,7 @@ void Log::stop(uint64_t end_ns) {
   const std::lock_guard lock(mutex_);
   if (!on_) return;
   on_ = false;
+  user_regions_.end_all(part_, end_ns);
   part_.add(Tag::end, 0, 0, EndBody{end_ns, operations_left_out_, waits_left_out_});
   part_.finish();
 }

@@ -5,6 +5,8 @@
 #include "mpi/recording/handlers.hpp"
 
 #include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 namespace offpath::mpi::recording {
 
@@ -66,6 +68,12 @@ void set_next(auto& function, void* handler) {
 }
 
 }  // namespace
+
+void mark_region(const char* name, int begins) {
+  if (name == nullptr || passes()) return;
+  const std::string_view known(name, strnlen(name, UserRegions::kMaxNameBytes));
+  guarded([&] { log.mark_region(thread_number(), known, begins != 0); });
+}
 
 void install(void** handlers, const Purpose& what_for) {
   purpose = &what_for;

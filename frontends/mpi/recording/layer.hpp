@@ -25,4 +25,7 @@ inline constexpr Purpose kProfile{"OFFPATH_PROFILE", "offpath-profile", true, nu
 // Puts the layer over the handlers in the table, of which null ones mean the native function. `purpose` must stay.
 void install(void** handlers, const Purpose& purpose);
 
+// What the doorway calls for <offpath/region.h>, on any thread, at any time.
+void mark_region(const char* name, int begins);
+
 }  // namespace offpath::mpi::recording

@@ -78,7 +78,7 @@ void Log::write_operation(const Call& call, const Ticket& ticket, const Posted& 
                      part_.text(posted.kind),
                      0,
                      0,
-                     0};
+                     static_cast<uint16_t>(thread_number())};
   if (decision.why != nullptr) {
     flags = static_cast<uint8_t>(flags | kDecided | (decision.offloaded ? kOffloaded : 0));
     body.why = part_.text(decision.why);
@@ -171,7 +171,7 @@ void Log::write_wait(const Call& call, bool complete, uint32_t others) {
     ++waits_left_out_;
     return;
   }
-  const WaitBody body{call.begin_ns, since_start_ns(), part_.site(call.site), others};
+  const WaitBody body{call.begin_ns, since_start_ns(), part_.site(call.site), others, thread_number()};
   part_.add(Tag::wait, complete ? kComplete : 0, part_.text(call.name), body, operations_);
 }
 
@@ -193,6 +193,16 @@ void Log::wait_remote(const Call& call, MPI_Win window, int target) {
     return true;
   });
   write_wait(call, true, 0);
+}
+
+void Log::mark_region(uint32_t thread, std::string_view name, bool begins) {
+  const std::lock_guard lock(mutex_);
+  if (!on_) return;
+  if (begins) {
+    user_regions_.begin(part_, thread, name, since_start_ns());
+  } else {
+    user_regions_.end(part_, thread, name, since_start_ns());
+  }
 }
 
 void Log::remember_window(MPI_Win window, MPI_Comm comm) {

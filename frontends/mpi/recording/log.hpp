@@ -11,6 +11,7 @@
 #include "mpi/recording/decision.hpp"
 #include "mpi/recording/layer.hpp"
 #include "mpi/recording/part.hpp"
+#include "mpi/recording/user_regions.hpp"
 
 #include <offpath/offpath.h>
 
@@ -21,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -87,6 +89,9 @@ class Log {
   // Operations to `target` (-1: to all) that no flush has waited for yet are done.
   void wait_remote(const Call& call, MPI_Win window, int target);
 
+  // A region that the program names begins or ends.
+  void mark_region(uint32_t thread, std::string_view name, bool begins);
+
   void remember_window(MPI_Win window, MPI_Comm comm);
   void forget_window(MPI_Win window);
   void forget_communicator(MPI_Comm comm);
@@ -124,6 +129,7 @@ class Log {
   bool polls_ = true;
   uint64_t sample_ = 1;
   Part part_;
+  UserRegions user_regions_;
   uint64_t start_ns_ = 0;
   uint64_t next_operation_ = 0;
   uint64_t operations_left_out_ = 0;

@@ -33,7 +33,7 @@ struct Message<function, kind> {
   static int nonblocking(Buffer buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
                          MPI_Request* request) {
     if (leaves_out(peer, comm)) return (next.*function)(buffer, count, type, peer, tag, comm, request);
-    OFFPATH_POSTING(kind.name, choose_message(comm, __builtin_return_address(0)));
+    OFFPATH_POSTING(called<function>, choose_message(comm, site));
     const int code = (next.*function)(buffer, count, type, peer, tag, comm, request);
     if (code == MPI_SUCCESS)
       guarded([&] { log.post(call, ticket, said_of(kind, count, type, peer, tag), false, request); });
@@ -53,7 +53,7 @@ struct Message<function, kind> {
 template <auto function>
 int blocking_send(const void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
   if (leaves_out(peer, comm)) return (next.*function)(buffer, count, type, peer, tag, comm);
-  OFFPATH_POSTING(k_send.name + 1, choose_message(comm, __builtin_return_address(0)));
+  OFFPATH_POSTING(called<function>, choose_message(comm, site));
   const int code = (next.*function)(buffer, count, type, peer, tag, comm);
   guarded([&] { log.post(call, ticket, said_of(k_send, count, type, peer, tag), true, nullptr); });
   return code;
@@ -61,7 +61,7 @@ int blocking_send(const void* buffer, int count, MPI_Datatype type, int peer, in
 
 int Recv(void* buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status* status) {
   if (leaves_out(peer, comm)) return next.Recv(buffer, count, type, peer, tag, comm, status);
-  OFFPATH_POSTING(k_recv.name + 1, choose_message(comm, __builtin_return_address(0)));
+  OFFPATH_POSTING(called<&Native::Recv>, choose_message(comm, site));
   const int code = next.Recv(buffer, count, type, peer, tag, comm, status);
   guarded([&] { log.post(call, ticket, said_of(k_recv, count, type, peer, tag), true, nullptr); });
   return code;

@@ -3,9 +3,11 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -71,17 +73,37 @@ void Part::append_text(const char* text, size_t length) {
 }
 
 uint16_t Part::text(const char* literal) {
-  uint32_t number = texts_.find(literal);
-  if (number == 0) {
-    number = texts_.add(literal);
-    const size_t length = strlen(literal);
-    const RecordHead head{static_cast<uint8_t>(Tag::text), 0, static_cast<uint16_t>(number),
-                          static_cast<uint32_t>(words_of(length))};
-    append(&head, sizeof(head));
-    append_text(literal, length);
-  }
+  uint32_t number = literals_.find(literal);
+  if (number == 0) number = literals_.add(literal, text(std::string_view(literal)));
   return static_cast<uint16_t>(number);
 }
+
+uint16_t Part::text(std::string_view any) {
+  const auto fresh = static_cast<uint16_t>(texts_.size() + 1);
+  const auto [it, is_new] = texts_.try_emplace(std::string(any), fresh);
+  if (is_new) {
+    const RecordHead head{static_cast<uint8_t>(Tag::text), 0, fresh, static_cast<uint32_t>(words_of(any.size()))};
+    append(&head, sizeof(head));
+    append_text(any.data(), any.size());
+  }
+  return it->second;
+}
+
+namespace {
+
+// Where the object of an address lies. The program's own name is what it was started as, which says little elsewhere.
+std::string object_path(const link_map* map, const char* name) {
+  char path[PATH_MAX];
+  if (map == nullptr || map->l_name == nullptr || map->l_name[0] == '\0') {
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+    if (length > 0 && static_cast<size_t>(length) < sizeof(path)) return {path, static_cast<size_t>(length)};
+  } else if (name[0] != '/' && realpath(name, path) != nullptr) {
+    return path;
+  }
+  return name;
+}
+
+}  // namespace
 
 // A call site is the file that holds the caller and the offset in it: symbols are looked up offline.
 uint32_t Part::site(const void* address) {
@@ -89,15 +111,17 @@ uint32_t Part::site(const void* address) {
   if (number != 0) return number;
   number = sites_.add(address);
   Dl_info info;
-  if (address == nullptr || dladdr(address, &info) == 0 || info.dli_fname == nullptr) return number;
+  link_map* map = nullptr;
+  const int known = address == nullptr ? 0 : dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+  if (known == 0 || info.dli_fname == nullptr) return number;
   const auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
   const SiteBody body{number, static_cast<uint64_t>(offset)};
-  const size_t length = strlen(info.dli_fname);
+  const std::string path = object_path(map, info.dli_fname);
   const RecordHead head{static_cast<uint8_t>(Tag::site), 0, 0,
-                        static_cast<uint32_t>(sizeof(body) / sizeof(uint64_t) + words_of(length))};
+                        static_cast<uint32_t>(sizeof(body) / sizeof(uint64_t) + words_of(path.size()))};
   append(&head, sizeof(head));
   append(&body, sizeof(body));
-  append_text(info.dli_fname, length);
+  append_text(path.data(), path.size());
   return number;
 }
 

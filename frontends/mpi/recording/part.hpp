@@ -15,12 +15,22 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace offpath::mpi::recording {
 
-enum class Tag : uint8_t { text = 1, site = 2, communicator = 3, operation = 4, served = 5, wait = 6, end = 7 };
+enum class Tag : uint8_t {
+  text = 1,
+  site = 2,
+  communicator = 3,
+  operation = 4,
+  served = 5,
+  wait = 6,
+  end = 7,
+  region = 8
+};
 
 struct RecordHead {
   uint8_t tag;
@@ -52,7 +62,7 @@ struct OperationBody {                                                 // then s
   uint16_t kind;  // texts
   uint16_t why;
   uint16_t algorithm;
-  uint16_t reserved;
+  uint16_t thread;  // from 0, in the order of their first records
 };
 static_assert(sizeof(OperationBody) == 56);
 
@@ -75,13 +85,21 @@ struct WaitBody {  // then the operations
   uint64_t end_ns;
   uint32_t site;
   uint32_t others;  // operations that are not recorded
+  uint64_t thread;
 };
-static_assert(sizeof(WaitBody) == 24);
+static_assert(sizeof(WaitBody) == 32);
 
 struct EndBody {
   uint64_t end_ns;
   uint64_t operations_left_out;
   uint64_t waits_left_out;
+};
+
+inline constexpr uint8_t kLeftOpen = 1;  // the program's part ended in it
+struct RegionBody {                      // one that the program has named; written when it ends
+  uint64_t begin_ns;
+  uint64_t end_ns;
+  uint64_t thread;
 };
 
 // Numbers for pointers. Those used last are found at once.
@@ -98,7 +116,8 @@ class Numbers {
     return entry.number;
   }
   // From 1 on.
-  uint32_t add(const void* pointer) { return all_[pointer] = static_cast<uint32_t>(all_.size() + 1); }
+  uint32_t add(const void* pointer) { return add(pointer, static_cast<uint32_t>(all_.size() + 1)); }
+  uint32_t add(const void* pointer, uint32_t number) { return all_[pointer] = number; }
 
  private:
   struct Entry {
@@ -121,8 +140,9 @@ class Part {
   size_t read(std::span<std::byte> room);
   void drop();
 
-  // The numbers of a text that stays where it is, and of a return address in the program.
+  // The numbers of a text that stays where it is, of any text, and of a return address in the program.
   uint16_t text(const char* literal);
+  uint16_t text(std::string_view any);
   uint32_t site(const void* address);
   template <typename Body>
   void add(Tag tag, uint8_t flags, uint16_t name, const Body& body, std::span<const uint64_t> values = {}) {
@@ -149,7 +169,8 @@ class Part {
   bool failed_ = false;
   int64_t read_bytes_ = 0;
   std::vector<uint8_t> buffer_;
-  Numbers texts_, sites_;
+  Numbers literals_, sites_;
+  std::unordered_map<std::string, uint16_t> texts_;
 };
 
 }  // namespace offpath::mpi::recording

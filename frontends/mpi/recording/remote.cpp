@@ -21,7 +21,7 @@ struct RemoteCall<function, kind, count, type, target> {
     constexpr bool with_request =
         std::is_same_v<std::tuple_element_t<sizeof...(Values) - 1, std::tuple<Values...>>, MPI_Request*>;
     const MPI_Win window = std::get<sizeof...(Values) - (with_request ? 2 : 1)>(all);
-    OFFPATH_POSTING(kind.name, choose_remote(window, __builtin_return_address(0)));
+    OFFPATH_POSTING(called<function>, choose_remote(window, site));
     const int code = (next.*function)(values...);
     guarded([&] {
       int64_t elements = 1;
@@ -36,13 +36,13 @@ struct RemoteCall<function, kind, count, type, target> {
 };
 
 // What waits for one-sided operations: to the target that is the first argument, or to all.
-template <auto function, const Kind& kind, bool to_one>
+template <auto function, bool to_one>
 struct Flush;
-template <typename... Values, int (*Native::*function)(Values...), const Kind& kind, bool to_one>
-struct Flush<function, kind, to_one> {
+template <typename... Values, int (*Native::*function)(Values...), bool to_one>
+struct Flush<function, to_one> {
   static int handler(Values... values) {
     if (passes()) return (next.*function)(values...);
-    OFFPATH_CALL(kind.name);
+    OFFPATH_CALL(called<function>);
     const int code = (next.*function)(values...);
     guarded([&] {
       const std::tuple all(values...);
@@ -81,9 +81,6 @@ int Win_free(MPI_Win* window) {
 
 constexpr Kind k_put{"put", Shape::vector}, k_get{"get", Shape::vector}, k_accumulate{"accumulate", Shape::vector},
     k_fetch{"fetch", Shape::vector};
-constexpr Kind k_flush{"Win_flush", Shape::nothing}, k_flush_all{"Win_flush_all", Shape::nothing},
-    k_unlock{"Win_unlock", Shape::nothing}, k_unlock_all{"Win_unlock_all", Shape::nothing},
-    k_fence{"Win_fence", Shape::nothing}, k_complete{"Win_complete", Shape::nothing};
 
 }  // namespace
 
@@ -116,15 +113,15 @@ void set_remote(void** handlers) {
   OFFPATH_SET_REMOTE(Rget_accumulate_c, k_get, 4, 5, 6);
   OFFPATH_SET_REMOTE(Fetch_and_op, k_fetch, -1, 2, 3);
   OFFPATH_SET_REMOTE(Compare_and_swap, k_get, -1, 3, 4);
-#define OFFPATH_SET_FLUSH(name, kind, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, kind, to_one>::handler)
-  OFFPATH_SET_FLUSH(Win_flush, k_flush, true);
-  OFFPATH_SET_FLUSH(Win_flush_all, k_flush_all, false);
-  OFFPATH_SET_FLUSH(Win_flush_local, k_flush, true);
-  OFFPATH_SET_FLUSH(Win_flush_local_all, k_flush_all, false);
-  OFFPATH_SET_FLUSH(Win_unlock, k_unlock, true);
-  OFFPATH_SET_FLUSH(Win_unlock_all, k_unlock_all, false);
-  OFFPATH_SET_FLUSH(Win_fence, k_fence, false);
-  OFFPATH_SET_FLUSH(Win_complete, k_complete, false);
+#define OFFPATH_SET_FLUSH(name, to_one) set(OFFPATH_FUNCTION_##name, &Flush<&Native::name, to_one>::handler)
+  OFFPATH_SET_FLUSH(Win_flush, true);
+  OFFPATH_SET_FLUSH(Win_flush_all, false);
+  OFFPATH_SET_FLUSH(Win_flush_local, true);
+  OFFPATH_SET_FLUSH(Win_flush_local_all, false);
+  OFFPATH_SET_FLUSH(Win_unlock, true);
+  OFFPATH_SET_FLUSH(Win_unlock_all, false);
+  OFFPATH_SET_FLUSH(Win_fence, false);
+  OFFPATH_SET_FLUSH(Win_complete, false);
 #undef OFFPATH_SET
 }
 

@@ -20,7 +20,7 @@ void record_wait(const Call& call, std::span<const MPI_Request> done, bool compl
 int Wait(MPI_Request* request, MPI_Status* status) {
   if (passes()) return next.Wait(request, status);
   const MPI_Request before = *request;
-  OFFPATH_CALL("Wait");
+  OFFPATH_CALL(called<&Native::Wait>);
   const int code = next.Wait(request, status);
   record_wait(call, {&before, 1});
   return code;
@@ -29,7 +29,7 @@ int Wait(MPI_Request* request, MPI_Status* status) {
 int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   if (passes()) return next.Waitall(count, requests, statuses);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Waitall");
+  OFFPATH_CALL(called<&Native::Waitall>);
   const int code = next.Waitall(count, requests, statuses);
   record_wait(call, before);
   return code;
@@ -46,7 +46,7 @@ Requests chosen(const Requests& from, std::span<const int> indices) {
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   if (passes()) return next.Waitany(count, requests, index, status);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Waitany");
+  OFFPATH_CALL(called<&Native::Waitany>);
   const int code = next.Waitany(count, requests, index, status);
   record_wait(call, chosen(before, {index, 1}));
   return code;
@@ -55,7 +55,7 @@ int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
 int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   if (passes()) return next.Waitsome(count, requests, done, indices, statuses);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Waitsome");
+  OFFPATH_CALL(called<&Native::Waitsome>);
   const int code = next.Waitsome(count, requests, done, indices, statuses);
   const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
   record_wait(call, chosen(before, {indices, found}));
@@ -65,7 +65,7 @@ int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
 int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (passes()) return next.Test(request, flag, status);
   const MPI_Request before = *request;
-  OFFPATH_CALL("Test");
+  OFFPATH_CALL(called<&Native::Test>);
   const int code = next.Test(request, flag, status);
   record_wait(call, {&before, *flag != 0 ? 1U : 0U}, *flag != 0);
   return code;
@@ -74,7 +74,7 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   if (passes()) return next.Testall(count, requests, flag, statuses);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Testall");
+  OFFPATH_CALL(called<&Native::Testall>);
   const int code = next.Testall(count, requests, flag, statuses);
   record_wait(call, *flag != 0 ? before : Requests(), *flag != 0);
   return code;
@@ -83,7 +83,7 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
 int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   if (passes()) return next.Testany(count, requests, index, flag, status);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Testany");
+  OFFPATH_CALL(called<&Native::Testany>);
   const int code = next.Testany(count, requests, index, flag, status);
   record_wait(call, *flag != 0 ? chosen(before, {index, 1}) : Requests(), *flag != 0);
   return code;
@@ -92,30 +92,34 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
 int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   if (passes()) return next.Testsome(count, requests, done, indices, statuses);
   const Requests before = copy_of(requests, count);
-  OFFPATH_CALL("Testsome");
+  OFFPATH_CALL(called<&Native::Testsome>);
   const int code = next.Testsome(count, requests, done, indices, statuses);
   const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
   record_wait(call, chosen(before, {indices, found}), found > 0);
   return code;
 }
 
-int start(MPI_Request* request, const void* site) {
+int start(MPI_Request* request, const char* name, const void* site) {
   Ticket ticket;
   guarded([&] { ticket = log.choose_persistent(*request, site); });
   const Posting posting(ticket.operation);
-  const Call call{"Start", ticket.recorded() ? log.since_start_ns() : 0, site};
+  const Call call{name, ticket.recorded() ? log.since_start_ns() : 0, site};
   const int code = next.Start(request);
   guarded([&] { log.post_persistent(call, ticket, *request); });
   return code;
 }
 
-int Start(MPI_Request* request) { return passes() ? next.Start(request) : start(request, __builtin_return_address(0)); }
+int Start(MPI_Request* request) {
+  if (passes()) return next.Start(request);
+  return start(request, called<&Native::Start>, callers.of(__builtin_return_address(0)));
+}
 
 // One by one, so that each operation has its number.
 int Startall(int count, MPI_Request* requests) {
   if (passes()) return next.Startall(count, requests);
+  const void* const site = callers.of(__builtin_return_address(0));
   int code = MPI_SUCCESS;
-  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i], __builtin_return_address(0));
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = start(&requests[i], called<&Native::Startall>, site);
   return code;
 }
 

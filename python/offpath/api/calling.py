@@ -11,13 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from offpath.api.constants import Access
 from offpath.api.failures import ArgumentError
-from offpath.tasks.letters import REPORT_BYTES, Call, Place
+from offpath.tasks.letters import REPORT_BYTES, Call, Place, version
 
 if TYPE_CHECKING:
     from offpath.api.buffers import Buffer
     from offpath.api.sharing import Report, Sharing
 
-_START = "from offpath.tasks.worker import main; main()"
+# What it says where it cannot begin is frontends/python/interpreter.cpp's kNotCalled.
+_START = """
+import sys
+sys.path.append({folder!r})
+try:
+    from offpath.tasks.worker import main
+except Exception as error:
+    import os, struct
+    text = "the executor's Python %s (%d.%d) has no working package offpath: %s. Install it there, or "
+    text += "name another Python by OFFPATH_TASK_PYTHON there"
+    text = (text % (sys.executable, *sys.version_info[:2], error)).encode()[:250]
+    os.write(3, struct.pack("=iI", 5, len(text)) + text)
+    raise SystemExit(5)
+main()
+"""
 
 
 def check_callable(function: Any) -> None:
@@ -36,21 +50,22 @@ def argument_for(
     for buffer, one in zip(held, access):
         places.append(Place(sharing.offset_of(buffer), buffer.format, buffer.shape, bool(one & Access.OUT)))
     places.append(Place(sharing.offset_of(report.buffer), "B", (REPORT_BYTES,), True))
+    text, is_code = pickled(function)
     call = Call(
-        sharing.file, tuple(sys.path), pickled(function), _dumps((tuple(arguments), dict(options)), "an argument"),
-        tuple(places),
+        sharing.file, tuple(sys.path), text, _dumps((tuple(arguments), dict(options)), "an argument"), tuple(places),
+        version() if is_code else "",
     )  # fmt: skip
     words = b"".join(os.fsencode(word) + b"\0" for word in _command())
     mapped = bytes(place.at is not None for place in places)
     return len(words).to_bytes(4, sys.byteorder) + words + mapped + pickle.dumps(call, protocol=4)
 
 
-def pickled(function: Callable[..., Any]) -> bytes:
-    """Raises ArgumentError where neither way is open."""
+def pickled(function: Callable[..., Any]) -> tuple[bytes, bool]:
+    """And whether that is its code, not its name. Raises ArgumentError where neither way is open."""
     inner = getattr(function, "py_func", function)  # Numba's: there it is compiled anew
     of_main = getattr(inner, "__module__", "__main__") == "__main__"
     if not of_main and "<" not in getattr(inner, "__qualname__", ""):
-        return _dumps(function, "the function")
+        return _dumps(function, "the function"), False
     try:
         import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
@@ -63,7 +78,7 @@ def pickled(function: Callable[..., Any]) -> bytes:
         text: bytes = cloudpickle.dumps(function)
     except Exception as error:
         raise ArgumentError(f"the function cannot be pickled ({error}). Give it plain data.") from None
-    return text
+    return text, True
 
 
 def _dumps(what: Any, name: str) -> bytes:
@@ -77,4 +92,4 @@ def _command() -> list[str]:
     """OFFPATH_TASK_PYTHON, else the program's own interpreter; it finds our package where we are."""
     python = os.environ.get("OFFPATH_TASK_PYTHON") or sys.executable or "python3"
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return [python, "-c", f"import sys; sys.path.append({folder!r}); {_START}"]
+    return [python, "-c", _START.format(folder=folder)]

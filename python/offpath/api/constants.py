@@ -133,3 +133,4 @@ class Access(enum.IntEnum):
     IN = 1
     OUT = 2
     INOUT = 3
+    REPORT = 6

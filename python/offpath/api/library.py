@@ -48,6 +48,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "offpath_function_register": (c_int, [c_void_p, POINTER(structs.FunctionParams), _OUT, _ERROR]),
     "offpath_task_submit": (c_int, [c_void_p, POINTER(structs.TaskParams), _OUT]),
     "offpath_task_cancel": (c_int, [c_void_p]),
+    "offpath_team_after": (c_int, [c_void_p, c_void_p, c_uint32]),
 }
 _QUICK: dict[str, tuple[Any, list[Any]]] = {
     "offpath_op_test": (c_int, [c_void_p]),

@@ -27,6 +27,17 @@ _SEND, _RECV = "the send buffer", "the receive buffer"
 
 
 class Posting(Membership):
+    def after(self, *operations: Operation[Any]) -> None:
+        """What this member posts on the team, and on its windows, from now on begins when these are done: tasks, or
+        other operations of the session. If one of them fails, the next one posted here does. Waits for nothing."""
+        if any(operation._session.handle != self.session.handle for operation in operations):
+            raise ArgumentError("a team comes after operations of its own session alone. Wait for the others before.")
+        before = (c_void_p * len(operations))(*(operation._handle for operation in operations))
+        with self._used():
+            status = library().offpath_team_after(self._handle, before if operations else None, len(operations))
+        if status != Status.OK:
+            raise failure(status, f"after on member {self.rank}: {status_text(status)}")
+
     def ibarrier(self) -> Operation[None]:
         return self._post("barrier", describing.describe(Kind.BARRIER, (), (), []), None)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
     from offpath.api.memory import Shape
     from offpath.api.operation import Operation
-    from offpath.api.task import Function, Task
+    from offpath.api.task import Function, Task, Unchanged
 
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
 _default: list[weakref.ref[Session]] = []
@@ -106,8 +106,8 @@ class Session(Attachment):
             self.close()
 
     def task(
-        self, function: Function, *arguments: Any, inputs: Sequence[BufferLike] = (), inouts: Sequence[BufferLike] = (),
-        outputs: Sequence[BufferLike] = (), after: Sequence[Operation[Any]] = (),
+        self, function: Function, *arguments: Any, inputs: Sequence[BufferLike | Unchanged] = (),
+        inouts: Sequence[BufferLike] = (), outputs: Sequence[BufferLike] = (), after: Sequence[Operation[Any]] = (),
         options: Mapping[str, Any] | None = None, argument: bytes = b"", signature: str | None = None,
         priority: int = 0, limit: float | None = None,
     ) -> Task:  # fmt: skip
@@ -115,8 +115,8 @@ class Session(Attachment):
 
         function: "library.so:symbol", called with `argument` and the arrays as ranges, inputs first, then inouts, then
         outputs; `signature` is compared. Or a Python function, called with these arrays, then the arguments, then the
-        options by name; its result is the task's. after: operations that have to be done before. priority: higher is
-        first. limit: seconds after which it is ended.
+        options by name; its result is the task's. An input may be offpath.Unchanged(array, version). after: operations
+        that have to be done before. priority: higher is first. limit: seconds after which it is ended.
         """
         if self._tasks is None:
             self._tasks = Tasks()

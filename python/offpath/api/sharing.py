@@ -32,6 +32,8 @@ class Sharing:
         self._lock = threading.Lock()
         first, descriptor, offset = c_void_p(), c_int(-1), c_uint64()
         with session.in_use as handle:
+            if not library().offpath_session_shares_memory(handle):  # all is copied to another machine
+                return
             if library().offpath_memory_allocate(handle, 1, byref(first)) != Status.OK or not first.value:
                 return
             status = library().offpath_memory_file(handle, first, byref(descriptor), byref(offset))

@@ -150,7 +150,7 @@ class FunctionParams(ctypes.Structure):
 
 
 class TaskRange(ctypes.Structure):
-    _fields_ = [("address", c_void_p), ("bytes", c_uint64), ("access", c_uint32), ("reserved", c_uint32)]
+    _fields_ = [("address", c_void_p), ("bytes", c_uint64), ("access", c_uint32), ("version", c_uint32)]
 
 
 class TaskParams(ctypes.Structure):

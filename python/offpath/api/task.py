@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, byref, c_void_p, sizeof
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from offpath.api import structs
 from offpath.api.buffers import Buffer
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from offpath.api.buffers import BufferLike
 
     Function = Union[str, Callable[..., Any]]
+
+
+class Unchanged(NamedTuple):
+    """An input that holds the same bytes in each task that is given it with this version.
+
+    Where inputs are copied, one copy serves them all. Other bytes at the same place want another version.
+    """
+
+    array: BufferLike
+    version: int = 1
 
 
 class Task(Operation[Any]):
@@ -76,10 +86,14 @@ class Tasks:
 
     def submit(
         self, session: Attachment, function: Function, arguments: Sequence[Any], options: Mapping[str, Any] | None, *,
-        inputs: Sequence[BufferLike], inouts: Sequence[BufferLike], outputs: Sequence[BufferLike],
+        inputs: Sequence[BufferLike | Unchanged], inouts: Sequence[BufferLike], outputs: Sequence[BufferLike],
         after: Sequence[Operation[Any]], argument: bytes, signature: str | None, priority: int, limit: float | None,
     ) -> Task:  # fmt: skip
-        held = [Buffer(array, what=f"input {i}") for i, array in enumerate(inputs)]
+        given = [one if isinstance(one, Unchanged) else Unchanged(one, 0) for one in inputs]
+        wrong = [one.version for one in given if not 0 <= one.version < 1 << 32]
+        if wrong:
+            raise ArgumentError(f"version {wrong[0]} of an input is none. Count from 1.")
+        held = [Buffer(one.array, what=f"input {i}") for i, one in enumerate(given)]
         held += [Buffer(array, writable=True, what=f"inout {i}") for i, array in enumerate(inouts)]
         held += [Buffer(array, writable=True, what=f"output {i}") for i, array in enumerate(outputs)]
         access = [Access.IN] * len(inputs) + [Access.INOUT] * len(inouts) + [Access.OUT] * len(outputs)
@@ -98,8 +112,9 @@ class Tasks:
             report = sharing.report()
             argument = argument_for(function, arguments, options or {}, held, access, report, sharing)
             held.append(report.buffer)
-            access.append(Access.OUT)
-        return _submit(session, native, argument, held, access, report, after, priority, limit)
+            access.append(Access.REPORT)
+        versions = [one.version for one in given] + [0] * (len(held) - len(given))
+        return _submit(session, native, argument, held, access, versions, report, after, priority, limit)
 
     def _function(self, session: Attachment, file: str, symbol: str, signature: str | None) -> int:
         key = (file, symbol, signature)
@@ -124,8 +139,8 @@ class Tasks:
 
 
 def _submit(
-    session: Attachment, native: int, argument: bytes, held: list[Buffer], access: list[Access], report: Report | None,
-    after: Sequence[Operation[Any]], priority: int, limit: float | None,
+    session: Attachment, native: int, argument: bytes, held: list[Buffer], access: list[Access], versions: list[int],
+    report: Report | None, after: Sequence[Operation[Any]], priority: int, limit: float | None,
 ) -> Task:  # fmt: skip
     if len(argument) > TASK_ARGUMENT_MAX_BYTES or len(held) > TASK_RANGES_MAX:
         raise ArgumentError(
@@ -134,7 +149,10 @@ def _submit(
         )
     _check_overlap(held, access)
     ranges = (structs.TaskRange * len(held))(
-        *[structs.TaskRange(buffer.address or 1, buffer.nbytes, int(one), 0) for buffer, one in zip(held, access)]
+        *[
+            structs.TaskRange(buffer.address or 1, buffer.nbytes, int(one), version)
+            for buffer, one, version in zip(held, access, versions)
+        ]
     )
     before = (c_void_p * len(after))(*(operation._handle for operation in after))
     if any(operation._session.handle != session.handle for operation in after):
@@ -151,7 +169,7 @@ def _submit(
     if status != Status.OK:
         raise failure(status, f"task: {status_text(status)}")
     session.hold(out.value or 0)
-    return Task(session, out.value or 0, held, report, None)
+    return Task(session, out.value or 0, (held, report), report, None)  # a report's place is its own until the end
 
 
 def _check_overlap(held: list[Buffer], access: list[Access]) -> None:

@@ -26,6 +26,7 @@ ARCHITECTURES = ("x86_64", "aarch64")
 SSH = "ssh -o BatchMode=yes"
 
 _HOST = re.compile(r"^[A-Za-z0-9_.:-]+$")
+_FOLDER = re.compile(r"^/[A-Za-z0-9_./-]+$")
 _CORES = re.compile(r"^\d+(-\d+)?(,\d+(-\d+)?)*$")
 
 
@@ -37,6 +38,8 @@ class Dpu:
     address: str  # name or address of the DPU
     port: int | None = DEFAULT_PORT  # None: by ssh
     workers: int | None = None
+    executors: int | None = None  # of tasks
+    functions: str | None = None  # folder of tasks' shared objects there
     cores: str | None = None
     arch: str | None = None
     share: bool = False  # an application runs on these cores, too
@@ -53,11 +56,22 @@ class Dpu:
     def entry(self) -> str:
         """As OFFPATH_DPU names it (src/device/starter.hpp)."""
         if self.port is None:
-            workers = f"env OFFPATH_SERVICE_WORKERS={self.workers} " if self.workers else ""
+            told = {
+                "OFFPATH_SERVICE_WORKERS": self.workers, "OFFPATH_TASK_EXECUTORS": self.executors,
+                "OFFPATH_TASK_FOLDERS": self.functions,
+            }  # fmt: skip
+            words = [f"{name}={value} " for name, value in told.items() if value]
+            variables = "env " + "".join(words) if words else ""
             cores = f" --cores {_quoted(self.cores)}" if self.cores else ""
-            return f"exec:{SSH} {self.address} {workers}offpathd --for-agents{cores}{' --share' if self.share else ''}"
+            return (
+                f"exec:{SSH} {self.address} {variables}offpathd --for-agents{cores}{' --share' if self.share else ''}"
+            )
         cores = self.cores.replace(",", "+") if self.cores else None
-        wishes = {"workers": self.workers, "cores": cores, "arch": self.arch}
+        functions = self.functions.replace("/", "%2F") if self.functions else None
+        wishes = {
+            "workers": self.workers, "executors": self.executors, "cores": cores, "functions": functions,
+            "arch": self.arch,
+        }  # fmt: skip
         words = [f"/{name}={value}" for name, value in wishes.items() if value] + ["/share"] * self.share
         return self._with_port() + "".join(words)
 
@@ -122,7 +136,8 @@ def _of_word(word: str) -> Dpu:
 def _of_line(words: Sequence[str], where: str) -> Dpu:
     if len(words) < 2:
         raise UserError(
-            f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [cores=LIST] [share]"
+            f"{where}: '{words[0]}' has no DPU. Write: HOST DPU [port=N|ssh] [workers=N] [executors=N] [cores=LIST] "
+            "[functions=FOLDER] [share]"
         )
     address, port = _with_port(words[1], where)
     given: dict = {}
@@ -130,7 +145,8 @@ def _of_line(words: Sequence[str], where: str) -> Dpu:
         name, equals, value = word.partition("=")
         if name not in _OPTIONS or bool(equals) != (name not in _FLAGS):
             raise UserError(
-                f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, cores=LIST, share, arch=ARCH."
+                f"{where}: '{word}' is not understood. Use port=N, ssh, workers=N, executors=N, "
+                "cores=LIST, functions=FOLDER, share, arch=ARCH."
             )
         if name in given:
             raise UserError(f"{where}: {name} is given twice. Keep one.")
@@ -139,7 +155,7 @@ def _of_line(words: Sequence[str], where: str) -> Dpu:
         raise UserError(f"{where}: port= and ssh are both given (one way leads to a DPU). Keep one.")
     port = None if "ssh" in given else given.get("port", port)
     host = _host(words[0], where)
-    options = {name: given[name] for name in ("workers", "cores", "arch", "share") if name in given}
+    options = {name: given[name] for name in _WISHES if name in given}
     return Dpu(host, address, port, where=where, **options)
 
 
@@ -187,8 +203,17 @@ def _port(text: str, where: str) -> int:
 
 def _workers(text: str, where: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
-        raise UserError(f"{where}: '{text}' is not a number of workers. Give 1 to {MAX_WORKERS}.")
+        raise UserError(f"{where}: '{text}' is not a number of workers or executors. Give 1 to {MAX_WORKERS}.")
     return int(text)
+
+
+def _functions(text: str, where: str) -> str:
+    if not _FOLDER.match(text):
+        raise UserError(
+            f"{where}: '{text}' is not a folder on the DPU (tasks' functions are looked for there). Write it like "
+            "functions=/opt/app/lib: letters, digits and _ . - in its names."
+        )
+    return text
 
 
 def _cores(text: str, where: str) -> str:
@@ -208,6 +233,8 @@ def _flag(value: str, where: str) -> bool:
 
 
 _OPTIONS: dict[str, Callable] = {
-    "port": _port, "ssh": _flag, "workers": _workers, "cores": _cores, "share": _flag, "arch": _arch,
+    "port": _port, "ssh": _flag, "workers": _workers, "executors": _workers, "cores": _cores, "functions": _functions,
+    "share": _flag, "arch": _arch,
 }  # fmt: skip
 _FLAGS = ("ssh", "share")
+_WISHES = tuple(name for name in _OPTIONS if name not in ("port", "ssh"))

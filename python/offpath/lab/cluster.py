@@ -18,7 +18,7 @@ from pathlib import Path
 from offpath import injection, mpis, processes, stats
 from offpath.errors import UserError
 from offpath.lab import dpus, inventory, launchers, machines, network, quota, state
-from offpath.lab.plan import HEAD, Machines, Plan, parse_latency
+from offpath.lab.plan import HEAD, Loss, Machines, Plan, parse_latency
 from offpath.launch import available_cores, native_environment
 from offpath.paths import paths
 from offpath.processes import Completed
@@ -47,6 +47,7 @@ class Lab:
         dpu_cores: int = 0,
         link_rate: str | None = None,
         link_latency: str = "0",
+        loss: Loss | None = None,
     ):
         """`dpus`: so many of each node are machines of their own; 0: a DPU is its node with another network."""
         name = f"lab{os.getpid()}t{time.monotonic_ns() % 10**6}" if name is None else name
@@ -57,7 +58,9 @@ class Lab:
         own = None
         if dpus:
             own = Machines.make(nodes, dpus, dpu_cores, link_rate, link_latency, cores, nodes * cores_per_node)
-        self.plan = dataclasses.replace(plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency), machines=own)
+        self.plan = dataclasses.replace(
+            plan, dpu_arch=dpu_arch, latency_s=parse_latency(latency), machines=own, loss=loss
+        )
 
     @classmethod
     def attach(cls, name: str) -> Lab:

@@ -77,6 +77,12 @@ def up(
         Optional[str], typer.Option(help="Rate of the link of such a DPU to its host. Default: what the machine does.")
     ] = None,
     link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
+    loss_up: Annotated[
+        float, typer.Option(help="Percent of packets that are lost on the way to the switch.", show_default=False)
+    ] = 0,
+    loss_down: Annotated[
+        float, typer.Option(help="Percent of packets that are lost on the way from it.", show_default=False)
+    ] = 0,
 ) -> None:
     """Bring up a lab.
 
@@ -91,13 +97,15 @@ def up(
 
         offpath lab up --latency 200us
 
+        offpath lab up --loss-down 0.1
+
         offpath lab up --dpu aarch64
 
         offpath lab up --dpus 1 --link-rate 1gbit --link-latency 50us
     """
     lab = Lab(
         nodes, rate, mtu, name, dpu_slowdown, cores_per_node, dpu.value if dpu else None, latency, dpus, dpu_cores,
-        link_rate, link_latency,
+        link_rate, link_latency, planning.Loss.make(loss_up, loss_down),
     )  # fmt: skip
     if console.is_interactive():
         with console.err.status("lab") as status:
@@ -275,6 +283,8 @@ def _status_row(name: str, measure: bool) -> dict:
         "dpu_slowdown": plan.dpu_slowdown,
         "dpu_arch": plan.dpu_arch,
         "dpus": plan.machines.per_node if plan.machines else 0,
+        "loss_up_percent": plan.loss.up if plan.loss else 0,
+        "loss_down_percent": plan.loss.down if plan.loss else 0,
     }
     if measure and missing == 0:
         from offpath.lab.transfer import measure as measure_link
@@ -297,6 +307,8 @@ def _status_line(row: dict) -> str:
         parts.append(f"DPUs {row['dpu_slowdown']:g} times slower")
     if row["dpus"]:
         parts.append(f"{row['dpus']} DPUs on each node that are machines")
+    if row["loss_up_percent"] or row["loss_down_percent"]:
+        parts.append(f"links lose {row['loss_up_percent']:g} % up, {row['loss_down_percent']:g} % down")
     if row["dpu_arch"]:
         parts.append(f"devices on {row['dpu_arch']} DPUs")
     parts.append(f"{row['process_count']} processes")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from offpath.errors import UserError
 from offpath.lab import plan as planning
-from offpath.lab.plan import HEAD, Dpu, Machines, Plan, namespace
+from offpath.lab.plan import HEAD, Dpu, Loss, Machines, Plan, namespace
 from offpath.paths import paths
 
 BRIDGE = "type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
@@ -41,7 +41,7 @@ address add {planning.HEAD_ADDRESS}/{planning.SUBNET_BITS} dev br0
     for number, node in enumerate(plan.nodes, start=1):
         progress(node)
         _ip(_uplink(plan, number) + share(plan, number, node), head)
-        _tc(_port_limits(plan, number), head)
+        _tc(_port_limits(plan, number) + (_losses(plan.loss, number) if plan.loss else ""), head)
         _ip(_station(plan, planning.host_address(number)), namespace(plan.name, node))
         for dpu in plan.dpus_of(node):
             _ip(_station(plan, dpu.address), namespace(plan.name, dpu.place))
@@ -139,8 +139,28 @@ def _limit(plan: Plan, rate: int) -> str:
     return f"tbf rate {rate}bit burst {burst} latency {planning.QUEUE_MS}ms"
 
 
+def _losses(loss: Loss, number: int) -> str:
+    """At the switch's port, behind the limits of what comes in and before those of what goes out."""
+    lines = [f"qdisc add dev port{number} clsact"]
+    for direction, percent in (("ingress", loss.up), ("egress", loss.down)):
+        if percent:
+            program = _losing(percent, loss.only_multicast)
+            lines.append(f"filter add dev port{number} {direction} bpf direct-action bytecode {program}")
+    return "\n".join(lines) + "\n"
+
+
+def _losing(percent: float, only_multicast: bool) -> str:
+    """A filter program (classic BPF) that throws dice for each packet: 2 drops it, 0 lets it pass."""
+    random, most = 0xFFFFF000 + 56, 0xFFFFFFFF  # where the kernel answers with a random number, and the largest one
+    code = [(0x20, 0, 0, random), (0x25, 1, 0, round(percent / 100 * most)), (6, 0, 0, 2), (6, 0, 0, 0)]
+    if only_multicast:  # the first byte of the address on the link is 1; of a broadcast it is 255
+        code = [(0x30, 0, 0, 0), (0x15, 0, 3, 1), *code]
+    return f'"{len(code)},{",".join(" ".join(map(str, line)) for line in code)}"'
+
+
 def _station(plan: Plan, address: str) -> str:
-    return f"link set lo up\naddress add {address}/{planning.SUBNET_BITS} dev eth0\nlink set eth0 up\n"
+    whole = " gso_max_segs 1" if plan.loss else ""
+    return f"link set lo up\naddress add {address}/{planning.SUBNET_BITS} dev eth0\nlink set eth0 up{whole}\n"
 
 
 def _silence_ipv6(name: str) -> None:

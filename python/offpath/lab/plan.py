@@ -32,6 +32,7 @@ _RATE_UNIT = {"k": 10**3, "m": 10**6, "g": 10**9}
 _LATENCY = re.compile(r"^(\d+(?:\.\d+)?)(us|ms)$")
 _LATENCY_UNIT = {"us": 1e-6, "ms": 1e-3}
 MAX_LATENCY_S = 0.1
+MAX_LOSS_PERCENT = 50.0
 _NAME = re.compile(r"^[a-z][a-z0-9]{0,19}$")
 
 
@@ -90,6 +91,23 @@ def dealt(count: int, each: int, cores: Sequence[int], first: int = 0) -> tuple[
 
 
 @dataclass(frozen=True)
+class Loss:
+    """What links lose, in percent of their packets. Packets are then no longer than the MTU, as on a real link: without
+    loss the kernel hands over many at a time."""
+
+    up: float = 0.0  # on the way from a node to the switch: whoever else gets a copy misses the same ones
+    down: float = 0.0  # from the switch to a node: each node misses others
+    only_multicast: bool = False
+
+    @classmethod
+    def make(cls, up: float = 0.0, down: float = 0.0, only_multicast: bool = False) -> Loss | None:
+        for percent in (up, down):
+            if not 0 <= percent <= MAX_LOSS_PERCENT:
+                raise UserError(f"Links cannot lose {percent:g} % of their packets. Give 0 to {MAX_LOSS_PERCENT:g}.")
+        return cls(up, down, only_multicast) if up or down else None
+
+
+@dataclass(frozen=True)
 class Dpu:
     """A DPU's place in a lab, as its network sees it."""
 
@@ -114,6 +132,7 @@ class Plan:
     latency_s: float = 0.0  # one way, between two nodes, besides what the machine takes
     dpu_arch: str | None = None  # of the device service that each DPU runs; None: it runs none
     machines: Machines | None = None  # None: a DPU is its node with a network of its own
+    loss: Loss | None = None
 
     @classmethod
     def make(

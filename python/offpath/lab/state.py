@@ -12,7 +12,7 @@ from pathlib import Path
 
 from offpath.errors import UserError
 from offpath.lab import inventory
-from offpath.lab.plan import STATE_ROOT, Machines, Plan
+from offpath.lab.plan import STATE_ROOT, Loss, Machines, Plan
 from offpath.paths import paths, source_root
 
 RECORD = "lab.json"
@@ -84,6 +84,8 @@ def load(name: str) -> Plan:
     record["node_cores"] = _tuples(record["node_cores"])
     if machines := record.get("machines"):  # a lab of an older version has none
         record["machines"] = Machines(**machines | {"dpu_cores": _tuples(machines["dpu_cores"])})
+    if loss := record.get("loss"):
+        record["loss"] = Loss(**loss)
     return Plan(**record)
 
 

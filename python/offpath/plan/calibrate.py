@@ -14,11 +14,12 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, mpis, stats
+from offpath.clusters import allocation, files, options
 from offpath.errors import UserError
 from offpath.lab.plan import BURST_BYTES
 from offpath.oldest import zip_equal
@@ -35,6 +36,7 @@ CROSSING_NODES = 4
 CROSSES = {(HOST, mpis.MPICH): "ialltoallv"}
 WORK_FACTOR = 3  # of the pure time of LONG: then what the service takes from the work shows
 EVERYTHING = "*:dpu"
+TOLERANCE = 1.25  # what the model may be off from a time that it is fitted to
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,20 @@ class Measured:
 
 
 def calibrate_command(
-    mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
-    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
+    mpi: Annotated[Optional[str], typer.Option(help="openmpi or mpich. Default: the launcher's, or openmpi.")] = None,
+    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab; of a job, from 4 on: where links cross.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = REPEATS,
+    launches: Annotated[int, typer.Option(min=1, help="Launches of each.")] = LAUNCHES,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The machine file to write.")] = Path("machine.json"),
+    output: Annotated[
+        Optional[Path],
+        typer.Option("-o", "--output", help="The machine file to write. Default: machine.json, or the cluster's."),
+    ] = None,
 ) -> None:
     """Measure what the planner needs to know about this machine, and write it to a file.
 
@@ -60,47 +70,91 @@ def calibrate_command(
     the links and what MPI and the service cost come from a few runs of the benchmark in a lab (or on loopback). About
     a minute. The file is JSON and may be edited: docs/guide-planner.md says what each field is.
 
+    With --launch it measures on two nodes of your job, over their network. The file is the cluster's then
+    (~/.config/offpath/clusters/NAME/MPI/machine.json), and the planner finds it by itself.
+
     Examples:
+
+        offpath calibrate --launch "srun -N 2 -n 2 --mpi=pmi2" --mpi mpich
+
+        offpath calibrate --launch "mpirun -np {ranks} --map-by ppr:1:node -hostfile hosts" --cluster hall --nodes 4
 
         offpath calibrate -o machine.json
 
         offpath calibrate --mpi mpich --rate 250mbit -o lab.json
     """
-    [kind] = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [None]
-    if kind is None:
+    if mpi == comparison.BOTH:
         raise UserError("one MPI at a time is calibrated. Give --mpi openmpi or --mpi mpich.")
-    comparison.writable_file(output, "--output")
-    paths().require_preload_library()
-    with comparison.place(nodes, 1, rate, loopback) as where:
-        machine = calibrate(where, kind, repeats)
-    output.write_text(json.dumps(machine, indent=1) + "\n")
+    if launch is not None:
+        started = allocation.launcher(launch, mpi or comparison.BOTH, cluster, cores, share)
+        file = output or files.file(started.cluster, started.mpi, files.MACHINE)
+        comparison.writable_file(file, "the machine file")
+        machine = _calibrate_job(started, nodes, repeats, launches)
+    else:
+        options.only_with_launch(cluster, cores, share)
+        [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
+        file = output or Path("machine.json")
+        comparison.writable_file(file, "--output")
+        paths().require_preload_library()
+        with comparison.place(nodes, 1, rate, loopback) as where:
+            machine = calibrate(where, kind, repeats, launches)
+    file.write_text(json.dumps(machine, indent=1) + "\n")
     show(machine)
-    console.note(f"written to {output}")
+    console.note(f"written to {file}")
+
+
+def _calibrate_job(started: allocation.Launcher, nodes: int, repeats: int, launches: int) -> dict:
+    """On two nodes, and where `nodes` are more and can be asked for, on those as well."""
+    where = allocation.place(started, measure=[str(paths().require_machine_program())])
+    if where.ppn != 1 or (len(where.nodes) != 2):
+        raise UserError(
+            f"{len(where.nodes)} nodes have {where.ppn} ranks each (a machine is measured with two ranks on two "
+            "nodes). Correct --launch."
+        )
+    machine = calibrate(where, started.mpi, repeats, launches)
+    if nodes >= CROSSING_NODES and started.counts_nodes:
+        several = allocation.place(started, nodes)
+        fit_crossings(machine, several, started.mpi, repeats, launches)
+    else:
+        console.note(f"links that cross were not measured. For that give --nodes {CROSSING_NODES} and "
+                     "{nodes} in --launch.")  # fmt: skip
+    return machine
 
 
 def placement_of(meta: dict) -> Placement:
-    """As the lab places ranks and services: both on the node's cores."""
+    """As the lab places ranks and services: both on the node's cores. On a cluster services have cores of their own,
+    unless they share."""
+    if meta["place"] == "allocation" and meta["shared_cores"]:
+        ranks = [list(range(node * meta["ppn"], (node + 1) * meta["ppn"])) for node in range(meta["nodes"])]
+        return Placement(meta["nodes"], meta["ppn"], ranks, [each[0] for each in ranks])
     if meta["place"] != "lab":
         return Placement(meta["nodes"], meta["ppn"])
     cores = [list(node) for node in meta["cores"]]
     return Placement(meta["nodes"], meta["ppn"], cores, [node[0] for node in cores])
 
 
-def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
+def calibrate(where: comparison.Place, mpi: str, repeats: int, launches: int = LAUNCHES) -> dict:
     machine = machines.default()
     machine["native"]["family"] = mpi
     machine["environment"] = comparison.base_meta([mpi]) | where.meta | {"repeats": repeats}
-    console.note("memory and cores")
-    _set_memory(machine)
-    if where.meta["place"] == "lab":
+    kind = where.meta["place"]
+    if kind == "allocation":
+        set_memory(machine, where.facts.get("measured"))
+        machine["service"]["own_cores"] = not where.meta["shared_cores"]
+    else:
+        console.note("memory and cores")
+        set_memory(machine, _measured_memory())
+        _set_codecs(machine)
+    if kind == "lab":
         machine["network"]["burst_bytes"] = max(BURST_BYTES, 2 * where.meta["mtu_bytes"])
         machine["network"]["rate_bytes_per_ns"] = where.meta["rate_bits_per_s"] / 8e9
-    measured = measure(where, mpi, repeats)
+    measured = measure(where, mpi, repeats, launches)
+    if kind == "allocation":  # anything from Ethernet to InfiniBand: the fit begins near it
+        machine["network"]["rate_bytes_per_ns"] = LONG / 2 / measured.pure[HOST, LONG]
     fit(machine, placement_of(where.meta), measured)
-    if where.meta["place"] == "lab" and where.meta["nodes"] < CROSSING_NODES:
+    if kind == "lab" and where.meta["nodes"] < CROSSING_NODES:
         with comparison.place(CROSSING_NODES, 1, where.meta["rate"], False) as several:
-            for path in (HOST, DPU):
-                fit_crossing(machine, placement_of(several.meta), path, _measure_crossing(several, mpi, repeats, path))
+            fit_crossings(machine, several, mpi, repeats, launches)
     machine["measured"] = {
         f"{path}_{size}_{name}_ns": times[path, size]
         for name, times in (("pure", measured.pure), ("compute", measured.compute), ("total", measured.total))
@@ -109,11 +163,21 @@ def calibrate(where: comparison.Place, mpi: str, repeats: int) -> dict:
     return machine
 
 
-def _set_memory(machine: dict) -> None:
+def fit_crossings(machine: dict, several: comparison.Place, mpi: str, repeats: int, launches: int) -> None:
+    for path in (HOST, DPU):
+        pure_ns = _measure_crossing(several, mpi, repeats, path, launches)
+        fit_crossing(machine, placement_of(several.meta), path, pure_ns)
+
+
+def _measured_memory() -> dict | None:
     result = subprocess.run([str(paths().require_machine_program())], capture_output=True, text=True)
-    if result.returncode != 0:
-        raise UserError(f"offpath-machine failed ({result.stderr.strip()}). Please report this.", 1)
-    found = json.loads(result.stdout)
+    return json.loads(result.stdout) if result.returncode == 0 else None
+
+
+def set_memory(machine: dict, found: dict | None) -> None:
+    """What bench/machine has printed."""
+    if found is None:
+        raise UserError("offpath-machine failed (it measures memory and cores). Run it by itself to see why.", 1)
     for name in ("copy_bytes_per_ns", "reduce_bytes_per_ns"):
         machine["memory"][name] = found[name]
     machine["memory"]["cma_bytes_per_ns"] = found.get("cma_bytes_per_ns", found["copy_bytes_per_ns"])
@@ -126,6 +190,28 @@ def _set_memory(machine: dict) -> None:
     }
 
 
+def _set_codecs(machine: dict) -> None:
+    """How fast this core compresses numbers, each codec by the form that leaves least of them."""
+    options = ["--fields", "halo,tiles", "--bytes", str(1 << 20), "--chunks", "57344", "--repeats", "3"]
+    result = subprocess.run([str(paths().require_codecs_program()), *options], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise UserError(f"offpath-codecs failed ({result.stderr.strip()}). Please report this.", 1)
+    best: dict = {}
+    for row in json.loads(result.stdout)["rows"]:
+        key = row["method"].split(":")[0], row["field"]
+        coded = row["kept"] and row["decode_bytes_per_s"] > 0  # else it was sent as it is
+        if coded and (key not in best or row["coded_bytes"] < best[key]["coded_bytes"]):
+            best[key] = row
+    machine["codecs"] = {
+        codec: {
+            f"{name}_ns_per_byte": round(statistics.mean(
+                1e9 / row[f"{name}_bytes_per_s"] for (each, _), row in best.items() if each == codec), 4)
+            for name in ("encode", "decode")
+        }
+        for codec in sorted({codec for codec, _ in best})
+    }  # fmt: skip
+
+
 def _launch(
     where: comparison.Place,
     mpi: str,
@@ -134,6 +220,7 @@ def _launch(
     sizes: list[int],
     work_ns: list[int] | None = None,
     kind: str = "ialltoall",
+    launches: int = LAUNCHES,
 ) -> list[list[dict]]:
     """Rows of the benchmark, by size, of each launch."""
     argv = [str(paths().bench_program("collectives", mpi)), "--collective", kind, "--repeats", str(repeats)]
@@ -141,15 +228,25 @@ def _launch(
     if work_ns:
         argv += ["--work-ns", ",".join(map(str, work_ns))]
     env = {"OFFPATH_POLICY": EVERYTHING} if path == DPU else {}
-    return [comparison.run_for_json(where, mpi, argv, path == DPU, env)[0]["rows"] for _ in range(LAUNCHES)]
+    found = []
+    for _ in range(launches):
+        output, ranks = comparison.run_for_json(where, mpi, argv, path == DPU, env)
+        if path == DPU and not stats.offloaded_count(ranks):
+            reasons = "; ".join(sorted({str(rank["reason"]) for rank in ranks if rank.get("reason")}))
+            raise UserError(
+                f"nothing was offloaded ({reasons or 'no rank said why'}), so the service cannot be measured. Leave it "
+                "a core on each node, or give --share."
+            )
+        found.append(output["rows"])
+    return found
 
 
-def measure(where: comparison.Place, mpi: str, repeats: int) -> Measured:
+def measure(where: comparison.Place, mpi: str, repeats: int, count: int = LAUNCHES) -> Measured:
     measured = Measured({}, {}, {})
 
     def run(path: str, sizes: list[int], work_ns: list[int] | None) -> None:
         console.note(f"{mpis.TITLES[mpi]}, {'offloaded' if path == DPU else 'alone'}")
-        launches = _launch(where, mpi, repeats, path, sizes, work_ns)
+        launches = _launch(where, mpi, repeats, path, sizes, work_ns, launches=count)
         for size, *rows in zip_equal(sizes, *launches):
             # The least disturbed launch: what others do on the machine only ever adds.
             measured.pure[path, size] = min(row["t_pure_ns"] for row in rows)
@@ -188,18 +285,26 @@ def fit(machine: dict, where: Placement, measured: Measured) -> None:
         (change(service, "send_ns_per_byte", "receive_ns_per_byte"), (DPU, LONG, "total"), measured.total, 1),
     )
     for apply, (path, size, what), times, sign in fitted:
-        bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), times[path, size], sign)
+        target = times[path, size]
+        bisect(apply, lambda path=path, size=size, what=what: time(path, size, what), target, sign)
+        reached = time(path, size, what)
+        if not 1 / TOLERANCE < reached / target < TOLERANCE:
+            console.note(
+                f"{size} bytes, {path}: {target / 1e6:.3f} ms were measured, the model reaches {reached / 1e6:.3f} ms "
+                "(something disturbs these nodes, or they share cores). Measure again on nodes of your own."
+            )
 
 
 def crossing_kind(mpi: str, path: str) -> str:
     return CROSSES.get((path, mpi), "ialltoall")
 
 
-def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str) -> float:
+def _measure_crossing(where: comparison.Place, mpi: str, repeats: int, path: str, count: int) -> float:
     """The benchmark where every node talks to several: ns of the pure communication."""
     kind = crossing_kind(mpi, path)
-    console.note(f"{mpis.TITLES[mpi]} on {CROSSING_NODES} nodes, {'offloaded' if path == DPU else 'alone'}")
-    return statistics.median(rows[0]["t_pure_ns"] for rows in _launch(where, mpi, repeats, path, [LONG], kind=kind))
+    console.note(f"{mpis.TITLES[mpi]} on {where.meta['nodes']} nodes, {'offloaded' if path == DPU else 'alone'}")
+    launches = _launch(where, mpi, repeats, path, [LONG], kind=kind, launches=count)
+    return statistics.median(rows[0]["t_pure_ns"] for rows in launches)
 
 
 def fit_crossing(machine: dict, where: Placement, path: str, pure_ns: float) -> None:

@@ -4,7 +4,7 @@
 import typer
 from typer.core import TyperGroup
 
-from offpath.plan import law, minimd, predict, scale, tables, traffic
+from offpath.plan import balance, law, minimd, predict, scale, tables, traffic
 
 
 class PlanGroup(TyperGroup):
@@ -29,3 +29,4 @@ app.command("law")(law.law_command)
 app.command("tables")(tables.tables_command)
 app.command("traffic")(traffic.traffic_command)
 app.command("minimd")(minimd.plan_command)
+app.command("balance")(balance.plan_command)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 from rich.table import Table
 
-from offpath import comparison, console
+from offpath import comparison, console, report
 from offpath.errors import UserError
 from offpath.plan import machine as machines
 
@@ -26,13 +25,11 @@ EXCHANGES = 2  # of a 3-D FFT in pencils
 FFT_MEMORY = 6.3  # passes over memory of FFT and transposes on processors
 TOPOLOGIES = ("full", "torus2", "torus3", "torus4")
 PROBLEMS = ("matmul", "fft")
-COLORS = {
-    "T_compute": "#2b6cb0",
-    "T_memory": "#2f855a",
-    "T_network": "#c53030",
-    "no overlap": "#4a5568",
-    "DPU": "#805ad5",
-}
+CURVES = {
+    "T_compute": "t_compute_s", "T_memory": "t_memory_s", "T_network": "t_network_s", "no overlap": "no_overlap_s",
+    "DPU": "dpu_s",
+}  # fmt: skip
+HEADER = ("nodes", "T_compute, s", "T_memory, s", "T_network, s", "no overlap, s", "DPU, s", "Tflop/s")
 
 
 @dataclass(frozen=True)
@@ -186,42 +183,23 @@ def law_command(
     if as_json:
         print(json.dumps({"problem": problem, "n": n, "topology": topology, "rows": rows}, indent=1))
         return
-    table = Table("nodes", "T_compute, s", "T_memory, s", "T_network, s", "no overlap, s", "DPU, s", "Tflop/s")
+    table = Table(*HEADER)
     for row in rows:
-        times = ("t_compute_s", "t_memory_s", "t_network_s", "no_overlap_s", "dpu_s")
-        table.add_row(str(row["nodes"]), *(f"{row[time]:.4g}" for time in times), f"{row['flop_per_s'] / 1e12:.3g}")
+        table.add_row(*_cells(row))
     console.out.print(table)
 
 
 def page(problem: str, n: int, topology: str, rows: list[dict]) -> str:
     title = f"{problem}, n = {n}, {topology}"
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<body><h1>{escape(title)}</h1>{svg(rows)}</body></html>\n"
+    curves = {name: [row[field] for row in rows] for name, field in CURVES.items()}
+    chart = report.lines("times over nodes", [row["nodes"] for row in rows], curves, "nodes", "seconds")
+    return report.page(
+        f"The law of computation, memory and network: {title}",
+        "Time on so many nodes, if nothing overlapped, and with a DPU that hides communication.",
+        [report.card(title, chart), report.card("All numbers", report.table(HEADER, [_cells(row) for row in rows]))],
     )
 
 
-def svg(rows: list[dict]) -> str:
-    """Times over nodes, both logarithmic."""
-    lines = {
-        "T_compute": "t_compute_s", "T_memory": "t_memory_s", "T_network": "t_network_s", "no overlap": "no_overlap_s",
-        "DPU": "dpu_s",
-    }  # fmt: skip
-    width, height, edge = 720, 420, 60
-    times = [row[name] for row in rows for name in lines.values()]
-    low, high = math.log10(min(times)), math.log10(max(times))
-    last = max(1.0, math.log2(rows[-1]["nodes"]))
-
-    def point(nodes: int, seconds: float) -> str:
-        x = edge + (width - 2 * edge) * math.log2(nodes) / last
-        y = height - edge - (height - 2 * edge) * (math.log10(seconds) - low) / max(high - low, 1e-9)
-        return f"{x:.1f},{y:.1f}"
-
-    parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="times over nodes">']
-    for index, (title, name) in enumerate(lines.items()):
-        points = " ".join(point(row["nodes"], row[name]) for row in rows)
-        parts.append(f'<polyline fill="none" stroke="{COLORS[title]}" stroke-width="2" points="{points}"/>')
-        parts.append(f'<text x="{width - edge - 80}" y="{20 + 16 * index}" fill="{COLORS[title]}">{title}</text>')
-    parts.append(f'<text x="{width / 2}" y="{height - 15}">nodes, 1 to {rows[-1]["nodes"]} (log)</text>')
-    parts.append(f'<text x="5" y="20">seconds, {10**low:.2g} to {10**high:.2g} (log)</text></svg>')
-    return "".join(parts)
+def _cells(row: dict) -> list[str]:
+    times = ("t_compute_s", "t_memory_s", "t_network_s", "no_overlap_s", "dpu_s")
+    return [str(row["nodes"]), *(f"{row[time]:.4g}" for time in times), f"{row['flop_per_s'] / 1e12:.3g}"]

@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath import console
+from offpath.clusters import files
 from offpath.errors import UserError
 from offpath.lab.plan import parse_rate
 
@@ -105,6 +107,16 @@ def load(file: Path) -> dict:
         raise UserError(f"{file} is no machine file (it is not JSON). Run: offpath calibrate -o {file}") from None
     check(machine, str(file))
     return machine
+
+
+def chosen(given: Path | None, mpi: str | None = None) -> Path | None:
+    """The machine file to plan with: the one given, else OFFPATH_MACHINE or this cluster's, which is said."""
+    if given is not None:
+        return given
+    file = files.machine_file(mpi)
+    if file is not None:
+        console.note(f"the machine is that of {file}.")
+    return file
 
 
 def check(machine: object, name: str) -> None:

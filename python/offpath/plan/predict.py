@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from offpath import console
+from offpath import comparison, console
 from offpath.errors import UserError
+from offpath.plan import compressing, model, pages, profile, replay, sites
 from offpath.plan import machine as machines
-from offpath.plan import model, profile, replay, sites
 
 WORTH = 0.05  # gains and losses below that are called none
 OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly
@@ -87,7 +88,11 @@ def replay_command(
     file: Annotated[Path, typer.Argument(metavar="PROFILE", help="What offpath profile wrote.")],
     machine_file: Annotated[
         Optional[Path],
-        typer.Option("--machine", metavar="FILE", help="What offpath calibrate wrote. Default: a plain server."),
+        typer.Option(
+            "--machine",
+            metavar="FILE",
+            help="What offpath calibrate wrote. Default: this cluster's, or a plain server.",
+        ),
     ] = None,
     dpu_cores: Annotated[
         Optional[int], typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
@@ -97,6 +102,15 @@ def replay_command(
     nodes: Annotated[Optional[int], typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
     ppn: Annotated[Optional[int], typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    html: Annotated[Optional[Path], typer.Option(help="Write a page with charts there.")] = None,
+    compress: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="CODEC=RATIO",
+            help="Also with compression, like lz4=2.5; may be given several times. `offpath run --compress sample` "
+            "says the ratio.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Predict what offloading would make of a recorded run, per call site and overall.
@@ -109,29 +123,53 @@ def replay_command(
         offpath plan profile.jsonl --machine machine.json
 
         offpath plan profile.jsonl --machine machine.json --dpu-cores 8 --dpu-speed 0.4 --link 100gbit
+
+        offpath plan profile.jsonl --link 1gbit --compress lz4=2.5 --compress zstd=3.2
     """
     if dpu_speed is not None and not 0.01 <= dpu_speed <= 100:
         raise UserError(f"a DPU core cannot have the speed {dpu_speed:g}. Give 0.01 to 100; 1 is a host core.")
+    comparison.writable_file(html, "--html")
+    codecs = [compressing.parse(each) for each in compress or []]
     found = profile.load(file)
+    machine_file = machines.chosen(machine_file, found.mpi)
     machine = machines.load(machine_file) if machine_file else machines.default()
     machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
     if machine_file is None:
         console.note(
             "no --machine: the figures are those of a plain server with a 1 Gbit/s link. Run: offpath calibrate"
         )
-    prediction = predict(found, machine, node_map(found, nodes, ppn), policy=(policy,) if policy else ())
-    names = sites.names(prediction.sites)
+    where, rows = node_map(found, nodes, ppn), (policy,) if policy else ()
+    prediction = predict(found, machine, where, policy=rows)
+    compressed = {
+        f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, policy=rows)
+        for codec, ratio in codecs
+    }
+    calls = calls_of(found)
+    if html:
+        html.write_text(pages.replay(to_json(prediction, calls), file.name))
     if as_json:
-        print(json.dumps(to_json(prediction, names), indent=1))
+        print(json.dumps(to_json(prediction, calls) | _compressed_json(prediction, compressed), indent=1))
     else:
-        show(prediction, names)
+        show(prediction, calls)
+        show_compressed(prediction, compressed)
 
 
-def to_json(prediction: Prediction, names: dict) -> dict:
+def calls_of(found: profile.Profile) -> dict[sites.Place, tuple[str, str]]:
+    """Of each place: the MPI function that is called there, and where that is."""
+    lines = [line for rank in found.ranks for line in rank.records]
+    known = sites.of_lines(lines, found.sites)
+    return {
+        replay.place_of(line): (sites.call_of(line), known.get(sites.place_of(line), sites.UNKNOWN).text)
+        for line in lines
+    }
+
+
+def to_json(prediction: Prediction, calls: dict) -> dict:
     rows = [
-        {"site": names[place], "host_ns": round(host), "offloaded_ns": round(dpu), "offloaded": offloaded}
+        {"call": calls[place][0], "site": calls[place][1], "host_ns": round(host), "offloaded_ns": round(dpu),
+         "offloaded": offloaded}
         for place, (host, dpu, offloaded) in _by_time(prediction)
-    ]
+    ]  # fmt: skip
     return {
         "recorded_ns": round(prediction.recorded), "model_host_ns": round(prediction.host),
         "model_offloaded_ns": round(prediction.dpu), "offloaded_ns": round(prediction.offloaded),
@@ -144,11 +182,12 @@ def _by_time(prediction: Prediction) -> list:
     return sorted(prediction.sites.items(), key=lambda item: -item[1][0])
 
 
-def show(prediction: Prediction, names: dict) -> None:
-    table = Table("call site", "host, s", "offloaded, s", "change", "path")
+def show(prediction: Prediction, calls: dict) -> None:
+    table = Table("call", "where", "host, s", "offloaded, s", "change", "path")
     for place, (host, dpu, offloaded) in _by_time(prediction)[:20]:
         change = f"{dpu / host - 1:+.0%}" if host > 0 else ""
-        table.add_row(names[place], f"{host / 1e9:.4f}", f"{dpu / 1e9:.4f}", change, "DPU" if offloaded else "host")
+        times = f"{host / 1e9:.4f}", f"{dpu / 1e9:.4f}", change
+        table.add_row(*map(escape, calls[place]), *times, "DPU" if offloaded else "host")
     console.out.print(table)
     console.out.print("Times of a call site are summed over the ranks.")
     scale = prediction.recorded / prediction.host
@@ -162,6 +201,22 @@ def show(prediction: Prediction, names: dict) -> None:
         else ", but within the error"
     )
     console.out.print(f"verdict    {prediction.verdict}: {prediction.gain:+.1%}{sure}")
-    helped = [names[place] for place, (host, dpu, off) in _by_time(prediction) if off and host - dpu > WORTH * host]
-    if helped and prediction.gain > WORTH:
-        console.out.print("what gains " + ", ".join(helped[:5]))
+    gaining = [place for place, (host, dpu, off) in _by_time(prediction) if off and host - dpu > WORTH * host]
+    if gaining and prediction.gain > WORTH:
+        helped = ", ".join(" at ".join(calls[place]) for place in gaining[:5])
+        console.out.print(f"what gains {helped}", markup=False)
+
+
+def _compressed_json(plain: Prediction, compressed: dict[str, Prediction]) -> dict:
+    rows = [
+        {"compress": wish, "offloaded_ns": round(each.offloaded), "saved": 1 - each.dpu / plain.dpu}
+        for wish, each in compressed.items()
+    ]
+    return {"compressed": rows} if rows else {}
+
+
+def show_compressed(plain: Prediction, compressed: dict[str, Prediction]) -> None:
+    """What compression would save of the offloaded run."""
+    for wish, each in compressed.items():
+        saved = 1 - each.dpu / plain.dpu
+        console.out.print(f"with {wish}: {each.offloaded / 1e9:.4f} s offloaded, {saved:+.1%} saved by compressing")

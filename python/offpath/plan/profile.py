@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath.errors import UserError
+from offpath.plan import sites
 from offpath.telemetry.parts import MESSAGES
 
 FORMAT, VERSION = "offpath-profile", 1
@@ -31,6 +32,7 @@ class Rank:
 class Profile:
     ranks: list[Rank]
     mpi: str
+    sites: dict[sites.Place, sites.Site] = field(default_factory=dict)  # those that were known when it was recorded
 
     @property
     def end_ns(self) -> int:
@@ -56,11 +58,14 @@ def load(file: Path) -> Profile:
     ranks: dict[int, Rank] = {}
     current: Rank | None = None
     expected, mpi = 0, ""
+    known: dict[sites.Place, sites.Site] = {}
     for number, line in enumerate(lines, start=1):
         record = _parsed(line, file, number)
         if "format" in record:
             current, expected, mpi = _header(record, file, number)
             ranks[current.number] = current
+        elif "sites" in record:
+            known |= sites.from_json(record["sites"])
         elif current is None:
             raise UserError(f"{file} is no profile (its first line is no header). Give a file of offpath profile.")
         elif "comm" in record and "members" in record:
@@ -68,6 +73,8 @@ def load(file: Path) -> Profile:
         elif "call" in record:
             _checked_call(record, current, file, number)
             current.records.append(record)
+        elif "region" in record:
+            continue  # computation, to the model
         elif "end_ns" in record:
             current.end_ns = record["end_ns"]
     if current is None:
@@ -77,7 +84,7 @@ def load(file: Path) -> Profile:
     for rank in ranks.values():
         if rank.end_ns is None:
             raise UserError(f"{file} is cut short (rank {rank.number} has no end). Record the run again.")
-    return Profile([ranks[number] for number in sorted(ranks)], mpi)
+    return Profile([ranks[number] for number in sorted(ranks)], mpi, known)
 
 
 def _parsed(line: str, file: Path, number: int) -> dict:

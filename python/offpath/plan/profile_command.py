@@ -12,6 +12,7 @@ from offpath import comparison, console, handover, injection, mpis, own_rank, pr
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.plan import profile as profiles
+from offpath.plan import sites
 from offpath.telemetry import parts as recorded
 
 VARIABLE = "OFFPATH_PROFILE"
@@ -59,12 +60,17 @@ def variables(prefix: Path) -> dict[str, str]:
 
 
 def merge(prefix: Path, output: Path) -> None:
-    """One file of what the ranks wrote."""
+    """One file of what the ranks wrote, and of where in the program that was."""
     parts = sorted(prefix.parent.glob(prefix.name + ".*"))
     if not parts:
         raise UserError(
             "no rank recorded anything (no MPI program ran, or the ranks do not see this folder). Check the command.", 1
         )
+    places = set()
     with output.open("w") as file:
         for part in parts:
-            file.writelines(json.dumps(line) + "\n" for line in recorded.read(part))
+            for line in recorded.read(part):
+                places.add(sites.place_of(line))
+                file.write(json.dumps(line) + "\n")
+        found = sites.look_up(places - {None})
+        file.write(json.dumps({"sites": [site.to_json() for site in found.values()]}) + "\n")

@@ -62,6 +62,10 @@ class Scenario:
         return self.run(ideal, node_of, model.DPU).total
 
 
+def place_of(record: dict) -> tuple[str, int]:
+    return record.get("file", "?"), record.get("offset", 0)
+
+
 def scenario(profile: Profile) -> Scenario:
     """Finds which records of different ranks are one operation: the n-th on the same communicator; a send and the
     receive that it matches."""
@@ -77,7 +81,7 @@ def scenario(profile: Profile) -> Scenario:
         counters: dict[int, tuple] = {}  # of fetches whose number is not there yet: counter and epoch
         before = 0
         for record in rank.records:
-            place = (record.get("file", "?"), record.get("offset", 0))
+            place = place_of(record)
             gap = record["begin_ns"] - before
             if gap > 0:
                 acts.append(["compute", gap])

@@ -9,10 +9,10 @@ from typing import Annotated, Optional
 import typer
 from rich.table import Table
 
-from offpath import console
+from offpath import comparison, console
 from offpath.errors import UserError
 from offpath.plan import machine as machines
-from offpath.plan import model
+from offpath.plan import model, pages
 from offpath.sizes import parse_sizes, size_text
 
 KINDS = ("ialltoall", "iallgather", "ibcast", "iallreduce")
@@ -31,6 +31,7 @@ def scale_command(
     link: Annotated[Optional[str], typer.Option(help="Rate of the links, like 100gbit.")] = None,
     dpu_cores: Annotated[Optional[int], typer.Option(min=0, help="Cores of each node's DPU.")] = None,
     dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
+    html: Annotated[Optional[Path], typer.Option(help="Write a page with charts there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False,
 ) -> None:
     """Predict collectives and a 3-D FFT on up to thousands of nodes, on the host and on the DPU.
@@ -42,11 +43,15 @@ def scale_command(
 
         offpath plan scale --machine machine.json --link 100gbit --dpu-cores 8 --dpu-speed 0.4
     """
+    comparison.writable_file(html, "--html")
+    machine_file = machines.chosen(machine_file)
     machine = machines.load(machine_file) if machine_file else machines.default()
     machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)
     counts = parse_counts(nodes)
     [total] = parse_sizes(size)
     result = scale(machine, counts, ppn, total, points)
+    if html:
+        html.write_text(pages.scale(result))
     if as_json:
         print(json.dumps(result, indent=1))
         return

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -13,10 +14,12 @@ from rich.table import Table
 
 from offpath import comparison, console, results
 from offpath.errors import UserError
+from offpath.lab.plan import parse_rate
 from offpath.plan.training import Epoch, median_epoch, predict
 
 WORTH = 1.02  # less is noise
 _NUMBERS = ("epoch_s", "batches_s", "validation_s", "batches")
+_BYTES = ("batches_bytes", "weights_bytes")
 
 
 def train_advice_command(
@@ -25,6 +28,9 @@ def train_advice_command(
     slower: Annotated[
         float, typer.Option(min=0.05, max=100, help="How many times longer these cores take than the host's.")
     ] = 1.0,
+    link_rate: Annotated[
+        Optional[str], typer.Option(help="Rate of the link to them, where they are a DPU's that is another machine.")
+    ] = None,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the prediction there.")] = None,
 ) -> None:
     """Say what a PyTorch training would gain from executors of the service.
@@ -37,13 +43,17 @@ def train_advice_command(
         OFFPATH_TORCH_PROFILE=epochs.json python train.py
 
         offpath train-advice epochs.json --cores 2 --slower 2.5
+
+        offpath train-advice epochs.json --cores 8 --slower 3 --link-rate 25gbit
     """
     comparison.writable_file(json_file, "--json")
     epoch = read(profile)
-    found = predict(epoch, cores, slower)
+    rate = parse_rate(link_rate) if link_rate else math.inf
+    found = predict(epoch, cores, slower, rate)
     show(epoch, found)
     if json_file:
-        results.write(json_file, {"cores": cores, "slower": slower, "epoch_s": found, "measured": vars(epoch)})
+        given = {"cores": cores, "slower": slower, "link_rate": link_rate}
+        results.write(json_file, given | {"epoch_s": found, "measured": vars(epoch)})
 
 
 def read(file: Path) -> Epoch:
@@ -54,6 +64,7 @@ def read(file: Path) -> Epoch:
             profile["offpath_training"] == 1
             and rows
             and all(isinstance(row[name], (int, float)) and row[name] >= 0 for row in rows for name in _NUMBERS)
+            and all(isinstance(row.get(name, 0), int) and row.get(name, 0) >= 0 for row in rows for name in _BYTES)
         )
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}). Name a file that exists.") from None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -25,13 +26,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Call:
-    """file: of the program's shared memory. function: pickled, so that it is unpickled once."""
+    """file: of the program's shared memory. function: pickled, so that it is unpickled once. version: of Python, where
+    the function is pickled as code; else empty."""
 
     file: str
     path: tuple[str, ...]
     function: bytes
     arguments: bytes
     places: tuple[Place, ...]
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Ending:
     value: Any = None
     error: BaseException | None = None
     text: str = ""
+
+
+def version() -> str:
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def pack(ending: Ending) -> tuple[bytes, Ending]:

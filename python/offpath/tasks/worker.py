@@ -17,9 +17,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from offpath.tasks.letters import REPORT_BYTES, Call, Ending, Place, failed, pack
+from offpath.tasks.letters import Call, Ending, Place, failed, pack, version
 
-_SOCKET = 3
+_SOCKET, _BOARD = 3, 4
+_SENT, _ON_BOARD = 1, 2
 _PR_SET_PDEATHSIG = 1
 _READS, _WRITES = 1, 2
 _KEPT = 64  # mappings, functions
@@ -45,10 +46,16 @@ class Line:
 
 
 class Memory:
-    """Stretches of programs' shared memory."""
+    """Stretches of programs' shared memory, and the executor's board."""
 
     def __init__(self) -> None:
         self._mapped: dict[tuple[str, int, int], mmap.mmap] = {}
+        self._board: memoryview | None = None
+
+    def on_board(self, at: int, count: int) -> memoryview:
+        if self._board is None:
+            self._board = memoryview(mmap.mmap(_BOARD, 0))
+        return self._board[at : at + count]
 
     def view(self, file: str, at: int, count: int) -> memoryview:
         first = at // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
@@ -73,26 +80,30 @@ class Worker:
     def run_one(self) -> None:
         ranges_count, _, wanted_bytes = struct.unpack("=IIQ", self._line.exactly(16))
         call: Call = pickle.loads(self._line.exactly(wanted_bytes))
-        said = [struct.unpack("=QII", self._line.exactly(16)) for _ in range(ranges_count)]
-        ranges: list[tuple[int, int, bytearray | None]] = []
-        for count, access, follows in said:
-            sent = None
-            if follows:
-                sent = self._line.exactly(count) if access & _READS else bytearray(count)
-            ranges.append((count, access, sent))
+        said = [struct.unpack("=QQII", self._line.exactly(24)) for _ in range(ranges_count)]
+        ranges = [
+            self._sent(count, access) if where == _SENT
+            else self._memory.on_board(at, count) if where == _ON_BOARD
+            else self._memory.view(call.file, place.at or 0, count)
+            for (count, at, access, where), place in zip(said, call.places)
+        ]  # fmt: skip
         try:
             ending = Ending(value=self._call(call, ranges))
         except BaseException as error:  # also SystemExit: the next task wants an interpreter
             ending = failed(error)
         report, ending = pack(ending)
         last = f"{type(ending.error).__name__}: {ending.error}"[:250].encode() if ending.error is not None else b""
-        place, sent = call.places[-1], ranges[-1][2]
-        into = memoryview(sent) if sent is not None else self._memory.view(call.file, place.at or 0, REPORT_BYTES)
-        into[: len(report)] = report
+        ranges[-1][: len(report)] = report
         self._line.say(struct.pack("=iI", 1 if ending.error is not None else 0, len(last)) + last)
-        self._line.say(*(sent for _, access, sent in ranges if sent is not None and access & _WRITES))
+        sent_back = (
+            memory for memory, (_, _, access, where) in zip(ranges, said) if where == _SENT and access & _WRITES
+        )
+        self._line.say(*sent_back)
 
-    def _call(self, call: Call, ranges: list[tuple[int, int, bytearray | None]]) -> Any:
+    def _sent(self, count: int, access: int) -> memoryview:
+        return memoryview(self._line.exactly(count) if access & _READS else bytearray(count))
+
+    def _call(self, call: Call, ranges: list[memoryview]) -> Any:
         for folder in call.path:
             if folder not in sys.path:
                 sys.path.append(folder)
@@ -100,13 +111,29 @@ class Worker:
         if function is None:
             if len(self._functions) >= _KEPT:
                 self._functions.clear()
-            function = self._functions[call.function] = pickle.loads(call.function)
-        arrays = []
-        for place, (count, _, sent) in zip(call.places[:-1], ranges):
-            memory = memoryview(sent) if sent is not None else self._memory.view(call.file, place.at or 0, count)
-            arrays.append(array_of(memory, place))
+            function = self._functions[call.function] = _function_of(call)
+        arrays = [array_of(memory, place) for place, memory in zip(call.places[:-1], ranges)]
         arguments, options = pickle.loads(call.arguments)
         return function(*arrays, *arguments, **options)
+
+
+def _function_of(call: Call) -> Callable[..., Any]:
+    """Where the executor is on another machine, its Python and what is installed for it may be others."""
+    own = version()
+    if call.version and call.version != own:
+        raise RuntimeError(
+            f"the function comes as code of Python {call.version}, and the executor has {own} ({sys.executable}). Put "
+            "it into a module there, or name a Python of the program's version by OFFPATH_TASK_PYTHON."
+        )
+    try:
+        function: Callable[..., Any] = pickle.loads(call.function)
+    except ImportError as error:
+        raise ImportError(
+            f"{error} (the executor's Python is {sys.executable} on {os.uname().nodename}). Install it for that one, "
+            "or put its folder there.",
+            name=error.name,
+        ) from error
+    return function
 
 
 def array_of(memory: memoryview, place: Place) -> Any:

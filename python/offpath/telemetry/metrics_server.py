@@ -9,21 +9,23 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 from offpath.errors import UserError
 from offpath.telemetry import jobs, prometheus
+from offpath.telemetry.batch_job import BatchJob
+from offpath.telemetry.observation import Snapshot
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 REQUEST_S = 10  # who says nothing for so long is let go
 
 
 @contextlib.contextmanager
-def serving(host: str, port: int) -> Iterator[str]:
+def serving(host: str, port: int, job: BatchJob) -> Iterator[str]:
     """Serves until the end; gives the URL. Raises UserError where it cannot."""
+    handler = _handler(job)
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        server = _Server(family, host, port)
+        server = _Server(family, host, port, handler)
     except OSError as error:
         raise UserError(f"cannot serve metrics on {host}:{port} ({error.strerror}). Choose another port.") from None
     shown = f"[{host}]" if ":" in host else host
@@ -42,37 +44,34 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     allow_reuse_address = True
 
-    def __init__(self, family: int, host: str, port: int):
+    def __init__(self, family: int, host: str, port: int, handler: type):
         self.address_family = family
-        super().__init__((host, port), _Handler)
+        super().__init__((host, port), handler)
 
     def handle_error(self, request, client_address) -> None:
         """A scraper that goes away is not this program's affair."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    timeout = REQUEST_S
-    server_version = "offpath"
+def _handler(job: BatchJob) -> type:
+    from prometheus_client import MetricsHandler
 
-    def do_GET(self) -> None:
-        if self.path.partition("?")[0] not in ("/", "/metrics"):
-            return self.send_error(404, explain="The metrics are at /metrics.")
-        body = current().encode()
-        self.send_response(200)
-        self.send_header("Content-Type", CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    class Handler(MetricsHandler):
+        timeout = REQUEST_S
+        server_version = "offpath"
+        registry = prometheus.registry(lambda: prometheus.live(current(), socket.gethostname(), job))
 
-    def log_message(self, format: str, *args: object) -> None:
-        """The terminal is the program's."""
+        def do_GET(self) -> None:
+            if self.path.partition("?")[0] not in ("/", "/metrics"):
+                return self.send_error(404, explain="The metrics are at /metrics.")
+            super().do_GET()
+
+    return Handler
 
 
-def current() -> str:
+def current() -> list[Snapshot]:
     """What the services of the processes that we started publish now; before the first rank attached: nothing."""
     try:
         with jobs.watched(str(os.getpid())) as found:
-            snapshots = [job.last for job in found]
+            return [job.last for job in found]
     except UserError:
-        snapshots = []
-    return prometheus.live_text(snapshots, socket.gethostname())
+        return []

@@ -25,7 +25,7 @@ REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s")  # AttachReply
 LINK_VERSION, OBSERVE = 3, 1
 HEADER = struct.Struct("<8sIIQQIIiIQ")
-WORKER = struct.Struct("<8Q2I56x")
+WORKER = struct.Struct("<8Q2I7Q")
 CLIENT = struct.Struct("<Q4I8Q")
 OLDEST = struct.Struct("<2Q4I8I2I")
 MAGIC, VERSION, HEADER_BYTES, CLIENT_BYTES = b"\0OFFPO1\0", 1, 4096, 256
@@ -37,7 +37,7 @@ COLLECTIVES = (
     "none", "exchange", "barrier", "bcast", "allgather", "reduce", "allreduce", "reduce_scatter", "scan", "exscan",
 )  # fmt: skip
 REMOTES = ("none", "put", "get", "accumulate", "get_accumulate", "compare_and_swap", "lock", "lock", "unlock")
-KINDS = {3: COLLECTIVES, 8: REMOTES, 9: ("program",)}  # by OpKind
+KINDS = {3: COLLECTIVES, 8: REMOTES, 9: ("program",), 11: ("task",)}  # by OpKind
 WAITS = ("nothing", "earlier", "not_posted", "silent", "sends", "takes", "service", "answers")
 UNKNOWN_RANK = 0xFFFFFFFF
 
@@ -87,6 +87,13 @@ class Worker:
     local_bytes: int
     refused: int
     left_out: int
+    tasks_submitted: int = 0
+    tasks_done: int = 0
+    tasks_failed: int = 0  # of these
+    tasks_run_ns: int = 0  # in functions, by its executors, whosever the tasks
+    tasks_moved: int = 0  # to other workers
+    tasks_returned: int = 0  # of these: the result came from there
+    tasks_rerun: int = 0  # of these: begun at home, too
     clients: list[Client] = field(default_factory=list)
 
 
@@ -192,7 +199,7 @@ class Observation:
             if generation % 2 == 0 and generation == self._generation(begin):
                 break
         clients = [_client(records, at) for at in range(0, len(records), CLIENT_BYTES)]
-        return Worker(*head[1:8], left_out=head[9], clients=clients)
+        return Worker(*head[1:8], head[9], *head[10:], clients=clients)
 
     def _generation(self, begin: int) -> int:
         return struct.unpack_from("<Q", self._memory, begin)[0]

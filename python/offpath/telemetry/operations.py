@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offpath.plan import sites
+from offpath.telemetry import user_regions
+from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.parts import MESSAGES, ONE_SIDED
 from offpath.telemetry.record import Rank
+from offpath.telemetry.user_regions import Region
 
 WHY = {
     "policy": "the policy says so for this size",
@@ -33,12 +36,14 @@ WHY = {
 class Wait:
     """A call that waits: for operations, or (no operation) for what is not recorded."""
 
-    name: str
+    call: str  # as MPI_Wait
     begin_ns: int
     end_ns: int
-    site: str
+    site: sites.Site
     operations: list[Operation] = field(default_factory=list)
     others: int = 0  # operations that were left out of the recording
+    thread: int = 0
+    region: Region | None = None  # the innermost of those that the program names
 
     @property
     def ns(self) -> int:
@@ -57,12 +62,13 @@ class Operation:
     rank: int
     number: int
     kind: str
+    call: str  # as MPI_Ialltoall
     blocking: bool
     bytes: int
     path: str  # dpu or host
     why: str
     algorithm: str
-    site: str
+    site: sites.Site
     begin_ns: int  # of the posting call
     end_ns: int
     team: tuple  # members and how many communicators of them came before: the same on all of them
@@ -72,6 +78,10 @@ class Operation:
     last_peer: int | None = None
     failed: bool = False
     wait: Wait | None = field(default=None, compare=False, repr=False)
+    root: int = 0  # one-sided: the target; of a message the other one, -1: anybody
+    tag: int = 0
+    thread: int = 0
+    region: Region | None = None
     index: int | None = None  # among those on its team
     last_to_post: tuple[int, int] | None = None  # rank, and when it posted
 
@@ -132,6 +142,8 @@ class Run:
     ranks: list[Rank]
     operations: list[Operation]
     waits: dict[int, list[Wait]]  # by rank
+    regions: list[Region] = field(default_factory=list)  # rank by rank, in the order of their begin
+    job: BatchJob = field(default_factory=BatchJob)
 
     @property
     def end_ns(self) -> int:
@@ -167,28 +179,25 @@ class Run:
         return found
 
 
-def join(ranks: list[Rank], names: dict[tuple[str, int], str] | None = None) -> Run:
-    """`names`: of call sites; looked up on this machine where it is None."""
-    lines = [line for rank in ranks for line in rank.posts + rank.waits]
-    if names is None:
-        names = sites.names({place for line in lines if (place := _place(line)) is not None})
+def join(ranks: list[Rank], known: dict[sites.Place, sites.Site] | None = None) -> Run:
+    """`known`: call sites; others are looked up on this machine."""
+    names = sites.of_lines((line for rank in ranks for line in rank.posts + rank.waits), known)
     run = Run(ranks, [], {})
     for rank in ranks:
         teams = _teams(rank)
         operations = {line["op"]: _operation(rank, line, teams, names) for line in rank.posts}
+        waits = [_wait(line, operations, names) for line in rank.waits]
+        regions = user_regions.of_rank(rank)
+        user_regions.assign(regions, [*operations.values(), *waits])
         run.operations += operations.values()
-        run.waits[rank.number] = [_wait(line, operations, names) for line in rank.waits]
+        run.waits[rank.number] = waits
+        run.regions += regions
     _find_last(run.operations)
     return run
 
 
-def _place(line: dict) -> tuple[str, int] | None:
-    file, offset = line.get("file"), line.get("offset")
-    return (file, offset) if isinstance(file, str) and isinstance(offset, int) else None
-
-
-def _site(line: dict, names: dict[tuple[str, int], str]) -> str:
-    return names.get(_place(line), "unknown")
+def _site(line: dict, names: dict[sites.Place, sites.Site]) -> sites.Site:
+    return names.get(sites.place_of(line), sites.UNKNOWN)
 
 
 def _teams(rank: Rank) -> dict[int, tuple]:
@@ -207,10 +216,11 @@ def _operation(rank: Rank, line: dict, teams: dict[int, tuple], names: dict) -> 
     why = "off" if rank.reason else str(line.get("why") or _undecided(str(line.get("kind")), blocking))
     team = teams[line["comm"]]
     made = Operation(
-        rank.number, line["op"], str(line.get("kind")), blocking, line["bytes"], path, why,
+        rank.number, line["op"], str(line.get("kind")), sites.call_of(line), blocking, line["bytes"], path, why,
         str(line.get("algorithm") or ""), _site(line, names), line["begin_ns"], line["end_ns"], team,
     )  # fmt: skip
     made.index = line.get("nth")
+    made.root, made.tag, made.thread = line.get("root", 0), line.get("tag", 0), line.get("thread", 0)
     if (served := rank.served.get(made.number)) is not None:
         made.started_ns, made.first_byte_ns, made.done_ns = (
             served.get(name) for name in ("started_ns", "first_byte_ns", "done_ns")
@@ -229,7 +239,8 @@ def _undecided(kind: str, blocking: bool) -> str:
 
 
 def _wait(line: dict, operations: dict[int, Operation], names: dict) -> Wait:
-    waited = Wait(str(line["call"]), line["begin_ns"], line["end_ns"], _site(line, names), others=line.get("others", 0))
+    waited = Wait(sites.call_of(line), line["begin_ns"], line["end_ns"], _site(line, names))
+    waited.others, waited.thread = line.get("others", 0), line.get("thread", 0)
     for number in line["wait"]:
         if number in operations and operations[number].wait is None:
             waited.operations.append(operations[number])

@@ -3,25 +3,28 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from offpath.plan.sites import Site
 from offpath.sizes import size_text
-from offpath.telemetry.operations import WHY, Operation, Run, hidden_ns
+from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
 
 CALL_ROWS = 10
 HOST_ROWS = 5
+REGION_ROWS = 6
 
 
 @dataclass
 class CallSite:
     """All operations of one kind from one place in the program, of all ranks."""
 
-    site: str
-    kind: str
+    site: Site
+    call: str
     path: str
     count: int
     bytes: int
@@ -35,7 +38,7 @@ def by_site(run: Run) -> list[CallSite]:
     """Those that cost most first."""
     found: dict[tuple, list[Operation]] = defaultdict(list)
     for each in run.operations:
-        found[each.site, each.name, each.path].append(each)
+        found[each.site, each.call, each.path].append(each)
     rows = [
         CallSite(
             *key,
@@ -49,6 +52,33 @@ def by_site(run: Run) -> list[CallSite]:
         for key, operations in found.items()
     ]
     return sorted(rows, key=lambda row: -(row.hidden_ns + row.lost_ns))
+
+
+@dataclass
+class RegionSum:
+    """All times through a region that the program names, of all ranks; with what lies inside it."""
+
+    path: str
+    count: int = 0
+    ns: int = 0
+    operations: list[Operation] = field(default_factory=list)  # posted in it
+    waits: list[Wait] = field(default_factory=list)  # called in it
+
+
+def by_region(run: Run) -> list[RegionSum]:
+    """Those that took longest first."""
+    found: dict[str, RegionSum] = {}
+    for region in run.regions:
+        of_path = found.setdefault(region.path, RegionSum(region.path))
+        of_path.count += 1
+        of_path.ns += region.ns
+    for operation in run.operations:
+        for region in operation.region.with_all_around() if operation.region else ():
+            found[region.path].operations.append(operation)
+    for wait in (wait for waits in run.waits.values() for wait in waits):
+        for region in wait.region.with_all_around() if wait.region else ():
+            found[region.path].waits.append(wait)
+    return sorted(found.values(), key=lambda each: (-each.ns, each.path))
 
 
 def reasons(run: Run) -> list[tuple[str, str, int, int]]:
@@ -102,6 +132,8 @@ def show(run: Run, console: Console, lines: Sequence[dict] = ()) -> None:
     """`lines`: what the ranks reported, if that is known, too."""
     console.print(headline(run), markup=False, soft_wrap=True)
     console.print(_calls(run))
+    if run.regions:
+        console.print(_regions(run))
     stayed = reasons(run)
     for name, why, count, size in stayed[:HOST_ROWS]:
         console.print(f"host: {count} {name} ({rounded(size)}): {why}", markup=False, soft_wrap=True)
@@ -119,10 +151,28 @@ def _calls(run: Run) -> Table:
         column.justify = "left" if column.header in ("call", "path", "where") else "right"
     for row in by_site(run)[:CALL_ROWS]:
         hidden = seconds(row.hidden_ns) if row.path == "dpu" else "-"
-        where = row.site.partition("(")[2].rstrip(")") or row.site  # the source line says enough
         times = hidden, seconds(row.post_ns), seconds(row.wait_ns)
-        table.add_row(row.kind, row.path, str(row.count), rounded(row.bytes), *times, where)
+        table.add_row(row.call, row.path, str(row.count), rounded(row.bytes), *times, escape(row.site.source))
     return table
+
+
+def _regions(run: Run) -> Table:
+    columns = ("region", "count", "time", "hidden", "posting", "waiting")
+    table = Table(*columns, title="regions, all ranks", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in table.columns[1:]:
+        column.justify, column.no_wrap = "right", True
+    for row in region_rows(run)[:REGION_ROWS]:
+        table.add_row(escape(row[0]), *row[1:])
+    return table
+
+
+def region_rows(run: Run) -> list[tuple[str, ...]]:
+    """Of regions that the program names: path, count, time; of the calls in them: hidden, posting, waiting."""
+    return [
+        (each.path, str(each.count), seconds(each.ns), seconds(hidden_ns(each.operations)),
+         seconds(sum(operation.post_ns for operation in each.operations)), seconds(sum(wait.ns for wait in each.waits)))
+        for each in by_region(run)
+    ]  # fmt: skip
 
 
 def _late(run: Run) -> list[str]:

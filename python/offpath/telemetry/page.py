@@ -20,6 +20,7 @@ MATRIX_RANKS = 64
 SLICES = 20_000  # the longest ones: what is shorter than a pixel of the whole run need not be there
 HOW_TO_MOVE = "Wheel: zoom. Drag: move. Double click: everything. Above a rank's calls, below what its service did."
 ABOUT_SITES = "Sums of all ranks. MPI does not say when host operations are done: nobody knows what they hid."
+ABOUT_REGIONS = "Parts that the program names. Sums of all ranks, with what lies inside."
 ABOUT_LATE = "Time waited for an operation that another rank had not called yet: nothing could have been moved."
 SCRIPT_AND_STYLE = """
 <style>main{max-width:none}.runs{display:grid;grid-template-columns:repeat(auto-fit,minmax(34rem,1fr));gap:1.25rem}
@@ -112,6 +113,7 @@ def _sections(run: Run, number: int) -> list[str]:
         _figures(run),
         report.card("Where each rank's time went", _split(run)),
         report.card("Timeline", _timeline(run, number), note=HOW_TO_MOVE),
+        *([report.card("By region", _regions(run), note=ABOUT_REGIONS)] if run.regions else []),
         report.card("By call site", _sites(run), note=ABOUT_SITES),
         report.card("Message sizes", _sizes(run)),
         report.card("Who waits for whom", _late(run), note=ABOUT_LATE),
@@ -161,12 +163,17 @@ def _timeline(run: Run, number: int) -> str:
         for wait in run.waits[rank.number]:
             dpu = any(each.path == "dpu" for each in wait.operations)
             colour = "b" if dpu else "d" if wait.operations else "c"
-            add(calls, wait.begin_ns, wait.end_ns, colour, f"{wait.name} at {wait.site}")
+            add(calls, wait.begin_ns, wait.end_ns, colour, f"{wait.call} at {wait.site.text}")
         for each in own:
             colour = "d" if each.blocking else "e"
-            add(calls, each.begin_ns, each.end_ns, colour, f"{each.name} {size_text(each.bytes)} at {each.site}")
+            add(calls, each.begin_ns, each.end_ns, colour, f"{each.call} {size_text(each.bytes)} at {each.site.text}")
         for each in served:
             add(calls + 1, each.started_ns, each.done_ns, "a", f"{each.name} {size_text(each.bytes)}")
+        regions = [each for each in run.regions if each.rank == rank.number]
+        if regions:
+            tracks.append("  its regions")
+        for each in regions:
+            add(len(tracks) - 1, each.begin_ns, each.end_ns, "ce"[each.depth % 2], each.path)
     slices.sort(key=lambda each: each[1] - each[2])
     names = list(known)
     data = {"end_ns": run.end_ns, "tracks": tracks, "slices": slices[:SLICES], "names": names}
@@ -180,11 +187,16 @@ def _timeline(run: Run, number: int) -> str:
 def _sites(run: Run) -> str:
     header = ("where", "call", "path", "count", "bytes", "hidden", "posting", "waiting")
     rows = [
-        (row.site, row.kind, row.path, str(row.count), rounded(row.bytes),
+        (row.site.text, row.call, row.path, str(row.count), rounded(row.bytes),
          seconds(row.hidden_ns) if row.path == "dpu" else "-", seconds(row.post_ns), seconds(row.wait_ns))
         for row in overview.by_site(run)[:SITE_ROWS]
     ]  # fmt: skip
     return report.table(header, rows)
+
+
+def _regions(run: Run) -> str:
+    header = ("region", "count", "time", "hidden", "posting", "waiting")
+    return report.table(header, overview.region_rows(run)[:SITE_ROWS])
 
 
 def _sizes(run: Run) -> str:
@@ -229,13 +241,13 @@ def _comparison(runs: Sequence[tuple[str, Run]]) -> str:
     for part in (*PARTS, "hidden"):
         ours, theirs = (each[part] / len(run.ranks) for each, run in zip_equal(sums, (first, second)))
         rows.append((f"{part}, per rank", seconds(ours), seconds(theirs), _ratio(ours, theirs)))
-    sites: dict[tuple[str, str], list[float]] = {}
+    by_site: dict[tuple[str, str], list[float]] = {}
     for number, run in enumerate((first, second)):
         for row in overview.by_site(run):
-            sites.setdefault((row.site, row.kind), [0.0, 0.0])[number] += row.lost_ns
-    worst = sorted(sites.items(), key=lambda item: -max(item[1]))[:SITE_ROWS]
-    for (site, kind), (ours, theirs) in worst:
-        rows.append((f"in {kind} and its waits, {site}", seconds(ours), seconds(theirs), _ratio(ours, theirs)))
+            by_site.setdefault((row.site.text, row.call), [0.0, 0.0])[number] += row.lost_ns
+    worst = sorted(by_site.items(), key=lambda item: -max(item[1]))[:SITE_ROWS]
+    for (site, call), (ours, theirs) in worst:
+        rows.append((f"in {call} and its waits, {site}", seconds(ours), seconds(theirs), _ratio(ours, theirs)))
     header = ("", first_name, second_name, "second / first")
     return report.card("The two runs", report.table(header, rows))
 

@@ -10,20 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HEAD = struct.Struct("<BBHI")
-TEXT, SITE, COMMUNICATOR, OPERATION, SERVED, WAIT, END = range(1, 8)
+TEXT, SITE, COMMUNICATOR, OPERATION, SERVED, WAIT, END, REGION = range(1, 9)
 BODIES = {
     SITE: struct.Struct("<2Q"),
     COMMUNICATOR: struct.Struct("<Q"),
     OPERATION: struct.Struct("<4Q2IiI4H"),
     SERVED: struct.Struct("<6QiI"),
-    WAIT: struct.Struct("<2Q2I"),
+    WAIT: struct.Struct("<2Q2IQ"),
     END: struct.Struct("<3Q"),
+    REGION: struct.Struct("<3Q"),
 }
 # Kinds of operations that are no collectives; fetch: MPI_Fetch_and_op.
 ONE_SIDED = frozenset(("put", "get", "accumulate", "fetch"))
 MESSAGES = frozenset(("isend", "irecv"))  # root: the other one, -1 for anybody
 BLOCKING, DECIDED, OFFLOADED = 1, 2, 4  # flags of an operation
-TIMES_KNOWN = COMPLETE = 1  # of what a service did, of a wait
+TIMES_KNOWN = COMPLETE = LEFT_OPEN = 1  # of what a service did, of a wait, of a region
 
 
 def read(file: Path) -> list[dict]:
@@ -69,7 +70,7 @@ class _Reader:
         return {"comm": fields[0], "members": values}
 
     def _operation(self, flags: int, name: int, fields: tuple, values: list) -> dict:
-        number, begin_ns, end_ns, size, site, communicator, root, nth, kind, why, algorithm, _ = fields
+        number, begin_ns, end_ns, size, site, communicator, root, nth, kind, why, algorithm, thread = fields
         line = {"op": number, "kind": self._named(kind), "comm": communicator, "nth": nth, "bytes": size, "root": root}
         if flags & BLOCKING:
             line["blocking"] = True
@@ -80,7 +81,7 @@ class _Reader:
             line["tag"] = values[0] - (1 << 64 if values[0] >> 63 else 0)
         elif values:
             line["sent_bytes"] = values
-        return line | self._call(name, begin_ns, end_ns, site)
+        return line | self._call(name, begin_ns, end_ns, site, thread)
 
     def _served(self, flags: int, _name: int, fields: tuple, _values: list) -> dict:
         number, seen_ns, posted_ns, started_ns, first_byte_ns, done_ns, status, last_peer = fields
@@ -92,18 +93,24 @@ class _Reader:
         return line
 
     def _wait(self, flags: int, name: int, fields: tuple, values: list) -> dict:
-        begin_ns, end_ns, site, others = fields
+        begin_ns, end_ns, site, others, thread = fields
         line = {"wait" if flags & COMPLETE else "test": values}
         if others:
             line["others"] = others
-        return line | self._call(name, begin_ns, end_ns, site)
+        return line | self._call(name, begin_ns, end_ns, site, thread)
 
     def _end(self, _flags: int, _name: int, fields: tuple, _values: list) -> dict:
         line = {"end_ns": fields[0]}
         return line | ({"operations_left_out": fields[1], "waits_left_out": fields[2]} if fields[1] else {})
 
-    def _call(self, name: int, begin_ns: int, end_ns: int, site: int) -> dict:
-        return {"call": self._named(name), "begin_ns": begin_ns, "end_ns": end_ns, **self._sites.get(site, {})}
+    def _region(self, flags: int, name: int, fields: tuple, _values: list) -> dict:
+        begin_ns, end_ns, thread = fields
+        line = {"region": self._named(name), "thread": thread, "begin_ns": begin_ns, "end_ns": end_ns}
+        return line | ({"left_open": True} if flags & LEFT_OPEN else {})
+
+    def _call(self, name: int, begin_ns: int, end_ns: int, site: int, thread: int) -> dict:
+        call = {"call": self._named(name), "begin_ns": begin_ns, "end_ns": end_ns, **self._sites.get(site, {})}
+        return call | ({"thread": thread} if thread else {})
 
     def _named(self, number: int) -> str:
         return self._texts.get(number, "")
@@ -115,4 +122,5 @@ LINES = {
     SERVED: _Reader._served,
     WAIT: _Reader._wait,
     END: _Reader._end,
+    REGION: _Reader._region,
 }

@@ -1,67 +1,72 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The trace: a run in Chrome's trace event format, which Perfetto opens, with the recording beside it.
 
-A process per rank holds its calls; a process per service as many lanes as its operations overlap, with the time in
-which bytes moved inside each, and counters of what is in progress. Flows lead from a posting call through the service
-to the wait. Services that were watched have counters of what went over the fabric.
+A process per rank holds, thread by thread, the regions that the program names and its calls; a process per service as
+many lanes as its operations overlap, with the time in which bytes moved inside each, and counters of what is in
+progress. Flows lead from a posting call through the service to the wait. Services that were watched have counters of
+what went over the fabric.
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from offpath.oldest import zip_equal
+from offpath.plan.sites import UNKNOWN, from_json
+from offpath.telemetry import operations, record
+from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.operations import Operation, Run, Wait
 from offpath.telemetry.record import FORMAT, VERSION
 from offpath.telemetry.wires import Samples
 
-CALLS = 1  # the only thread of a rank's process
+CALLS = 1  # the first thread of a rank's process
 SERVICES = 1_000_000  # process numbers of the services begin there: above all ranks'
 
 
 def write(run: Run, file: Path, wires: Samples | None = None) -> None:
     sites = {each.site for each in run.operations} | {wait.site for waits in run.waits.values() for wait in waits}
+    known = sorted(sites - {UNKNOWN}, key=lambda site: (site.file, site.offset))
     trace = {
         "traceEvents": events(run, wires or Samples()),
         "displayTimeUnit": "ms",
         "offpath": {
             "format": FORMAT,
             "version": VERSION,
+            "job": run.job.labels,
             "ranks": [rank.lines for rank in run.ranks],
-            "sites": [[place, name] for place, name in _names(run) if name in sites],
+            "sites": [[[site.file, site.offset], site.text] for site in known],
+            "frames": [site.to_json() for site in known],
         },
     }
     file.write_text(json.dumps(trace, separators=(",", ":")) + "\n")
 
 
-def site_names(file: Path) -> dict[tuple[str, int], str]:
-    """The call sites that write() found names for."""
-    pairs = json.loads(file.read_text())["offpath"].get("sites", [])
-    return {(place[0], place[1]): str(name) for place, name in pairs}
-
-
-def _names(run: Run) -> list[tuple[list, str]]:
-    found = {}
-    for rank in run.ranks:
-        own = [each for each in run.operations if each.rank == rank.number]
-        for line, known in (*zip_equal(rank.posts, own), *zip_equal(rank.waits, run.waits[rank.number])):
-            if "file" in line:
-                found[line["file"], line["offset"]] = known.site
-    return [([*place], name) for place, name in found.items()]
+def load(file: Path) -> Run:
+    """What write() has written. Raises UserError for any other file."""
+    ranks = record.load(file)
+    recording = json.loads(file.read_text())["offpath"]
+    run = operations.join(ranks, from_json(recording.get("frames")))
+    job = recording.get("job")
+    if isinstance(job, dict):
+        run.job = BatchJob(str(job.get("job_id", "")), str(job.get("job_name", "")))
+    return run
 
 
 def events(run: Run, wires: Samples) -> list[dict]:
     """In the order of their times, but for what names the tracks, which comes first."""
-    timed = [*_calls(run), *_services(run), *_wires(run, wires)]
+    timed = [*_user_regions(run), *_calls(run), *_services(run), *_wires(run, wires)]
     return [*_titles(run), *sorted(timed, key=lambda event: (event["ts"], -event.get("dur", 0)))]
 
 
 def _titles(run: Run) -> Iterator[dict]:
     for rank in run.ranks:
         yield from _title(rank.number, f"rank {rank.number} ({rank.host})", "calls")
+        for thread in sorted(_threads(run, rank.number) - {0}):
+            yield _thread_name(rank.number, CALLS + thread, f"calls, thread {thread}")
     for number, host in enumerate(run.hosts):
         pid = next(rank.service_pid for rank in run.ranks if rank.host == host)
         yield from _title(SERVICES + number, f"service on {host}" + (f", process {pid}" if pid else ""), None)
@@ -71,7 +76,16 @@ def _title(process: int, name: str, thread: str | None) -> Iterator[dict]:
     yield {"ph": "M", "name": "process_name", "pid": process, "tid": CALLS, "args": {"name": name}}
     yield {"ph": "M", "name": "process_sort_index", "pid": process, "tid": CALLS, "args": {"sort_index": process}}
     if thread:
-        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": CALLS, "args": {"name": thread}}
+        yield _thread_name(process, CALLS, thread)
+
+
+def _thread_name(process: int, thread: int, name: str) -> dict:
+    return {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _threads(run: Run, rank: int) -> set[int]:
+    own = [each for each in (*run.operations, *run.regions) if each.rank == rank]
+    return {each.thread for each in (*own, *run.waits[rank])}
 
 
 def _slice(name: str, process: int, thread: int, begin_ns: float, end_ns: float, arguments: dict) -> dict:
@@ -81,28 +95,36 @@ def _slice(name: str, process: int, thread: int, begin_ns: float, end_ns: float,
     }  # fmt: skip
 
 
+def _user_regions(run: Run) -> Iterator[dict]:
+    for each in run.regions:
+        facts = {"region": each.path} | ({"left open": True} if each.left_open else {})
+        yield _slice(each.name, each.rank, CALLS + each.thread, each.begin_ns, each.end_ns, facts)
+
+
 def _calls(run: Run) -> Iterator[dict]:
     for each in run.operations:
-        facts = {"bytes": each.bytes, "path": each.path, "why": each.why, "call site": each.site}
+        facts = {"call": each.call, "bytes": each.bytes, "path": each.path, "why": each.why}
+        facts |= {"call site": each.site.text}
         if each.path == "dpu":
             facts |= {"algorithm": each.algorithm, "hidden_us": each.hidden_ns / 1000}
-        yield _slice(each.name, each.rank, CALLS, each.begin_ns, each.end_ns, facts)
+        yield _slice(each.name, each.rank, CALLS + each.thread, each.begin_ns, each.end_ns, facts)
         yield from _flow(each, run)
     for rank, waits in run.waits.items():
         for wait in waits:
-            yield _slice(wait.name, rank, CALLS, wait.begin_ns, wait.end_ns, _facts(wait))
+            yield _slice(wait.call, rank, CALLS + wait.thread, wait.begin_ns, wait.end_ns, _facts(wait))
 
 
 def _facts(wait: Wait) -> dict:
-    return {"call site": wait.site, "operations": [f"{each.name} {each.number}" for each in wait.operations]}
+    return {"call site": wait.site.text, "operations": [f"{each.name} {each.number}" for each in wait.operations]}
 
 
 def _flow(each: Operation, run: Run) -> Iterator[dict]:
     if each.wait is None:
         return
     flow = {"name": each.name, "cat": "offpath", "id": f"{each.rank}.{each.number}"}
-    yield {"ph": "s", **flow, "pid": each.rank, "tid": CALLS, "ts": each.begin_ns / 1000}
-    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": CALLS, "ts": _flow_end_ns(each, each.wait) / 1000}
+    yield {"ph": "s", **flow, "pid": each.rank, "tid": CALLS + each.thread, "ts": each.begin_ns / 1000}
+    thread, end_ns = CALLS + each.wait.thread, _flow_end_ns(each, each.wait)
+    yield {"ph": "f", "bp": "e", **flow, "pid": each.rank, "tid": thread, "ts": end_ns / 1000}
 
 
 def _flow_end_ns(each: Operation, wait: Wait) -> int:
@@ -110,12 +132,42 @@ def _flow_end_ns(each: Operation, wait: Wait) -> int:
     return min(arrives_ns, max(wait.begin_ns, wait.end_ns - 1))  # inside the slice
 
 
+@dataclass(frozen=True)
+class Counter:
+    """One value of a service's counter, from that time on."""
+
+    service: int  # as in Run.hosts
+    name: str
+    ns: int
+    value: int
+
+
+def counters(file: Path) -> list[Counter]:
+    """Of a trace that load() has found to be one; what makes no sense is left out."""
+    found = []
+    for event in json.loads(file.read_text()).get("traceEvents", ()):
+        if not isinstance(event, dict) or event.get("ph") != "C":
+            continue
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            (value,) = event["args"].values()
+            made = Counter(event["pid"] - SERVICES, str(event["name"]), round(event["ts"] * 1000), int(value))
+            if made.service >= 0 and made.ns >= 0 and made.value >= 0:
+                found.append(made)
+    return found
+
+
+def lanes(run: Run, host_of: dict[int, str], host: str) -> Iterator[tuple[Operation, int]]:
+    """What the service on a host did, each with the number of its lane, from 1."""
+    served = [each for each in run.operations if each.done_ns is not None and host_of[each.rank] == host]
+    return _lanes(sorted(served, key=lambda each: each.started_ns))
+
+
 def _services(run: Run) -> Iterator[dict]:
-    host_of = {rank.number: run.hosts.index(rank.host) for rank in run.ranks}
-    served = [each for each in run.operations if each.done_ns is not None]
-    for number in range(len(run.hosts)):
-        own = sorted((each for each in served if host_of[each.rank] == number), key=lambda each: each.started_ns)
-        for each, lane in _lanes(own):
+    host_of = {rank.number: rank.host for rank in run.ranks}
+    for number, host in enumerate(run.hosts):
+        own = []
+        for each, lane in lanes(run, host_of, host):
+            own.append(each)
             facts = {"rank": each.rank, "bytes": each.bytes, "algorithm": each.algorithm, "last peer": each.last_peer}
             yield _slice(each.name, SERVICES + number, lane, each.started_ns, each.done_ns, facts)
             if each.first_byte_ns is not None:

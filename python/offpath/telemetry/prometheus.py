@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run's counters in Prometheus' text format: at its end (OFFPATH_STATS_FILE), for the textfile collector of its node
+"""A run's counters as Prometheus' metrics: at its end (OFFPATH_STATS_FILE), for the textfile collector of its node
 exporter, and live, of what the services publish."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from offpath.closing_line import PETSC
 from offpath.errors import UserError
+from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.observation import Snapshot
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+PREFIX = "offpath_"
+Row = tuple[dict[str, str], float]  # labels and value of a sample
 
 NAMES = {  # of a rank's line: metric, unit in it, meaning
     "offloaded_count": ("operations_offloaded_total", 1, "Operations that the service did."),
@@ -45,7 +53,15 @@ LIVE_WORKER = {
     "sent_bytes": ("fabric_sent_bytes_total", "counter", 1, "Bytes of blocks sent over the fabric."),
     "received_bytes": ("fabric_received_bytes_total", "counter", 1, "Bytes of blocks received over the fabric."),
     "local_bytes": ("worker_local_bytes_total", "counter", 1, "Bytes copied, reduced or computed on by a worker."),
+    "tasks_submitted": ("tasks_submitted_total", "counter", 1, "Tasks that may begin, of a worker's ranks."),
+    "tasks_done": ("tasks_done_total", "counter", 1, "Of these, those that have ended."),
+    "tasks_failed": ("tasks_failed_total", "counter", 1, "Of these, those that failed."),
+    "tasks_run_ns": ("tasks_run_seconds_total", "counter", 1e-9, "Time of a worker's executors in functions of tasks."),
+    "tasks_moved": ("tasks_moved_total", "counter", 1, "Tasks that were given to other workers."),
+    "tasks_returned": ("tasks_returned_total", "counter", 1, "Of these, those whose result came from there."),
+    "tasks_rerun": ("tasks_rerun_total", "counter", 1, "Of these, those that were begun at home, too."),
 }
+OLDEST = ("oldest_operation_seconds", "gauge", "Age of the oldest operation under way; 0: there is none.")
 
 
 def address(text: str) -> tuple[str, int] | None:
@@ -58,23 +74,12 @@ def address(text: str) -> tuple[str, int] | None:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def text(ranks: list[dict]) -> str:
-    return "".join(line + "\n" for line in _lines(ranks))
-
-
-def write(ranks: list[dict], file: Path) -> None:
-    """A collector never sees half of it."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    partial.write_text(text(ranks))
-    partial.replace(file)
-
-
-def _lines(ranks: list[dict]) -> Iterator[str]:
+def at_end(ranks: list[dict], job: BatchJob) -> Iterator[Metric]:
+    """Of the lines that the ranks have reported."""
     for name, (metric, unit, meaning) in NAMES.items():
-        rows = [rank for rank in ranks if isinstance(rank.get(name), int)]
+        rows = [(_who(rank), rank[name] * unit) for rank in ranks if isinstance(rank.get(name), int)]
         if rows:
-            yield from _head(metric, "counter", meaning)
-            yield from (_sample(metric, _who(rank), rank[name] * unit) for rank in rows)
+            yield _family(metric, "counter", meaning, rows, job)
     rows = [
         (_who(rank) | {"collective": collective, "path": path}, counts.get(count, 0))
         for rank in ranks
@@ -82,21 +87,17 @@ def _lines(ranks: list[dict]) -> Iterator[str]:
         for path, count in (("dpu", "offloaded_count"), ("host", "native_count"))
     ]
     if rows:
-        yield from _head("collectives_total", "counter", "Calls by collective and path.")
-        yield from (_sample("collectives_total", labels, value) for labels, value in rows)
+        yield _family("collectives_total", "counter", "Calls by collective and path.", rows, job)
     if ranks:
-        yield from _head("enabled", "gauge", "Whether anything may be offloaded; the label says why not.")
-        for rank in ranks:
-            labels = _who(rank) | {"reason": str(rank.get("reason", ""))}
-            yield _sample("enabled", labels, int(bool(rank.get("enabled"))))
-        yield from _service(ranks)
+        rows = [(_who(rank) | {"reason": str(rank.get("reason", ""))}, bool(rank.get("enabled"))) for rank in ranks]
+        yield _family("enabled", "gauge", "Whether anything may be offloaded; the label says why not.", rows, job)
+        yield _family(
+            "service_cpu_seconds_total", "counter", "Processor time of a node's service.", _service(ranks), job
+        )
 
 
-def live_text(services: list[Snapshot], node: str) -> str:
-    return "".join(line + "\n" for line in _live_lines(services, node))
-
-
-def _live_lines(services: list[Snapshot], node: str) -> Iterator[str]:
+def live(services: list[Snapshot], node: str, job: BatchJob) -> Iterator[Metric]:
+    """Of what the services of this node publish."""
     ranks, workers = [], []
     for service in services:
         for client in service.clients:
@@ -104,40 +105,51 @@ def _live_lines(services: list[Snapshot], node: str) -> Iterator[str]:
             ranks.append(({"rank": rank, "process": str(client.process), "node": node}, client))
         for number, worker in enumerate(service.workers):
             workers.append(({"worker": str(number), "process": str(service.process), "node": node}, worker))
-    for names, rows in ((LIVE_RANK, ranks), (LIVE_WORKER, workers)):
+    for names, of in ((LIVE_RANK, ranks), (LIVE_WORKER, workers)):
         for name, (metric, kind, unit, meaning) in names.items():
-            yield from _head(metric, kind, meaning)
-            yield from (_sample(metric, labels, getattr(each, name) * unit) for labels, each in rows)
-    yield from _head("oldest_operation_seconds", "gauge", "Age of the oldest operation under way; 0: there is none.")
-    for labels, client in ranks:
-        yield _sample("oldest_operation_seconds", labels, client.oldest.age_ns * 1e-9 if client.oldest else 0)
+            yield _family(metric, kind, meaning, [(labels, getattr(each, name) * unit) for labels, each in of], job)
+    rows = [(labels, client.oldest.age_ns * 1e-9 if client.oldest else 0) for labels, client in ranks]
+    yield _family(*OLDEST, rows, job)
 
 
-def _service(ranks: list[dict]) -> Iterator[str]:
+def registry(families: Callable[[], Iterable[Metric]]) -> CollectorRegistry:
+    """One that asks each time it is collected."""
+    from prometheus_client import CollectorRegistry  # nothing else needs it, and programs need not wait for it
+
+    class Collector:
+        def collect(self) -> Iterable[Metric]:
+            return families()
+
+    made = CollectorRegistry(auto_describe=False)
+    made.register(Collector())
+    return made
+
+
+def write(ranks: list[dict], file: Path, job: BatchJob) -> None:
+    """A collector never sees half of it."""
+    from prometheus_client import write_to_textfile
+
+    write_to_textfile(str(file), registry(lambda: at_end(ranks, job)))
+
+
+def _family(metric: str, kind: str, meaning: str, rows: Iterable[Row], job: BatchJob) -> Metric:
+    from prometheus_client.core import Metric
+
+    family = Metric(PREFIX + metric.removesuffix("_total"), meaning, kind)
+    for labels, value in rows:
+        family.add_sample(PREFIX + metric, labels | job.labels, value)
+    return family
+
+
+def _service(ranks: list[dict]) -> list[Row]:
     """The last rank to report knows most of the processor time that all ranks of a node share."""
     times: dict[str, int] = {}
     for rank in ranks:
         node = str(rank.get("node"))
         times[node] = max(times.get(node, 0), rank.get("service_cpu_ns", 0))
-    yield from _head("service_cpu_seconds_total", "counter", "Processor time of a node's service.")
-    yield from (_sample("service_cpu_seconds_total", {"node": node}, ns * 1e-9) for node, ns in times.items())
-
-
-def _head(metric: str, kind: str, meaning: str) -> Iterator[str]:
-    yield f"# HELP offpath_{metric} {meaning}"
-    yield f"# TYPE offpath_{metric} {kind}"
+    return [({"node": node}, ns * 1e-9) for node, ns in times.items()]
 
 
 def _who(rank: dict) -> dict[str, str]:
     who = {"rank": str(rank.get("rank", "")), "node": str(rank.get("node", ""))}
     return who | ({"interface": PETSC} if rank.get("mpi") == PETSC else {})  # the rank has a line of MPI, too
-
-
-def _sample(metric: str, labels: dict[str, str], value: float) -> str:
-    pairs = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels.items())
-    number = f"{value:.9g}" if isinstance(value, float) else str(value)
-    return f"offpath_{metric}{{{pairs}}} {number}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

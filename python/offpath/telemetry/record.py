@@ -30,11 +30,13 @@ class Rank:
     service_pid: int = 0
     clock: str = ""  # which CLOCK_MONOTONIC its times are of; empty: not known
     zero_ns: int | None = None  # that clock when all left MPI_Init
+    realtime_ns: int | None = None  # what the wall clock said then
     sample: int = 1  # each how many-th operation is here
     operations_left_out: int = 0
     members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
     posts: list[dict] = field(default_factory=list)
     waits: list[dict] = field(default_factory=list)
+    regions: list[dict] = field(default_factory=list)
     served: dict[int, dict] = field(default_factory=dict)  # by operation
     lines: list[dict] = field(default_factory=list)  # all of it
     end_ns: int | None = None
@@ -106,6 +108,7 @@ def _rank(lines: list[dict], name: str) -> Rank:
     rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
     rank.clock = str(head.get("clock") or "")
     rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
+    rank.realtime_ns = head["realtime_ns"] if _natural(head.get("realtime_ns")) else None
     rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
     rank.lines = lines
     last_ns = 0
@@ -134,10 +137,13 @@ def _add(rank: Rank, line: dict) -> bool:
             return False
         rank.served[line["served"]] = line
         return True
-    if "call" in line:
+    if "call" in line or "region" in line:
         in_order = _natural(line.get("begin_ns")) and _natural(line.get("end_ns"))
-        if not in_order or line["begin_ns"] > line["end_ns"]:
+        if not in_order or line["begin_ns"] > line["end_ns"] or not _natural(line.get("thread", 0)):
             return False
+        if "region" in line:
+            rank.regions.append(line)
+            return isinstance(line["region"], str)
         if "op" in line:
             rank.posts.append(line)
             numbers = line["op"], line.get("bytes"), line.get("nth", 0)

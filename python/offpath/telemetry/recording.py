@@ -12,6 +12,7 @@ import typer
 
 from offpath import console, handover
 from offpath.errors import UserError
+from offpath.telemetry import batch_job
 
 if TYPE_CHECKING:
     from offpath.telemetry.wires import Samples
@@ -33,12 +34,16 @@ def prefix(trace: Path | None) -> Iterator[Path]:
         yield folder / "rank"
 
 
-def finish(where: Path, trace: Path | None, summary: bool, wires: Samples, ranks: Sequence[dict] = ()) -> None:
+def finish(
+    where: Path, trace: Path | None, summary: bool, wires: Samples, ranks: Sequence[dict] = (),
+    job: batch_job.BatchJob | None = None,
+) -> None:  # fmt: skip
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
     from offpath.telemetry import operations, overview, perfetto, record  # a program without it need not wait for them
 
     try:
         run = operations.join(record.of_parts(sorted(where.parent.glob(where.name + ".*"))))
+        run.job = job or batch_job.current()
     except UserError as error:
         console.fail(str(error))
         return

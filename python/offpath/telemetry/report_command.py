@@ -2,36 +2,48 @@
 """`offpath report`: a page about one recorded run, or two side by side."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from offpath import comparison, console
 from offpath.errors import UserError
-from offpath.telemetry import operations, overview, page, perfetto, record
+from offpath.telemetry import overview, page, perfetto
 
 
 def report_command(
     traces: Annotated[list[Path], typer.Argument(metavar="TRACE...", help="One or two files of offpath run --trace.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),
     text: Annotated[bool, typer.Option("--text", help="The summary on stdout, and no page.")] = False,
+    otf2: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FOLDER", help="Write an OTF2 archive there, for Vampir and others, and no page."),
+    ] = None,
 ) -> None:
     """Make a page of a recorded run: time of each rank, timeline, call sites, sizes, who waits for whom.
 
-    The page is one file that needs no network. With two traces the runs lie side by side.
+    The page is one file that needs no network. With two traces the runs lie side by side. An OTF2 archive
+    is written by the package otf2 (pip install otf2).
 
     Examples:
 
         offpath report trace.json
 
         offpath report before.json after.json -o both.html
+
+        offpath report trace.json --otf2 archive
     """
     if len(traces) > 2:
         raise UserError(f"{len(traces)} traces do not fit side by side (two do). Give one or two.")
+    if otf2 is not None:
+        if len(traces) > 1:
+            raise UserError(f"{len(traces)} traces are no archive (an archive holds one run). Give one with --otf2.")
+        from offpath.telemetry import otf2_export  # who wants none need not wait for it
+
+        return console.note(f"{otf2_export.write(traces[0], otf2)}: open it in Vampir, or read it with otf2-print.")
     runs = []
     for file in traces:
-        ranks = record.load(file)
-        runs.append((file.name, operations.join(ranks, perfetto.site_names(file))))
+        runs.append((file.name, perfetto.load(file)))
     if text:
         for _, run in runs:
             overview.show(run, console.out)

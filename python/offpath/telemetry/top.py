@@ -15,7 +15,7 @@ from offpath.sizes import rough_size_text
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 
-WORKER_RATES = ("sent_bytes", "received_bytes", "local_bytes", "wakeups")
+WORKER_RATES = ("sent_bytes", "received_bytes", "local_bytes", "wakeups", "tasks_done")
 CLIENT_RATES = ("done", "pulled_bytes", "served_bytes", "local_bytes")
 
 
@@ -37,6 +37,7 @@ def _worker(before: Worker, now: Worker) -> dict:
     return {
         **counters,
         "load": _ratio((now.cpu_ns - before.cpu_ns) / 1e9, seconds),
+        "tasks_running": (now.tasks_run_ns - before.tasks_run_ns) / 1e9 / seconds if seconds > 0 else 0.0,
         "per_second": {name: _rate(before, now, name, seconds) for name in WORKER_RATES},
     }
 
@@ -77,7 +78,7 @@ def _ratio(part_s: float, seconds: float) -> float:
 
 
 def screen(jobs: list[dict]) -> Group:
-    return Group(*(part for job in jobs for part in (_title(job), _workers(job), _ranks(job))))
+    return Group(*(part for job in jobs for part in (_title(job), _workers(job), *_tasks(job), _ranks(job))))
 
 
 def _title(job: dict) -> Text:
@@ -99,6 +100,19 @@ def _workers(job: dict) -> Table:
         sizes = [rough_size_text(rates[name]) for name in ("received_bytes", "sent_bytes", "local_bytes")]
         table.add_row(str(number), f"{worker['load']:.0%}", *sizes, f"{rates['wakeups']:.0f}")
     return table
+
+
+def _tasks(job: dict) -> list[Table]:
+    """Nothing for a job without tasks. *running*: executors that ran functions, on average."""
+    if not any(worker["tasks_submitted"] or worker["tasks_run_ns"] for worker in job["workers"]):
+        return []
+    table = _table("tasks of worker", "submitted", "done", "failed", "done/s", "running", "moved", "returned", "rerun")
+    for number, worker in enumerate(job["workers"]):
+        counts = [str(worker[f"tasks_{name}"]) for name in ("submitted", "done", "failed")]
+        moves = [str(worker[f"tasks_{name}"]) for name in ("moved", "returned", "rerun")]
+        rates = [f"{worker['per_second']['tasks_done']:.0f}", f"{worker['tasks_running']:.1f}"]
+        table.add_row(str(number), *counts, *rates, *moves)
+    return [table]
 
 
 def _ranks(job: dict) -> Table:

@@ -9,7 +9,7 @@ import torch
 
 from offpath.torch.packing import Parts
 from offpath.torch.placing import recall
-from offpath.torch.seeding import Seeded
+from offpath.torch.seeding import Seeded, seeded
 
 
 class Recipe(NamedTuple):
@@ -19,10 +19,12 @@ class Recipe(NamedTuple):
     collate: Any
 
     def make(self, indices: Any, epoch: int) -> Any:
+        """What collate draws belongs to the batch, as what a sample draws does to the sample."""
         self.dataset.epoch = epoch
-        if not isinstance(indices, (list, tuple)):
-            return self.collate(self._sample(indices))
-        return self.collate([self._sample(index) for index in indices])
+        together = isinstance(indices, (list, tuple))
+        made = [self._sample(index) for index in indices] if together else self._sample(indices)
+        with seeded(self.dataset.seed, epoch, "batch", tuple(indices) if together else indices):
+            return self.collate(made)
 
     def _sample(self, index: Any) -> Any:
         try:

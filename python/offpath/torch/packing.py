@@ -36,6 +36,10 @@ class Parts:
         for at, part in zip(self._offsets, self._parts):
             out[at : at + part.nbytes] = part.cast("B") if part.nbytes else b""
 
+    def memory(self) -> list[bytes]:
+        """Of all tensors and arrays. (The structure's own bytes depend on which of its objects are the same.)"""
+        return [bytes(part) for part in self._parts[1:]]
+
 
 def unpack(memory: Any) -> Any:
     """What was packed; its tensors are views of `memory`, which lives as long as they do."""

@@ -3,35 +3,56 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import types
 from typing import Any
 
-import numpy
-
 from offpath.api.failures import ArgumentError
-from offpath.torch.groups import session
 
 _KEPT = 3  # a training's and a validation's data, and a model
 _known: dict[str, Any] = {}
 
 
-def place(value: Any, what: str) -> Any:
-    """Its memory. Raises ArgumentError for what cannot be pickled; `what` names it."""
+def pickled(value: Any, what: str) -> bytes:
+    """By cloudpickle what an executor cannot import. Raises ArgumentError where that is not there, or cannot do it
+    either; `what` names the value."""
+    stream = io.BytesIO()
+    pickler = _Pickler(stream, protocol=4)
     try:
-        text = pickle.dumps(value, protocol=4)
+        pickler.dump(value)
+        problem = pickler.of_main and f"{pickler.of_main} is of the main program, which executors do not import"
     except Exception as error:
-        raise ArgumentError(
-            f"{what} cannot be pickled ({error}; executors are processes of their own). Define what it holds at the "
-            "top of a module."
-        ) from None
-    memory = session().empty(len(text), numpy.uint8)
-    memory[:] = numpy.frombuffer(text, numpy.uint8)
-    return memory
+        problem = f"{error}; executors are processes of their own"
+    if not problem:
+        return stream.getvalue()
+    try:
+        import cloudpickle  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        advice = "Define what it holds at the top of a module, or install cloudpickle for program and executors."
+    else:
+        advice = "Define what it holds at the top of a module."
+        try:
+            return bytes(cloudpickle.dumps(value, protocol=4))
+        except Exception as error:
+            problem = f"{error}; executors are processes of their own"
+    raise ArgumentError(f"{what} cannot be pickled ({problem}). {advice}")
 
 
-def read(memory: Any) -> Any:
+class _Pickler(pickle.Pickler):
+    """of_main: the name of something of the main program: it is pickled as a name that means nothing elsewhere."""
+
+    of_main = ""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (type, types.FunctionType)) and value.__module__ == "__main__":
+            self.of_main = self.of_main or value.__qualname__
+        return NotImplemented
+
+
+def read(text: Any) -> Any:
     """A value of its own."""
-    return pickle.loads(memoryview(memory))
+    return pickle.loads(memoryview(text))
 
 
 def recall(name: str, memory: Any) -> Any:

@@ -4,6 +4,7 @@ the program computes."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -154,4 +155,5 @@ def register() -> None:
     """Makes torch.distributed.init_process_group("offpath") possible."""
     backend = torch.distributed.Backend
     if NAME.upper() not in vars(backend):
-        backend.register_backend(NAME, ProcessGroup)
+        devices = {"devices": "cpu"} if "devices" in inspect.signature(backend.register_backend).parameters else {}
+        backend.register_backend(NAME, ProcessGroup, **devices)

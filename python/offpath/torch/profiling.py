@@ -9,9 +9,10 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+_FILE = "OFFPATH_TORCH_PROFILE"
 _epochs: list[dict[str, Any]] = []
 
 
@@ -19,7 +20,8 @@ def begin_epoch() -> None:
     """The one before ends here."""
     now = time.perf_counter()
     end_epoch(now)
-    _epochs.append({"begin_s": now, "batches": 0, "batches_s": 0.0, "validation_s": 0.0})
+    _epochs.append({"begin_s": now, "batches": 0, "batches_s": 0.0, "validation_s": 0.0, "batches_bytes": 0,
+                    "weights_bytes": 0})  # fmt: skip
 
 
 def end_epoch(now: float) -> None:
@@ -43,6 +45,14 @@ def validation() -> Iterator[None]:
         end_epoch(time.perf_counter())  # until the next one begins, nothing is the training's
 
 
+def moved(part: str, count: Callable[[], int]) -> None:
+    """Bytes of a batch, or of the weights. Nobody counts where nobody wants the profile."""
+    if os.environ.get(_FILE) and _epochs and "epoch_s" not in _epochs[-1]:
+        begin = time.perf_counter()
+        _epochs[-1][part] += count()
+        _epochs[-1]["begin_s"] += time.perf_counter() - begin
+
+
 @contextlib.contextmanager
 def _noted(part: str) -> Iterator[None]:
     begin = time.perf_counter()
@@ -64,7 +74,7 @@ def epochs() -> list[dict[str, Any]]:
 
 @atexit.register
 def _write() -> None:
-    path = os.environ.get("OFFPATH_TORCH_PROFILE")
+    path = os.environ.get(_FILE)
     if path and _epochs:
         with open(path, "w") as file:
             json.dump({"offpath_training": 1, "epochs": epochs()}, file)

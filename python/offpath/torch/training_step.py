@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import time
@@ -21,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import offpath.torch
 
-WARMUP = 2
+WARMUP = 4
 _TIMEOUT = timedelta(seconds=300)
 
 
@@ -99,6 +100,7 @@ def main() -> None:
     if rank == 0:
         print(json.dumps({
             "ranks": size, "gradient_bytes": options.layers * options.width**2 * 4, "rows": len(batch),
+            "buckets": math.ceil(options.layers * options.width**2 * 4 / (options.bucket_mb * 2**20)),
             "largest_difference": float(same), "times": times, "cores": len(os.sched_getaffinity(0)),
         }), flush=True)  # fmt: skip
     dist.barrier()

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy
 import torch
 
-from offpath.api.failures import ArgumentError, OffpathError
+from offpath.api.failures import OffpathError, TaskError
 from offpath.torch import evaluating, profiling
-from offpath.torch.groups import session
+from offpath.torch.executors import Executors, chosen_place, executors, warn
 from offpath.torch.packing import Parts, unpack
-from offpath.torch.placing import place, read
+from offpath.torch.placing import pickled, read
 
 
 class Result(NamedTuple):
@@ -32,42 +30,46 @@ class Validation:
 
     Each begin() takes a snapshot of the weights and returns when the one before is validated: results come one epoch
     late. They are what the function returns in place. on_result: called with each result, in order. on: "service", or
-    "host" for this process, which waits.
+    "host" for this process, which waits; OFFPATH_TORCH_ON is the default.
 
     `stop` is True once a callback has returned True.
     """
 
     def __init__(
         self, model: torch.nn.Module, function: Callable[..., Any], *arguments: Any,
-        on_result: Sequence[Callable[[Result], Any]] = (), on: str = "service",
+        on_result: Sequence[Callable[[Result], Any]] = (), on: str | None = None,
     ):  # fmt: skip
-        if on not in ("service", "host"):
-            raise ArgumentError(f"a validation cannot run on {on!r}. Use service or host.")
         self.results: list[Any] = []
         self.stop = False
         self._model, self._function, self._arguments = model, function, arguments
-        self._callbacks, self._on = list(on_result), on
+        self._callbacks, self._on = list(on_result), chosen_place(on, "a validation cannot run")
         self._epoch = 0
         self._name = uuid.uuid4().hex
+        self._text = b""
+        self._crew: Executors | None = None
         self._what: Any = None
-        self._memory: list[Any] = []
+        self._memory: list[Any] = [None, None]
+        self._stays = False
         self._pending: tuple[int, Any, Any] | None = None
 
     def begin(self) -> None:
         epoch, self._epoch = self._epoch, self._epoch + 1
         if self._on == "host":
+            profiling.moved("weights_bytes", lambda: Parts(self._model.state_dict()).bytes)
             with profiling.validation():
                 value = evaluating.run(self._model, self._function, self._arguments, epoch)
             self._tell(Result(epoch, value, self._model.state_dict()))
             return
-        weights = self._snapshot(epoch)
-        self._take()
-        if self._what is None:
+        if self._crew is None:
             what = (self._model, self._function, self._arguments)
-            self._what = place(what, "the model, the function, or an argument")
+            self._text = pickled(what, "the model, the function, or an argument")
+            self._crew = executors()
+            self._what = self._crew.keep(self._text)
+        weights = self._snapshot(self._crew, epoch)
+        self._take()
         task = None
-        with contextlib.suppress(OffpathError):  # _take() does it then
-            task = session().task(
+        if not self._stays:
+            task = self._crew.task(
                 evaluating.evaluate, self._name, epoch, torch.get_num_threads(), inputs=[self._what, weights]
             )
         self._pending = (epoch, task, weights)
@@ -81,14 +83,26 @@ class Validation:
         if self._pending is None:
             return
         (epoch, task, weights), self._pending = self._pending, None
-        try:
-            value = self._again(epoch, weights) if task is None else task.wait()
-        except OffpathError:  # the executor is gone, or its node: the snapshot is here
-            value = self._again(epoch, weights)
-        self._tell(Result(epoch, value, unpack(weights)))
+        self._tell(Result(epoch, self._value(epoch, task, weights), unpack(weights)))
 
-    def _again(self, epoch: int, weights: Any) -> Any:
-        model, function, arguments = read(self._what)
+    def _value(self, epoch: int, task: Any, weights: Any) -> Any:
+        assert self._crew is not None
+        if task is not None and self._crew.able():
+            try:
+                return task.wait()
+            except TaskError:  # it ends the process that does it
+                raise
+            except OffpathError as error:  # the executors are gone; the snapshot is here
+                self._crew.give_up(error)
+            except Exception as error:
+                value = self._here(epoch, weights)  # raises the same where the function itself fails
+                self._stays = True
+                warn(f"the service's executors cannot validate: {type(error).__name__}: {error}. This process does it.")
+                return value
+        return self._here(epoch, weights)
+
+    def _here(self, epoch: int, weights: Any) -> Any:
+        model, function, arguments = read(self._text)
         model.load_state_dict(unpack(weights))
         return evaluating.run(model, function, arguments, epoch)
 
@@ -97,13 +111,16 @@ class Validation:
         for callback in self._callbacks:
             self.stop = bool(callback(result)) or self.stop
 
-    def _snapshot(self, epoch: int) -> Any:
+    def _snapshot(self, crew: Executors, epoch: int) -> Any:
         """Two places take turns: the one before may still be read."""
         parts = Parts(self._model.state_dict())
-        if len(self._memory) < 2 or len(self._memory[epoch % 2]) < parts.bytes:
-            self._memory = [session().empty(parts.bytes, numpy.uint8) for _ in range(2)]
-        parts.write(memoryview(self._memory[epoch % 2]))
-        return self._memory[epoch % 2]
+        memory = self._memory[epoch % 2]
+        if memory is None or len(memory) < parts.bytes:
+            memory = crew.empty(parts.bytes)
+            memory = bytearray(parts.bytes) if memory is None else memory
+            self._memory[epoch % 2] = memory
+        parts.write(memoryview(memory))
+        return memory
 
 
 class EarlyStopping:

@@ -9,6 +9,7 @@ namespace offpath::engine {
 using base::Status;
 using wire::Kind;
 using wire::Message;
+using Advice = codecs::Chooser::Advice;
 
 static constexpr uint32_t kMostMisses = 5;
 static constexpr uint64_t kShortestChunkBytes = 16 << 10;
@@ -32,11 +33,11 @@ class Engine::State::Stream : public Carrier {
     const fabric::Peer peer = s_.peer_of(*operation.team, block.peer);
     if (peer == UINT32_MAX) return true;  // its loss ends the operation
     progress.transfer = s_.next_id++;
-    Flow flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0, progress.readable, 0};
-    flow.team = wire::TeamIdHash()(operation.team->spec.id);
+    Flow flow{&operation, index, peer, progress.pull_id, source, bytes, 0, 0, 0, progress.readable};
+    const uint64_t team = wire::TeamIdHash()(operation.team->spec.id);
     const codecs::Wish& wish = operation.team->spec.compress ? *operation.team->spec.compress : s_.config.compress;
-    flow.coding = s_.compression.plan(wish, operation.graph, block, bytes, flow.team, progress.readable);
-    s_.compression.begin(progress.transfer);
+    flow.coding = s_.compression.plan(wish, operation.graph, block, bytes, team, progress.readable);
+    s_.compression.begin(progress.transfer, peer, flow.coding);
     flows_.emplace(progress.transfer, std::move(flow));
     return true;
   }
@@ -60,7 +61,7 @@ class Engine::State::Stream : public Carrier {
 
   void forget(Operation& operation, uint32_t index) override {
     flows_.erase(operation.exports[index].transfer);
-    s_.compression.end(operation.exports[index].transfer);
+    s_.compression.end(operation.exports[index].transfer, operation.exports[index].decode_ns);
   }
 
   void on_sent(uint64_t id) override {
@@ -85,26 +86,34 @@ class Engine::State::Stream : public Carrier {
     uint32_t in_flight;  // chunks: being read or sent
     uint32_t reading;
     uint32_t readable;  // codecs that the receiver knows
-    uint64_t team;      // whose blocks are alike
     Compression::Plan coding = {};
-    uint32_t plain_left = 0;  // chunks that go as they are, because others could not be compressed
+    codecs::Chooser::Decision decision = {};  // of the chunk that is read, where that is automatic
+    uint32_t plain_left = 0;                  // chunks that go as they are, because others could not be compressed
     uint32_t misses = 0;
   };
 
-  static bool is_plain(Flow& flow) {
-    if (flow.coding.advice == codecs::Advice::plain) return true;
+  // Whether the next chunk goes as it is; else it is read into memory of ours, to be coded or looked at.
+  bool is_plain(Flow& flow, uint64_t bytes) {
+    if (flow.coding.samples) return false;
+    if (flow.coding.automatic) {
+      flow.decision = s_.compression.decide(flow.peer, flow.coding, bytes, flow.bytes - flow.offset, flow.readable);
+      return flow.decision.advice == Advice::plain;
+    }
+    if (!flow.coding.method) return true;
     if (flow.plain_left == 0) return false;
     --flow.plain_left;
     return true;
   }
 
   // Memory behind a link holds a chunk up before it leaves, and so does the other side's behind it: chunks that grow at a
-  // block's beginning and shrink towards its end have wire and links begin sooner and end together.
+  // block's beginning and shrink towards its end have wire and links begin sooner and end together. Coding holds it up on
+  // this side only: such chunks grow.
   uint64_t next_bytes(const Flow& flow) const {
     const uint64_t left = flow.bytes - flow.offset;
     const uint64_t longest = std::min<uint64_t>(s_.config.chunk_bytes, left);
-    if (flow.source.memory->prompt()) return longest;
-    const uint64_t whole = std::min(flow.offset, left / 2) / kWholeBytes * kWholeBytes;
+    const bool prompt = flow.source.memory->prompt();
+    if (prompt && !flow.coding.may_code()) return longest;
+    const uint64_t whole = (prompt ? flow.offset : std::min(flow.offset, left / 2)) / kWholeBytes * kWholeBytes;
     return std::min(longest, std::max(kShortestChunkBytes, whole));
   }
 
@@ -127,7 +136,7 @@ class Engine::State::Stream : public Carrier {
     flow.offset += bytes;
     ++flow.in_flight;
     ++flow.reading;
-    if (!is_plain(flow)) return read_to_code(flow, id, chunk, from, data), true;
+    if (!is_plain(flow, bytes)) return read_to_code(flow, id, chunk, from, data), true;
     if (const uint8_t* payload = flow.source.memory->view(from, bytes); payload != nullptr) {
       chunk->source = flow.source.memory;
       emit(flow, id, chunk, fabric::Bytes(payload, bytes), data);
@@ -154,6 +163,7 @@ class Engine::State::Stream : public Carrier {
 
   void read_to_code(Flow& flow, uint64_t id, Chunk* chunk, uint64_t from, const Message& data) {
     CodedChunk* job = s_.compression.take();
+    job->method = flow.decision.method;
     const codecs::Room plain = job->plain_room(chunk->bytes);
     job->in = plain;
     if (const uint8_t* there = flow.source.memory->view(from, plain.size()); there != nullptr) {
@@ -177,14 +187,14 @@ class Engine::State::Stream : public Carrier {
       s_.observer.on_sampled(flow.operation->team->spec.client, s_.compression.chooser.sample(job->in));
       coding = {};
     }
-    if (coding.advice == codecs::Advice::look) {
-      coding.method = s_.compression.chooser.look(flow.team, job->in, flow.readable);
-      coding.advice = coding.method ? codecs::Advice::coded : codecs::Advice::plain;
+    codecs::Method method = coding.automatic ? job->method : coding.method;
+    if (coding.automatic && !method) {  // none yet: it is to be looked at
+      method = s_.compression.look(flow.peer, coding, job->in, flow.bytes - flow.offset, flow.readable).method;
     }
-    const bool whole = data.offset % std::max<size_t>(bytes_of(coding.method.elements), 1) == 0;
-    if (coding.advice == codecs::Advice::plain || !whole) return emit_plain(flow, id, chunk, job, data);
+    const bool whole = data.offset % std::max<size_t>(bytes_of(method.elements), 1) == 0;
+    if (!method || !whole) return emit_plain(flow, id, chunk, job, data);
     const size_t worthwhile = job->in.size() - job->in.size() / 16;
-    job->method = coding.method;
+    job->method = method;
     job->out = codecs::Room(chunk->memory.get(), worthwhile);
     job->bytes = 0;
     job->since_ns = s_.compression.now_ns();
@@ -202,12 +212,12 @@ class Engine::State::Stream : public Carrier {
   void emit_coded(Flow& flow, uint64_t id, Chunk* chunk, CodedChunk* job, const Message& data, const Status& status) {
     const size_t bytes = status.ok() ? job->bytes : 0;
     const uint64_t took_ns = s_.compression.now_ns() - job->since_ns;
-    codecs::Chooser& chooser = s_.compression.chooser;
-    const bool pays =
-        !flow.coding.automatic || chooser.note_chunk(flow.team, job->method, job->in.size(), bytes, took_ns);
-    const bool missed = bytes == 0 || !pays;  // those behind it may be of another kind: they are tried ever more rarely
-    if (missed) flow.plain_left = (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1;
-    if (!missed) flow.misses = 0;
+    if (flow.coding.automatic) {
+      s_.compression.chooser.note_chunk(flow.coding.kind, job->method, job->in.size(), bytes, took_ns);
+    } else {  // those behind it may be of another kind: they are tried ever more rarely
+      flow.plain_left = bytes == 0 ? (uint32_t{1} << std::min(flow.misses++, kMostMisses)) - 1 : 0;
+      flow.misses = bytes == 0 ? flow.misses : 0;
+    }
     if (bytes == 0) return emit_plain(flow, id, chunk, job, data);
     Message coded = data;
     coded.kind = Kind::coded;
@@ -233,7 +243,7 @@ class Engine::State::Stream : public Carrier {
   // What was read into the chunk, or lies at `payload`, leaves.
   void emit(Flow& flow, uint64_t id, Chunk* chunk, fabric::Bytes payload, const Message& data) {
     const uint64_t bytes = chunk->bytes;
-    s_.compression.note_sent(id, bytes, payload.size());
+    s_.compression.note_left(id, flow.peer, bytes, payload.size(), static_cast<codecs::CodecId>(data.codec));
     const bool is_short = payload.size() <= s_.config.batched_bytes;
     uint8_t* shared = is_short ? s_.sender.add_entry(flow.peer, data, payload.size()) : nullptr;
     if (shared != nullptr) {

@@ -75,6 +75,14 @@ class LoopbackFabric : public Fabric {
     if (kept != nullptr) sending_.push_back({peer, context, kept});
   }
 
+  uint64_t backlog(Peer peer) const override {
+    uint64_t bytes = 0;
+    for (const Sending& sending : sending_) {
+      if (sending.peer == peer && !sending.payload->has_left) bytes += sending.payload->source.size();
+    }
+    return bytes;
+  }
+
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     const auto it = announced_.find(handle);
     const bool good = it != announced_.end() && it->second.size() == bytes;

@@ -9,6 +9,10 @@ namespace {
 constexpr size_t kOnTheWireBytes = 66;  // around a datagram: UDP, IP, Ethernet with preamble and gap
 constexpr size_t kBatchDatagrams = 64;
 
+size_t batch_bytes(size_t each) {
+  return each * std::max<size_t>(1, std::min(kBatchDatagrams, kMaxDatagramBytes / each));
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<UdpGroup>> UdpGroup::open(const GroupOptions& options) {
@@ -35,18 +39,17 @@ UdpGroup::UdpGroup(const GroupOptions& options, Socket socket)
       socket_(std::move(socket)),
       chunk_bytes_(options.chunk_bytes > 0 ? options.chunk_bytes : socket_.datagram_bytes() - kAroundBytes),
       pace_(options.bytes_per_ns, static_cast<double>(kMaxDatagramBytes)),
+      batch_bytes_(batch_bytes(chunk_bytes_ + kAroundBytes)),
+      batch_(new uint8_t[batch_bytes_]),
       room_(new uint8_t[Socket::kMostBuffers * kMaxDatagramBytes]) {
-  const size_t each = chunk_bytes_ + kAroundBytes;
-  batch_.reserve(each * std::max<size_t>(1, std::min(kBatchDatagrams, kMaxDatagramBytes / each)));
   for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = room_.get() + i * kMaxDatagramBytes;
 }
 
 bool UdpGroup::push(uint64_t task, uint32_t chunk, Bytes bytes) {
-  const size_t from = batch_.size();
   const size_t length = bytes.size() + kAroundBytes;
-  if (ended_ || from + length > batch_.capacity()) return false;
-  batch_.resize(from + length);
-  keys_.seal({task, chunk, own_}, bytes, batch_.data() + from);
+  if (ended_ || end_ + length > batch_bytes_) return false;
+  keys_.seal({task, chunk, own_}, bytes, batch_.get() + end_, seal_);
+  end_ += length;
   ended_ = bytes.size() < chunk_bytes_;
   return true;
 }
@@ -54,14 +57,13 @@ bool UdpGroup::push(uint64_t task, uint32_t chunk, Bytes bytes) {
 bool UdpGroup::send(uint64_t now_ns) {
   if (wait_ns(now_ns) != 0) return false;
   const size_t each = chunk_bytes_ + kAroundBytes;
-  const size_t bytes = socket_.send(Bytes(batch_).subspan(begin_), each);
+  const size_t bytes = socket_.send(Bytes(batch_.get() + begin_, end_ - begin_), each);
   const size_t datagrams = (bytes + each - 1) / each;
   pace_.spend(static_cast<double>(bytes + datagrams * kOnTheWireBytes));
   counts_.sent += datagrams;
   begin_ += bytes;
   if (idle()) {
-    batch_.clear();
-    begin_ = 0;
+    begin_ = end_ = 0;
     ended_ = false;
   }
   return bytes > 0;

@@ -27,9 +27,13 @@ class UdpGroup : public Group {
   size_t chunk_bytes() const override { return chunk_bytes_; }
   bool push(uint64_t task, uint32_t chunk, Bytes bytes) override;
   bool progress(uint64_t now_ns, Hearer& hearer) override;
-  bool idle() const override { return begin_ == batch_.size(); }
+  bool idle() const override { return begin_ == end_; }
   uint64_t wait_ns(uint64_t now_ns) override { return idle() ? UINT64_MAX : pace_.wait_ns(now_ns); }
   void set_rate(double bytes_per_ns) override { pace_.set_rate(bytes_per_ns); }
+  uint32_t seals() const override { return known_seals(); }
+  void set_seals(uint32_t seals) override {
+    seal_ = (seals & static_cast<uint32_t>(Seal::aes)) != 0 ? Seal::aes : Seal::chacha;
+  }
   int event_fd() const override { return socket_.fd(); }
   const GroupCounts& counts() const override { return counts_; }
 
@@ -40,11 +44,13 @@ class UdpGroup : public Group {
 
   const uint32_t own_;
   Keys keys_;
+  Seal seal_ = Seal::chacha;  // of what is sent
   Socket socket_;
   const size_t chunk_bytes_;
   Pace pace_;
-  std::vector<uint8_t> batch_;  // sealed datagrams of one length, but the last; `begin_` of its bytes have left
-  size_t begin_ = 0;
+  const size_t batch_bytes_;
+  std::unique_ptr<uint8_t[]> batch_;  // sealed datagrams of one length, but the last; up to `begin_` they have left
+  size_t begin_ = 0, end_ = 0;
   bool ended_ = false;               // by a shorter one
   std::unique_ptr<uint8_t[]> room_;  // where datagrams come
   std::array<uint8_t*, Socket::kMostBuffers> buffers_{};

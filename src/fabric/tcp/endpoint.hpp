@@ -47,6 +47,7 @@ class Endpoint final : public Fabric {
   std::optional<fabric::Peer> find(Bytes address) const override;
   void give_up(fabric::Peer peer) override;
   void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context) override;
+  uint64_t backlog(fabric::Peer peer) const override;
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
   base::Result<std::shared_ptr<Group>> join(const GroupSpec& spec) override;

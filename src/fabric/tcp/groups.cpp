@@ -29,6 +29,8 @@ class DeviceGroup final : public Group {
   bool idle() const override { return group_->idle(); }
   uint64_t wait_ns(uint64_t now_ns) override { return group_->wait_ns(now_ns); }
   void set_rate(double bytes_per_ns) override { group_->set_rate(bytes_per_ns); }
+  uint32_t seals() const override { return group_->seals(); }
+  void set_seals(uint32_t seals) override { group_->set_seals(seals); }
   uint64_t link_rate() const override { return rate_ / 8; }
   int event_fd() const override { return group_->event_fd(); }
   const GroupCounts& counts() const override { return group_->counts(); }

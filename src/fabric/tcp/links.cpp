@@ -167,6 +167,17 @@ bool Endpoint::write_links() {
   return any;
 }
 
+// Acknowledged is what the other side's kernel has.
+uint64_t Endpoint::backlog(fabric::Peer number) const {
+  uint64_t bytes = 0;
+  for (const Link& link : peers_[number]->links) {
+    int unacknowledged = 0;
+    const bool known = link.stands() && ioctl(link.socket.get(), SIOCOUTQ, &unacknowledged) == 0;
+    bytes += link.out.bytes() + (known ? static_cast<uint64_t>(unacknowledged) : 0);
+  }
+  return bytes;
+}
+
 // And has come to the other side's kernel, or never will: nobody closes half of a connection.
 bool Endpoint::all_written() const {
   for (const auto& peer : peers_) {

@@ -23,6 +23,7 @@ void Outgoing::add(FrameKind kind, Bytes header, Bytes payload, uint64_t context
   encode(frame, std::span(item.prefix).first<kFrameBytes>());
   item.payload = payload;
   item.context = context;
+  bytes_ += item.bytes();
 }
 
 // As late as possible: in the order of leaving, under the key of the connection that there is then.
@@ -32,6 +33,7 @@ void Outgoing::seal(Item& item, Sealer& sealer) {
   sealer.seal_prefix(item.prefix);
   if (item.payload.empty() || sealer.tag_bytes() == 0) return;
   item.copy.resize(item.payload.size() + kTagBytes);
+  bytes_ += kTagBytes;
   sealer.seal_payload(item.payload, item.copy.data());
 }
 
@@ -69,6 +71,7 @@ void Outgoing::advance(size_t bytes, std::vector<uint64_t>& sent) {
   written_ += bytes;
   while (!items_.empty() && written_ >= items_.front().bytes()) {
     written_ -= items_.front().bytes();
+    bytes_ -= items_.front().bytes();
     if (!items_.front().payload.empty()) sent.push_back(items_.front().context);
     items_.pop_front();
   }
@@ -80,7 +83,7 @@ std::vector<uint64_t> Outgoing::give_up() {
     if (!item.payload.empty()) out.push_back(item.context);
   }
   items_.clear();
-  written_ = 0;
+  written_ = bytes_ = 0;
   return out;
 }
 

@@ -22,6 +22,7 @@ class Outgoing {
   // `context` is reported when there is a payload.
   void add(FrameKind kind, Bytes header, Bytes payload, uint64_t context);
   bool empty() const { return items_.empty(); }
+  uint64_t bytes() const { return bytes_ - written_; }  // that wait
   // Writes what the socket takes. `sent`: contexts of payloads that are their owners' again.
   Progress write(int socket, Sealer& sealer, std::vector<uint64_t>& sent);
   // Nothing leaves any more; contexts of the payloads that have not.
@@ -37,11 +38,12 @@ class Outgoing {
     Bytes tail() const { return copy.empty() ? payload : Bytes(copy); }
     size_t bytes() const { return kPrefixBytes + tail().size(); }
   };
-  static void seal(Item& item, Sealer& sealer);
+  void seal(Item& item, Sealer& sealer);
   void advance(size_t bytes, std::vector<uint64_t>& sent);
 
   std::deque<Item> items_;
   size_t written_ = 0;  // of the first
+  uint64_t bytes_ = 0;  // of all
 };
 
 }  // namespace offpath::fabric::tcp

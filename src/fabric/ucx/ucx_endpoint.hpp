@@ -24,6 +24,8 @@ class UcxFabric : public Fabric {
   std::optional<Peer> find(Bytes address) const override;
   void give_up(Peer peer) override;
   void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override;
+  // What UCX has not given back yet.
+  uint64_t backlog(Peer peer) const override { return connections_[peer]->unsent_bytes; }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
   bool progress() override;
@@ -38,6 +40,7 @@ class UcxFabric : public Fabric {
     std::vector<uint8_t> address;
     ucp_ep_h endpoint;  // null: not opened yet, or not to be reached
     bool lost;
+    uint64_t unsent_bytes = 0;
   };
   enum class Direction { send, fetch };
   // One under way. Kept in a free list: UCX wants the header to stay, and the path must not allocate.

@@ -124,6 +124,7 @@ UcxFabric::Transfer* UcxFabric::take_transfer(Direction direction, uint64_t cont
 
 void UcxFabric::end_transfer(Transfer* transfer, bool success) {
   --under_way_;
+  if (transfer->direction == Direction::send) connections_[transfer->peer]->unsent_bytes -= transfer->payload.size();
   if (transfer->report) {
     outcomes_.push_back({transfer, success});
   } else {
@@ -136,6 +137,7 @@ void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context) {
   transfer->report = !payload.empty();
   transfer->peer = peer;
   transfer->payload = payload;
+  connections_[peer]->unsent_bytes += payload.size();
   transfer->header_bytes = header.size();
   memcpy(transfer->header, header.data(), header.size());
   if (inside_worker_) {

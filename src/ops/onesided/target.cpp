@@ -54,6 +54,8 @@ size_t Target::KeyHash::operator()(const Key& key) const {
 // ---- windows ----------------------------------------------------------------------------------------------------
 
 Status Target::open(ClientId client, uint64_t team, uint64_t window, uint64_t base, uint64_t bytes, bool dynamic) {
+  if (window == UINT64_MAX)  // where requests that are no one-sided operations say so
+    return Status::error(OFFPATH_ERR_ARGUMENT, "no window can have the id 2^64 - 1. Give it another one");
   auto opened = std::make_shared<Window>();
   opened->dynamic = dynamic;
   opened->base = dynamic ? 0 : base;

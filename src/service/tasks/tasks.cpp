@@ -23,8 +23,9 @@ constexpr uint64_t kLookIntervalNs = 5000000;
 constexpr int kLookIntervalMs = 5;
 }  // namespace
 
-Tasks::Tasks(const Options& options, int bell, std::function<void(int, uint32_t)> watch, OnEnd on_end)
-    : options_(options), bell_(bell), watch_(std::move(watch)), on_end_(std::move(on_end)) {}
+Tasks::Tasks(const Options& options, int bell, std::function<void()> wake, std::function<void(int, uint32_t)> watch,
+             OnEnd on_end)
+    : options_(options), bell_(bell), watch_(std::move(watch)), on_end_(std::move(on_end)), copies_(std::move(wake)) {}
 
 Tasks::~Tasks() = default;
 
@@ -43,7 +44,7 @@ Status Tasks::open() {
   if (board_ == nullptr) {
     auto board = tasks::Board::create(options_.room_bytes, options_.executors);
     if (!board.ok()) return board.status();
-    board_ = std::make_unique<tasks::Board>(std::move(board.value()));
+    board_ = std::make_shared<tasks::Board>(std::move(board.value()));
     room_ = std::make_unique<device::Arena>(tasks::kRoomOffset, board_->bytes() - tasks::kRoomOffset);
     const uint32_t entries = std::min(tasks::kEntries, kAhead * options_.executors);
     for (uint32_t index = entries; index > 0; --index) {
@@ -81,32 +82,38 @@ Status Tasks::register_function(uint64_t client, uint32_t slot, const Home& home
   if (const Status status = open(); !status.ok()) return status;
   if (homes_.emplace(client, home).second && home.bytes > 0)
     executors_->add_client(client, home.file->get(), home.bytes);
-  auto found = std::find(functions_.begin(), functions_.end(), function);
-  if (found == functions_.end()) {
-    if (functions_.size() == tasks::kMaxFunctions)
-      return Status::error(OFFPATH_ERR_NO_MEMORY, "more than %u functions are registered with a service",
-                           tasks::kMaxFunctions);
-    tasks::FunctionPlace place{};
-    const auto keep = [&](const std::string& text, uint64_t& offset) {
-      const auto room = room_->allocate(text.size() + 1);
-      if (!room) return false;
-      offset = *room;
-      memcpy(board_->room(*room, text.size() + 1), text.c_str(), text.size() + 1);
-      return true;
-    };
-    if (!keep(function.library, place.library) || !keep(function.symbol, place.symbol) ||
-        (function.is_signed && !keep(function.signature, place.signature))) {
-      return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for the name of a function");
-    }
-    board_->function(static_cast<uint32_t>(functions_.size())) = place;
-    functions_.push_back(std::move(function));
-    found = functions_.end() - 1;
-  }
+  const auto number = number_of(std::move(function));
+  if (!number.ok()) return number.status();
   Task load;
-  load.function = static_cast<uint32_t>(found - functions_.begin());
+  load.function = number.value();
   load.priority = INT32_MAX;
   add(client, slot, EntryKind::load, std::move(load));
   return {};
+}
+
+base::Result<uint32_t> Tasks::number_of(tasks::Function function) {
+  const auto found = std::find(functions_.begin(), functions_.end(), function);
+  if (found != functions_.end()) return static_cast<uint32_t>(found - functions_.begin());
+  if (functions_.size() == tasks::kMaxFunctions)
+    return Status::error(OFFPATH_ERR_NO_MEMORY, "more than %u functions are registered with a service",
+                         tasks::kMaxFunctions);
+  tasks::FunctionPlace place{};
+  const auto keep = [&](const std::string& text, uint64_t& offset) {
+    const auto room = room_->allocate(text.size() + 1);
+    if (!room) return false;
+    offset = *room;
+    memcpy(board_->room(*room, text.size() + 1), text.c_str(), text.size() + 1);
+    return true;
+  };
+  if (!keep(function.library, place.library) || !keep(function.symbol, place.symbol) ||
+      (function.is_signed && !keep(function.signature, place.signature))) {
+    return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for the name of a function");
+  }
+  board_->function(static_cast<uint32_t>(functions_.size())) = place;
+  functions_.push_back(std::move(function));
+  costs_.emplace_back();
+  hints_.push_back(0);
+  return static_cast<uint32_t>(functions_.size() - 1);
 }
 
 Status Tasks::submit(uint64_t client, uint32_t slot, Task task) {
@@ -114,28 +121,26 @@ Status Tasks::submit(uint64_t client, uint32_t slot, Task task) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "a task names function %u, which is not registered", task.function);
   if (const Status status = open(); !status.ok()) return status;
   add(client, slot, EntryKind::run, std::move(task));
+  ++counts_.submitted;
   return {};
 }
 
 bool Tasks::cancel(uint64_t client, uint32_t slot) {
   const auto found = jobs_.find(name_of(client, slot));
   if (found == jobs_.end()) return false;
-  Job& job = *found->second;
-  const Status cancelled = Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled");
-  if (job.stage == Stage::queued || job.stage == Stage::copied_in) {
-    end(job, {cancelled});
-    return true;
-  }
-  if (job.stage != Stage::posted || job.taken_away || job.kill_at_ns != 0) return true;
+  stop(*found->second, Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled"));
+  return true;
+}
+
+void Tasks::stop(Job& job, const Status& why) {
+  if (job.stage == Stage::queued || job.stage == Stage::copied || job.stage == Stage::away) return end(job, {why});
+  if (job.stage == Stage::copied_in) return end_after_copy(job, why);
+  if (job.stage != Stage::posted || job.taken_away || job.kill_at_ns != 0) return;
   Entry& entry = board_->entry(job.entry);
   entry.cancelled.store(1, std::memory_order_release);
-  if (tasks::state_of(entry.word.load()) == State::ready) {
-    take_away(job, cancelled);
-  } else {
-    if (job.task.limit_ns == 0) ++timed_;
-    job.kill_at_ns = base::clock_ns() + options_.cancel_ns;
-  }
-  return true;
+  if (tasks::state_of(entry.word.load()) == State::ready) return take_away(job, why);
+  if (job.task.limit_ns == 0) ++timed_;
+  job.kill_at_ns = base::clock_ns() + options_.cancel_ns;
 }
 
 void Tasks::remove_client(uint64_t client) {
@@ -148,25 +153,21 @@ void Tasks::remove_client(uint64_t client) {
     cancel(client, slot);
     const auto found = jobs_.find(name);
     if (found == jobs_.end()) continue;
-    Job& job = *found->second;  // it runs, or its results are on their way
+    Job& job = *found->second;  // it runs, or something of it is copied
     job.client = 0;
-    job.memory.reset();
-    auto node = jobs_.extract(found);
-    if (job.stage == Stage::copied_out) {
-      std::erase(copying_, &job);
-      release(job);
-    } else {
-      left_[job.serial] = std::move(node.mapped());
-    }
+    if (job.copy != 0) copies_.stop(job.copy);
+    left_[job.serial] = std::move(jobs_.extract(found).mapped());
   }
+  kept_.remove_client(client, *room_);
   executors_->remove_client(client);
 }
 
 bool Tasks::progress() {
   if (executors_ == nullptr) return false;
   bool any = collect();
-  any |= copy();
   any |= feed();
+  any |= copies_.progress();
+  any |= post_copied();
   if (posted_ > 0) {
     tasks::BoardHeader& head = board_->header();
     const auto core = static_cast<uint32_t>(sched_getcpu() + 1);
@@ -181,17 +182,22 @@ bool Tasks::progress() {
 
 // Last: the slot may be used again then, and the job has gone.
 void Tasks::end(Job& job, TaskEnd result) {
-  std::erase(copying_, &job);
   release(job);
   const uint64_t client = job.client;
   const uint32_t slot = job.slot;
-  if (job.kind == EntryKind::run) {
-    ++(result.status.ok() ? counts_.done : counts_.failed);
-    counts_.run_ns += result.run_ns;
-  }
+  if (job.kind == EntryKind::run && client != 0) ++(result.status.ok() ? counts_.done : counts_.failed);
+  const uint64_t away = job.away, guest = job.guest;
   const std::unique_ptr<Job> gone = client == 0 ? std::move(left_.extract(job.serial).mapped())
                                                 : std::move(jobs_.extract(name_of(client, slot)).mapped());
+  if (away != 0) mover_->on_over(away);
+  if (guest != 0) mover_->on_guest_ended(guest, result);
   if (client != 0) on_end_(client, slot, result);
+}
+
+void Tasks::end_after_copy(Job& job, const Status& why) {
+  job.end = {};
+  job.end.status = why;
+  copies_.stop(job.copy);
 }
 
 // Nobody gets its result from now on; if an executor has it, that one is ended.
@@ -227,8 +233,8 @@ void Tasks::look_at_clock() {
 bool Tasks::announce_sleep() {
   if (executors_ == nullptr) return false;
   board_->header().worker_sleeps.store(1, std::memory_order_seq_cst);
-  return board_->header().finished.load(std::memory_order_seq_cst) != 0 || (!copying_.empty() && board_->has_room()) ||
-         (!queued_.empty() && outstanding_ == 0);
+  return board_->header().finished.load(std::memory_order_seq_cst) != 0 || copies_.pending() ||
+         (!copied_.empty() && board_->has_room()) || (!queued_.empty() && outstanding_ == 0);
 }
 
 void Tasks::note_awake() {
@@ -237,7 +243,7 @@ void Tasks::note_awake() {
 
 // Executors do not ring when they have made room in the ring.
 int Tasks::timeout_ms() const {
-  const bool waits_for_room = executors_ != nullptr && !(queued_.empty() && copying_.empty()) && !board_->has_room();
+  const bool waits_for_room = executors_ != nullptr && !(queued_.empty() && copied_.empty()) && !board_->has_room();
   return timed_ > 0 || waits_for_room ? kLookIntervalMs : -1;
 }
 
@@ -285,11 +291,31 @@ void Tasks::on_executor_ended(uint32_t number) {
 void Tasks::fail_all(const Status& status) {
   std::vector<Job*> all;
   for (const auto& [name, job] : jobs_) all.push_back(job.get());
+  for (const auto& [serial, job] : left_) {
+    if (job->guest != 0) all.push_back(job.get());
+  }
   for (Job* job : all) {
     std::optional<uint32_t> executor;
+    if (job->stage == Stage::copied_out) continue;  // it was done
+    if (job->stage == Stage::copied_in) {
+      end_after_copy(*job, status);
+      continue;
+    }
     if (job->stage == Stage::posted) board_->take_away(job->entry, executor);
     end(*job, {status});
   }
+}
+
+void Tasks::log_counts() const {
+  if (counts_.submitted == 0 && counts_.executed == 0) return;
+  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  base::log_write(
+      base::LogLevel::info,
+      "tasks: %llu submitted, %llu done, %llu failed; %llu moved, of these %llu returned and %llu begun here, "
+      "too; executors ran %llu in %.3f s",
+      number(counts_.submitted), number(counts_.done), number(counts_.failed), number(counts_.moved),
+      number(counts_.returned), number(counts_.rerun), number(counts_.executed),
+      static_cast<double>(counts_.run_ns) / 1e9);
 }
 
 TaskCounts Tasks::counts() const {

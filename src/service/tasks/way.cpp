@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace offpath::service {
 
@@ -16,7 +17,9 @@ using tasks::State;
 using tasks::Task;
 
 namespace {
-constexpr uint64_t kCopyAtOnce = 4 << 20;  // then the worker looks at the rest of its work
+// Bits of an access.
+constexpr uint32_t kOut = OFFPATH_TASK_OUT;
+constexpr uint32_t kReport = OFFPATH_TASK_REPORT & ~OFFPATH_TASK_OUT;
 
 // Of a plate: the argument, and behind it the ranges.
 uint64_t argument_bytes(const Task& task) { return (task.argument.size() + 63) / 64 * 64; }
@@ -32,12 +35,8 @@ bool Tasks::feed() {
     any = true;
     if (staged == Staged::never) continue;
     queued_.erase(queued_.begin());
-    if (job.pieces.empty()) {
-      put_on_board(job);
-    } else {
-      job.stage = Stage::copied_in;
-      copying_.push_back(&job);
-    }
+    copy(job, Stage::copied_in, OFFPATH_TASK_IN);
+    if (job.copy == 0) put_on_board(job);
   }
   return any;
 }
@@ -45,18 +44,24 @@ bool Tasks::feed() {
 // Gives it an entry, and room for its argument and for what is not shared. later: there is none now.
 Tasks::Staged Tasks::stage(Job& job) {
   Task& task = job.task;
-  const auto home = homes_.find(job.client);
+  const auto found = homes_.find(job.client);
+  const Home nowhere, &home = found == homes_.end() || job.on_copies ? nowhere : found->second;
   const uint64_t needed = plate_bytes(task);
   const auto take_back = [&] {
     release_room(job);
-    if (outstanding_ > 0) return Staged::later;
+    if (job.on_copies) {  // in place there is room for it; then its result comes from here
+      job.on_copies = false;
+      if (const uint64_t away = std::exchange(job.away, 0); away != 0) mover_->on_over(away);
+      return stage(job);
+    }
+    if (outstanding_ > 0 || mover_->holds_room()) return Staged::later;
     end(job, {Status::error(OFFPATH_ERR_NO_MEMORY,
                             "the task needs more room for copies of its ranges than there is. Share the memory "
                             "(offpath_memory_allocate), or raise OFFPATH_TASK_ROOM_BYTES")});
     return Staged::never;
   };
   if (needed > kPlateBytes) {
-    const auto plate = room_->allocate(needed);
+    const auto plate = allocate(needed);
     if (!plate) return take_back();
     job.plate = *plate;
   }
@@ -64,16 +69,17 @@ Tasks::Staged Tasks::stage(Job& job) {
   reaches.reserve(task.ranges.size());
   for (uint32_t i = 0; i < task.ranges.size(); ++i) {
     const tasks::RangeRecord& range = task.ranges[i];
-    const uint64_t offset = range.address - home->second.address;
-    if (range.address >= home->second.address && offset <= home->second.bytes &&
-        range.bytes <= home->second.bytes - offset) {
+    if (job.guest != 0) {
+      reaches.push_back({0, range.address, range.bytes, range.access, 0});
+      continue;
+    }
+    const uint64_t offset = range.address - home.address;
+    if (range.address >= home.address && offset <= home.bytes && range.bytes <= home.bytes - offset) {
       reaches.push_back({job.client, offset, range.bytes, range.access, 0});
       continue;
     }
-    const auto place = room_->allocate(range.bytes);
-    if (!place) return take_back();
-    job.pieces.push_back({i, *place});
-    reaches.push_back({0, *place, range.bytes, range.access, 0});
+    if (!find_place(job, i)) return take_back();
+    reaches.push_back({0, job.pieces.back().place, range.bytes, range.access, 0});
   }
   job.entry = free_entries_.back();
   free_entries_.pop_back();
@@ -95,6 +101,34 @@ Tasks::Staged Tasks::stage(Job& job) {
   return Staged::yes;
 }
 
+std::optional<uint64_t> Tasks::allocate(uint64_t bytes) {
+  auto place = room_->allocate(bytes);
+  while (!place && kept_.drop_one(*room_)) place = room_->allocate(bytes);
+  return place;
+}
+
+bool Tasks::find_place(Job& job, uint32_t index) {
+  const tasks::RangeRecord& range = job.task.ranges[index];
+  std::optional<Kept::Name> kept;
+  if (range.version != 0) {
+    kept = Kept::Name{job.client, range.address, range.bytes, range.version};
+    const auto is_same = [&](const Range& piece) { return piece.kept == kept && !piece.is_there; };
+    const bool twice =
+        std::any_of(job.pieces.begin(), job.pieces.end(), is_same);  // then the second is a copy of its own
+    const auto found = twice ? std::nullopt : kept_.use(*kept);
+    if (found) {
+      if (found->filled) job.pieces.push_back({index, found->place, kept, true});
+      return found->filled;
+    }
+    if (twice) kept.reset();
+  }
+  const auto place = allocate(range.bytes);
+  if (!place) return false;
+  if (kept) kept_.add(*kept, *place, *room_);
+  job.pieces.push_back({index, *place, kept, false});
+  return true;
+}
+
 void Tasks::put_on_board(Job& job) {
   job.stage = Stage::posted;
   Entry& entry = board_->entry(job.entry);
@@ -109,51 +143,47 @@ void Tasks::put_on_board(Job& job) {
   }
 }
 
-bool Tasks::copy() {
-  uint64_t budget = kCopyAtOnce;
-  bool any = false;
-  while (!copying_.empty() && budget > 0) {
-    Job& job = *copying_.front();
-    if (job.stage == Stage::copied_in && !board_->has_room()) break;
-    any = true;
-    if (!copy_some(job, budget)) break;
-    copying_.pop_front();
-    if (job.stage == Stage::copied_in && job.end.status.ok()) {
-      put_on_board(job);
-    } else {
-      end(job, job.end);
-    }
+// What of it is to be copied; it has no copy if that is nothing.
+void Tasks::copy(Job& job, Stage stage, uint32_t wanted) {
+  const bool in = stage == Stage::copied_in;
+  std::vector<Copies::Part> parts;
+  for (const Range& piece : job.pieces) {
+    const tasks::RangeRecord& range = job.task.ranges[piece.range];
+    if ((range.access & wanted) != 0 && range.bytes > 0 && !piece.is_there)
+      parts.push_back({range.address, range.bytes, board_->room(piece.place, range.bytes), piece.range});
   }
-  return any;
+  if (parts.empty()) return;
+  job.stage = stage;
+  job.copy = copies_.begin(job.memory, in ? Copies::Way::in : Copies::Way::out, std::move(parts),
+                           [this, &job](const Status& status, uint32_t range) { on_copied(job, status, range); });
 }
 
-// True: all was copied, or it failed.
-bool Tasks::copy_some(Job& job, uint64_t& budget) {
-  const bool in = job.stage == Stage::copied_in;
-  const uint32_t wanted = in ? OFFPATH_TASK_IN : OFFPATH_TASK_OUT;  // bits of the access
-  for (; job.piece < job.pieces.size(); ++job.piece, job.copied = 0) {
-    const Piece& piece = job.pieces[job.piece];
-    const tasks::RangeRecord& range = job.task.ranges[piece.range];
-    if ((range.access & wanted) == 0) continue;
-    while (job.copied < range.bytes) {
-      if (budget == 0) return false;
-      const uint64_t bytes = std::min(budget, range.bytes - job.copied);
-      uint8_t* here = board_->room(piece.place + job.copied, bytes);
-      const auto outcome = in ? job.memory->read(here, range.address + job.copied, bytes)
-                              : job.memory->write(range.address + job.copied, here, bytes);
-      if (!outcome.ok()) {
-        job.end.status = Status::error(
-            OFFPATH_ERR_MEMORY_FAULT, "range %u of the task, 0x%llx + %llu bytes, is not accessible memory",
-            piece.range, static_cast<unsigned long long>(range.address), static_cast<unsigned long long>(range.bytes));
-        return true;
-      }
-      job.copied += bytes;
-      budget -= bytes;
-    }
+void Tasks::on_copied(Job& job, const Status& status, uint32_t range) {
+  job.copy = 0;
+  if (!status.ok() && job.end.status.ok()) {
+    const tasks::RangeRecord& wrong = job.task.ranges[range];
+    job.end.status =
+        Status::error(status.code() == OFFPATH_ERR_PEER_LOST ? status.code() : OFFPATH_ERR_MEMORY_FAULT,
+                      "range %u of the task, 0x%llx + %llu bytes, is not accessible memory", range,
+                      static_cast<unsigned long long>(wrong.address), static_cast<unsigned long long>(wrong.bytes));
   }
-  job.piece = 0;
-  job.copied = 0;
-  return true;
+  if (job.stage == Stage::copied_out || !job.end.status.ok() || job.client == 0) return end(job, job.end);
+  for (const Range& piece : job.pieces) {
+    if (piece.kept && !piece.is_there) kept_.note_filled(*piece.kept);
+  }
+  job.stage = Stage::copied;
+  copied_.push_back(&job);
+}
+
+bool Tasks::post_copied() {
+  bool any = false;
+  while (!copied_.empty() && board_->has_room()) {
+    Job& job = *copied_.front();
+    copied_.pop_front();
+    put_on_board(job);
+    any = true;
+  }
+  return any;
 }
 
 bool Tasks::collect() {
@@ -190,33 +220,43 @@ void Tasks::take_result(Job& job) {
   }
   result.code = entry.code;
   result.run_ns = entry.run_ns;
-  result.function = job.task.function;
-  const auto is_result = [&](const Piece& piece) {
-    return (job.task.ranges[piece.range].access & OFFPATH_TASK_OUT) != 0;
-  };
-  if (result.status.ok() && job.client != 0 && std::any_of(job.pieces.begin(), job.pieces.end(), is_result)) {
-    job.stage = Stage::copied_out;
-    job.end = result;
-    copying_.push_back(&job);
-  } else {
-    end(job, result);
+  if (job.kind == EntryKind::run) {
+    ++counts_.executed;
+    counts_.run_ns += result.run_ns;
+    if (status == OFFPATH_OK) note_cost(job.task, result.run_ns);
   }
+  result.function = job.task.function;
+  const uint32_t seen = status == OFFPATH_OK ? kOut : status == OFFPATH_ERR_TASK ? kReport : 0;
+  if (seen != 0 && job.client != 0) copy(job, Stage::copied_out, seen);
+  if (job.copy == 0) return end(job, result);
+  job.end = result;
 }
 
 void Tasks::release(Job& job) {
   queued_.erase({key_of(job), &job});
   if (job.task.limit_ns > 0 || job.kill_at_ns != 0) --timed_;
   if (job.stage == Stage::queued) return;
-  board_->entry(job.entry).word.store(tasks::word_of(State::free), std::memory_order_release);
-  on_board_[job.entry] = nullptr;
-  free_entries_.push_back(job.entry);
-  --outstanding_;
+  if (job.stage == Stage::copied) std::erase(copied_, &job);
+  leave_board(job);
+}
+
+void Tasks::leave_board(Job& job) {
+  if (job.entry != tasks::kNoEntry) {
+    board_->entry(job.entry).word.store(tasks::word_of(State::free), std::memory_order_release);
+    on_board_[job.entry] = nullptr;
+    free_entries_.push_back(job.entry);
+    job.entry = tasks::kNoEntry;
+    --outstanding_;
+  }
   release_room(job);
 }
 
 void Tasks::release_room(Job& job) {
   if (job.plate != 0) room_->release(job.plate);
-  for (const Piece& piece : job.pieces) room_->release(piece.place);
+  for (const Range& piece : job.pieces) {
+    piece.kept ? kept_.release(*piece.kept, !homes_.contains(piece.kept->client), *room_)
+               : void(room_->release(piece.place));
+  }
   job.plate = 0;
   job.pieces.clear();
 }

@@ -48,6 +48,15 @@ def process():
     return os.getpid()
 
 
+def machine():
+    """Processes of one machine have the same answer."""
+    return os.readlink("/proc/self/ns/pid")
+
+
+def sums(x, out):
+    out[0] = x.sum()
+
+
 def plain(x, y):
     """Also where there is no NumPy."""
     for i in range(len(y)):

@@ -31,6 +31,29 @@ class Pictures(torch.utils.data.Dataset):
         return picture + self.made, index % 10
 
 
+class OfProcess(Pictures):
+    def __getitem__(self, index):
+        picture, label = super().__getitem__(index)
+        return picture + (os.getpid() if index == 2 else 0), label
+
+
+class Lengths(Pictures):
+    """Sample i has i numbers."""
+
+    def __getitem__(self, index):
+        return torch.arange(float(index)), torch.tensor(index)
+
+
+class WithFunction(Pictures):
+    def __init__(self, count, change):
+        super().__init__(count)
+        self._change = change
+
+    def __getitem__(self, index):
+        picture, label = super().__getitem__(index)
+        return self._change(picture), label
+
+
 def evaluate(model, pictures):
     model.eval()
     made = [pictures[index] for index in range(len(pictures))]
@@ -47,3 +70,7 @@ def end_the_service():
 def model():
     torch.manual_seed(7)
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 30), torch.nn.ReLU(), torch.nn.Linear(30, 10))
+
+
+def loss(model, batch):
+    return torch.nn.functional.cross_entropy(model(batch[0]), batch[1])

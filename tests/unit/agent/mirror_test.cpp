@@ -3,6 +3,7 @@
 #include "agent/mirror.hpp"
 
 #include "../session/client_segment.hpp"
+#include "tasks/record.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,8 @@ class Both : public ::testing::Test, public session::testing::ClientSegment {
     entry.team = kTeam;
     entry.window = kWindow;
     entry.record = kRecord;
-    entry.record_bytes = kind == OpKind::collective ? 64 : 0;
+    const bool is_task = kind == OpKind::task || kind == OpKind::function;
+    entry.record_bytes = kind == OpKind::collective ? 64 : is_task ? sizeof(tasks::ResultRecord) : 0;
     entry.open = kRecord + 48;
     entry.state = static_cast<uint32_t>(SlotState::posted);
     EXPECT_TRUE(mirror_->take(submission_of(host_, index)).ok());
@@ -104,6 +106,21 @@ TEST_F(Both, TheStateOfASlotComesLast) {
   EXPECT_EQ(header().counters.failed, 1U);
   service_.slot(index).steps_left = 77;  // it may be used again already
   EXPECT_EQ(bring(), 0U);
+}
+
+// So whoever finds it done finds its result.
+TEST_F(Both, TheResultOfATaskComesBeforeItsEnd) {
+  for (const OpKind kind : {OpKind::task, OpKind::function}) {
+    const uint32_t index = submit(kind);
+    bring();
+    auto& there = *reinterpret_cast<tasks::ResultRecord*>(service_.bytes_at(kRecord, sizeof(tasks::ResultRecord)));
+    there = tasks::ResultRecord{7 + static_cast<int32_t>(index), 11, 42, 3, 1000, "no atom is at home"};
+    EXPECT_EQ(bring(), 0U) << "the service may be writing it";
+    service_.finish(index, OFFPATH_ERR_TASK, Counted::no);
+    EXPECT_GT(bring(), 2U);
+    EXPECT_EQ(last_.offset, kSlotsOffset + index * sizeof(Slot));
+    EXPECT_EQ(memcmp(memory.data() + kRecord, &there, sizeof(there)), 0);
+  }
 }
 
 TEST_F(Both, CountersByMemberAreThoseOfTheRecord) {

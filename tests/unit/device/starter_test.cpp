@@ -12,10 +12,13 @@ TEST(Starter, AddressesWithWishes) {
   EXPECT_EQ(plain->entry.host, "10.0.0.2");
   EXPECT_EQ(plain->entry.port, 7001);
   EXPECT_EQ(plain->wishes.workers, 0U);
-  const auto wishes = parse_starter("[::1]:80/workers=2/cores=2+4-7/share/arch=x86_64");
+  const auto wishes =
+      parse_starter("[::1]:80/workers=2/executors=3/functions=%2Fa%2Flib/cores=2+4-7/share/arch=x86_64");
   ASSERT_TRUE(wishes.ok()) << wishes.status().text();
   EXPECT_EQ(wishes->entry.host, "::1");
   EXPECT_EQ(wishes->wishes.workers, 2U);
+  EXPECT_EQ(wishes->wishes.executors, 3U);
+  EXPECT_EQ(wishes->wishes.functions, "/a/lib");
   EXPECT_EQ(wishes->wishes.cores, "2,4-7");
   EXPECT_EQ(wishes->wishes.machine, kMachineX86_64);
   EXPECT_TRUE(wishes->wishes.shares_cores && !plain->wishes.shares_cores);
@@ -24,7 +27,8 @@ TEST(Starter, AddressesWithWishes) {
 TEST(Starter, WhatIsNone) {
   for (const char* text :
        {"", "dpu", "dpu:", ":1", "dpu:0", "dpu:65536", "dpu:1/x", "dpu:1/workers=0", "dpu:1/workers=65",
-        "dpu:1/cores=", "dpu:1/cores=a", "dpu:1/cores=1;2", "dpu:1/arch=vax", "dpu:1/share=yes"}) {
+        "dpu:1/cores=", "dpu:1/cores=a", "dpu:1/cores=1;2", "dpu:1/arch=vax", "dpu:1/share=yes", "dpu:1/executors=65",
+        "dpu:1/functions=", "dpu:1/functions=lib", "dpu:1/functions=%2Fa b", "dpu:1/functions=%2Fa;b"}) {
     EXPECT_FALSE(parse_starter(text).ok()) << text;
   }
 }
@@ -32,11 +36,13 @@ TEST(Starter, WhatIsNone) {
 TEST(Starter, RequestsAndAnswersComeOutAsTheyWentIn) {
   StartRequest request;
   request.token.fill(0x2f);  // a slash
-  request.wishes = {3, "0,2-5", kMachineAArch64, true};
+  request.wishes = {3, 7, "0,2-5", "/opt/lib", kMachineAArch64, true};
   const auto read = decode_request(encode_request(request));
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->token, request.token);
   EXPECT_EQ(read->wishes.workers, 3U);
+  EXPECT_EQ(read->wishes.executors, 7U);
+  EXPECT_EQ(read->wishes.functions, "/opt/lib");
   EXPECT_EQ(read->wishes.cores, "0,2-5");
   EXPECT_TRUE(read->wishes.shares_cores);
   EXPECT_EQ(decode_answer(encode_answer(std::string("{\"a\": 1}"))).value(), "{\"a\": 1}");

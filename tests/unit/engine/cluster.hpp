@@ -63,6 +63,7 @@ class CountingFabric : public fabric::Fabric {
     groups_joined.push_back(groups->join(spec.team[0], spec.own, chunk_bytes));
     return groups_joined.back();
   }
+  uint64_t backlog(fabric::Peer peer) const override { return fabric_->backlog(peer); }
   void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
     fabric_->fetch(handle, buffer, bytes, context);
   }
@@ -180,13 +181,18 @@ class Cluster : public engine::Observer {
     network_->silence();
     for (uint32_t i = node; i < engines(); i += count_) cut_.insert(i);
   }
+  // It does nothing until all that were stopped go on.
+  void stop_node(uint32_t node) {
+    for (uint32_t i = node; i < engines(); i += count_) stopped_.insert(i);
+  }
+  void go_on() { stopped_.clear(); }
   void kill_client(uint32_t rank) { engine_of(rank).remove_client(rank + 1); }
 
   // One step of a random engine; returns whether anything happened.
   bool step() {
     const uint32_t index = static_cast<uint32_t>(random_() % engines_.size());
     const bool late = late_ != nullptr && late_->step();
-    return (cut_.contains(index) ? false : engines_[index]->step()) || late;
+    return (cut_.contains(index) || stopped_.contains(index) ? false : engines_[index]->step()) || late;
   }
 
   // Runs until nothing moves any more.
@@ -301,7 +307,7 @@ class Cluster : public engine::Observer {
   std::map<std::pair<engine::ClientId, uint64_t>, Told> told_;
   std::map<engine::ClientId, std::set<std::pair<uint64_t, uint32_t>>> lost_;
   std::map<engine::ClientId, std::map<std::pair<uint64_t, uint32_t>, engine::Loss>> how_lost_;
-  std::set<uint32_t> cut_;
+  std::set<uint32_t> cut_, stopped_;
 };
 
 inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }

@@ -161,9 +161,9 @@ TEST_F(Coded, AutoFindsOutWhatPays) {
   };
   const Data data = text_bytes(1 << 20);
   send_slowly(data);
-  EXPECT_EQ(sent().coded_bytes, 0U) << "nothing is known of the link";
+  EXPECT_LE(sent().coded_bytes, data.size() - (64 << 10)) << "so much is sent before anything is known of the link";
   for (int i = 0; i < 4; ++i) send_slowly(data);
-  EXPECT_GE(sent().coded_bytes, data.size());
+  EXPECT_GE(sent().coded_bytes, 3 * data.size());
   const uint64_t before = sent().coded_bytes;
   for (int i = 0; i < 4; ++i) send_slowly(random_bytes(1 << 20));
   EXPECT_EQ(sent().coded_bytes, before);

@@ -53,7 +53,7 @@ class Program {
     if (random_() % 2 == 0) memory = std::make_shared<FarMemory>();
     const engine::Config config = random_config();
     cluster_ = std::make_unique<Cluster>(nodes_, ranks, seed, config, memory);
-    if (random_() % 3 != 0) cluster_->offer_groups(seed, random_faults());
+    if (random_() % 3 != 0) multicast_ = &cluster_->offer_groups(seed, random_faults());
     groups_.resize(1 + random_() % 3);
     for (Group& group : groups_) plan(group, static_cast<uint8_t>(&group - groups_.data() + 1), config);
   }
@@ -66,9 +66,14 @@ class Program {
     while (left > 0) {
       for (uint64_t i = random_() % 12; i > 0; --i) cluster_->step();
       if (random_() % 50 == 0) cluster_->engine_of(any_rank()).tell_senders();
+      if (multicast_ != nullptr && random_() % 20 == 0) multicast_->set_faults(random_faults());
+      if (random_() % 50 == 0) cluster_->stop_node(cluster_->node_index(any_rank()));
+      if (random_() % 30 == 0) cluster_->go_on();
       if (to_lose && left <= lost_at + 1) lose_node(), to_lose = false;
       left -= post_one() ? 1 : 0;
     }
+    for (uint64_t i = random_() % 100; i > 0; --i) cluster_->step();
+    cluster_->go_on();
     if (ending_ == Ending::process_lost) {
       for (uint64_t i = random_() % 300; i > 0; --i) cluster_->step();
       gone_ = any_rank();
@@ -115,15 +120,25 @@ class Program {
     group.handles.assign(group.members.size(), 0);
     group.posted.assign(group.members.size(), 0);
     const bool many = group.members.size() < 6 && random_() % 4 == 0;  // more than may lie at a receiver
-    const size_t count = many ? 40 + random_() % 60 : 1 + random_() % 8;
-    for (size_t i = 0; i < count; ++i) group.plan.emplace_back(random_case(group, many, config), random_());
+    const bool tasks = random_() % 3 == 0;  // of multicast, several at a time, and others between them
+    const size_t count = many ? 40 + random_() % 60 : 1 + random_() % (tasks ? 20 : 8);
+    for (size_t i = 0; i < count; ++i) group.plan.emplace_back(random_case(group, many, tasks, config), random_());
   }
 
-  Case random_case(const Group& group, bool small, const engine::Config& config) {
+  const Algorithm& random_algorithm(bool tasks) {
     // The first are exchanges, in which some blocks that are asked for were never sent: a process that has ended does
     // not say so any more.
     const size_t first = ending_ == Ending::some_leave ? 1 : 0;
-    const Algorithm& algorithm = kAlgorithms[first + random_() % (std::size(kAlgorithms) - first)];
+    const bool multicast = tasks && random_() % 2 == 0;
+    while (true) {
+      const Algorithm& drawn = kAlgorithms[first + random_() % (std::size(kAlgorithms) - first)];
+      const bool can = drawn.kind == OFFPATH_BCAST || drawn.kind == OFFPATH_ALLGATHER;
+      if (!tasks || (can && (!multicast || drawn.algorithm == OFFPATH_ALGORITHM_MULTICAST))) return drawn;
+    }
+  }
+
+  Case random_case(const Group& group, bool small, bool tasks, const engine::Config& config) {
+    const Algorithm& algorithm = random_algorithm(tasks);
     Case c;
     c.kind = algorithm.kind;
     c.algorithm = algorithm.algorithm;
@@ -225,6 +240,7 @@ class Program {
   Ending ending_;
   uint32_t nodes_ = 0;
   std::unique_ptr<Cluster> cluster_;
+  fabric::LoopbackGroups* multicast_ = nullptr;
   std::vector<Group> groups_;
   std::set<uint32_t> left_;
   uint32_t lost_node_ = UINT32_MAX, gone_ = UINT32_MAX;

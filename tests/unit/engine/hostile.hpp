@@ -222,6 +222,7 @@ class Script : public fabric::Fabric {
     sent.push_back(wire::decode(header).value());
     while (const auto entry = wire::take_entry(payload)) sent.push_back(wire::decode(entry->header).value());
   }
+  uint64_t backlog(fabric::Peer) const override { return 0; }
   void fetch(fabric::Announced, void* buffer, size_t bytes, uint64_t context) override {
     memset(buffer, 0xBB, bytes);
     places.push_back(buffer);

@@ -4,48 +4,58 @@
 #include "cluster.hpp"
 #include "ops/collectives/collective.hpp"
 
-#include <numeric>
-
 namespace offpath::testing {
 namespace {
 
 constexpr uint32_t kNodes = 4;
 constexpr uint64_t kBytes = 2000;  // 50 chunks
+constexpr uint64_t kSilenceNs = 8000;
 using wire::Kind;
 
-class Multicasting : public ::testing::Test {
+class Nodes {
  public:
-  Multicasting() {
+  explicit Nodes(uint64_t seed = 2) {
     const uint32_t nodes = kNodes;
     engine::Config config;
     config.now_ns = [now = std::make_shared<uint64_t>(1)] { return *now += 1'000'000; };
-    cluster_ = std::make_unique<Cluster>(nodes, nodes, 2, config, std::make_shared<FarMemory>(), 1);
-    std::vector<uint32_t> ranks(nodes);
-    std::iota(ranks.begin(), ranks.end(), 0);
-    team_ = cluster_->make_team(ranks, 1);
+    config.silence_ns = kSilenceNs;
+    cluster_ = std::make_unique<Cluster>(nodes, nodes, seed, config, std::make_shared<FarMemory>(), 1);
+  }
+  // As their programs do: whoever is first is heard by nobody else.
+  void join() {
+    for (uint32_t rank = 0; rank < kNodes; ++rank) join(rank);
+  }
+  void join(uint32_t rank) {
+    if (team_[rank] == 0) team_[rank] = cluster_->join_team({0, 1, 2, 3}, 1, rank);
+  }
+  void post(uint32_t rank, uint64_t number, offpath_algorithm_t algorithm = OFFPATH_ALGORITHM_MULTICAST) {
+    join(rank);
+    const auto count = static_cast<uint32_t>(team_.size());
+    std::vector<uint8_t>& memory = memory_[{number, rank}];
+    memory.resize(count * kBytes);
+    ops::Collective collective;
+    collective.kind = OFFPATH_ALLGATHER;
+    collective.algorithm = algorithm;
+    for (uint32_t i = 0; i < count; ++i) {
+      collective.recv.push_back({i, 0, address_of(memory.data()) + i * kBytes, kBytes});
+    }
+    collective.send.push_back(collective.recv[rank]);
+    for (uint64_t i = 0; i < kBytes; ++i) memory[rank * kBytes + i] = value(number, rank, i);
+    const auto topology = ops::Topology::make(rank, {10, 11, 12, 13});
+    cluster_->engine_of(rank).post(team_[rank], number, ops::expand(collective, topology), number);
   }
   // Rank `absent` does not take part.
   void allgather(uint64_t number, uint32_t absent = UINT32_MAX) {
-    const auto count = static_cast<uint32_t>(team_.size());
-    memory_.assign(count, std::vector<uint8_t>(count * kBytes));
-    for (uint32_t rank = 0; rank < count; ++rank) {
-      ops::Collective collective;
-      collective.kind = OFFPATH_ALLGATHER;
-      collective.algorithm = OFFPATH_ALGORITHM_MULTICAST;
-      for (uint32_t i = 0; i < count; ++i) {
-        collective.recv.push_back({i, 0, address_of(memory_[rank].data()) + i * kBytes, kBytes});
-      }
-      collective.send.push_back(collective.recv[rank]);
-      for (uint64_t i = 0; i < kBytes; ++i) memory_[rank][rank * kBytes + i] = value(number, rank, i);
-      const auto topology = ops::Topology::make(rank, {10, 11, 12, 13});
-      if (rank != absent)
-        cluster_->engine_of(rank).post(team_[rank], number, ops::expand(collective, topology), number);
+    join();
+    for (uint32_t rank = 0; rank < team_.size(); ++rank) {
+      if (rank != absent) post(rank, number);
     }
     cluster_->settle();
   }
   bool is_right(uint64_t number, uint32_t rank) const {
-    for (uint64_t i = 0; i < memory_[rank].size(); ++i) {
-      if (memory_[rank][i] != value(number, static_cast<uint32_t>(i / kBytes), i % kBytes)) return false;
+    const std::vector<uint8_t>& memory = memory_.at({number, rank});
+    for (uint64_t i = 0; i < memory.size(); ++i) {
+      if (memory[i] != value(number, static_cast<uint32_t>(i / kBytes), i % kBytes)) return false;
     }
     return true;
   }
@@ -73,6 +83,8 @@ class Multicasting : public ::testing::Test {
   }
   void offer_groups(const fabric::GroupFaults& faults = {}) { groups_ = &cluster_->offer_groups(1, faults); }
 
+  engine::TeamHandle handle_of(uint32_t rank) const { return team_[rank]; }
+
   std::unique_ptr<Cluster> cluster_;
   fabric::LoopbackGroups* groups_ = nullptr;
 
@@ -80,9 +92,11 @@ class Multicasting : public ::testing::Test {
   static uint8_t value(uint64_t number, uint32_t owner, uint64_t i) {
     return static_cast<uint8_t>(number * 101 + owner * 31 + i * 7 + i / 256);
   }
-  std::vector<engine::TeamHandle> team_;
-  std::vector<std::vector<uint8_t>> memory_;
+  std::vector<engine::TeamHandle> team_ = std::vector<engine::TeamHandle>(kNodes);
+  std::map<std::pair<uint64_t, uint32_t>, std::vector<uint8_t>> memory_;  // by operation and rank
 };
+
+class Multicasting : public ::testing::Test, public Nodes {};
 
 TEST_F(Multicasting, EachByteLeavesItsNodeOnce) {
   offer_groups();
@@ -147,18 +161,98 @@ TEST_F(Multicasting, AGroupThatLosesTooMuchIsGivenUp) {
   EXPECT_EQ(datagrams(), before);
 }
 
-TEST_F(Multicasting, WhoHasLeftIsNotWaitedFor) {
+// Several tasks at a time, and others between them, over a network that is good now and bad then: one task may find out that
+// the group does not work while another one uses it.
+TEST(Multicasts, OfOneTeamAtTheSameTime) {
+  constexpr uint64_t kTasks = 8;
+  const fabric::GroupFaults kinds[] = {{}, {.lost = 0.3}, {.lost = 1}, {.lost = 0.1, .overtaken = 0.3, .stale = 0.2}};
+  for (uint64_t seed = 0; seed < 40 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Nodes nodes(seed);
+    std::mt19937_64 random(seed);
+    nodes.offer_groups();
+    std::array<uint64_t, kNodes> posted{};
+    const auto end = [&] { return std::all_of(posted.begin(), posted.end(), [](auto n) { return n == kTasks; }); };
+    while (!end()) {
+      if (random() % 4 == 0) nodes.groups_->set_faults(kinds[random() % std::size(kinds)]);
+      for (uint64_t steps = random() % 60; steps > 0; --steps) nodes.cluster_->step();
+      const auto rank = static_cast<uint32_t>(random() % kNodes);
+      const bool other = (seed >> posted[rank] & 1) != 0 && posted[rank] % 3 == 2;
+      if (posted[rank] == kTasks) continue;
+      nodes.post(rank, posted[rank]++, other ? OFFPATH_ALGORITHM_RING : OFFPATH_ALGORITHM_MULTICAST);
+    }
+    nodes.cluster_->settle();
+    for (uint64_t number = 0; number < kTasks; ++number) nodes.expect_right(number);
+  }
+}
+
+// Wherever a node stands in the tree, in its chain and in the ring: somebody who waits for it notices, and tells the others.
+TEST(Multicasts, EndWhereANodeFallsSilent) {
+  if (getenv("OFFPATH_TEST_FABRIC") != nullptr)
+    GTEST_SKIP() << "on sockets it may fall silent before anybody has heard it";
+  for (uint64_t seed = 120; seed < 180 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Nodes nodes(seed);
+    std::mt19937_64 random(seed);
+    nodes.offer_groups({.lost = random() % 2 == 0 ? 0 : 0.2});
+    const auto silent = static_cast<uint32_t>(random() % kNodes);
+    const uint32_t first = silent;  // so the others have not heard its hello
+    for (uint32_t i = 0; i < kNodes; ++i) {
+      nodes.post((first + i) % kNodes, 0);
+      for (uint64_t steps = random() % 30; steps > 0; --steps) nodes.cluster_->step();
+    }
+    for (uint64_t steps = random() % 400; steps > 0; --steps) nodes.cluster_->step();
+    nodes.cluster_->silence_node(silent);
+    for (uint64_t now = 1; now < 10 * kSilenceNs; now += kSilenceNs / 2) {
+      nodes.cluster_->settle();
+      for (uint32_t rank = 0; rank < kNodes; ++rank) {
+        if (rank != silent) nodes.cluster_->engine_of(rank).watch(now);
+      }
+    }
+    nodes.cluster_->settle();
+    for (uint32_t rank = 0; rank < kNodes; ++rank) {
+      if (rank == silent) continue;
+      const auto outcome = nodes.cluster_->outcome(rank, 0);
+      EXPECT_TRUE(outcome.has_value()) << rank << " waits for ever for " << silent;
+      EXPECT_TRUE(outcome != OFFPATH_OK || nodes.is_right(0, rank)) << rank;
+    }
+  }
+}
+
+// By who is above it in the tree, and by who is below.
+class Leaving : public Multicasting, public ::testing::WithParamInterface<uint32_t> {
+ protected:
+  // They look after who is silent now and then.
+  void expect_end(offpath_status_t status) {
+    for (int looks = 0; looks < 3; ++looks) {
+      for (uint32_t rank = 0; rank < kNodes; ++rank) cluster_->engine_of(rank).watch(0);
+      cluster_->settle();
+    }
+    for (uint32_t rank = 0; rank < kNodes; ++rank) {
+      if (rank == GetParam()) continue;
+      EXPECT_EQ(cluster_->outcome(rank, 1), status) << rank;
+    }
+  }
+};
+
+TEST_P(Leaving, WhoHasEndedIsNotWaitedFor) {
   offer_groups();
   allgather(0);
-  allgather(1, 3);
-  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster_->outcome(rank, 1), std::nullopt);
-  cluster_->kill_client(3);  // had nothing under way, so it says nothing: who waits asks now and then
-  for (int looks = 0; looks < 3; ++looks) {
-    for (uint32_t rank = 0; rank < 3; ++rank) cluster_->engine_of(rank).watch(0);
-    cluster_->settle();
-  }
-  for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster_->outcome(rank, 1), OFFPATH_ERR_PEER_LOST) << rank;
+  allgather(1, GetParam());
+  for (uint32_t rank = 0; rank < kNodes; ++rank) EXPECT_EQ(cluster_->outcome(rank, 1), std::nullopt);
+  cluster_->kill_client(GetParam());  // had nothing under way
+  expect_end(OFFPATH_ERR_PEER_LOST);
 }
+
+TEST_P(Leaving, WhoHasLeftTheTeamIsNotWaitedFor) {
+  offer_groups();
+  allgather(0);
+  allgather(1, GetParam());
+  cluster_->engine_of(GetParam()).remove_team(handle_of(GetParam()));
+  expect_end(OFFPATH_ERR_STATE);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, Leaving, ::testing::Range(0U, kNodes));
 
 // Of the team, but out of turn, out of bounds, or of what is over: refused, and nobody is harmed.
 TEST_F(Multicasting, StrangeWordsAndFetchesAreRefused) {

@@ -101,6 +101,7 @@ class Sockets : public Network {
       ++network_.sent_;
       fabric_->send(peer, header, payload, context);
     }
+    uint64_t backlog(fabric::Peer peer) const override { return fabric_ ? fabric_->backlog(peer) : 0; }
     void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {
       if (fabric_) fabric_->fetch(handle, buffer, bytes, context);
     }

@@ -96,6 +96,17 @@ TEST_P(FabricTest, AnnouncedPayloadsWaitUntilFetched) {
   EXPECT_EQ(at_b->fetched_well, at_b->announced);
 }
 
+TEST_P(FabricTest, WhatHasNotComeYetIsKnown) {
+  const Peer to_b = connect(*a, *b);
+  EXPECT_EQ(a->backlog(to_b), 0U);
+  const Data payload = pattern(1 << 20, 9);
+  for (uint8_t i = 0; i < 20; ++i) a->send(to_b, Data{i}, payload, i);
+  EXPECT_GE(a->backlog(to_b), 20U << 20);
+  EXPECT_LT(a->backlog(to_b), (20U << 20) + (64U << 10));
+  ASSERT_TRUE(until([&] { return at_b->messages.size() == 20 && at_a->sent.size() == 20; }));
+  EXPECT_TRUE(until([&] { return a->backlog(to_b) == 0; }));
+}
+
 TEST_P(FabricTest, DroppedPayloadsGoBackToTheirSender) {
   const Peer to_b = connect(*a, *b);
   const Data payload = pattern(1 << 20, 9);

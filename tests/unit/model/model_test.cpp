@@ -116,11 +116,40 @@ TEST(Model, BcastToAllAtOnceSharesTheRootsLink) {
   EXPECT_LT(chain, once + 2 * 4 * segment);
 }
 
+TEST(Model, WhatIsMulticastPassesTheSendersLinkOnce) {
+  const double once = kMiB / 0.125, others = once * 7 / 8;
+  const auto time = [](uint32_t nodes, Collective kind, offpath_algorithm_t algorithm) {
+    return time_of(wire_only(), nodes, kind, 1 << 20, Path::dpu, 0, algorithm);
+  };
+  const double chunk = (32 << 10) / 0.125;
+  for (const uint32_t nodes : {2u, 4u, 16u}) {
+    EXPECT_NEAR(time(nodes, Collective::ibcast, OFFPATH_ALGORITHM_MULTICAST), once, chunk) << nodes;
+  }
+  const double gathered = time(8, Collective::iallgather, OFFPATH_ALGORITHM_MULTICAST);
+  EXPECT_NEAR(gathered, others, 8 * chunk);
+  EXPECT_NEAR(gathered, time(8, Collective::iallgather, OFFPATH_ALGORITHM_RING), 8 * chunk);
+}
+
 TEST(Model, ABurstPassesAtOnceAndIsSavedUpAgain) {
   Machine m = wire_only(0.125, 0);
   m.burst_bytes = 131072;
   m.peak_bytes_per_ns = 1e6;
   const double wire = (kMiB / 2 - 131072) / 0.125;
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), wire, 0.02 * wire);
+}
+
+TEST(Model, WhatIsCompressedTakesTheLongerOfWireAndCodec) {
+  Machine m = wire_only();
+  const double wire = kMiB / 2 / 0.125;
+  m.compression = {0.25, 0, 0};
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), wire / 4, 0.02 * wire);
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::host), wire, 0.02 * wire) << "MPI libraries do not";
+  m.compression = {0.25, 12, 0};  // ns per byte, on a link of 8
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), 1.5 * wire, 0.05 * wire);
+  m.compression = {0.25, 2, 12};
+  EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), 1.75 * wire, 0.1 * wire)
+      << "one core does both";
+  m.compression = {0.99, 0, 0};  // less than a sixteenth is saved: it goes as it is
   EXPECT_NEAR(time_of(m, 2, Collective::ialltoall, 1 << 20, Path::dpu), wire, 0.02 * wire);
 }
 

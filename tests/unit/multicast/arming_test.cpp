@@ -47,9 +47,10 @@ TEST(Arming, TheRootHearsWhatAllCan) {
     words[nodes / 2].chunk_bytes = 1400;
     words[nodes - 1].rate = 0;  // unknown
     words[nodes / 3].rate = 300;
+    for (uint32_t node = 0; node < nodes; ++node) words[node].seals = node == nodes / 2 ? 1 : 3;
     const Word all = at_root(words, nodes);
 
-    EXPECT_EQ(all, (Word{0, 1400, 7, 300, nodes, 10 * nodes})) << nodes;
+    EXPECT_EQ(all, (Word{0, 1400, 7, 300, nodes, 10 * nodes, 1})) << nodes;
   }
 }
 

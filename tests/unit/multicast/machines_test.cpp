@@ -76,6 +76,24 @@ TEST(Chains, HaveEqualLengthsAndOnlySenders) {
   EXPECT_EQ(Chains(shape_of({0, 0}), 2).count(), 0u);
 }
 
+TEST(Chains, AreAllSendersIfTheyAreFew) {
+  EXPECT_EQ(Chains(shape_of({1, 0, 1, 1}), 0).count(), 3u);
+  EXPECT_EQ(Chains(shape_of(std::vector<uint64_t>(16, 5)), 0).count(), 16u);
+  EXPECT_EQ(Chains(shape_of(std::vector<uint64_t>(18, 5)), 0).count(), 2u);
+  EXPECT_EQ(Chains(shape_of({0, 5, 0}), 0).count(), 1u);
+  EXPECT_EQ(Chains(shape_of({0, 0}), 0).count(), 0u);
+}
+
+// Links are shared by those who are heard, and nobody hears himself.
+TEST(Chains, SayHowManyAreHeard) {
+  EXPECT_EQ(Chains(shape_of({1, 1, 1, 1}), 4).heard(), 3u);
+  EXPECT_EQ(Chains(shape_of({1, 1}), 2).heard(), 1u);
+  EXPECT_EQ(Chains(shape_of({1, 1, 1, 1}), 2).heard(), 2u);
+  EXPECT_EQ(Chains(shape_of({1, 1, 0}), 2).heard(), 2u);
+  EXPECT_EQ(Chains(shape_of({0, 5, 0}), 0).heard(), 1u);
+  EXPECT_EQ(Chains(shape_of({0, 0}), 0).heard(), 1u);
+}
+
 TEST(Fetch, AsksTheNearestOwnersFirstAndOnlyForGaps) {
   Arrivals arrivals(shape_of({500, 500, 500}), 0);
   arrivals.note({10, 2});  // of node 2

@@ -66,5 +66,18 @@ TEST(TaskRecord, NonsenseIsRefused) {
   EXPECT_FALSE(decode_function(encode(Function{std::string("a\0b", 3), "f", "", false})).ok());
 }
 
+TEST(TaskRecord, AGateIsWholeOrRefused) {
+  uint64_t at = 0;
+  std::vector<uint8_t> gate = encode_gate(2, &at);
+  const uint32_t after[2] = {7, kEndedWell};
+  memcpy(&gate[at], after, sizeof(after));
+  gate.resize(gate.size() + 9);  // what stands behind it
+  EXPECT_EQ(decode_gate(gate).value(), std::vector<uint32_t>({7, kEndedWell}));
+  for (size_t length = 0; length < at + sizeof(after); ++length)
+    EXPECT_FALSE(decode_gate(std::span(gate).first(length)).ok()) << length;
+  EXPECT_FALSE(decode_gate(encode_gate(0, &at)).ok());
+  EXPECT_FALSE(decode_gate(encode_gate(OFFPATH_TASK_AFTER_MAX + 1, &at)).ok());
+}
+
 }  // namespace
 }  // namespace offpath::tasks

@@ -18,17 +18,28 @@ Keys keys(bool encrypts = false, const Secret& secret = kSecret, const TeamId& t
   return Keys(secret, team, senders, encrypts);
 }
 
-Data sealed(const Label& label, bool encrypts = false) {
+Data sealed(const Label& label, bool encrypts = false, Seal seal = Seal::chacha) {
   Data out(kChunk.size() + kAroundBytes);
-  keys(encrypts).seal(label, kChunk, out.data());
+  keys(encrypts).seal(label, kChunk, out.data(), seal);
+  return out;
+}
+
+struct Kind {
+  bool encrypts;
+  Seal seal;
+};
+std::vector<Kind> kinds() {
+  std::vector<Kind> out{{false, Seal::chacha}, {true, Seal::chacha}};
+  const bool aes = (known_seals() & static_cast<uint32_t>(Seal::aes)) != 0;
+  if (aes) out.insert(out.end(), {{false, Seal::aes}, {true, Seal::aes}});
   return out;
 }
 
 TEST(MulticastDatagram, ComesOutAsItWentIn) {
   const Label labels[] = {{0, 0, 0}, {77, 5, 3}, {kProbe | 1, UINT32_MAX, 7}};
-  for (const bool encrypts : {false, true}) {
+  for (const auto& [encrypts, seal] : kinds()) {
     for (const Label& label : labels) {
-      Data datagram = sealed(label, encrypts);
+      Data datagram = sealed(label, encrypts, seal);
       const bool readable =
           std::search(datagram.begin(), datagram.end(), kChunk.begin(), kChunk.end()) != datagram.end();
       EXPECT_EQ(readable, !encrypts);
@@ -41,8 +52,8 @@ TEST(MulticastDatagram, ComesOutAsItWentIn) {
 }
 
 TEST(MulticastDatagram, IsRefusedWithAnyBitChangedOrAnyLengthMissing) {
-  for (const bool encrypts : {false, true}) {
-    const Data whole = sealed({77, 5, 3}, encrypts);
+  for (const auto& [encrypts, seal] : kinds()) {
+    const Data whole = sealed({77, 5, 3}, encrypts, seal);
     for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
       Data changed = whole;
       changed[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
@@ -60,8 +71,13 @@ TEST(MulticastDatagram, IsRefusedWithAnyBitChangedOrAnyLengthMissing) {
 
 TEST(MulticastDatagram, IsRefusedByOtherJobsTeamsAndSecurities) {
   const auto opens = [](Keys by) {
-    Data datagram = sealed({77, 5, 3});
-    return by.open(datagram).has_value();
+    size_t opened = 0;
+    for (const auto& [encrypts, seal] : kinds()) {
+      Data datagram = sealed({77, 5, 3}, false, seal);
+      opened += by.open(datagram).has_value() ? 1 : 0;
+    }
+    EXPECT_TRUE(opened == 0 || opened == kinds().size());
+    return opened > 0;
   };
   EXPECT_FALSE(opens(keys(false, {9})));
   EXPECT_FALSE(opens(keys(false, kSecret, {9})));

@@ -7,14 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
-namespace bench {
+namespace report {
 
 std::string write_json(const std::string& path, const nlohmann::ordered_json& json) {
   std::ofstream file(path);
-  file << json.dump(1) << '\n';
+  file << json.dump(2) << '\n';
   file.close();
   if (file) return {};
   return "'" + path + "' was not written (" + std::strerror(errno) + "). Give --json a file in a folder you may write";
 }
 
-}  // namespace bench
+}  // namespace report

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace offpath::device {
+namespace offpath::base {
 
 // May throw, as std::thread does.
 template <typename Function>
@@ -27,4 +27,4 @@ std::thread quiet_thread(Function function) {
   return std::thread(std::move(function));
 }
 
-}  // namespace offpath::device
+}  // namespace offpath::base

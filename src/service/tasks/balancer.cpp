@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service/tasks/balancer.hpp"
+
+#include "base/clock.hpp"
+
+#include <algorithm>
+
+namespace offpath::service {
+
+using base::Status;
+using engine::ClientId;
+
+Balancer::Balancer(Mode mode, Tasks& tasks, graph::Responder& others, std::function<bool()> has_time)
+    : mode_(mode), tasks_(tasks), others_(others), has_time_(std::move(has_time)) {
+  tasks_.set_mover(this);
+}
+
+// Workers in the order in which the team names them: the same at all of them.
+void Balancer::add_team(ClientId client, engine::TeamHandle handle, const engine::TeamSpec& team, uint32_t worker) {
+  if (mode_ == Mode::off) return;
+  std::vector<std::pair<std::string, uint32_t>> workers;  // address, first member
+  std::map<std::string, uint32_t> known;
+  uint32_t own = 0;
+  for (uint32_t rank = 0; rank < team.members.size(); ++rank) {
+    const engine::Member& member = team.members[rank];
+    const std::string address = member.local ? "worker " + std::to_string(member.worker)
+                                             : std::string(member.address.begin(), member.address.end());
+    const auto [found, is_new] = known.emplace(address, static_cast<uint32_t>(workers.size()));
+    if (is_new) workers.emplace_back(address, rank);
+    if (member.local && member.worker == worker) own = found->second;
+  }
+  for (const uint32_t index : tasks::neighbours(own, static_cast<uint32_t>(workers.size()))) {
+    const auto& [address, rank] = workers[index];
+    auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.address == address; });
+    if (peer == peers_.end()) {
+      peers_.emplace_back();
+      peer = std::prev(peers_.end());
+      peer->address = address;
+    }
+    routes_.push_back({client, handle, team.context, rank, &*peer});
+  }
+}
+
+void Balancer::remove_team(engine::TeamHandle handle) {
+  std::erase_if(routes_, [&](const Route& route) { return route.handle == handle; });
+}
+
+void Balancer::lose_member(ClientId client, uint64_t team, uint32_t rank) {
+  std::erase_if(routes_,
+                [&](const Route& route) { return route.client == client && route.team == team && route.rank == rank; });
+  std::vector<uint64_t> lost;
+  for (const auto& [id, guest] : guests_) {
+    if (guest.client == client && guest.team == team && guest.from == rank) lost.push_back(id);
+  }
+  for (const uint64_t id : lost) drop(id);
+}
+
+// The engine has let go of its requests. Where blocks were coming the fabric may still be writing: that room is not used again.
+void Balancer::remove_client(ClientId client) {
+  std::erase_if(routes_, [&](const Route& route) { return route.client == client; });
+  std::erase_if(drops_, [&](const auto& entry) { return entry.first.client == client; });
+  std::erase_if(askers_, [&](const Asker& asker) { return asker.client == client; });
+  for (auto it = questions_.begin(); it != questions_.end();) {
+    const bool gone = it->second.client == client;
+    if (gone) {
+      it->second.peer->asked = false;
+      tasks_.release(it->second.place);
+    }
+    it = gone ? questions_.erase(it) : std::next(it);
+  }
+  for (auto it = away_.begin(); it != away_.end();) {
+    const bool gone = it->second.name.client == client;
+    if (gone && it->second.requests == 0) release(it->second);
+    it = gone ? away_.erase(it) : std::next(it);
+  }
+  std::vector<uint64_t> lost;
+  for (const auto& [id, guest] : guests_) {
+    if (guest.client == client) lost.push_back(id);
+  }
+  for (const uint64_t id : lost) {
+    Guest& guest = guests_.at(id);
+    if (guest.stage == Guest::Stage::comes) guest.places.clear();
+    guest.request = guest.collector = 0;
+    drop(id);
+  }
+  std::erase_if(answering_, [&](const auto& entry) { return !guests_.contains(entry.second); });
+}
+
+const std::shared_ptr<memory::Port>& Balancer::room() {
+  if (room_ == nullptr) room_ = tasks_.room();
+  return room_;
+}
+
+bool Balancer::progress() {
+  if (mode_ == Mode::off || (askers_.empty() && granted_.empty() && drops_.empty() && away_.empty() && !tasks_.any()))
+    return false;
+  const uint64_t now_ns = base::clock_ns();
+  bool any = !granted_.empty() || !drops_.empty();
+  send_drops();
+  send_granted();
+  any |= grant(now_ns);
+  any |= look_at_home(now_ns);
+  return any;
+}
+
+int Balancer::timeout_ms() const {
+  uint64_t next_ns = UINT64_MAX;
+  for (const Asker& asker : askers_) next_ns = std::min(next_ns, asker.until_ns);
+  for (const auto& [number, away] : away_) {
+    if (!away.begun_here && !away.over) next_ns = std::min(next_ns, tasks::next_look_ns(away.times));
+  }
+  if (!routes_.empty() && tasks_.any_waits()) next_ns = std::min(next_ns, next_look_ns_);
+  if (!askers_.empty()) next_ns = std::min(next_ns, next_look_ns_);
+  if (next_ns == UINT64_MAX) return -1;
+  const uint64_t now_ns = base::clock_ns();
+  return next_ns <= now_ns ? 1 : static_cast<int>(std::min<uint64_t>((next_ns - now_ns) / 1000000 + 1, 1000));
+}
+
+graph::Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
+                                   const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
+  if (!tasks::is_about_tasks(body)) return others_.on_request(client, team, from, request, memory, body);
+  graph::Answer answer;
+  if (mode_ == Mode::off) {
+    answer.status = Status::error(OFFPATH_ERR_RANGE, "no tasks are taken here (OFFPATH_TASK_BALANCE=off)");
+    return answer;
+  }
+  auto said = tasks::decode_said(body);
+  if (!said.ok()) {
+    answer.status = said.status();
+    return answer;
+  }
+  if (said->saying == tasks::Saying::ask) {
+    constexpr uint64_t kLongestNs = 20000000;  // then it is asked again, or not
+    askers_.push_back({request, client, said->load, base::clock_ns() + kLongestNs});
+    answer.kind = graph::Answer::Kind::later;
+    return answer;
+  }
+  const auto found = guest_of_.find({client, team, from, said->number});
+  if (said->saying == tasks::Saying::task) {
+    Guest guest;
+    guest.client = client;
+    guest.team = team;
+    guest.from = from;
+    guest.number = said->number;
+    if (found == guest_of_.end()) return take_guest(std::move(guest), request, std::move(said->moved));
+    answer.status = Status::error(OFFPATH_ERR_ARGUMENT, "a task comes twice");
+    return answer;
+  }
+  if (found == guest_of_.end()) {
+    if (said->saying == tasks::Saying::collect)
+      answer.status = Status::error(OFFPATH_ERR_STATE, "there is no such task");
+    return answer;
+  }
+  const uint64_t id = found->second;
+  if (said->saying == tasks::Saying::collect) return collect(guests_.at(id), id, request);
+  drop(id);
+  return answer;
+}
+
+}  // namespace offpath::service

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Being told of the end of operations.
+#include "task.hpp"
+
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace offpath::testing {
+namespace {
+
+struct Told {
+  std::atomic<int> times{0};
+  std::atomic<offpath_status_t> status{OFFPATH_IN_PROGRESS};
+  static void call(void* context, offpath_status_t status) {
+    auto& told = *static_cast<Told*>(context);
+    told.status = status;
+    ++told.times;
+  }
+  void await() const {
+    while (times == 0) std::this_thread::yield();
+    REQUIRE(times == 1);
+  }
+};
+
+offpath_task_params_t misbehaving(Tasks& tasks, const char& how) {
+  offpath_task_params_t params = tasks.params("misbehave");
+  params.argument = &how;
+  params.argument_bytes = 1;
+  return params;
+}
+
+TEST(Notify, OnceWhateverHappensToTheHandle) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    REQUIRE_STATUS(offpath_op_notify(nullptr, &Told::call, nullptr), OFFPATH_ERR_ARGUMENT);
+    constexpr int kTasks = 2000;  // more than there are slots
+    std::vector<Told> told(kTasks);
+    const offpath_task_params_t empty = tasks.params("nothing");
+    for (int i = 0; i < kTasks; ++i) {
+      offpath_op_t* op = tasks.submit(empty);
+      if (i % 3 == 0) REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+      REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &told[static_cast<size_t>(i)]), OFFPATH_OK);
+      if (i % 3 == 0) REQUIRE(told[static_cast<size_t>(i)].times == 1);  // in the call itself
+      offpath_op_free(op);
+    }
+    for (const Told& each : told) {
+      each.await();
+      REQUIRE(each.status == OFFPATH_OK);
+    }
+    // Failures, too.
+    Told failed;
+    const char crash = 's';
+    offpath_op_t* op = tasks.submit(misbehaving(tasks, crash));
+    REQUIRE_STATUS(offpath_op_notify(op, nullptr, nullptr), OFFPATH_ERR_ARGUMENT);
+    REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &failed), OFFPATH_OK);
+    failed.await();
+    REQUIRE(failed.status == OFFPATH_ERR_TASK);
+    offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+TEST(Notify, OfWhatHasNotEndedWhenTheSessionGoes) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    Told told[2];
+    const char for_ever = 'w';
+    offpath_op_t* op = tasks.submit(misbehaving(tasks, for_ever));
+    for (Told& each : told) REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &each), OFFPATH_OK);
+    offpath_session_detach(session);
+    for (const Told& each : told) REQUIRE(each.times == 1 && each.status == OFFPATH_ERR_STATE);
+  });
+}
+
+TEST(Notify, OfALostService) {
+  Job(1).run([](Process& p) {
+    offpath_session_t* session = p.attach();
+    Tasks tasks(session);
+    Told told;
+    const char for_ever = 'w';
+    unsigned char runs = 0;
+    const offpath_task_range_t range{&runs, 1, OFFPATH_TASK_OUT, 0};
+    offpath_task_params_t params = misbehaving(tasks, for_ever);
+    params.ranges = &range;
+    params.ranges_count = 1;
+    offpath_op_t* op = tasks.submit(params);
+    REQUIRE_STATUS(offpath_op_notify(op, &Told::call, &told), OFFPATH_OK);
+    REQUIRE(kill(service_of(session), SIGKILL) == 0);
+    told.await();
+    REQUIRE(told.status == OFFPATH_ERR_SERVICE_LOST || told.status == OFFPATH_ERR_NOT_STARTED);
+    offpath_op_free(op);
+    offpath_session_detach(session);
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tasks that move to other nodes' services. Each node here is a service; rank r is on node r.
+#include "task.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace offpath::testing {
+namespace {
+
+void set_mode(const char* mode, const char* executors = "2") {
+  setenv("OFFPATH_TASK_BALANCE", mode, 1);
+  setenv("OFFPATH_TASK_EXECUTORS", executors, 1);
+  setenv("OFFPATH_TASK_CANCEL_MS", "20", 1);
+}
+
+pid_t parent_of(pid_t process) {
+  char path[64], text[512] = "";
+  snprintf(path, sizeof(path), "/proc/%d/stat", process);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  [[maybe_unused]] const ssize_t got = read(file, text, sizeof(text) - 1);
+  close(file);
+  int parent = 0;
+  const char* rest = strrchr(text, ')');
+  return rest != nullptr && sscanf(rest + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+// All members have registered the functions: who has none takes no tasks.
+struct Node {
+  explicit Node(Process& process) : p(process), team(p.join(session)), tasks(session) {
+    for (const char* name : {"nothing", "mix", "process", "misbehave", "await_file", "sleep_ms"}) tasks.function(name);
+    p.barrier();
+  }
+  // Nobody leaves before all are done.
+  void leave() {
+    p.barrier();
+    offpath_session_detach(session);
+  }
+  offpath_op_t* submit(const std::string& name, const void* argument, uint64_t bytes, void* out, uint64_t out_bytes,
+                       uint32_t access = OFFPATH_TASK_OUT, uint32_t flags = 0) {
+    const offpath_task_range_t range{out, out_bytes, access, 0};
+    offpath_task_params_t params = tasks.params(name);
+    params.flags = flags;
+    params.argument = argument;
+    params.argument_bytes = bytes;
+    params.ranges = &range;
+    params.ranges_count = 1;
+    return tasks.submit(params);
+  }
+  // Late ones are begun at home, too.
+  bool moves() {
+    return eventually([&] { return where() != service_of(session); });
+  }
+  // The service whose executor has run such a task.
+  pid_t where(uint32_t flags = 0) {
+    int32_t process = 0;
+    offpath_op_t* op = submit("process", nullptr, 0, &process, sizeof(process), OFFPATH_TASK_OUT, flags);
+    REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+    offpath_op_free(op);
+    return parent_of(process);
+  }
+
+  Process& p;
+  offpath_session_t* session = nullptr;
+  offpath_team_t* team;
+  Tasks tasks;
+};
+
+TEST(TaskMoves, GraphsAsAtHome) {
+  for (const uint32_t nodes : {2U, 4U}) {
+    Job(nodes, nodes).run([](Process& p) {
+      set_mode("always");
+      Node node(p);
+      REQUIRE(node.moves());
+      REQUIRE(node.where(OFFPATH_TASK_STAYS_HOME) == service_of(node.session));
+      run_random_graph(node.session, 100 + p.rank, 300);
+      node.leave();
+    });
+  }
+}
+
+TEST(TaskMoves, LongArgumentsManyRangesAndNone) {
+  Job(2, 2).run([](Process& p) {
+    set_mode("always");
+    Node node(p);
+    const std::vector<uint8_t> argument(OFFPATH_TASK_ARGUMENT_MAX_BYTES, 3);
+    for (const uint32_t count : {0U, 1U, 150U, OFFPATH_TASK_RANGES_MAX + 0U}) {
+      for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{argument.size()}}) {
+        std::vector<uint8_t> memory(size_t{count} * 3, 9);
+        std::vector<offpath_task_range_t> ranges;
+        for (uint32_t i = 0; i < count; ++i) ranges.push_back({&memory[3 * i], i % 3, OFFPATH_TASK_OUT, 0});
+        offpath_task_params_t params = node.tasks.params("mix");
+        params.argument = bytes == 0 ? nullptr : argument.data();
+        params.argument_bytes = bytes;
+        params.ranges = ranges.data();
+        params.ranges_count = count;
+        REQUIRE_STATUS(node.tasks.run(params), OFFPATH_OK);
+        for (uint32_t i = 0; i < count; ++i) {
+          for (uint32_t k = 0; k < 3; ++k) REQUIRE(memory[3 * i + k] == (k < i % 3 ? (bytes == 0 ? 0 : 3) + k : 9));
+        }
+      }
+    }
+    // Megabytes, in shared and other memory.
+    void* shared = nullptr;
+    constexpr size_t kBytes = 5 << 20;
+    REQUIRE_STATUS(offpath_memory_allocate(node.session, kBytes, &shared), OFFPATH_OK);
+    std::vector<uint8_t> own(kBytes, 1), expected(kBytes);
+    memset(shared, 2, kBytes);
+    const offpath_task_range_t both[2] = {{shared, kBytes, OFFPATH_TASK_IN, 0},
+                                          {own.data(), kBytes, OFFPATH_TASK_INOUT, 0}};
+    unsigned sum = 0;
+    for (size_t i = 0; i < kBytes; ++i) sum = sum * 31 + 2;
+    for (size_t i = 0; i < kBytes; ++i) sum = sum * 31 + 1;
+    for (size_t i = 0; i < kBytes; ++i) expected[i] = static_cast<uint8_t>(sum + i);
+    offpath_task_params_t params = node.tasks.params("mix");
+    params.ranges = both;
+    params.ranges_count = 2;
+    REQUIRE_STATUS(node.tasks.run(params), OFFPATH_OK);
+    REQUIRE(own == expected);
+    // Memory that is none: as at home.
+    const offpath_task_range_t wild{reinterpret_cast<void*>(4096), 100, OFFPATH_TASK_INOUT, 0};
+    params.ranges = &wild;
+    params.ranges_count = 1;
+    REQUIRE_STATUS(node.tasks.run(params), OFFPATH_ERR_MEMORY_FAULT);
+    node.leave();
+  });
+}
+
+// What goes wrong there is said as if it had gone wrong at home, where it is run again.
+TEST(TaskMoves, FailuresAreThoseOfHome) {
+  Job(2, 2).run([](Process& p) {
+    set_mode("always");
+    Node node(p);
+    struct Case {
+      char how;
+      const char* says;
+    };
+    for (const Case& one : {Case{'s', "Segmentation fault) at address 0x10 in "}, Case{'e', "exit(7)"},
+                            Case{'k', "Killed"}, Case{'r', "returned 5: nobody is at home"}}) {
+      uint8_t out = 0;
+      offpath_op_t* op = node.submit("misbehave", &one.how, 1, &out, 1);
+      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_TASK);
+      offpath_task_result_t result{};
+      result.struct_bytes = sizeof(result);
+      REQUIRE_STATUS(offpath_task_result(op, &result), OFFPATH_OK);
+      if (strstr(result.text, one.says) == nullptr) fail_process(__FILE__, __LINE__, result.text);
+      offpath_op_free(op);
+      REQUIRE(out == 0);
+      REQUIRE(node.moves());  // others go on
+    }
+    node.leave();
+  });
+}
+
+TEST(TaskMoves, CancelledWhereTheyAre) {
+  Job(2, 2).run([](Process& p) {
+    set_mode("always");
+    Node node(p);
+    for (const char how : {'w', 'c'}) {
+      uint8_t out = 0;
+      offpath_op_t* op = node.submit("misbehave", &how, 1, &out, 1);
+      usleep(how == 'w' ? 20000 : 0);
+      REQUIRE_STATUS(offpath_task_cancel(op), OFFPATH_OK);
+      REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_ERR_CANCELLED);
+      offpath_op_free(op);
+    }
+    for (int i = 0; i < 20; ++i) REQUIRE(node.moves());
+    // One that is away when its program leaves.
+    const char how = 'w';
+    static uint8_t out;
+    node.submit("misbehave", &how, 1, &out, 1);
+    node.leave();
+  });
+}
+
+// Tasks wait on rank 1's node for a file. What happens to that node, and then the file is there.
+template <typename Happens>
+void while_away(Happens happens) {
+  Job job(2, 2);
+  job.start([&](Process& p) {
+    set_mode("always");
+    Node node(p);
+    const std::string file = p.folder + "-go";
+    if (p.rank == 0) {
+      uint8_t out[3][100];
+      memset(out, 5, sizeof(out));
+      offpath_op_t* ops[3];
+      for (int i = 0; i < 3; ++i)
+        ops[i] = node.submit("await_file", file.c_str(), file.size() + 1, out[i], sizeof(out[i]), OFFPATH_TASK_INOUT);
+      REQUIRE(eventually([&] { return exists(file + ".begun"); }));
+      p.barrier();
+      p.barrier();
+      const int made = open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+      close(made);
+      for (offpath_op_t* op : ops) {
+        REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+        offpath_op_free(op);
+      }
+      for (const auto& one : out) {
+        for (size_t i = 4; i < sizeof(one); ++i) REQUIRE(one[i] == 6);
+        int32_t process = 0;
+        memcpy(&process, one, sizeof(process));
+        REQUIRE(parent_of(process) == service_of(node.session));
+      }
+      unlink(file.c_str());
+      unlink((file + ".begun").c_str());
+      p.barrier();
+      offpath_session_detach(node.session);
+    } else {
+      p.barrier();
+      happens(p, node);
+      p.barrier();
+      p.barrier();
+      offpath_session_detach(node.session);
+    }
+  });
+  job.finish();
+}
+
+TEST(TaskMoves, ServiceKilledWithTasksOnIt) {
+  while_away([](Process&, Node& node) {
+    kill(service_of(node.session), SIGKILL);
+    REQUIRE(eventually([&] { return offpath_session_alive(node.session) == 0; }));
+  });
+}
+
+TEST(TaskMoves, ServiceStoppedWithTasksOnIt) {
+  while_away([](Process& p, Node& node) {
+    const pid_t service = service_of(node.session);
+    kill(service, SIGSTOP);
+    if (fork() == 0) {  // who lets it go on, when home is done
+      for (int i = 0; i < 4000 && p.shared.arrived[p.barriers + 1].load() < 2; ++i) usleep(5000);
+      kill(service, SIGCONT);
+      _exit(0);
+    }
+  });
+}
+
+TEST(TaskMoves, ProgramGoneWithTasksOnItsService) {
+  while_away([](Process&, Node& node) {
+    offpath_team_destroy(node.team);
+    offpath_session_detach(node.session);
+    node.session = nullptr;
+  });
+}
+
+// Reactive: who has nothing to do takes from who has much.
+TEST(TaskMoves, FromBusyToIdle) {
+  Job(2, 2).run([](Process& p) {
+    set_mode("on", "1");
+    Node node(p);
+    if (p.rank == 0) {
+      constexpr int kTasks = 150;
+      const uint8_t ms = 5;
+      std::vector<int32_t> processes(kTasks);
+      std::vector<offpath_op_t*> ops(kTasks);
+      for (int i = 0; i < kTasks; ++i)
+        ops[static_cast<size_t>(i)] = node.submit("sleep_ms", &ms, 1, &processes[static_cast<size_t>(i)], 4);
+      for (offpath_op_t* op : ops) {
+        REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
+        offpath_op_free(op);
+      }
+      int there = 0;
+      for (const int32_t process : processes) there += parent_of(process) != service_of(node.session) ? 1 : 0;
+      REQUIRE(there > 0 && there < kTasks);
+      fprintf(stderr, "%d of %d were moved\n", there, kTasks);
+      p.barrier();
+    } else {
+      const pid_t own = service_of(node.session);
+      REQUIRE(node.where() == own);
+      offpath_session_note_wait(node.session, 1, 0);  // executors share its core
+      p.barrier();
+      offpath_session_note_wait(node.session, 0, 0);
+    }
+    node.leave();
+  });
+}
+
+}  // namespace
+}  // namespace offpath::testing

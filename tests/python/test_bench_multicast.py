@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench multicast`: what its rows say, not how fast anything is."""
+
+import json
+
+import pytest
+from conftest import assert_one_line_error, offpath, requires_root
+
+
+def rows_of(tmp_path, *options):
+    written = tmp_path / "multicast.json"
+    result = offpath(
+        "bench",
+        "multicast",
+        "--no-hosts",
+        "--repeats",
+        "2",
+        "--json",
+        str(written),
+        *options,
+    )
+    assert result.returncode == 0, result.stderr
+    data = json.loads(written.read_text())
+    for row in data["rows"]:
+        assert row["verified"] and 0 < row["time_min_ns"] <= row["time_ns"] <= row["time_max_ns"]
+        assert row["service_cpu_ns"] > 0 and row["chunks_per_cpu_s"] > 0
+        assert row["down"] > 0.9  # each link carries what its node receives, at least
+    return data
+
+
+@requires_root
+def test_losses_and_senders_are_swept(tmp_path):
+    options = (
+        "--nodes",
+        "2",
+        "--sizes",
+        "256K",
+        "--collectives",
+        "iallgather",
+        "--by",
+        "multicast",
+    )
+    data = rows_of(tmp_path, *options, "--loss", "5", "--loss-at", "up", "--chains", "0,1")
+    assert [(row["loss_percent"], row["peer"]) for row in data["rows"]] == [
+        (5, "multicast M=0"),
+        (5, "multicast M=1"),
+    ]
+    assert data["meta"]["loss_at"] == "up" and data["meta"]["loss_of"] == "multicast"
+
+
+@requires_root
+def test_another_job_runs_meanwhile(tmp_path):
+    options = (
+        "--nodes",
+        "2",
+        "--sizes",
+        "256K",
+        "--collectives",
+        "iallgather",
+        "--by",
+        "multicast",
+    )
+    (row,) = rows_of(tmp_path, *options, "--while", "alltoall")["rows"]
+    assert row["alltoall_time_ns"] > 0
+
+
+@requires_root
+@pytest.mark.nightly
+def test_a_service_stops_meanwhile(tmp_path):
+    options = (
+        "--nodes",
+        "2",
+        "--sizes",
+        "1M",
+        "--collectives",
+        "ibcast",
+        "--by",
+        "multicast",
+    )
+    (row,) = rows_of(tmp_path, *options, "--while", "stop", "--repeats", "8")["rows"]
+    assert row["collective"] == "ibcast"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--nodes", "1"], ["'1' nodes"]),
+        (["--chains", "two"], ["'two' nodes at the same time"]),
+        (["--loss", "much"], ["'much' is not a loss"]),
+        (["--loss", "60"], ["Links cannot lose 60 %"]),
+        (["--by", "bridge"], ["bridge"]),
+    ],
+)
+def test_refuses(options, words):
+    assert_one_line_error(offpath("bench", "multicast", *options), *words)

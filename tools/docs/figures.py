@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws the pictures of the README from measured JSON: docs/figures/NAME.svg of docs/figures/NAME.json (make figures).
+
+Each JSON is what a command wrote with --json. A picture has its function in FIGURES.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "figures"
+sys.path.insert(0, str(ROOT / "python"))
+sys.dont_write_bytecode = True
+
+from offpath import bench_report, charts, report  # noqa: E402
+from offpath.mpis import TITLES  # noqa: E402
+from offpath.sizes import size_text  # noqa: E402
+
+HEAD = 54  # pixels above the chart
+SPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+
+
+def collectives(result: dict) -> tuple[str, str]:
+    """Time of computation and communication together, by peer: shorter is better."""
+    [kind] = result["meta"]["mpi_versions"]
+    bars = []
+    for name, size, by_peer in bench_report.groups(result, kind):
+        for index, (peer, row) in enumerate(by_peer.items()):
+            ms, low, high = (row[f"t_total{part}_ns"] / 1e6 for part in ("", "_min", "_max"))
+            label = f"{name} {size_text(size)}" if index == 0 else ""
+            text = f"{ms:.0f} ms  {'the MPI alone' if peer == 'host' else bench_report.PEER_TITLES[peer]}"
+            bars.append(charts.Bar(label, [(bench_report.COLOURS[peer], ms)], text, (low, high), index == 0))
+    meta = result["meta"]
+    title = (
+        f"Computation and communication together with {TITLES[kind]} {meta['mpi_versions'][kind]}: shorter is better"
+    )
+    about = (
+        f"{meta['nodes']} emulated nodes, {meta['rate']}; median, shortest and longest of {meta['runs']} launches "
+        f"x {meta['repeats']} repeats; the service has no core of its own; {meta['date'][:10]}"
+    )
+    return charts.bars(title, bars), f"{title}\n{about}"
+
+
+FIGURES = {"collectives": collectives}
+
+
+def picture(svg: str, text: str) -> str:
+    """A file of its own: with the pages' colours for light and dark, and words above the chart."""
+    width, height = (float(number) for number in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
+    title, about = text.split("\n")
+    colours = re.search(r":root\{.*?\}\n@media.*?\}\}", report.STYLE, re.DOTALL)[0].replace(":root", "svg")
+    style = f'{colours}\ntext{{font-family:system-ui,"Segoe UI",sans-serif;fill:var(--ink)}}'
+    inner = svg.replace("<svg ", f'<svg y="{HEAD}" height="{height:g}" width="{width:g}" ', 1)
+    return (
+        f'<svg {SPACES} viewBox="0 0 {width:g} {height + HEAD:g}" role="img" '
+        f'aria-label="{escape(title)}"><style>{style}</style><rect width="100%" height="100%" fill="var(--card)"/>\n'
+        f'<text x="20" y="24" style="font-size:15px;font-weight:600">{escape(title)}</text>\n'
+        f'<text x="20" y="43" style="font-size:12px;fill:var(--soft)">{escape(about)}</text>\n{inner}\n</svg>\n'
+    )
+
+
+def drawn(name: str) -> str:
+    return picture(*FIGURES[name](json.loads((FOLDER / f"{name}.json").read_text())))
+
+
+def main() -> None:
+    for name in FIGURES:
+        (FOLDER / f"{name}.svg").write_text(drawn(name))
+        print(f"figures: docs/figures/{name}.svg")
+
+
+if __name__ == "__main__":
+    main()
