@@ -33,8 +33,8 @@ def arguments(*more: str) -> list[str]:
 
 
 @functools.cache
-def expected(ranks: int) -> str:
-    result = local_mpirun("mpich", ranks, [program("conformance_rma", "mpich"), *arguments()], timeout=LIMIT_S)
+def expected(ranks: int, *more: str) -> str:
+    result = local_mpirun("mpich", ranks, [program("conformance_rma", "mpich"), *arguments(*more)], timeout=LIMIT_S)
     assert result.returncode == 0, f"natively: {result.stdout[-2000:]}{result.stderr[-2000:]}"
     assert "WRONG" not in result.stdout
     return result.stdout
@@ -114,8 +114,11 @@ def test_each_operation_its_way(place, mpi):
         pytest.skip("two nodes suffice")
     alternate = {"OFFPATH_POLICY": "window:dpu", "OFFPATH_MPI_WINDOWS": "alternate"}
     env = SETTINGS | (alternate if place.ranks > 2 else {})
-    result = place.run(mpi, [program("conformance_rma", mpi), *arguments()], env)
-    assert_same_lines(expected(place.ranks), result.stdout, f"{mpi}, {place.ranks} ranks")
-    assert result.returncode == 0, result.stderr[-3000:]
+    # A native window accumulates derived types as the library does, and osc/pt2pt writes beyond its memory then.
+    more = ["--plain"] if place.ranks > 2 and mpi == "openmpi" else []
+    result = place.run(mpi, [program("conformance_rma", mpi), *arguments(*more)], env)
+    how = f"{mpi}, {place.ranks} ranks, returned {result.returncode}: {result.stderr[-3000:]}"
+    assert_same_lines(expected(place.ranks, *more), result.stdout, how)
+    assert result.returncode == 0, how
     assert all(rank["windows"]["mixed_count"] > 0 for rank in result.stats), result.stats
     assert place.ranks == 2 or all(rank["windows"]["natively_count"] > 0 for rank in result.stats), result.stats

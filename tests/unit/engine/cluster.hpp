@@ -8,6 +8,7 @@
 #include "agent_port.hpp"
 #include "fabric/loopback/groups.hpp"
 #include "network.hpp"
+#include "wire/batch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,6 +56,8 @@ class CountingFabric : public fabric::Fabric {
   void give_up(fabric::Peer peer) override { fabric_->give_up(peer); }
   void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override {
     sent.push_back(wire::decode(header).value().kind);
+    fabric::Bytes entries = sent.back() == wire::Kind::batch ? payload : fabric::Bytes();
+    while (const auto entry = wire::take_entry(entries)) batched.push_back(wire::decode(entry->header).value().kind);
     fabric_->send(peer, header, payload, context);
   }
   base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override {
@@ -73,6 +76,7 @@ class CountingFabric : public fabric::Fabric {
   bool arm() override { return fabric_->arm(); }
   void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
   std::vector<wire::Kind> sent;
+  std::vector<wire::Kind> batched;  // in batches
   std::vector<std::shared_ptr<fabric::Group>> groups_joined;
   fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
 
@@ -216,6 +220,8 @@ class Cluster : public engine::Observer {
   std::mt19937_64& random() { return random_; }
   uint32_t ranks() const { return ranks_; }
   size_t in_flight() const { return network_->in_flight(); }
+  // Something is under way that arrives when the system likes to.
+  bool system_carries() const { return network_->patience() >= 0 && network_->in_flight() > 0; }
   const Told& told(uint32_t rank, uint64_t operation) { return told_[{rank + 1, operation}]; }
 
   void on_first_byte(engine::ClientId client, uint64_t operation) override {

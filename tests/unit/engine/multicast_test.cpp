@@ -17,7 +17,10 @@ class Nodes {
   explicit Nodes(uint64_t seed = 2) {
     const uint32_t nodes = kNodes;
     engine::Config config;
-    config.now_ns = [now = std::make_shared<uint64_t>(1)] { return *now += 1'000'000; };
+    // It stands while the system still carries something: how often engines look meanwhile is not for them to say.
+    config.now_ns = [this, now = std::make_shared<uint64_t>(1)] {
+      return *now += cluster_ != nullptr && cluster_->system_carries() ? 0 : 1'000'000;
+    };
     config.silence_ns = kSilenceNs;
     cluster_ = std::make_unique<Cluster>(nodes, nodes, seed, config, std::make_shared<FarMemory>(), 1);
   }
@@ -69,8 +72,10 @@ class Nodes {
   size_t said(Kind kind) const {
     size_t count = 0;
     for (uint32_t rank = 0; rank < team_.size(); ++rank) {
-      const auto& sent = cluster_->fabric_of(rank).sent;
-      count += static_cast<size_t>(std::count(sent.begin(), sent.end(), kind));
+      const CountingFabric& fabric = cluster_->fabric_of(rank);
+      for (const auto& kinds : {fabric.sent, fabric.batched}) {
+        count += static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+      }
     }
     return count;
   }
