@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the nodes of a multicast step agree on, and tell each other.
+// Multicast steps: how they begin, run and end, and what their nodes tell each other meanwhile.
 #include "engine/multicasts.hpp"
-
-#include "base/log.hpp"
 
 namespace offpath::engine {
 
@@ -14,24 +12,10 @@ using Said = wire::Word;
 
 namespace {
 
-constexpr uint32_t kRingChunkBytes = 4096;   // without a group
 constexpr size_t kHeldWords = 8;             // a token, and what the two neighbours may have said
 constexpr uint64_t kQuietNs = 20'000'000;    // nothing was heard for that long: what is missing is fetched
 constexpr uint64_t kBatchBytes = 64 << 10;   // that leave at once: senders are quiet for as long as they last
 constexpr uint64_t kWorthALook = 128 << 10;  // bytes that came
-constexpr uint64_t kJudgedChunks = 256;      // so many say whether a group works, and how fast
-constexpr double kSlowest = 0.25;            // of the link: what loses even then is not cured by waiting
-
-// Differs where nodes were told different lengths.
-uint64_t digest_of(const graph::Multicast& plan) {
-  uint64_t digest = 0xcbf29ce484222325;
-  const auto add = [&](uint64_t value) { digest = (digest ^ value) * 0x100000001b3; };
-  for (const auto& part : plan.parts) {
-    add(part.size());
-    for (const auto& piece : part) add(piece.bytes);
-  }
-  return digest;
-}
 
 std::vector<uint64_t> lengths_of(const graph::Multicast& plan) {
   std::vector<uint64_t> out;
@@ -40,19 +24,6 @@ std::vector<uint64_t> lengths_of(const graph::Multicast& plan) {
     for (const auto& piece : part) out.back() += piece.bytes;
   }
   return out;
-}
-
-std::optional<uint32_t> node_of(const graph::Multicast& plan, uint32_t member) {
-  const auto found = std::lower_bound(plan.members.begin(), plan.members.end(), member);
-  if (found == plan.members.end() || *found != member) return std::nullopt;
-  return static_cast<uint32_t>(found - plan.members.begin());
-}
-
-Message word_of(Said word) {
-  Message message;
-  message.word = word;
-  message.chunk_bytes = kRingChunkBytes;
-  return message;
 }
 
 bool has_multicast(const Operation& operation) {
@@ -100,43 +71,6 @@ void Engine::State::Multicasts::begin(Operation& operation, uint32_t step) {
   if (Run* const begun = find(operation); begun != nullptr) pump(*begun);
 }
 
-void Engine::State::Multicasts::join(Run& run, size_t chunk_bytes) {
-  Circle& circle = *run.circle;
-  circle.group.reset();
-  std::erase_if(circles_, [](const auto& entry) {
-    const auto one = entry.lock();
-    return one == nullptr || one->group == nullptr;
-  });
-  if (circles_.size() >= s_.config.multicast_groups || run.plan.members.size() < 2) return;
-  auto group = s_.fabric.join(
-      {run.operation->team->spec.id.bytes, run.plan.own, static_cast<uint32_t>(run.plan.members.size()), chunk_bytes});
-  if (!group.ok()) return base::log_write(base::LogLevel::info, "no multicast: %s", group.status().text());
-  circle.group = std::move(group.value());
-  circles_.push_back(run.circle);
-}
-
-std::vector<Message> Engine::State::Multicasts::take_early(const Operation& operation) {
-  Circle* const circle = operation.team->circle.get();
-  if (circle == nullptr || operation.part != Part::collective) return {};
-  auto node = circle->early.extract(operation.key.number);
-  if (node.empty()) return {};
-  circle->early_count -= static_cast<uint32_t>(node.mapped().size());
-  return std::move(node.mapped());
-}
-
-bool Engine::State::Multicasts::is_awaited(const Team& team) {
-  return team.circle != nullptr && team.circle->early_count > 0;
-}
-
-std::vector<Message> Engine::State::Multicasts::take_all_early(Team& team) {
-  std::vector<Message> out;
-  if (team.circle == nullptr) return out;
-  for (const auto& [number, words] : team.circle->early) out.insert(out.end(), words.begin(), words.end());
-  team.circle->early.clear();
-  team.circle->early_count = 0;
-  return out;
-}
-
 // Another task may have given the team's group up, or joined it anew.
 fabric::Group* Engine::State::Multicasts::group_of(const Run& run) {
   fabric::Group* const group = run.circle->group.get();
@@ -165,15 +99,6 @@ void Engine::State::Multicasts::say(Run& run, uint32_t node, Message message) {
   s_.send(team, out.to, out);
 }
 
-multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) {
-  Circle& circle = *run.circle;
-  const uint64_t link = circle.group == nullptr ? 0 : circle.group->link_rate();
-  const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
-  const uint32_t seals = circle.group == nullptr ? 0 : circle.group->seals();
-  const uint32_t lost = std::exchange(circle.lost, 0), of = std::exchange(circle.of, 0);
-  return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals};
-}
-
 bool Engine::State::Multicasts::pump(Run& run) {
   bool any = false;
   if (const auto word = run.arming.take()) {
@@ -185,15 +110,7 @@ bool Engine::State::Multicasts::pump(Run& run) {
       return true;
     }
     any = true;
-    Message armed = word_of(Said::armed);
-    armed.status = word->status;
-    armed.chunk_bytes = word->chunk_bytes;
-    armed.digest = word->digest;
-    armed.rate = word->rate;
-    armed.first = word->lost;
-    armed.count = word->of;
-    armed.tag = word->seals;
-    say(run, run.arming.parent(), armed);
+    pass_on(run, *word);
   }
   if (!run.task) return any;
   while (const auto act = run.task->next()) {
@@ -217,58 +134,6 @@ bool Engine::State::Multicasts::pump(Run& run) {
   const bool over = run.task->done() && !run.sending && run.writes == 0 && run.reads == 0 && run.fetches.empty();
   if (over) end(run);
   return any || over;
-}
-
-// At the root: all nodes have said what they can. Known from before, or found out by probes.
-void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
-  using Known = Circle::Known;
-  Circle& circle = *run.circle;
-  circle.judged_lost += word.lost;
-  circle.judged_of += word.of;
-  if (circle.judged_of >= kJudgedChunks) {
-    const uint64_t lost = std::exchange(circle.judged_lost, 0), of = std::exchange(circle.judged_of, 0);
-    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, kSlowest);
-    if (lost == 0) circle.pace = std::min(circle.pace * 17 / 16, 1.0);
-    if (lost * 2 > of) circle.known = Known::does_not;
-    if (lost * 2 > of) base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
-  }
-  Message answer = word_of(Said::ring);
-  answer.status = word.status;
-  if (word.status == OFFPATH_OK) {
-    if (word.chunk_bytes == 0) circle.known = Known::does_not;
-    if (circle.known == Known::nothing && run.probed) circle.known = Known::works;
-    if (circle.known != Known::does_not) {
-      answer.word = circle.known == Known::works ? Said::go : Said::probe;
-      answer.chunk_bytes = word.chunk_bytes;
-      answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
-      answer.first = s_.config.multicast_chains;
-      answer.tag = word.seals;
-    }
-  }
-  obey(run, answer);
-}
-
-void Engine::State::Multicasts::obey(Run& run, const Message& message) {
-  for (const uint32_t child : run.arming.children()) say(run, child, message);
-  if (message.status != OFFPATH_OK) {
-    if (run.status.ok()) {
-      const auto code = static_cast<offpath_status_t>(message.status);
-      run.status = Status::error(code, "a node cannot take part in the multicast: %s", offpath_status_string(code));
-    }
-    return end(run);
-  }
-  if (message.word == Said::probe) {
-    run.arming.next_round();
-    run.probed = true;
-    const bool fits = run.circle->group != nullptr && run.circle->group->chunk_bytes() == message.chunk_bytes;
-    if (!fits) join(run, message.chunk_bytes);
-    run.probing_since_ns = now_ns();
-    run.probes = 0;
-    run.listens = true;
-    return;
-  }
-  if (message.word == Said::ring) run.circle->group.reset();  // it does not work
-  start(run, message);
 }
 
 void Engine::State::Multicasts::start(Run& run, const Message& message) {
@@ -295,7 +160,7 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
     run.operation->team->exchange.note_present(member);
   }
   run.task->go(run.by_multicast);
-  for (const Message& held : std::exchange(run.held, {})) take_word(run, *node_of(run.plan, held.from), held);
+  for (const Message& held : std::exchange(run.held, {})) take_word(run, *run.node_of(held.from), held);
   for (const auto& early : std::exchange(run.early, {})) hear(run, early.label, early.bytes);
 }
 
@@ -348,13 +213,11 @@ void Engine::State::Multicasts::handle_task(const Message& message) {
     team->circle->early[message.number].push_back(message);
     return;
   }
-  const auto node = node_of(run->plan, message.from);
+  const auto node = run->node_of(message.from);
   if (!node) return s_.refuse_message("a word of who takes no part in a multicast");
   operation->begun.insert(message.from);
   if (message.word == Said::armed) {
-    const bool proper = !run->task && run->arming.arm(*node, {message.status, message.chunk_bytes, message.digest,
-                                                              message.rate, message.first, message.count, message.tag});
-    if (!proper) return s_.refuse_message("armed twice");
+    if (!arm(*run, *node, message)) return s_.refuse_message("armed twice");
   } else if (message.word <= Said::ring) {
     const bool proper = !run->task && !run->arming.is_root() && *node == run->arming.parent() &&
                         (run->arming.said() || message.status != OFFPATH_OK);
@@ -367,27 +230,6 @@ void Engine::State::Multicasts::handle_task(const Message& message) {
     take_word(*run, *node, message);
   }
   if (run = find(*operation); run != nullptr) pump(*run);
-}
-
-void Engine::State::Multicasts::decline(Team& team, const Message& armed) {
-  Message no = about(Kind::task, team, armed.channel, armed.number, team.spec.rank, armed.from);
-  no.word = Said::ring;
-  no.status = team.broken ? OFFPATH_ERR_NOT_STARTED : OFFPATH_ERR_STATE;
-  s_.send(team, armed.from, no);
-}
-
-void Engine::State::Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
-  const Run* run = find(operation);
-  if (run == nullptr || run->task || run->arming.said()) return;
-  for (const uint32_t child : run->arming.children()) {
-    if (!run->arming.has(child)) members.insert(run->plan.members[child]);
-  }
-}
-
-void Engine::State::Multicasts::note_ended(const Operation& operation, uint32_t member) {
-  Run* run = find(operation);
-  const auto node = run == nullptr || run->task ? std::nullopt : node_of(run->plan, member);
-  if (node && !run->arming.has(*node) && run->arming.arm(*node, {.status = OFFPATH_ERR_STATE})) pump(*run);
 }
 
 std::vector<uint32_t> Engine::State::Multicasts::awaited(const Operation& operation) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Multicasts: the multicast steps of an engine's operations (docs/design/0022-multicast.md). The machines of multicast/ decide; this feeds
-// them with what comes and does what they say. multicasts.cpp: what nodes agree on and tell each other;
-// multicast_chunks.cpp: datagrams, and chunks that are fetched. Internal to engine/.
+// them with what comes and does what they say. multicasts.cpp: how a step begins, runs and ends, and the words of its nodes;
+// multicast_agreement.cpp: what they agree on before it runs; multicast_chunks.cpp: datagrams, and chunks that are fetched.
+// Internal to engine/.
 #pragma once
 
 #include "engine/pieces.hpp"
@@ -16,6 +17,8 @@ struct MulticastRun;
 
 inline constexpr uint32_t kMaxFetches = 32;  // of one task, under way
 inline constexpr uint64_t kProbeLookNs = 1'000'000;
+
+wire::Message word_of(wire::Word word);
 
 // The multicast group of a team, as one of its members knows it.
 struct Circle {
@@ -53,6 +56,13 @@ struct MulticastRun {
         step(its_step),
         plan(its_plan),
         arming(its_plan.own, static_cast<uint32_t>(its_plan.members.size()), OFFPATH_ERR_TRUNCATED) {}
+
+  // Where it stands among the nodes; nothing: it takes no part.
+  std::optional<uint32_t> node_of(uint32_t member) const {
+    const auto found = std::lower_bound(plan.members.begin(), plan.members.end(), member);
+    if (found == plan.members.end() || *found != member) return std::nullopt;
+    return static_cast<uint32_t>(found - plan.members.begin());
+  }
 
   Operation* operation;
   const uint32_t step;
@@ -116,19 +126,25 @@ class Engine::State::Multicasts : public fabric::Hearer {
  private:
   using Run = MulticastRun;
 
-  // multicasts.cpp
+  // multicast_agreement.cpp
   void join(Run& run, size_t chunk_bytes);
   std::vector<wire::Message> take_early(const Operation& operation);
-  // What it sends through. Null: it sends nothing, and all others fetch its part.
-  static fabric::Group* group_of(const Run& run);
   // What this node says of itself; each loss once.
   multicast::Word said(Run& run, uint32_t chunk_bytes);
-  void say(Run& run, uint32_t node, wire::Message message);
-  // Does what the machines say; returns whether that was anything. The run may be gone afterwards.
-  bool pump(Run& run);
+  // To the parent: what this node and those below it have said.
+  void pass_on(Run& run, const multicast::Word& word);
+  // What a node has said to its parent, this one. False: that cannot be.
+  static bool arm(Run& run, uint32_t node, const wire::Message& armed);
   void decide(Run& run, const multicast::Word& word);
   // What the root has decided; told to the children.
   void obey(Run& run, const wire::Message& message);
+
+  // multicasts.cpp
+  // What it sends through. Null: it sends nothing, and all others fetch its part.
+  static fabric::Group* group_of(const Run& run);
+  void say(Run& run, uint32_t node, wire::Message message);
+  // Does what the machines say; returns whether that was anything. The run may be gone afterwards.
+  bool pump(Run& run);
   void start(Run& run, const wire::Message& message);
   void take_word(Run& run, uint32_t node, const wire::Message& message);
   void end(Run& run);

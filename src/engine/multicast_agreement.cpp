@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the nodes of a multicast step agree on before it runs: that all are armed, and whether its group is used.
+#include "engine/multicasts.hpp"
+
+#include "base/log.hpp"
+
+namespace offpath::engine {
+
+using base::Status;
+using wire::Kind;
+using wire::Message;
+using Said = wire::Word;
+
+namespace {
+
+constexpr uint32_t kRingChunkBytes = 4096;  // without a group
+constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
+constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
+
+// Differs where nodes were told different lengths.
+uint64_t digest_of(const graph::Multicast& plan) {
+  uint64_t digest = 0xcbf29ce484222325;
+  const auto add = [&](uint64_t value) { digest = (digest ^ value) * 0x100000001b3; };
+  for (const auto& part : plan.parts) {
+    add(part.size());
+    for (const auto& piece : part) add(piece.bytes);
+  }
+  return digest;
+}
+
+}  // namespace
+
+Message word_of(Said word) {
+  Message message;
+  message.word = word;
+  message.chunk_bytes = kRingChunkBytes;
+  return message;
+}
+
+void Engine::State::Multicasts::join(Run& run, size_t chunk_bytes) {
+  Circle& circle = *run.circle;
+  circle.group.reset();
+  std::erase_if(circles_, [](const auto& entry) {
+    const auto one = entry.lock();
+    return one == nullptr || one->group == nullptr;
+  });
+  if (circles_.size() >= s_.config.multicast_groups || run.plan.members.size() < 2) return;
+  auto group = s_.fabric.join(
+      {run.operation->team->spec.id.bytes, run.plan.own, static_cast<uint32_t>(run.plan.members.size()), chunk_bytes});
+  if (!group.ok()) return base::log_write(base::LogLevel::info, "no multicast: %s", group.status().text());
+  circle.group = std::move(group.value());
+  circles_.push_back(run.circle);
+}
+
+std::vector<Message> Engine::State::Multicasts::take_early(const Operation& operation) {
+  Circle* const circle = operation.team->circle.get();
+  if (circle == nullptr || operation.part != Part::collective) return {};
+  auto node = circle->early.extract(operation.key.number);
+  if (node.empty()) return {};
+  circle->early_count -= static_cast<uint32_t>(node.mapped().size());
+  return std::move(node.mapped());
+}
+
+bool Engine::State::Multicasts::is_awaited(const Team& team) {
+  return team.circle != nullptr && team.circle->early_count > 0;
+}
+
+std::vector<Message> Engine::State::Multicasts::take_all_early(Team& team) {
+  std::vector<Message> out;
+  if (team.circle == nullptr) return out;
+  for (const auto& [number, words] : team.circle->early) out.insert(out.end(), words.begin(), words.end());
+  team.circle->early.clear();
+  team.circle->early_count = 0;
+  return out;
+}
+
+multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) {
+  Circle& circle = *run.circle;
+  const uint64_t link = circle.group == nullptr ? 0 : circle.group->link_rate();
+  const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
+  const uint32_t seals = circle.group == nullptr ? 0 : circle.group->seals();
+  const uint32_t lost = std::exchange(circle.lost, 0), of = std::exchange(circle.of, 0);
+  return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals};
+}
+
+void Engine::State::Multicasts::pass_on(Run& run, const multicast::Word& word) {
+  Message armed = word_of(Said::armed);
+  armed.status = word.status;
+  armed.chunk_bytes = word.chunk_bytes;
+  armed.digest = word.digest;
+  armed.rate = word.rate;
+  armed.first = word.lost;
+  armed.count = word.of;
+  armed.tag = word.seals;
+  say(run, run.arming.parent(), armed);
+}
+
+bool Engine::State::Multicasts::arm(Run& run, uint32_t node, const Message& armed) {
+  return !run.task && run.arming.arm(node, {armed.status, armed.chunk_bytes, armed.digest, armed.rate, armed.first,
+                                            armed.count, armed.tag});
+}
+
+// At the root: all nodes have said what they can. Known from before, or found out by probes.
+void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
+  using Known = Circle::Known;
+  Circle& circle = *run.circle;
+  circle.judged_lost += word.lost;
+  circle.judged_of += word.of;
+  if (circle.judged_of >= kJudgedChunks) {
+    const uint64_t lost = std::exchange(circle.judged_lost, 0), of = std::exchange(circle.judged_of, 0);
+    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, kSlowest);
+    if (lost == 0) circle.pace = std::min(circle.pace * 17 / 16, 1.0);
+    if (lost * 2 > of) circle.known = Known::does_not;
+    if (lost * 2 > of) base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
+  }
+  Message answer = word_of(Said::ring);
+  answer.status = word.status;
+  if (word.status == OFFPATH_OK) {
+    if (word.chunk_bytes == 0) circle.known = Known::does_not;
+    if (circle.known == Known::nothing && run.probed) circle.known = Known::works;
+    if (circle.known != Known::does_not) {
+      answer.word = circle.known == Known::works ? Said::go : Said::probe;
+      answer.chunk_bytes = word.chunk_bytes;
+      answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
+      answer.first = s_.config.multicast_chains;
+      answer.tag = word.seals;
+    }
+  }
+  obey(run, answer);
+}
+
+void Engine::State::Multicasts::obey(Run& run, const Message& message) {
+  for (const uint32_t child : run.arming.children()) say(run, child, message);
+  if (message.status != OFFPATH_OK) {
+    if (run.status.ok()) {
+      const auto code = static_cast<offpath_status_t>(message.status);
+      run.status = Status::error(code, "a node cannot take part in the multicast: %s", offpath_status_string(code));
+    }
+    return end(run);
+  }
+  if (message.word == Said::probe) {
+    run.arming.next_round();
+    run.probed = true;
+    const bool fits = run.circle->group != nullptr && run.circle->group->chunk_bytes() == message.chunk_bytes;
+    if (!fits) join(run, message.chunk_bytes);
+    run.probing_since_ns = now_ns();
+    run.probes = 0;
+    run.listens = true;
+    return;
+  }
+  if (message.word == Said::ring) run.circle->group.reset();  // it does not work
+  start(run, message);
+}
+
+void Engine::State::Multicasts::decline(Team& team, const Message& armed) {
+  Message no = about(Kind::task, team, armed.channel, armed.number, team.spec.rank, armed.from);
+  no.word = Said::ring;
+  no.status = team.broken ? OFFPATH_ERR_NOT_STARTED : OFFPATH_ERR_STATE;
+  s_.send(team, armed.from, no);
+}
+
+void Engine::State::Multicasts::add_silent(const Operation& operation, std::set<uint32_t>& members) const {
+  const Run* run = find(operation);
+  if (run == nullptr || run->task || run->arming.said()) return;
+  for (const uint32_t child : run->arming.children()) {
+    if (!run->arming.has(child)) members.insert(run->plan.members[child]);
+  }
+}
+
+void Engine::State::Multicasts::note_ended(const Operation& operation, uint32_t member) {
+  Run* run = find(operation);
+  const auto node = run == nullptr || run->task ? std::nullopt : run->node_of(member);
+  if (node && !run->arming.has(*node) && run->arming.arm(*node, {.status = OFFPATH_ERR_STATE})) pump(*run);
+}
+
+}  // namespace offpath::engine
