@@ -75,26 +75,29 @@ class Worker : public engine::Observer {
   engine::Config engine_config();
   void loop();
   bool work();
-  void sleep();
-  int until_senders_are_told();
-  int until_watch();
-  int until_doors_look();
   bool close_doors();
-  bool arm();
-  bool nap(uint64_t wait_ns);
-  bool sleep_deaf(std::chrono::nanoseconds most, uint64_t wait_ns);
-  bool may_stand_still() const;
-  void wait_for_events(int timeout_ms, uint64_t wait_ns);
   void poll_events(int epoll, int timeout_ms);
   bool take_submissions();
   bool has_tasks();
   bool run_tasks();
   void read_socket(engine::ClientId id);
-  bool leaves_core_to_tasks() const;
   bool has_time_for_guests() const;
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
   void write_page(session::WorkerPage& page) const;
+
+  // worker_sleep.cpp
+  static constexpr std::chrono::milliseconds kTellSendersAfter{20};
+  void sleep();
+  int until_senders_are_told();
+  int until_watch();
+  int until_doors_look();
+  bool arm();
+  bool nap(uint64_t wait_ns);
+  bool sleep_deaf(std::chrono::nanoseconds most, uint64_t wait_ns);
+  bool may_stand_still() const;
+  void wait_for_events(int timeout_ms, uint64_t wait_ns);
+  bool leaves_core_to_tasks() const;
 
   Options options_;
   std::unique_ptr<fabric::Named> fabric_;
