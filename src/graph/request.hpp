@@ -51,6 +51,30 @@ class Update {
 // will be told.
 struct Answer {
   enum class Kind : uint8_t { reply, graph, update, later };
+  static Answer reply(base::Status status, std::vector<uint8_t> payload = {}) {
+    Answer answer;
+    answer.status = std::move(status);
+    answer.payload = std::move(payload);
+    return answer;
+  }
+  static Answer run(Graph graph) {
+    Answer answer;
+    answer.kind = Kind::graph;
+    answer.graph = std::move(graph);
+    return answer;
+  }
+  static Answer apply(std::shared_ptr<Update> update) {
+    Answer answer;
+    answer.kind = Kind::update;
+    answer.update = std::move(update);
+    return answer;
+  }
+  static Answer later() {
+    Answer answer;
+    answer.kind = Kind::later;
+    return answer;
+  }
+
   Kind kind = Kind::reply;
   base::Status status;           // reply
   std::vector<uint8_t> payload;  // reply; same limits

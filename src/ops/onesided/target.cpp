@@ -16,20 +16,9 @@ namespace {
 
 using Ull = unsigned long long;  // for printf
 
-Answer reply(Status status = {}) {
-  Answer answer;
-  answer.status = status;
-  return answer;
-}
-
-Answer later() {
-  Answer answer;
-  answer.kind = Answer::Kind::later;
-  return answer;
-}
-
 Answer no_window() {
-  return reply(Status::error(OFFPATH_ERR_RANGE, "a one-sided operation on a window that is not open. Open it first"));
+  return Answer::reply(
+      Status::error(OFFPATH_ERR_RANGE, "a one-sided operation on a window that is not open. Open it first"));
 }
 
 Status unknown_window(uint64_t window) {
@@ -115,7 +104,7 @@ void Target::lose_member(ClientId client, uint64_t team, uint32_t rank) {
 Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, RequestId request,
                           const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
   auto decoded = remote::decode(body);
-  if (!decoded.ok()) return reply(decoded.status());
+  if (!decoded.ok()) return Answer::reply(decoded.status());
   Wanted& wanted = decoded->wanted;
   const auto found = windows_.find({client, team, wanted.window});
   if (found == windows_.end()) return no_window();
@@ -127,26 +116,26 @@ Answer Target::on_request(ClientId client, uint64_t team, uint32_t from, Request
   }
   asked.keep();
   window->waiting.push_back(std::move(asked));
-  return later();
+  return Answer::later();
 }
 
 Answer Target::lock(Window& window, uint32_t from, RequestId request, offpath_remote_kind_t kind) {
   if (kind == OFFPATH_UNLOCK) {
     if (!window.locks.unlock(from)) {
-      return reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u unlocks what it has not locked", from));
+      return Answer::reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u unlocks what it has not locked", from));
     }
     grant_locks(window);
-    return reply();
+    return Answer::reply({});
   }
   switch (window.locks.lock(from, kind == OFFPATH_LOCK_EXCLUSIVE, request)) {
     case Locks::Outcome::granted:
-      return reply();
+      return Answer::reply({});
     case Locks::Outcome::waits:
-      return later();
+      return Answer::later();
     case Locks::Outcome::refused:
       break;
   }
-  return reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u locks twice (it would wait for itself)", from));
+  return Answer::reply(Status::error(OFFPATH_ERR_ARGUMENT, "member %u locks twice (it would wait for itself)", from));
 }
 
 class Target::Short : public Perform {
@@ -175,11 +164,11 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
   uint64_t address = 0;
   const Regions::Found regions = window->regions.find(wanted, window->base, address);
   if (regions.empty() && wanted.bytes > 0) {
-    return reply(Status::error(OFFPATH_ERR_RANGE,
-                               "%llu bytes at offset %llu do not lie in the target's window. Check offset and length",
-                               static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
+    return Answer::reply(Status::error(
+        OFFPATH_ERR_RANGE, "%llu bytes at offset %llu do not lie in the target's window. Check offset and length",
+        static_cast<Ull>(wanted.bytes), static_cast<Ull>(wanted.offset)));
   }
-  if (wanted.bytes == 0) return reply();
+  if (wanted.bytes == 0) return Answer::reply({});
   if (is_short(wanted) && asked.memory->prompt()) {  // at once, so nothing comes in between
     Perform update(std::move(asked.wanted), asked.data, asked.memory, address);
     return graph::carry_out(update);
@@ -190,17 +179,12 @@ Answer Target::begin(ClientId client, const std::shared_ptr<Window>& window, Ask
     region->hold();
     working.regions.push_back(region);
   }
-  Answer answer;
   if (is_short(wanted)) {
     asked.keep();
-    answer.kind = Answer::Kind::update;
-    answer.update = std::make_shared<Short>(*this, std::move(working), std::move(asked), address);
-  } else {
-    answer.kind = Answer::Kind::graph;
-    answer.graph = expand_target(wanted, asked.from, address);
-    working_[asked.request] = std::move(working);
+    return Answer::apply(std::make_shared<Short>(*this, std::move(working), std::move(asked), address));
   }
-  return answer;
+  working_[asked.request] = std::move(working);
+  return Answer::run(expand_target(wanted, asked.from, address));
 }
 
 void Target::on_answered(ClientId client, uint64_t team, RequestId request, const Status& status) {
@@ -236,7 +220,7 @@ void Target::use_lane(ClientId client, const std::shared_ptr<Window>& window) {
 }
 
 void Target::grant_locks(Window& window) {
-  for (const RequestId request : window.locks.grant()) answer_(request, reply());
+  for (const RequestId request : window.locks.grant()) answer_(request, Answer::reply({}));
 }
 
 }  // namespace offpath::ops::onesided

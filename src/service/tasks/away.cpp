@@ -145,7 +145,6 @@ bool Balancer::send_one(Peer& peer, const EndThere& end_there) {
     tasks_.take_back(given->name, false);
     return false;
   }
-  ++peer.under_way;
   post(number, away, *given->task, std::move(body));
   return true;
 }
@@ -235,7 +234,6 @@ void Balancer::end_request(uint64_t number, bool collects, const Status& status)
     if (tasks_.deliver(away.name, number, away.places, end)) away.places.clear();
   }
   if (away.requests > 0) return;
-  --peer.under_way;
   release(away);
   away_.erase(number);
   next_look_ns_ = 0;

@@ -9,6 +9,7 @@ namespace offpath::service {
 
 using base::Status;
 using engine::ClientId;
+using graph::Answer;
 
 Balancer::Balancer(Mode mode, Tasks& tasks, graph::Responder& others, std::function<bool()> has_time)
     : mode_(mode), tasks_(tasks), others_(others), has_time_(std::move(has_time)) {
@@ -116,24 +117,17 @@ int Balancer::timeout_ms() const {
   return next_ns <= now_ns ? 1 : static_cast<int>(std::min<uint64_t>((next_ns - now_ns) / 1000000 + 1, 1000));
 }
 
-graph::Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
-                                   const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
+Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from, graph::RequestId request,
+                            const std::shared_ptr<memory::Port>& memory, std::span<const uint8_t> body) {
   if (!tasks::is_about_tasks(body)) return others_.on_request(client, team, from, request, memory, body);
-  graph::Answer answer;
-  if (mode_ == Mode::off) {
-    answer.status = Status::error(OFFPATH_ERR_RANGE, "no tasks are taken here (OFFPATH_TASK_BALANCE=off)");
-    return answer;
-  }
+  if (mode_ == Mode::off)
+    return Answer::reply(Status::error(OFFPATH_ERR_RANGE, "no tasks are taken here (OFFPATH_TASK_BALANCE=off)"));
   auto said = tasks::decode_said(body);
-  if (!said.ok()) {
-    answer.status = said.status();
-    return answer;
-  }
+  if (!said.ok()) return Answer::reply(said.status());
   if (said->saying == tasks::Saying::ask) {
     constexpr uint64_t kLongestNs = 20000000;  // then it is asked again, or not
     askers_.push_back({request, client, said->load, base::clock_ns() + kLongestNs});
-    answer.kind = graph::Answer::Kind::later;
-    return answer;
+    return Answer::later();
   }
   const auto found = guest_of_.find({client, team, from, said->number});
   if (said->saying == tasks::Saying::task) {
@@ -143,18 +137,14 @@ graph::Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from
     guest.from = from;
     guest.number = said->number;
     if (found == guest_of_.end()) return take_guest(std::move(guest), request, std::move(said->moved));
-    answer.status = Status::error(OFFPATH_ERR_ARGUMENT, "a task comes twice");
-    return answer;
+    return Answer::reply(Status::error(OFFPATH_ERR_ARGUMENT, "a task comes twice"));
   }
-  if (found == guest_of_.end()) {
-    if (said->saying == tasks::Saying::collect)
-      answer.status = Status::error(OFFPATH_ERR_STATE, "there is no such task");
-    return answer;
+  if (said->saying == tasks::Saying::collect) {
+    if (found == guest_of_.end()) return Answer::reply(Status::error(OFFPATH_ERR_STATE, "there is no such task"));
+    return collect(guests_.at(found->second), found->second, request);
   }
-  const uint64_t id = found->second;
-  if (said->saying == tasks::Saying::collect) return collect(guests_.at(id), id, request);
-  drop(id);
-  return answer;
+  if (found != guest_of_.end()) drop(found->second);
+  return Answer::reply({});
 }
 
 }  // namespace offpath::service

@@ -64,7 +64,6 @@ class Balancer : public graph::Responder, public Mover {
     bool silent = false;                   // it does not take part
     bool asked = false;
     uint64_t ask_again_ns = 0;
-    uint32_t under_way = 0;  // tasks
   };
   struct Route {
     engine::ClientId client;

@@ -15,18 +15,6 @@ namespace {
 
 constexpr uint64_t kPromiseNs = 20000000;  // a task that was granted comes within that, or not at all
 
-Answer refuse(const Status& status) {
-  Answer answer;
-  answer.status = status;
-  return answer;
-}
-
-Answer later() {
-  Answer answer;
-  answer.kind = Answer::Kind::later;
-  return answer;
-}
-
 }  // namespace
 
 uint32_t Balancer::coming() const {
@@ -48,9 +36,8 @@ bool Balancer::grant(uint64_t now_ns) {
     const uint32_t room = tasks::room_for_guests(own, guests.count + coming(), promised_, loads[*chosen]);
     const uint32_t count = tasks::share(loads[*chosen], own, room);
     if (count == 0) break;
-    Answer answer;
-    answer.payload = encode(tasks::Grant{count, own.executors, tasks::wait_for_executor_ns(own, guests.ns)});
-    engine_->answer(askers_[*chosen].request, std::move(answer));
+    const tasks::Grant granted{count, own.executors, tasks::wait_for_executor_ns(own, guests.ns)};
+    engine_->answer(askers_[*chosen].request, Answer::reply({}, encode(granted)));
     askers_.erase(askers_.begin() + static_cast<std::ptrdiff_t>(*chosen));
     promised_ += count;
     promised_until_ns_ = now_ns + kPromiseNs;
@@ -61,9 +48,7 @@ bool Balancer::grant(uint64_t now_ns) {
       ++asker;
       continue;
     }
-    Answer answer;
-    answer.payload = encode(tasks::Grant{});
-    engine_->answer(asker->request, std::move(answer));
+    engine_->answer(asker->request, Answer::reply({}, encode(tasks::Grant{})));
     asker = askers_.erase(asker);
     any = true;
   }
@@ -74,14 +59,14 @@ bool Balancer::grant(uint64_t now_ns) {
 Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) {
   if (promised_ > 0) --promised_;
   if (!tasks_.is_open())
-    return refuse(Status::error(OFFPATH_ERR_STATE, "no executors run here, as no functions are registered"));
+    return Answer::reply(Status::error(OFFPATH_ERR_STATE, "no executors run here, as no functions are registered"));
   const auto number = tasks_.number_of(std::move(moved.function));
-  if (!number.ok()) return refuse(number.status());
+  if (!number.ok()) return Answer::reply(number.status());
   guest.task = std::move(moved.task);
   guest.task.function = number.value();
   const auto give_back = [&] {
     for (const uint64_t place : guest.places) tasks_.release(place);
-    return refuse(Status::error(OFFPATH_ERR_NO_MEMORY, "there is no room for a task of another node"));
+    return Answer::reply(Status::error(OFFPATH_ERR_NO_MEMORY, "there is no room for a task of another node"));
   };
   const auto take = [&](uint64_t bytes, uint64_t& place) {
     const auto reserved = tasks_.reserve(bytes);
@@ -93,9 +78,7 @@ Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) 
   if (!take(tasks::kOutcomeBytes, guest.outcome)) return give_back();
   if (moved.argument_bytes > 0 && !take(moved.argument_bytes, guest.argument)) return give_back();
   guest.task.argument.resize(std::max<size_t>(guest.task.argument.size(), moved.argument_bytes));
-  Answer answer;
-  answer.kind = Answer::Kind::graph;
-  graph::Graph& graph = answer.graph;
+  graph::Graph graph;
   graph.scratch = room();
   graph.shortfall = OFFPATH_ERR_SHORT;
   if (guest.argument != 0)
@@ -111,11 +94,11 @@ Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) 
   Guest& kept = guests_[id] = std::move(guest);
   if (graph.steps.empty()) {
     host(id, kept);
-    return Answer{};
+    return Answer::reply({});
   }
   kept.request = request;
   answering_[request] = id;
-  return answer;
+  return Answer::run(std::move(graph));
 }
 
 void Balancer::host(uint64_t id, Guest& guest) {
@@ -133,27 +116,26 @@ Answer Balancer::collect(Guest& guest, uint64_t id, RequestId request) {
   if (guest.stage == Guest::Stage::done) return results_of(guest, id, request);
   if (guest.stage == Guest::Stage::failed || guest.stage == Guest::Stage::leaves || guest.unwanted) {
     if (guest.stage == Guest::Stage::failed) forget(id);
-    return refuse(Status::error(OFFPATH_ERR_TASK, "the task has failed here"));
+    return Answer::reply(Status::error(OFFPATH_ERR_TASK, "the task has failed here"));
   }
   guest.collector = request;
   answering_[request] = id;
-  return later();
+  return Answer::later();
 }
 
 Answer Balancer::results_of(Guest& guest, uint64_t id, RequestId request) {
   guest.stage = Guest::Stage::leaves;
   guest.collector = request;
   answering_[request] = id;
-  Answer answer;
-  answer.kind = Answer::Kind::graph;
-  answer.graph.scratch = room();
-  answer.graph.offer(guest.from, tasks::kOutcomeTag, graph::scratch_place(guest.outcome), tasks::kOutcomeBytes);
+  graph::Graph graph;
+  graph.scratch = room();
+  graph.offer(guest.from, tasks::kOutcomeTag, graph::scratch_place(guest.outcome), tasks::kOutcomeBytes);
   for (uint32_t i = 0; i < guest.task.ranges.size(); ++i) {
     const tasks::RangeRecord& range = guest.task.ranges[i];
     if ((range.access & OFFPATH_TASK_OUT) != 0 && range.bytes > 0)
-      answer.graph.offer(guest.from, i, graph::scratch_place(range.address), range.bytes);
+      graph.offer(guest.from, i, graph::scratch_place(range.address), range.bytes);
   }
-  return answer;
+  return Answer::run(std::move(graph));
 }
 
 void Balancer::on_guest_ended(uint64_t id, const TaskEnd& end) {
@@ -174,7 +156,7 @@ void Balancer::on_guest_ended(uint64_t id, const TaskEnd& end) {
     engine_->answer(request, results_of(guest, id, request));
   } else {
     answering_.erase(request);
-    engine_->answer(request, refuse(end.status));
+    engine_->answer(request, Answer::reply(end.status));
     forget(id);
   }
 }
@@ -186,7 +168,7 @@ void Balancer::drop(uint64_t id) {
   if (guest.collector != 0 && guest.stage == Guest::Stage::runs) {
     answering_.erase(guest.collector);
     engine_->answer(std::exchange(guest.collector, 0),
-                    refuse(Status::error(OFFPATH_ERR_CANCELLED, "the task was dropped")));
+                    Answer::reply(Status::error(OFFPATH_ERR_CANCELLED, "the task was dropped")));
   }
   if (guest.stage == Guest::Stage::runs) return tasks_.cancel_guest(id);  // it may be forgotten by this
   if (guest.stage == Guest::Stage::comes && guest.request != 0) return;
@@ -220,7 +202,7 @@ void Balancer::on_answered(engine::ClientId client, uint64_t team, RequestId req
       const RequestId collector = std::exchange(guest.collector, 0);
       if (collector != 0) {
         answering_.erase(collector);
-        engine_->answer(collector, refuse(Status::error(OFFPATH_ERR_STATE, "the task did not come")));
+        engine_->answer(collector, Answer::reply(Status::error(OFFPATH_ERR_STATE, "the task did not come")));
       }
       return forget(id);
     }

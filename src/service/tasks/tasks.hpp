@@ -147,7 +147,6 @@ class Tasks {
   base::Result<uint32_t> number_of(tasks::Function function);
   bool any_waits() const { return !queued_.empty() || outstanding_ > options_.executors; }
   bool is_open() const { return executors_ != nullptr && executors_->living() > 0; }
-  const tasks::Function& function(uint32_t number) const { return functions_[number]; }
   std::optional<uint64_t> reserve(uint64_t bytes) { return allocate(bytes); }
   void release(uint64_t place) { room_->release(place); }
   uint8_t* at(uint64_t place, uint64_t bytes) const { return board_->room(place, bytes); }
