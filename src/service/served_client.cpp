@@ -39,6 +39,7 @@ ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, b
       aliases_(std::move(aliases)),
       reflection_(std::move(reflection)),
       task_numbers_(session::kSlotCount),
+      is_held_(session::kSlotCount),
       remotes_(session::kSlotCount) {}
 
 bool ServedClient::has_submission() const {
@@ -58,6 +59,7 @@ bool ServedClient::take_submission(engine::Engine& engine, ops::onesided::Target
   take_aliases();  // what was submitted with them may not meet older ones
   Slot& slot = view_.slot(*index);
   if (slot.state.load(std::memory_order_acquire) != static_cast<uint32_t>(SlotState::posted)) return true;
+  if (is_held_[*index]) return true;                 // behind a gate: it was taken before
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
   if (counted(kind) == Counted::yes) in_flight_.begin(*index, InFlight::now_ns());
   if (counted(kind) == Counted::yes && kind != OpKind::task && !order_.is_under_way(*index)) order_.begin_other(*index);
@@ -178,6 +180,7 @@ void ServedClient::destroy_team(uint64_t record) {
   if (team == teams_.end()) return;
   close_windows_of(record);
   balancer_->remove_team(team->second.handle);
+  for (const Held& held : team->second.held) is_held_[held.slot] = false;
   engine_->remove_team(team->second.handle);
   teams_.erase(team);
 }

@@ -184,6 +184,7 @@ class ServedClient {
   bool settling_ = false;
   std::unordered_map<uint32_t, uint64_t> gates_;  // slots of those that wait: their team's record
   std::vector<uint64_t> released_;                // teams whose first gate is open
+  std::vector<bool> is_held_;                     // by slot
   std::vector<Remote> remotes_;                   // by slot; without operations: none is under way
 };
 

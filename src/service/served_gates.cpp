@@ -39,6 +39,7 @@ bool ServedClient::hold(OpKind kind, uint32_t index) {
     if (team->held.empty()) return false;
     if (order_.is_under_way(index)) order_.note_after(index, last->slot);
     team->held.push_back({kind, index});
+    is_held_[index] = true;
     return true;
   }
   const uint64_t record = slot.team;  // the client may change it
@@ -59,6 +60,7 @@ bool ServedClient::hold(OpKind kind, uint32_t index) {
   }
   if (last != team->held.rend()) order_.note_after(index, last->slot);
   team->held.push_back({kind, index, verdict});
+  is_held_[index] = true;
   if (verdict == Order::Verdict::waits) gates_[index] = record;
   if (team->held.size() == 1) begin_held(record);
   return true;
@@ -94,6 +96,7 @@ void ServedClient::begin_held(uint64_t record) {
     const Held first = team->second.held.front();
     if (first.kind == OpKind::gate && first.verdict == Order::Verdict::waits) return;
     team->second.held.pop_front();
+    is_held_[first.slot] = false;
     if (first.kind != OpKind::gate) {
       begin(first.kind, first.slot);
       continue;

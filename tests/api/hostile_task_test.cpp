@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions and tasks whose records in the session segment lie. The service refuses or fails them, and goes on.
+#include "../unit/collective/raw.hpp"
 #include "hostile.hpp"
 
 #include "tasks/record.hpp"
@@ -104,6 +105,42 @@ TEST(HostileClient, TasksThatLie) {
     segment.write(kArenaOffset + kRecordAt, good);
     for (int i = 0; i < 2000; ++i)
       liar.post(i % 3 == 0 ? OpKind::task_cancel : OpKind::task, kArenaOffset + kRecordAt, 5, 6, false);
+  });
+}
+
+// What waits for a gate is still posted.
+TEST(HostileClient, WhatWaitsForAGateIsPostedAgain) {
+  run_liar([](const Segment& segment, const AttachReply& reply, int socket) {
+    make_team(segment, reply, socket, 1);
+    Liar liar(segment, socket);
+    REQUIRE(liar.post(OpKind::function, tasks::encode(tasks::Function{OFFPATH_TEST_FUNCTIONS, "misbehave",
+                                                                      "misbehave 1", true})) == OFFPATH_OK);
+    tasks::ResultRecord result;
+    memcpy(&result, &segment.at<uint8_t>(kArenaOffset + kRecordAt), sizeof(result));
+    const auto post = [&](OpKind kind, uint64_t at, const std::vector<uint8_t>& record, bool await) {
+      segment.write(kArenaOffset + kRecordAt + at, record);
+      segment.slot(liar.next()).team = kArenaOffset;
+      return liar.post(kind, kArenaOffset + kRecordAt + at, 0, 0, await);
+    };
+    tasks::Task endless;
+    endless.function = result.function;
+    endless.argument = {'w'};
+    const uint32_t task = liar.next();
+    post(OpKind::task, 0, tasks::encode(endless, nullptr), false);
+    uint64_t names = 0;
+    std::vector<uint8_t> gate = tasks::encode_gate(1, &names);
+    memcpy(&gate[names], &task, sizeof(task));
+    post(OpKind::gate, 4096, gate, false);
+    collective::testing::Raw barrier{};
+    barrier.head.kind = OFFPATH_BARRIER;
+    const uint32_t again = liar.next();
+    post(OpKind::collective, 8192, encode(barrier), false);
+    for (int i = 0; i < 5; ++i) segment.submit(again);
+    REQUIRE(liar.post(OpKind::task_cancel, 0, task, segment.slot(task).sequence) == OFFPATH_OK);
+    REQUIRE(eventually([&] { return segment.slot(again).state.load() == static_cast<uint32_t>(SlotState::done); }));
+    REQUIRE(post(OpKind::collective, 8192, encode(barrier), true) == OFFPATH_OK);
+    REQUIRE(segment.slot(again).status == OFFPATH_ERR_DEPENDENCE);  // as the task was cancelled
+    REQUIRE(segment.header().counters.completed.load() == 3);       // with the task
   });
 }
 
