@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shallow water in patches that are refined where the surface is steep, so that the ranks' work moves with the waves.
-#include <cstdio>
 #include <string>
 
 #include <mpi.h>
 
+#include "../arguments/speaker.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "results.hpp"
@@ -13,26 +13,16 @@
 namespace amr {
 namespace {
 
-constexpr int kBadArguments = 2, kFailed = 1;
-
-int complain(int rank, const std::string& problem, int status) {
-  if (rank == 0) std::fprintf(stderr, "amr: %s\n", problem.c_str());
-  return status;
-}
-
 int run(int argc, char** argv) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const arguments::Speaker speaker("amr", rank == 0);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (rank == 0) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  if (const auto status = speaker.end(problem, options.help)) return *status;
   Simulation simulation(options, rank, ranks, problem);
-  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  if (!problem.empty()) return speaker.complain(problem, arguments::kBadArguments);
   simulation.begin();
   const Water before = measure(simulation, options.scene);
   simulation.run();
@@ -40,9 +30,9 @@ int run(int argc, char** argv) {
   if (rank == 0) {
     print_report(options, outcome);
     if (!options.json.empty()) problem = write_json(options, outcome);
-    if (!problem.empty()) return complain(rank, problem, kFailed);
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return outcome.good(options) ? 0 : kFailed;
+  return outcome.good(options) ? 0 : arguments::kFailed;
 }
 
 }  // namespace

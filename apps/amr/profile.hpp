@@ -2,28 +2,12 @@
 // Where a rank's time goes.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
-#include <mpi.h>
+#include "../report/phase_times.hpp"
 
 namespace amr {
 
 enum class Phase { ghosts, refine, step, advance, fluxes };
 constexpr std::array<const char*, 5> kPhases = {"ghosts", "refine", "step", "advance", "fluxes"};
-
-class Profile {
- public:
-  template <class Call>
-  void charge(Phase phase, Call call) {
-    const double start = MPI_Wtime();
-    call();
-    seconds_[std::size_t(phase)] += MPI_Wtime() - start;
-  }
-  double seconds(Phase phase) const { return seconds_[std::size_t(phase)]; }
-
- private:
-  std::array<double, kPhases.size()> seconds_{};
-};
+using Profile = report::PhaseTimes<Phase, kPhases.size()>;
 
 }  // namespace amr

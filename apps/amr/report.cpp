@@ -2,7 +2,6 @@
 #include "report.hpp"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include "../report/hex.hpp"
 #include "../report/json_file.hpp"
 
 namespace amr {
@@ -27,12 +27,6 @@ double allowed(const Options& options) {
 double sum_of_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return value;
-}
-
-std::string hex(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, value);
-  return text;
 }
 
 }  // namespace
@@ -92,7 +86,7 @@ void print_report(const Options& options, const Outcome& o) {
   for (const int count : o.levels) std::printf(" %d", count);
   std::printf("\nimbalance %.2f from look to look, %.2f over the run (largest / mean load of the ranks)\n",
               o.imbalance(), o.overall_imbalance());
-  std::printf("bits %s\n", hex(o.after.bits).c_str());
+  std::printf("bits %s\n", report::hex(o.after.bits).c_str());
   std::printf("verified: %s (water lost %.1e", o.good(options) ? "yes" : "no", o.lost());
   if (o.after.error)
     std::printf(", error of the depth %.2e of %.2e that are allowed", *o.after.error, allowed(options));
@@ -123,7 +117,7 @@ std::string write_json(const Options& options, const Outcome& o) {
   json["volume"] = o.after.volume;
   json["lost"] = o.lost();
   json["error"] = o.after.error ? nlohmann::ordered_json(*o.after.error) : nlohmann::ordered_json();
-  json["bits"] = hex(o.after.bits);
+  json["bits"] = report::hex(o.after.bits);
   json["verified"] = o.good(options);
   return report::write_json(options.json, json);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Block-sparse matrix multiplication by one-sided operations: get tiles, multiply them, update the result.
-#include <cstdio>
 #include <string>
 
 #include "../arguments/numbers_file.hpp"
+#include "../arguments/speaker.hpp"
 #include "check.hpp"
 #include "job.hpp"
 #include "kernel.hpp"
@@ -15,15 +15,13 @@
 namespace bspmm {
 namespace {
 
-constexpr int kBadArguments = 2, kFailed = 1;
-
 // Seconds from the common start to the end of the last rank.
 double timed_run(const Work& work, Variant variant, Computation computation, Store& store, Profile& profile) {
   store.reset();
-  const double start = seconds_now();
+  const double start = report::seconds_now();
   run(work, variant, computation, store, profile);
   job::barrier();
-  return job::maximum(seconds_now() - start);
+  return job::maximum(report::seconds_now() - start);
 }
 
 Outcome measure(const Options& options, std::string& problem) {
@@ -57,23 +55,17 @@ Outcome measure(const Options& options, std::string& problem) {
 
 int run_program(int argc, char** argv) {
   const bool speaks = job::rank() == 0;
+  const arguments::Speaker speaker("bspmm", speaks);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (speaks) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (!problem.empty()) {
-    if (speaks) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
-    return kBadArguments;
-  }
+  if (const auto status = speaker.end(problem, options.help)) return *status;
   const Outcome outcome = measure(options, problem);
   if (speaks) {
     print_report(options, outcome);
     if (problem.empty() && !options.json.empty()) problem = write_json(options, outcome);
-    if (!problem.empty()) std::fprintf(stderr, "bspmm: %s\n", problem.c_str());
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return outcome.good() && problem.empty() ? 0 : kFailed;
+  return outcome.good() ? 0 : arguments::kFailed;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // A 3-D FFT of several variables over slabs, with its transposes in flight while other variables compute.
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include <mpi.h>
 
 #include "../arguments/numbers_file.hpp"
+#include "../arguments/speaker.hpp"
 #include "options.hpp"
 #include "pipeline.hpp"
 #include "profile.hpp"
@@ -15,8 +15,6 @@
 
 namespace fft3d {
 namespace {
-
-constexpr int kBadArguments = 2, kFailed = 1;
 
 int smallest_message(const Slab& slab) {
   int smallest = 0;
@@ -68,31 +66,20 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &ranks);
-
+  const arguments::Speaker speaker("fft3d", rank == 0);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (rank == 0) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (problem.empty()) problem = check_counts_fit(options.nx, options.ny, options.nz, ranks);
-  if (!problem.empty()) {
-    if (rank == 0) std::fprintf(stderr, "fft3d: %s\n", problem.c_str());
-    return kBadArguments;
-  }
+  if (problem.empty() && options.help.empty()) problem = check_counts_fit(options.nx, options.ny, options.nz, ranks);
+  if (const auto status = speaker.end(problem, options.help)) return *status;
 
   const Slab slab(options.nx, options.ny, options.nz, ranks, rank);
   const Outcome outcome = measure(options, slab, communicator, problem);
-  int status = outcome.errors.good() ? 0 : kFailed;
   if (rank == 0) {
     print_report(options, outcome);
     if (problem.empty() && !options.json.empty()) problem = write_json(options, outcome);
-    if (!problem.empty()) {
-      std::fprintf(stderr, "fft3d: %s\n", problem.c_str());
-      status = kFailed;
-    }
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return status;
+  return outcome.errors.good() ? 0 : arguments::kFailed;
 }
 
 }  // namespace

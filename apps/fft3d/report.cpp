@@ -1,11 +1,11 @@
 #include "report.hpp"
 
-#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
 #include <nlohmann/json.hpp>
 
+#include "../report/hex.hpp"
 #include "../report/json_file.hpp"
 
 namespace fft3d {
@@ -22,16 +22,10 @@ constexpr struct {
     {"Other", &Times::other},
 };
 
-std::string hex(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, value);
-  return text;
-}
-
 }  // namespace
 
 Times gather_times(double application, const Profile& profile, MPI_Comm communicator) {
-  return {spread(application, communicator), spread(profile.communication(), communicator),
+  return {spread(application, communicator), spread(profile.all(), communicator),
           spread(profile.seconds(Row::Ialltoallv), communicator), spread(profile.seconds(Row::Waitany), communicator),
           spread(profile.seconds(Row::Other), communicator)};
 }
@@ -65,7 +59,7 @@ std::string write_json(const Options& o, const Outcome& outcome) {
   json["errors"] = {
       {"forward", outcome.errors.forward}, {"inverse", outcome.errors.inverse}, {"energy", outcome.errors.energy}};
   json["kinetic_energy"] = outcome.energy;
-  json["checksum"] = hex(outcome.checksum);
+  json["checksum"] = report::hex(outcome.checksum);
   for (const auto& row : kTableRows) {
     const Spread& s = outcome.times.*row.spread;
     json["times_s"][row.name] = {{"avg", s.avg}, {"min", s.min}, {"max", s.max}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lennard-Jones molecular dynamics whose forces can be computed beside the rebuilding of its lists.
-#include <cstdio>
 #include <string>
 
 #include <mpi.h>
 
 #include "../arguments/numbers_file.hpp"
+#include "../arguments/speaker.hpp"
 #include "domain.hpp"
 #include "options.hpp"
 #include "report.hpp"
@@ -14,29 +14,19 @@
 namespace minimd {
 namespace {
 
-constexpr int kBadArguments = 2, kFailed = 1;
-
-int complain(int rank, const std::string& problem, int status) {
-  if (rank == 0) std::fprintf(stderr, "minimd: %s\n", problem.c_str());
-  return status;
-}
-
 int run(int argc, char** argv) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const arguments::Speaker speaker("minimd", rank == 0);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (rank == 0) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  if (const auto status = speaker.end(problem, options.help)) return *status;
   const Domain domain = make_domain(options.cells, Options::kDensity, ranks, rank);
   problem = check_domain(domain, options.reach());
-  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  if (!problem.empty()) return speaker.complain(problem, arguments::kBadArguments);
   Simulation simulation(domain, options, problem);
-  if (!problem.empty()) return complain(rank, problem, kBadArguments);
+  if (!problem.empty()) return speaker.complain(problem, arguments::kBadArguments);
   simulation.run();
   const Outcome outcome = gather(simulation, domain);
   if (rank == 0) {
@@ -45,9 +35,9 @@ int run(int argc, char** argv) {
     file.write(simulation.atoms().x.data(), std::size_t(3) * simulation.atoms().all());
     problem = file.close();
     if (problem.empty() && !options.json.empty()) problem = write_json(options, simulation, outcome);
-    if (!problem.empty()) return complain(rank, problem, kFailed);
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return outcome.complete ? 0 : kFailed;
+  return outcome.complete ? 0 : arguments::kFailed;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include <mpi.h>
 #include <nlohmann/json.hpp>
 
 #include "../report/json_file.hpp"

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../../apps/arguments/arguments.hpp"
+#include "../../apps/arguments/speaker.hpp"
 #include "../collectives/clocks.hpp"
 #include "../../apps/report/json_file.hpp"
 #include "../collectives/work.hpp"
@@ -21,7 +22,6 @@
 namespace bench {
 namespace {
 
-constexpr int kBadArguments = 2, kFailed = 1;
 struct Options {
   std::int64_t bytes = 1 << 20, turns = 200, phases = 4, messages = 1, work_times = 3, work_iterations = 0;
   std::string json;
@@ -181,16 +181,10 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(communicator, &rank);
   MPI_Comm_size(communicator, &ranks);
+  const arguments::Speaker speaker("adapt", rank == 0);
   Options options;
   std::string problem = parse(argc, argv, options);
-  if (!options.help.empty()) {
-    if (rank == 0) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (!problem.empty()) {
-    if (rank == 0) std::fprintf(stderr, "adapt: %s\n", problem.c_str());
-    return kBadArguments;
-  }
+  if (const auto status = speaker.end(problem, options.help)) return *status;
   Program program(options, communicator);
   nlohmann::ordered_json json = {{"ranks", ranks},
                                  {"bytes", options.bytes},
@@ -216,9 +210,9 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   }
   if (rank == 0 && !options.json.empty()) {
     problem = report::write_json(options.json, json);
-    if (!problem.empty()) std::fprintf(stderr, "adapt: %s\n", problem.c_str());
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return good && problem.empty() ? 0 : kFailed;
+  return good ? 0 : arguments::kFailed;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include "../../apps/arguments/speaker.hpp"
 #include "../../apps/report/json_file.hpp"
 #include "measure.hpp"
 #include "operation.hpp"
@@ -14,8 +15,6 @@
 
 namespace bench {
 namespace {
-
-constexpr int kBadArguments = 2, kFailed = 1;
 
 nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options) {
   nlohmann::ordered_json json = {{"bytes", row.bytes}, {"ranks", ranks}};
@@ -64,16 +63,10 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   MPI_Comm_size(communicator, &ranks);
   Options options;
   const Words program = words();
+  const arguments::Speaker speaker(program.program, rank == 0);
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (rank == 0) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (problem.empty()) problem = refused(ranks);
-  if (!problem.empty()) {
-    if (rank == 0) std::fprintf(stderr, "%s: %s\n", program.program, problem.c_str());
-    return kBadArguments;
-  }
+  if (problem.empty() && options.help.empty()) problem = refused(ranks);
+  if (const auto status = speaker.end(problem, options.help)) return *status;
 
   nlohmann::ordered_json json = {{"mpi", library_version()},
                                  {program.noun, options.name},
@@ -93,9 +86,9 @@ int run(int argc, char** argv, MPI_Comm communicator) {
   }
   if (rank == 0 && !options.json.empty()) {
     problem = report::write_json(options.json, json);
-    if (!problem.empty()) std::fprintf(stderr, "%s: %s\n", program.program, problem.c_str());
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return good && problem.empty() ? 0 : kFailed;
+  return good ? 0 : arguments::kFailed;
 }
 
 }  // namespace

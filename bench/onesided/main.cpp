@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../../apps/arguments/speaker.hpp"
 #include "../../apps/report/json_file.hpp"
 #include "measure.hpp"
 #include "options.hpp"
@@ -13,8 +14,6 @@
 
 namespace bench {
 namespace {
-
-constexpr int kBadArguments = 2, kFailed = 1;
 
 nlohmann::ordered_json to_json(const Row& row, const Options& options) {
   nlohmann::ordered_json json = {{"bytes", row.bytes},
@@ -55,19 +54,13 @@ void print_row(const Row& row) {
 
 int run(int argc, char** argv) {
   const bool speaks = rma::rank() == 0;
+  const arguments::Speaker speaker("onesided", speaks);
   Options options;
   std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && !options.help.empty()) {
-    if (speaks) std::fputs(options.help.c_str(), stdout);
-    return 0;
-  }
-  if (problem.empty() && rma::ranks() % 2 != 0)
+  if (problem.empty() && options.help.empty() && rma::ranks() % 2 != 0)
     problem =
         std::to_string(rma::ranks()) + " ranks are not usable (every origin needs a target). Start an even number";
-  if (!problem.empty()) {
-    if (speaks) std::fprintf(stderr, "onesided: %s\n", problem.c_str());
-    return kBadArguments;
-  }
+  if (const auto status = speaker.end(problem, options.help)) return *status;
 
   const std::int64_t piece_iterations = choose_piece(options);
   nlohmann::ordered_json json = {{"library", rma::library()},
@@ -88,9 +81,9 @@ int run(int argc, char** argv) {
   }
   if (speaks && !options.json.empty()) {
     problem = report::write_json(options.json, json);
-    if (!problem.empty()) std::fprintf(stderr, "onesided: %s\n", problem.c_str());
+    if (!problem.empty()) return speaker.complain(problem);
   }
-  return good && problem.empty() ? 0 : kFailed;
+  return good ? 0 : arguments::kFailed;
 }
 
 }  // namespace

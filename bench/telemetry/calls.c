@@ -3,34 +3,21 @@
  * What a posting call and its wait cost a rank, with nobody else involved: an MPI_Iallreduce of 8 bytes on
  * MPI_COMM_SELF. Run it natively, under `offpath run` and under `offpath run --trace`. Prints the smallest and the
  * median of the batches, in ns per pair of calls, on the first rank. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-enum { BATCHES = 200, PAIRS = 500 };
-
-static int ascending(const void* left, const void* right) {
-  const double a = *(const double*)left, b = *(const double*)right;
-  return (a > b) - (a < b);
-}
+#include "batches.h"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  int rank;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  static double ns[BATCHES];
   for (int batch = 0; batch < BATCHES; ++batch) {
     const double begin = MPI_Wtime();
-    for (int i = 0; i < PAIRS; ++i) {
+    for (int i = 0; i < CALLS; ++i) {
       double in = i, out;
       MPI_Request request;
       MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
-    ns[batch] = (MPI_Wtime() - begin) / PAIRS * 1e9;
+    end_batch(batch, begin);
   }
-  qsort(ns, BATCHES, sizeof ns[0], ascending);
-  if (rank == 0) printf("least_ns=%.0f median_ns=%.0f\n", ns[0], ns[BATCHES / 2]);
+  print_batches();
   MPI_Finalize();
   return 0;
 }
