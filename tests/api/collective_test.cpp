@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives of all kinds: results, many at once, long descriptions, several workers.
+#include "allreduce.hpp"
 #include "collective_case.hpp"
 
 #include <algorithm>
@@ -183,13 +184,8 @@ TEST(Collective, OperatorsThatAreNotDefinedAreRefused) {
     for (int round = 0; round < 3; ++round) {
       double value = 1;
       const offpath_block_t block{0, 0, &value, sizeof(value), 0};
-      offpath_collective_t c{};
-      c.struct_bytes = sizeof(c);
-      c.kind = OFFPATH_ALLREDUCE;
+      offpath_collective_t c = allreduce_of(block, block);
       c.op = OFFPATH_OP_BXOR;
-      c.element = OFFPATH_ELEMENT_F64;
-      c.send = c.recv = &block;
-      c.send_count = c.recv_count = 1;
       offpath_op_t* op = nullptr;
       REQUIRE_STATUS(offpath_collective(team, &c, &op), OFFPATH_ERR_ARGUMENT);
       REQUIRE(op == nullptr && value == 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of a team that come after tasks and other operations, and tasks that come after those.
+#include "allreduce.hpp"
 #include "task.hpp"
 
 #include <signal.h>
@@ -13,13 +14,7 @@ namespace {
 
 offpath_op_t* allreduce(offpath_team_t* team, double* values, size_t count) {
   const offpath_block_t block{0, 0, values, count * sizeof(double), 0};
-  offpath_collective_t params{};
-  params.struct_bytes = sizeof(params);
-  params.kind = OFFPATH_ALLREDUCE;
-  params.op = OFFPATH_OP_SUM;
-  params.element = OFFPATH_ELEMENT_F64;
-  params.send = params.recv = &block;
-  params.send_count = params.recv_count = 1;
+  const offpath_collective_t params = allreduce_of(block, block);
   offpath_op_t* op = nullptr;
   REQUIRE_STATUS(offpath_collective(team, &params, &op), OFFPATH_OK);
   return op;
@@ -27,11 +22,7 @@ offpath_op_t* allreduce(offpath_team_t* team, double* values, size_t count) {
 
 offpath_op_t* add(Tasks& tasks, double* values, size_t count, double amount, offpath_op_t* const* after) {
   const offpath_task_range_t range{values, count * sizeof(double), OFFPATH_TASK_INOUT, 0};
-  offpath_task_params_t params = tasks.params("plain");
-  params.argument = &amount;
-  params.argument_bytes = sizeof(amount);
-  params.ranges = &range;
-  params.ranges_count = 1;
+  offpath_task_params_t params = tasks.plain(amount, range);
   params.after = after;
   params.after_count = after == nullptr ? 0 : 1;
   return tasks.submit(params);

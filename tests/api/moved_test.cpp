@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that is moved into the session where it lies: whatever a program does with it, it behaves as its own, and what
 // is sent and received is right.
+#include "allreduce.hpp"
 #include "job.hpp"
 #include "memory.hpp"
 #include "window.hpp"
@@ -97,14 +98,9 @@ TEST(Moved, OnlyTheEdgesOfABlockAreCopied) {
       REQUIRE(eventually(
           [&] { return counters_of(session).in_place_bytes - before.in_place_bytes >= 2 * (kBytes - kPage); }));
       // A sum, whose elements do not end at pages.
-      offpath_collective_t sum{};
       const offpath_block_t from = block(send, kBytes / 8 * 8), to = block(recv, kBytes / 8 * 8);
-      sum.struct_bytes = sizeof(sum);
-      sum.kind = OFFPATH_ALLREDUCE;
-      sum.op = OFFPATH_OP_SUM;
+      offpath_collective_t sum = allreduce_of(from, to);
       sum.element = OFFPATH_ELEMENT_U64;
-      sum.send = &from, sum.send_count = 1;
-      sum.recv = &to, sum.recv_count = 1;
       for (size_t i = 0; i < kBytes / 8; ++i) reinterpret_cast<uint64_t*>(send)[i] = i * (p.rank + 1);
       offpath_op_t* op = nullptr;
       REQUIRE_STATUS(offpath_collective(team, &sum, &op), OFFPATH_OK);

@@ -37,6 +37,16 @@ class Tasks {
     return params;
   }
 
+  // Adds `amount` to doubles. Both stay where they are until it is submitted.
+  offpath_task_params_t plain(const double& amount, const offpath_task_range_t& range) {
+    offpath_task_params_t out = params("plain");
+    out.argument = &amount;
+    out.argument_bytes = sizeof(amount);
+    out.ranges = &range;
+    out.ranges_count = 1;
+    return out;
+  }
+
   offpath_op_t* submit(const offpath_task_params_t& params) {
     offpath_op_t* op = nullptr;
     REQUIRE_STATUS(offpath_task_submit(session_, &params, &op), OFFPATH_OK);

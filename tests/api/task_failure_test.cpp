@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tasks that go wrong, are cancelled, or lose their executor or service. Two executors unless it says otherwise.
+#include "allreduce.hpp"
 #include "task.hpp"
 
 #include <unistd.h>
@@ -283,23 +284,12 @@ TEST(TaskFailure, AfterAnAllreduce) {
     Tasks tasks(session);
     double value = p.rank + 1, sum = 0;
     const offpath_block_t send{0, 0, &value, sizeof(value), 0}, recv{0, 0, &sum, sizeof(sum), 0};
-    offpath_collective_t all{};
-    all.struct_bytes = sizeof(all);
-    all.kind = OFFPATH_ALLREDUCE;
-    all.op = OFFPATH_OP_SUM;
-    all.element = OFFPATH_ELEMENT_F64;
-    all.send = &send;
-    all.recv = &recv;
-    all.send_count = all.recv_count = 1;
+    const offpath_collective_t all = allreduce_of(send, recv);
     offpath_op_t* reduced = nullptr;
     REQUIRE_STATUS(offpath_collective(team, &all, &reduced), OFFPATH_OK);
     const double add = 0.5;
     const offpath_task_range_t range{&sum, sizeof(sum), OFFPATH_TASK_INOUT, 0};
-    offpath_task_params_t params = tasks.params("plain");
-    params.argument = &add;
-    params.argument_bytes = sizeof(add);
-    params.ranges = &range;
-    params.ranges_count = 1;
+    offpath_task_params_t params = tasks.plain(add, range);
     params.after = &reduced;
     params.after_count = 1;
     offpath_op_t* op = tasks.submit(params);

@@ -62,12 +62,7 @@ TEST(Task, MemoryInPlaceAndCopied) {
       for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<double>(i);
       const double add = 0.5;
       const offpath_task_range_t range{values, kCount * sizeof(double), OFFPATH_TASK_INOUT, 0};
-      offpath_task_params_t params = tasks.params("plain");
-      params.argument = &add;
-      params.argument_bytes = sizeof(add);
-      params.ranges = &range;
-      params.ranges_count = 1;
-      REQUIRE_STATUS(tasks.run(params), OFFPATH_OK);
+      REQUIRE_STATUS(tasks.run(tasks.plain(add, range)), OFFPATH_OK);
       for (size_t i = 0; i < kCount; ++i) REQUIRE(values[i] == static_cast<double>(i) + 0.5);
     }
     // Memory that is none.

@@ -2,6 +2,7 @@
 // Memory at the other end of a link: what is read and written, how much of it is under way, and what becomes of that when
 // the link is lost.
 #include "../engine/agent_port.hpp"
+#include "../engine/walls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,22 +14,6 @@ namespace {
 struct Told : memory::Sink {
   void put(uint64_t ticket, const base::Status& status) override { ended.emplace_back(ticket, status.code()); }
   std::vector<std::pair<uint64_t, offpath_status_t>> ended;
-};
-
-struct Walls : memory::Port {
-  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket) const override {
-    if (address < 4096) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "no memory");
-    return direct->read(to, address, bytes);
-  }
-  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
-    if (address < 4096) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "no memory");
-    return direct->write(address, from, bytes);
-  }
-  uint8_t* view(uint64_t address, size_t bytes) const override {
-    return views ? direct->view(address, bytes) : nullptr;
-  }
-  std::unique_ptr<memory::Port> direct = memory::make_direct();
-  bool views = false;
 };
 
 uint64_t at(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }

@@ -3,6 +3,7 @@
 #include "service/tasks/copies.hpp"
 
 #include "../engine/late_port.hpp"
+#include "../engine/walls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,19 +17,6 @@ using service::Copies;
 
 constexpr size_t kLong = Copies::kRoundBytes + Copies::kUnderWayBytes + 12345;
 uint64_t at(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
-
-// Memory of which the first page is none; what is under way there is counted.
-struct Walls : memory::Port {
-  memory::Outcome read(void* to, uint64_t address, size_t bytes, memory::Ticket) const override {
-    if (address < 4096) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "no memory");
-    return direct->read(to, address, bytes);
-  }
-  memory::Outcome write(uint64_t address, const void* from, size_t bytes, memory::Ticket) const override {
-    if (address < 4096) return base::Status::error(OFFPATH_ERR_MEMORY_FAULT, "no memory");
-    return direct->write(address, from, bytes);
-  }
-  std::unique_ptr<memory::Port> direct = memory::make_direct();
-};
 
 class Copying : public ::testing::TestWithParam<bool> {  // does the port answer later?
  protected:
