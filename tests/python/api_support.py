@@ -21,6 +21,14 @@ def require_library():
         pytest.skip("not built")
 
 
+def require_executors():
+    from offpath.paths import paths
+
+    needed = (paths().prefix / "bin" / "offpath-executor", paths().lib / "liboffpath_python.so")
+    if not all(file.exists() for file in needed):
+        pytest.skip("not built")
+
+
 @pytest.fixture(scope="module")
 def environment():
     """For programs whose services share the cores; their runtime folder goes in the end."""

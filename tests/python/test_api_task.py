@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import offpath
 import pytest
-from api_support import environment  # noqa: F401
+from api_support import environment, require_executors  # noqa: F401
 from conftest import PROGRAMS, ROOT
 from offpath.api import calling
 from offpath.tasks import letters
@@ -32,23 +32,22 @@ OFFPATH_TASK_FUNCTION(scale, "scale(double, in double[], out double[]) 1");
 """
 
 
+def build(folder, text=NATIVE):
+    (folder / "scale.c").write_text(text)
+    library = folder / "libscale.so"
+    command = ["gcc", "-shared", "-fPIC", f"-I{ROOT}/include", folder / "scale.c", "-o", library]
+    subprocess.run(command, check=True)
+    return library
+
+
 @pytest.fixture(scope="module", autouse=True)
 def executors():
-    from offpath.paths import paths
-
-    needed = (paths().prefix / "bin" / "offpath-executor", paths().lib / "liboffpath_python.so")
-    if not all(file.exists() for file in needed):
-        pytest.skip("not built")
+    require_executors()
 
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("native")
-    (folder / "scale.c").write_text(NATIVE)
-    library = folder / "libscale.so"
-    include = f"-I{ROOT}/include"
-    subprocess.run(["gcc", "-shared", "-fPIC", include, folder / "scale.c", "-o", library], check=True)
-    return f"{library}:scale"
+    return f"{build(tmp_path_factory.mktemp('native'))}:scale"
 
 
 def test_native_functions(session, native):  # noqa: F811

@@ -6,19 +6,13 @@ import json
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
 
+ALLGATHER = "--sizes 256K --collectives iallgather"
 
-def rows_of(tmp_path, *options):
+
+def rows_of(tmp_path, what, *options):
     written = tmp_path / "multicast.json"
-    result = offpath(
-        "bench",
-        "multicast",
-        "--no-hosts",
-        "--repeats",
-        "2",
-        "--json",
-        str(written),
-        *options,
-    )
+    usual = "--nodes 2 --by multicast --no-hosts --repeats 2"
+    result = offpath("bench", "multicast", *usual.split(), *what.split(), "--json", str(written), *options)
     assert result.returncode == 0, result.stderr
     data = json.loads(written.read_text())
     for row in data["rows"]:
@@ -30,17 +24,7 @@ def rows_of(tmp_path, *options):
 
 @requires_root
 def test_losses_and_senders_are_swept(tmp_path):
-    options = (
-        "--nodes",
-        "2",
-        "--sizes",
-        "256K",
-        "--collectives",
-        "iallgather",
-        "--by",
-        "multicast",
-    )
-    data = rows_of(tmp_path, *options, "--loss", "5", "--loss-at", "up", "--chains", "0,1")
+    data = rows_of(tmp_path, ALLGATHER, "--loss", "5", "--loss-at", "up", "--chains", "0,1")
     assert [(row["loss_percent"], row["peer"]) for row in data["rows"]] == [
         (5, "multicast M=0"),
         (5, "multicast M=1"),
@@ -50,34 +34,14 @@ def test_losses_and_senders_are_swept(tmp_path):
 
 @requires_root
 def test_another_job_runs_meanwhile(tmp_path):
-    options = (
-        "--nodes",
-        "2",
-        "--sizes",
-        "256K",
-        "--collectives",
-        "iallgather",
-        "--by",
-        "multicast",
-    )
-    (row,) = rows_of(tmp_path, *options, "--while", "alltoall")["rows"]
+    (row,) = rows_of(tmp_path, ALLGATHER, "--while", "alltoall")["rows"]
     assert row["alltoall_time_ns"] > 0
 
 
 @requires_root
 @pytest.mark.nightly
 def test_a_service_stops_meanwhile(tmp_path):
-    options = (
-        "--nodes",
-        "2",
-        "--sizes",
-        "1M",
-        "--collectives",
-        "ibcast",
-        "--by",
-        "multicast",
-    )
-    (row,) = rows_of(tmp_path, *options, "--while", "stop", "--repeats", "8")["rows"]
+    (row,) = rows_of(tmp_path, "--sizes 1M --collectives ibcast", "--while", "stop", "--repeats", "8")["rows"]
     assert row["collective"] == "ibcast"
 
 

@@ -10,12 +10,13 @@ import sys
 import uuid
 
 import pytest
+from api_support import require_executors
 from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from loss_support import meanwhile
 from offpath.devices import service
 from offpath.lab import Lab
 from offpath.paths import paths
-from test_api_task import NATIVE
+from test_api_task import NATIVE, build
 from test_lab_cut_dpus import heal, reboot
 from torch_support import environment, interpreter
 
@@ -26,9 +27,7 @@ CRASH = "  if (factor == -11) *(volatile int*)16 = 1;\n"
 
 @pytest.fixture(scope="module", autouse=True)
 def executors():
-    needed = (paths().prefix / "bin" / "offpath-executor", paths().lib / "liboffpath_python.so")
-    if not all(file.exists() for file in needed):
-        pytest.skip("not built")
+    require_executors()
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +36,10 @@ def machine():
         yield lab
 
 
-def build(folder, text=NATIVE):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "scale.c").write_text(text.replace("  const double* x", CRASH + "  const double* x", 1))
-    library = folder / "libscale.so"
-    command = ["gcc", "-shared", "-fPIC", f"-I{ROOT}/include", folder / "scale.c", "-o", library]
-    subprocess.run(command, check=True)
-    return library
-
-
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
-    return f"{build(tmp_path_factory.mktemp('native'))}:scale"
+    crashing = NATIVE.replace("  const double* x", CRASH + "  const double* x", 1)
+    return f"{build(tmp_path_factory.mktemp('native'), crashing)}:scale"
 
 
 def at_node(lab, *words, python=sys.executable, env=None):
