@@ -37,7 +37,7 @@ def app_command(
     messages: Annotated[int, typer.Option(min=1, help="Small messages in a turn without computation.")] = 1,
     work_times: Annotated[int, typer.Option(min=1, help="Computation, in times of the all-to-all alone.")] = 3,
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
     html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page there.")] = None,
 ) -> None:
     """Compare host only, DPU only and the automatic policy on a program whose phases want different things.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -30,8 +29,8 @@ def app_command(
     collective: Annotated[str, typer.Option(help="ialltoall or ialltoallv.")] = "ialltoall",
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: results.JsonFile = None,
+    html_file: results.HtmlFile = None,
 ) -> None:
     """Compare a nonblocking all-to-all without and with Offpath, on the same cores.
 

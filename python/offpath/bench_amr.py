@@ -9,7 +9,7 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -32,7 +32,7 @@ def app_command(
     steps: Annotated[int, typer.Option(min=1, help="Time steps of each launch.")] = 200,
     work: Annotated[int, typer.Option(min=1, help="Each step of a patch is computed so often.")] = 4,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Time of shallow water whose work moves from rank to rank (apps/amr), in a lab.
 

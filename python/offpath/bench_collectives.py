@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -41,14 +40,11 @@ def app_command(
     placement: Annotated[
         str, typer.Option(help="Where the service runs: cores (of the hosts), dpu (of each host), node (a spare one).")
     ] = CORES,
-    link_rate: Annotated[
-        Optional[str],
-        typer.Option(help="Rate of each DPU's link to its host. Default: what the machine does.", show_default=False),
-    ] = None,
-    link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
+    link_rate: placements.LinkRate = None,
+    link_latency: placements.LinkLatency = "0",
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: results.JsonFile = None,
+    html_file: results.HtmlFile = None,
 ) -> None:
     """Compare nonblocking collectives without and with Offpath, on the same cores, with what else hides communication.
 

@@ -43,7 +43,7 @@ def app_command(
     collectives: Annotated[
         str, typer.Option(help="With --rates: these. ibcast is one block that goes from one node to the other.")
     ] = "ialltoall,iallgather",
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
 

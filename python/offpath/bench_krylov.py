@@ -38,7 +38,7 @@ def app_command(
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -33,7 +32,7 @@ def app_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
     steps: Annotated[int, typer.Option(min=1, help="Timed steps of each launch, at least.")] = 40,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Time of a step of molecular dynamics (apps/minimd) with its forces beside the rebuilding of its lists.
 

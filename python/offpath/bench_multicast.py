@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich import box
@@ -75,7 +75,7 @@ def app_command(
     ] = Event.nothing,
     hosts: Annotated[bool, typer.Option("--hosts/--no-hosts", help="Measure both MPIs alone, too.")] = True,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of each.")] = 10,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure broadcast and allgather by multicast in a lab, beside what there is otherwise.
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -47,8 +46,8 @@ def app_command(
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: results.JsonFile = None,
+    html_file: results.HtmlFile = None,
 ) -> None:
     """Compare one-sided operations without and with Offpath, on the same cores.
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -40,7 +40,7 @@ def app_command(
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
     halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 50,
     device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure target regions on the devices of OFFPATH_DEVICES; by default, a software DPU of this node.
 

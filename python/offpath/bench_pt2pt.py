@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -42,8 +41,8 @@ def app_command(
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     policy: Annotated[str, typer.Option(help="What goes to the DPU.")] = DEFAULT_POLICY,
     loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
-    html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")] = None,
+    json_file: results.JsonFile = None,
+    html_file: results.HtmlFile = None,
 ) -> None:
     """Compare MPI_Isend and MPI_Irecv without and with Offpath, on the same cores, with what else hides communication.
 

@@ -32,11 +32,8 @@ def app_command(
     placement: Annotated[
         str, typer.Option(help="Where they run: cores (of this host), dpu (another machine).")
     ] = CORES,
-    link_rate: Annotated[
-        Optional[str],
-        typer.Option(help="Rate of the DPU's link to its host. Default: what the machine does.", show_default=False),
-    ] = None,
-    link_latency: Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")] = "0",
+    link_rate: placements.LinkRate = None,
+    link_latency: placements.LinkLatency = "0",
     labs: Annotated[
         Optional[str], typer.Option(help="Measure balancing instead, in such labs: 4x1,2x2 (nodes by ranks of each).")
     ] = None,
@@ -44,7 +41,7 @@ def app_command(
     runs: Annotated[int, typer.Option(min=1, help="With --labs: launches of each, in turns.")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
     milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece of work.")] = 1,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for
     it, and how many are done in a second while hundreds are under way. One process, no MPI.

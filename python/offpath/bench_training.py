@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -59,7 +58,7 @@ def app_command(
     ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each part.")] = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Epochs, and steps of each kind, in a launch, in turns.")] = 10,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure what PyTorch programs gain: batches and validations by executors, gradients by the service.
 

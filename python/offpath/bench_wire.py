@@ -5,8 +5,7 @@ the best of all services could reach."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich import box
@@ -27,7 +26,7 @@ def app_command(
     sizes: Annotated[str, typer.Option(help="Bytes each way.")] = DEFAULT_SIZES,
     runs: Annotated[int, typer.Option(min=1, help="Launches for each rate, in turns.")] = 3,
     milliseconds: Annotated[int, typer.Option(min=10, max=60000, help="Length of each measurement.")] = 500,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure what the emulated wire costs: two processes exchange blocks as cheaply as a kernel lets them, straight
     from and into their own memory, while a process on the same core computes.

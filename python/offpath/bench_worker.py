@@ -7,8 +7,7 @@ import json
 import statistics
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich import box
@@ -32,7 +31,7 @@ def app_command(
     sizes: Annotated[str, typer.Option(help="Bytes of a block.")] = "64K,256K,1M,4M,16M",
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
     milliseconds: Annotated[int, typer.Option(min=1, max=60000, help="Length of each measurement, about.")] = 300,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Measure what a worker of the service moves per second inside this machine: two ranks exchange blocks that lie in
     shared memory, out of 64 MiB each way.

@@ -6,6 +6,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, Optional
+
+import typer
 
 from offpath import comparison
 from offpath.comparison import CORES, LabPlace, Place
@@ -21,6 +24,13 @@ DPU, NODE = "dpu", "node"
 PLACEMENTS = (CORES, DPU, NODE)
 TITLES = {CORES: "Offpath", DPU: "DPU", NODE: "spare node"}
 SERVICES_AT = "OFFPATH_BENCH_SERVICES_AT"  # bench/collectives/clocks.hpp
+
+# Options of commands that measure on DPUs.
+LinkRate = Annotated[
+    Optional[str],
+    typer.Option(help="Rate of each DPU's link to its host. Default: what the machine does.", show_default=False),
+]
+LinkLatency = Annotated[str, typer.Option(help="What a packet takes on it besides, like 5us.")]
 
 
 @dataclass(frozen=True)

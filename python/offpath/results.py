@@ -6,10 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated, Optional
 
 import typer
 
 from offpath import comparison, console, goals, measuring, report
+
+# Options of the measuring commands.
+JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
+HtmlFile = Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")]
 
 
 def check_files(json_file: Path | None, html_file: Path | None) -> None:

@@ -2,6 +2,7 @@
 """Sessions, operations and mapped memory of one process: what they hold, what ends them, and who may use them."""
 
 import gc
+import inspect
 import os
 import secrets
 import signal
@@ -13,6 +14,7 @@ import numpy as np
 import offpath
 import pytest
 from api_support import environment, finish, start  # noqa: F401
+from offpath.api.posting import Posting
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,15 @@ def test_operations_tell_of_themselves(session):
     stuck.timeout = 0.05
     with pytest.raises(TimeoutError):
         stuck.barrier()
+
+
+def test_each_collective_has_a_form_that_waits():
+    posting = [name for name in vars(Posting) if name.startswith("i")]
+    for name in posting:
+        posts, waits = (inspect.signature(getattr(offpath.Team, one)) for one in (name, name[1:]))
+        assert waits.parameters == posts.parameters
+        assert posts.return_annotation == f"Operation[{waits.return_annotation}]"
+    assert len(posting) == 14
 
 
 def test_an_operation_holds_its_buffers(session):

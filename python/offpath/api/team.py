@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from ctypes import addressof, byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,33 @@ from offpath.api.library import check, library, quick
 from offpath.api.posting import Posting
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from typing_extensions import Concatenate, ParamSpec
+
     from offpath.api.buffers import BufferLike
+    from offpath.api.operation import Operation
     from offpath.api.session import Session
     from offpath.api.window import Window
+
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
+
+
+def _waiting(
+    posts: Callable[Concatenate[Any, Arguments], Operation[Result]],
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    """The same collective, which waits."""
+
+    @functools.wraps(posts)
+    def waits(self: Any, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        return posts(self, *arguments, **options).wait()
+
+    name, said = posts.__name__[1:], inspect.signature(posts)
+    waits.__name__, waits.__qualname__, waits.__module__ = name, f"Team.{name}", __name__
+    result = said.return_annotation[len("Operation[") : -1]
+    vars(waits)["__signature__"] = said.replace(return_annotation=result)  # for help()
+    return waits
 
 
 class Team(Posting):
@@ -102,65 +128,20 @@ class Team(Posting):
 
         return Window(self, memory)
 
-    def barrier(self) -> None:
-        self.ibarrier().wait()
-
-    def bcast(self, buffer: BufferLike, root: int = 0, *, algorithm: str = "default") -> Any:
-        return self.ibcast(buffer, root, algorithm=algorithm).wait()
-
-    def allreduce(
-        self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum", *, algorithm: str = "default"
-    ) -> Any:
-        return self.iallreduce(send, recv, op, algorithm=algorithm).wait()
-
-    def reduce(
-        self,
-        send: BufferLike,
-        recv: BufferLike | None = None,
-        op: str = "sum",
-        root: int = 0,
-        *,
-        algorithm: str = "default",
-    ) -> Any:
-        return self.ireduce(send, recv, op, root, algorithm=algorithm).wait()
-
-    def reduce_scatter(
-        self, send: BufferLike, recv: BufferLike | None = None, counts: Sequence[int] | None = None, op: str = "sum"
-    ) -> Any:
-        return self.ireduce_scatter(send, recv, counts, op).wait()
-
-    def scan(self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum") -> Any:
-        return self.iscan(send, recv, op).wait()
-
-    def exscan(self, send: BufferLike, recv: BufferLike | None = None, op: str = "sum") -> Any:
-        return self.iexscan(send, recv, op).wait()
-
-    def allgather(self, send: BufferLike, recv: BufferLike | None = None, *, algorithm: str = "default") -> Any:
-        return self.iallgather(send, recv, algorithm=algorithm).wait()
-
-    def allgatherv(
-        self, send: BufferLike, counts: Sequence[int], recv: BufferLike | None = None,
-        displs: Sequence[int] | None = None, *, algorithm: str = "default",
-    ) -> Any:  # fmt: skip
-        return self.iallgatherv(send, counts, recv, displs, algorithm=algorithm).wait()
-
-    def alltoall(self, send: BufferLike, recv: BufferLike | None = None) -> Any:
-        return self.ialltoall(send, recv).wait()
-
-    def alltoallv(
-        self, send: BufferLike, send_counts: Sequence[int], recv: BufferLike, recv_counts: Sequence[int],
-        send_displs: Sequence[int] | None = None, recv_displs: Sequence[int] | None = None,
-    ) -> Any:  # fmt: skip
-        return self.ialltoallv(send, send_counts, recv, recv_counts, send_displs, recv_displs).wait()
-
-    def gather(self, send: BufferLike, recv: BufferLike | None = None, root: int = 0) -> Any:
-        return self.igather(send, recv, root).wait()
-
-    def scatter(self, send: BufferLike | None, recv: BufferLike, root: int = 0) -> Any:
-        return self.iscatter(send, recv, root).wait()
-
-    def exchange(self, send: Mapping[int, BufferLike], recv: Mapping[int, BufferLike]) -> Mapping[int, BufferLike]:
-        return self.iexchange(send, recv).wait()
+    barrier = _waiting(Posting.ibarrier)
+    bcast = _waiting(Posting.ibcast)
+    allreduce = _waiting(Posting.iallreduce)
+    reduce = _waiting(Posting.ireduce)
+    reduce_scatter = _waiting(Posting.ireduce_scatter)
+    scan = _waiting(Posting.iscan)
+    exscan = _waiting(Posting.iexscan)
+    allgather = _waiting(Posting.iallgather)
+    allgatherv = _waiting(Posting.iallgatherv)
+    alltoall = _waiting(Posting.ialltoall)
+    alltoallv = _waiting(Posting.ialltoallv)
+    gather = _waiting(Posting.igather)
+    scatter = _waiting(Posting.iscatter)
+    exchange = _waiting(Posting.iexchange)
 
     def close(self) -> None:
         """Lets go of the team. Of the one that offpath.init() made: waits for all members, and detaches."""

@@ -115,7 +115,7 @@ def bench_plan_command(
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each measurement in a launch.")] = 7,
     launches: Annotated[int, typer.Option(min=1, help="Launches on each path, in turns; their median counts.")] = 3,
     machine_file: Annotated[Optional[Path], typer.Option("--machine", metavar="FILE", help="Do not calibrate.")] = None,
-    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")] = None,
+    json_file: results.JsonFile = None,
 ) -> None:
     """Compare the planner's predictions with measurements in the lab that are made after them.
 
