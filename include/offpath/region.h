@@ -7,7 +7,7 @@
  *   offpath_region_end("assemble");
  *
  * Nothing is linked. Where the program runs without Offpath, or nothing is recorded, a call costs a look at a variable.
- * Recorded is what lies between MPI_Init and MPI_Finalize. Any thread may call. Regions of a thread lie inside each other:
+ * Recorded is what a rank does between MPI_Init and MPI_Finalize, and not what a child process of it does. Any thread may call. Regions of a thread lie inside each other:
  * with one that ends, those end that began inside it. A name has up to 255 bytes; a program has up to 10000 of them.
  */
 #ifndef OFFPATH_REGION_H

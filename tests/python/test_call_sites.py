@@ -215,11 +215,12 @@ def test_calls_and_regions_of_a_program_in_c(mpi, tmp_path):
     found |= {(wait.call, wait.site.source) for wait in run.waits[0]}
     inlined = f"{line_of(source, 'inlined')} in {line_of(source, 'around')}"
     expected = {("MPI_Ialltoall", inlined), ("MPI_Allreduce", line_of(source, "reduce")),
-                ("MPI_Wait", line_of(source, "wait")), ("MPI_Barrier", line_of(source, "thread"))}  # fmt: skip
+                ("MPI_Wait", line_of(source, "wait")), ("MPI_Barrier", line_of(source, "thread")),
+                ("MPI_Waitsome", line_of(source, "some"))}  # fmt: skip
     assert found == expected
     where = {each.call: each.region.path for each in (*run.operations, *run.waits[1])}
     assert where == {"MPI_Ialltoall": "step/post", "MPI_Allreduce": "forgotten/inner", "MPI_Wait": "step",
-                     "MPI_Barrier": "other thread"}  # fmt: skip
+                     "MPI_Waitsome": "forgotten/inner", "MPI_Barrier": "other thread"}  # fmt: skip
     for rank in (0, 1):
         regions = [each for each in run.regions if each.rank == rank]
         paths_of = [each.path for each in regions if not each.path.strip().isdecimal()]

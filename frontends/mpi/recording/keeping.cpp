@@ -6,6 +6,7 @@
 #include "mpi/recording/log.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +97,8 @@ void Log::open(const char* prefix, const Purpose& purpose) {
                      ", \"mpi\": \"" + mpi + "\", \"zero_ns\": " + std::to_string(start_ns_) +
                      ", \"realtime_ns\": " + std::to_string(realtime_ns() - since_start_ns()) +
                      (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}\n");
+  // A child of the program names regions, too, and has a copy of all this: even of a lock that somebody may hold.
+  pthread_atfork(nullptr, nullptr, [] { log.on_ = false; });
   on_ = true;
 }
 

@@ -14,12 +14,20 @@ uint16_t UserRegions::number_of(Part& part, std::string_view name) {
 }
 
 void UserRegions::begin(Part& part, uint32_t thread, std::string_view name, uint64_t now_ns) {
-  auto& open = open_[thread];
-  if (open.size() < kMaxDepth) open.push_back({number_of(part, name), now_ns});
+  auto& [open, deeper] = threads_[thread];
+  if (open.size() == kMaxDepth) {
+    ++deeper;
+  } else {
+    open.push_back({number_of(part, name), now_ns});
+  }
 }
 
 void UserRegions::end(Part& part, uint32_t thread, std::string_view name, uint64_t now_ns) {
-  auto& open = open_[thread];
+  auto& [open, deeper] = threads_[thread];
+  if (deeper > 0) {  // those that are left out have no names: each end is taken for one of theirs
+    --deeper;
+    return;
+  }
   const uint16_t number = number_of(part, name);
   const auto found =
       std::find_if(open.rbegin(), open.rend(), [number](const Open& each) { return each.name == number; });
@@ -31,10 +39,10 @@ void UserRegions::end(Part& part, uint32_t thread, std::string_view name, uint64
 }
 
 void UserRegions::end_all(Part& part, uint64_t now_ns) {
-  for (auto& [thread, open] : open_) {
-    for (; !open.empty(); open.pop_back()) {
-      const Open& last = open.back();
-      part.add(Tag::region, kLeftOpen, last.name, RegionBody{last.begin_ns, std::max(last.begin_ns, now_ns), thread});
+  for (auto& [number, thread] : threads_) {
+    for (; !thread.open.empty(); thread.open.pop_back()) {
+      const Open& last = thread.open.back();
+      part.add(Tag::region, kLeftOpen, last.name, RegionBody{last.begin_ns, std::max(last.begin_ns, now_ns), number});
     }
   }
 }

@@ -32,10 +32,14 @@ class UserRegions {
     uint16_t name;
     uint64_t begin_ns;
   };
+  struct Thread {
+    std::vector<Open> open;  // the innermost last
+    size_t deeper = 0;       // inside those, and left out
+  };
   // Its number in the part; all names beyond a bound are one.
   uint16_t number_of(Part& part, std::string_view name);
 
-  std::map<uint32_t, std::vector<Open>> open_;  // by thread, the innermost last
+  std::map<uint32_t, Thread> threads_;
   std::map<std::string, uint16_t, std::less<>> names_;
 };
 

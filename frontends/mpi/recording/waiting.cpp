@@ -2,6 +2,7 @@
 // Waiting, testing, and starting persistent operations.
 #include "mpi/recording/handlers.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace offpath::mpi::recording {
@@ -10,7 +11,9 @@ namespace {
 using Requests = std::vector<MPI_Request>;
 
 Requests copy_of(const MPI_Request* requests, int count) {
-  return count > 0 ? Requests(requests, requests + count) : Requests();
+  Requests copy;
+  guarded([&] { copy.assign(requests, requests + std::max(count, 0)); });
+  return copy;
 }
 
 void record_wait(const Call& call, std::span<const MPI_Request> done, bool complete = true) {
@@ -43,12 +46,22 @@ Requests chosen(const Requests& from, std::span<const int> indices) {
   return result;
 }
 
+void record_some(const Call& call, const Requests& before, std::span<const int> indices, bool complete = true) {
+  guarded([&] { log.wait(call, chosen(before, indices), complete); });
+}
+
+// A call that failed may have left `done` as it was.
+std::span<const int> found(int code, const int* indices, int done) {
+  const bool known = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
+  return {indices, known ? static_cast<size_t>(std::max(done, 0)) : 0};  // MPI_UNDEFINED is negative
+}
+
 int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   if (passes()) return next.Waitany(count, requests, index, status);
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL(called<&Native::Waitany>);
   const int code = next.Waitany(count, requests, index, status);
-  record_wait(call, chosen(before, {index, 1}));
+  record_some(call, before, {index, 1});
   return code;
 }
 
@@ -57,8 +70,7 @@ int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL(called<&Native::Waitsome>);
   const int code = next.Waitsome(count, requests, done, indices, statuses);
-  const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
-  record_wait(call, chosen(before, {indices, found}));
+  record_some(call, before, found(code, indices, *done));
   return code;
 }
 
@@ -76,7 +88,7 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL(called<&Native::Testall>);
   const int code = next.Testall(count, requests, flag, statuses);
-  record_wait(call, *flag != 0 ? before : Requests(), *flag != 0);
+  record_wait(call, {before.data(), *flag != 0 ? before.size() : 0}, *flag != 0);
   return code;
 }
 
@@ -85,7 +97,7 @@ int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status*
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL(called<&Native::Testany>);
   const int code = next.Testany(count, requests, index, flag, status);
-  record_wait(call, *flag != 0 ? chosen(before, {index, 1}) : Requests(), *flag != 0);
+  record_some(call, before, {index, *flag != 0 ? 1U : 0U}, *flag != 0);
   return code;
 }
 
@@ -94,8 +106,8 @@ int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Stat
   const Requests before = copy_of(requests, count);
   OFFPATH_CALL(called<&Native::Testsome>);
   const int code = next.Testsome(count, requests, done, indices, statuses);
-  const size_t found = *done == MPI_UNDEFINED ? 0 : static_cast<size_t>(*done);
-  record_wait(call, chosen(before, {indices, found}), found > 0);
+  const std::span<const int> ended = found(code, indices, *done);
+  record_some(call, before, ended, !ended.empty());
   return code;
 }
 

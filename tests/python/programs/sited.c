@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Calls from one function that others call, from inlined ones, and from a second thread, in regions with names. The tests
- * look for the words behind "site:" in the lines of the calls. */
+ * Calls from one function that others call, from inlined ones, and from a second thread, in regions with names; and a child
+ * process that names regions, too. The tests look for the words behind "site:" in the lines of the calls. */
 #include <mpi.h>
 #include <offpath/region.h>
 
@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { COUNT = 1 << 18 };
 
@@ -34,6 +36,18 @@ static void* other_thread(void* comm) {
   return NULL;
 }
 
+/* A child has a copy of what was recorded. It must neither write that, nor wait for a thread that it does not have. */
+static int child_runs(void) {
+  int status = 1;
+  const pid_t child = fork();
+  for (int i = 0; child == 0 && i < 100000; ++i) {
+    offpath_region_begin("child");
+    offpath_region_end("child");
+  }
+  if (child == 0) _exit(0);
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
 int main(int argc, char** argv) {
   int rank, size, provided;
   offpath_region_begin("before MPI"); /* not recorded, and nor is its end */
@@ -47,7 +61,12 @@ int main(int argc, char** argv) {
   offpath_region_begin("forgotten");
   offpath_region_begin("inner");
   MPI_Allreduce(&rank, &size, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* site: reduce */
-  offpath_region_end("forgotten");                                  /* with what was begun inside */
+  MPI_Status status;
+  MPI_Request none = MPI_REQUEST_NULL;
+  int index = 0, done = 1 << 30; /* a call that fails leaves it so */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Waitsome(-1, &none, &done, &index, &status); /* site: some */
+  offpath_region_end("forgotten");                 /* with what was begun inside */
   offpath_region_end("never begun");
   errno = 42;
   for (int i = 0; i < 1000; ++i) {
@@ -67,6 +86,7 @@ int main(int argc, char** argv) {
     pthread_join(thread, NULL);
     MPI_Comm_free(&comm);
   }
+  if (!child_runs()) return 4;
   offpath_region_begin("left open");
   MPI_Finalize();
   offpath_region_end("left open");

@@ -111,6 +111,15 @@ TEST_F(UserRegionsTest, NamesDepthsAndLengthsHaveBounds) {
   EXPECT_EQ(read().back().name, std::string(UserRegions::kMaxNameBytes, 'x'));
 }
 
+TEST_F(UserRegionsTest, WhatIsTooDeepEndsBeforeWhatItLiesIn) {
+  for (size_t i = 0; i < UserRegions::kMaxDepth + 2; ++i) regions_.begin(part_, 0, "deep", i);
+  for (uint64_t now = 10'000; now < 10'003; ++now) regions_.end(part_, 0, "deep", now);
+  const auto found = read();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].body.begin_ns, UserRegions::kMaxDepth - 1);
+  EXPECT_EQ(found[0].body.end_ns, 10'002U);
+}
+
 TEST(ThreadNumber, EachThreadHasItsOwn) {
   const uint32_t own = thread_number();
   uint32_t other = own;
