@@ -53,7 +53,8 @@ def folder(beside: Path | None = None) -> Iterator[Path]:
     killed have left there is removed: a scheduler may leave a run no time to do so itself.
     """
     shared = Path.cwd() if beside is None else beside.absolute().parent
-    _remove_abandoned(shared)
+    for place in {shared, Path(tempfile.gettempdir())}:
+        _remove_abandoned(place)
     try:
         made = tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=shared)
     except OSError:

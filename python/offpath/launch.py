@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from offpath import injection, mpis, processes, stats
+from offpath import handover, injection, mpis, processes, stats
 from offpath.paths import paths
 from offpath.processes import Completed
 
@@ -56,7 +56,7 @@ def local_mpirun(
     cores = available_cores()
     crowded = np > len(cores)
     mpis.executable(argv[0])
-    with stats.private_file() as stats_file:
+    with handover.folder() as folder, stats.private_file(folder) as stats_file:
         chosen: dict[str, str] = {}
         libraries = []
         if offload:

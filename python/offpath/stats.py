@@ -15,8 +15,8 @@ PETSC = "petsc"  # whose line it is, where it is not a rank of an MPI
 
 
 @contextlib.contextmanager
-def private_file(folder: Path | None = None) -> Iterator[str]:
-    """An empty file for OFFPATH_STATS_FILE that is gone afterwards. In `folder`: gone with that if we are killed."""
+def private_file(folder: Path) -> Iterator[str]:
+    """An empty file for OFFPATH_STATS_FILE that is gone afterwards; with `folder` if we are killed."""
     handle, name = tempfile.mkstemp(prefix="offpath-stats-", suffix=".jsonl", dir=folder)
     os.close(handle)
     try:

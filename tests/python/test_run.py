@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
-from offpath import injection, own_rank, stats
+from offpath import handover, injection, own_rank, stats
 from offpath.closing_line import closing_line
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
@@ -134,6 +134,14 @@ def test_what_a_killed_run_has_left_the_next_one_removes(witness_env, tmp_path):
         os.killpg(runs[1].pid, signal.SIGKILL)
         for run in runs:
             run.communicate()
+
+
+def test_what_it_has_left_among_temporary_files_is_removed_from_anywhere(witness_env, tmp_path):
+    """As it does where the working directory is not to be written."""
+    (tmp_path / f".offpath-{handover._machine()}-1-0-x").mkdir()
+    (tmp_path / "work").mkdir()
+    offpath("run", "--", "true", env=witness_env | {"TMPDIR": str(tmp_path)}, cwd=tmp_path / "work")
+    assert [file.name for file in tmp_path.iterdir()] == ["work"]
 
 
 def test_no_private_file_is_left(witness_env, tmp_path):
