@@ -25,7 +25,8 @@ using base::Status;
 namespace {
 constexpr int kLingerMs = 50;  // for clients that attach while the last one leaves
 constexpr int kFlushTimeoutMs = 1000;
-constexpr uint64_t kListeningTag = 0, kLinkTag = 1;
+constexpr uint64_t kListeningTag = 0, kLinkTag = 1, kObserversTag = 2;
+constexpr uint32_t kTickMs = 200;             // of observers: the shortest interval of offpath top
 constexpr uint32_t kRoundsBetweenLooks = 64;  // while there is much to do anyway
 }  // namespace
 
@@ -70,6 +71,9 @@ Status Agent::start() {
       any = true;
     }
   }
+  observers_.emplace(session::Observers::Options{.pages = static_cast<uint32_t>(links_.size()), .tick_ms = kTickMs},
+                     [this](uint32_t link, session::WorkerPage& page) { links_[link]->publish(link, page); });
+  base::watch(epoll_.get(), observers_->event_fd(), kObserversTag);
   return nudge_.start(options_.settle);
 }
 
@@ -102,6 +106,7 @@ void Agent::serve(int listening) {
   uint64_t idle_since_ns = base::clock_ns();
   while (true) {
     bool busy = false;
+    const int tick_ms = observers_->tick_if_due();
     for (const auto& link : links_) busy |= link->round();
     const bool none = clients_count() == 0;
     const uint64_t now_ns = base::clock_ns();
@@ -110,12 +115,26 @@ void Agent::serve(int listening) {
     const auto idle_ms = static_cast<int>((now_ns - idle_since_ns) / 1000000);
     if (none && idle_ms >= patience_ms) break;
     const bool look = !busy || ++rounds % kRoundsBetweenLooks == 0;
-    const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : -1);
+    const bool somebody_comes = look && sleep(busy ? 0 : none ? patience_ms - idle_ms : tick_ms);
     if (somebody_comes) had_client |= greet(listening);
   }
   base::log_write(LogLevel::info, "the agent ends: no clients");
   remove_socket();
+  show_the_end();
   for (const auto& link : links_) link->flush(kFlushTimeoutMs);
+}
+
+// What had come of everything when the last client left.
+void Agent::show_the_end() {
+  if (!observers_->any()) return;
+  observers_->tick();
+  const uint64_t end_ns = base::clock_ns() + uint64_t{kFlushTimeoutMs} * 1000000;
+  const auto owes = [](const auto& link) { return link->owes_page(); };
+  while (std::any_of(links_.begin(), links_.end(), owes) && base::clock_ns() < end_ns) {
+    bool busy = false;
+    for (const auto& link : links_) busy |= link->round();
+    if (!busy) sleep(static_cast<int>(kTickMs));
+  }
 }
 
 bool Agent::sleep(int timeout_ms) {
@@ -128,7 +147,11 @@ bool Agent::sleep(int timeout_ms) {
   const int count = epoll_wait(epoll_.get(), events, 8, sleeps ? timeout_ms : 0);
   nudge_.cancel();
   for (const auto& link : links_) link->end_sleep();
-  return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.u64 == kListeningTag; });
+  const auto is_said = [&](uint64_t tag) {
+    return std::any_of(events, events + std::max(count, 0), [&](const auto& e) { return e.data.u64 == tag; });
+  };
+  if (is_said(kObserversTag)) observers_->look();
+  return is_said(kListeningTag);
 }
 
 // While somebody computes who has something under way.
@@ -156,12 +179,15 @@ bool Agent::greet(int listening) {
   const auto credentials = session::peer_credentials(socket.get());
   session::AttachRequest request{};
   auto segment = session::receive_message(socket.get(), &request, sizeof(request), session::kAttachTimeoutMs);
-  const bool observes = segment.ok() && request.kind != static_cast<uint32_t>(session::RequestKind::attach);
+  if (segment.ok() && request.kind == static_cast<uint32_t>(session::RequestKind::observe)) {
+    session::AttachReply reply{};
+    reply.flags = session::kServiceIsFar;
+    reply.workers = static_cast<uint32_t>(links_.size());
+    reply.clients = static_cast<uint32_t>(clients_count());
+    observers_->greet(std::move(socket), credentials, request, reply);
+    return false;
+  }
   Status status;
-  if (observes)
-    status = Status::error(OFFPATH_ERR_NO_SERVICE,
-                           "the service is on a DPU (what is to be seen is there). Run offpath top there: %.150s",
-                           options_.dpus.c_str());
   HostLink* const link = next_link();
   if (status.ok() && link == nullptr) status = Status::error(OFFPATH_ERR_NO_SERVICE, "the service on the DPU is lost");
   auto view = status.ok() ? session::open_segment(credentials, request, segment, options_.token) : status;

@@ -11,9 +11,11 @@
 #include "base/nudge.hpp"
 #include "fabric/factory.hpp"
 #include "session/doorman.hpp"
+#include "session/observers.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,7 @@ class Agent {
   void remove_socket();
   // Until there is something to do. Whether somebody comes.
   bool sleep(int timeout_ms);
+  void show_the_end();
   bool may_stand_still() const;
 
   AgentOptions options_;
@@ -56,6 +59,7 @@ class Agent {
   session::Doorman doorman_;
   base::Fd epoll_;
   base::Nudge nudge_;
+  std::optional<session::Observers> observers_;  // from start() on, when it is known how many links there are
 };
 
 }  // namespace offpath::agent

@@ -31,6 +31,8 @@ bool HostClient::has_submission() const {
          head.asked.load(std::memory_order_seq_cst) != asked_;
 }
 
+uint64_t HostClient::waited_ns() const { return view_.waited_ns(base::clock_ns()); }
+
 bool HostClient::computes() const {
   const session::SegmentHeader& head = view_.header();
   return under_way_ > 0 && head.waiters.load(std::memory_order_relaxed) == 0 && head.waiting_since_ns.load() == 0;

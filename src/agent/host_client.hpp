@@ -28,6 +28,7 @@ class HostClient {
   session::SegmentHeader& header() const { return view_.header(); }
   bool broken() const { return view_.corrupt(); }
   bool has_submission() const;
+  uint64_t waited_ns() const;  // the program, in calls that waited for operations
   // Something of it is under way, and it does not wait.
   bool computes() const;
 

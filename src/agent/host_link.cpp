@@ -43,6 +43,10 @@ void HostLink::attach(HostClient client, uint32_t flags) {
   clients_.emplace(number, std::move(client));
 }
 
+void HostLink::publish(uint32_t number, session::WorkerPage& page) {
+  if (page_.want(number, page)) link_.add(EntryKind::look, 0);
+}
+
 // ---- rounds ---------------------------------------------------------------------------------------------------------
 
 bool HostLink::take_submissions(uint32_t number, HostClient& client) {
@@ -143,6 +147,7 @@ void HostLink::on_message(const wire::LinkMessage& message, fabric::Bytes payloa
 
 void HostLink::on_entry(const wire::LinkEntry& entry) {
   if (entry.kind == EntryKind::ask) return link_.add(EntryKind::alive, 0);
+  if (entry.kind == EntryKind::seen) return take_page(entry.body);
   const auto found = clients_.find(entry.client);
   if (found == clients_.end()) return;  // it has gone meanwhile
   HostClient& client = found->second;
@@ -170,7 +175,18 @@ void HostLink::on_entry(const wire::LinkEntry& entry) {
   }
 }
 
+void HostLink::take_page(fabric::Bytes body) {
+  const auto find = [this](uint32_t number) -> std::optional<FarPage::Local> {
+    const auto found = clients_.find(number);
+    if (found == clients_.end()) return std::nullopt;
+    return FarPage::Local{found->second.process(), found->second.waited_ns()};
+  };
+  if (!page_.take(body, find)) return link_.give_up("it shows what makes no sense");
+  if (page_.ask_again()) link_.add(EntryKind::look, 0);
+}
+
 void HostLink::on_lost(const char* why) {
+  page_.lose();
   base::log_write(base::LogLevel::warn, "the service on the DPU is lost: %s", why);
   const auto gone = std::exchange(clients_, {});  // these hear of it at the end
   if (!gone.empty()) on_gone_();

@@ -2,6 +2,7 @@
 // HostLink: an agent's link to one worker of a DPU, and the clients that are served there.
 #pragma once
 
+#include "agent/far_page.hpp"
 #include "agent/host_client.hpp"
 #include "agent/link.hpp"
 
@@ -22,6 +23,9 @@ class HostLink : public LinkOwner {
 
   // Has a client that was found to be one served; it is answered when the service has.
   void attach(HostClient client, uint32_t flags);
+  // Has that page written of its worker, soon, with its own clients.
+  void publish(uint32_t number, session::WorkerPage& page);
+  bool owes_page() const { return page_.is_awaited(); }
   // Takes what clients have submitted, what has come, and who has gone. Whether there was anything.
   bool round();
   // A client that has something under way does not wait for it.
@@ -46,6 +50,7 @@ class HostLink : public LinkOwner {
   void on_readable(uint32_t number, bool process_ended);
   // No more a client; it may be told.
   HostClient take_out(uint32_t number);
+  void take_page(fabric::Bytes body);
   // That it has gone; the service knows nothing of that.
   void drop(uint32_t number);
 
@@ -53,6 +58,7 @@ class HostLink : public LinkOwner {
   base::Fd epoll_;  // of the fabric, clients' sockets and processes
   uint32_t next_client_ = 1;
   std::map<uint32_t, HostClient> clients_;
+  FarPage page_;
   Link link_;  // last: it may be sending what clients share
 };
 

@@ -174,6 +174,7 @@ void AgentDoor::on_entry(const wire::LinkEntry& entry) {
     answered_ = true;
     return;
   }
+  if (entry.kind == EntryKind::look) return link_.add(EntryKind::seen, 0, options_.show(*outbox_));
   if (entry.kind == EntryKind::attach) return attach(entry.client, entry.body);
   const auto found = clients_.find(entry.client);
   if (found == clients_.end()) return;  // it has gone meanwhile

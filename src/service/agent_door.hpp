@@ -43,6 +43,8 @@ class AgentDoor : public agent::LinkOwner {
     int first_message_timeout_ms = 30000;
     uint64_t silence_ns = 0;
     std::function<void()> wake;  // the worker, from any thread
+    // What an observer of the clients that have this outbox is to see (wire::EntryKind::seen); the worker's thread.
+    std::function<std::vector<uint8_t>(const Outbox&)> show;
   };
 
   // `run` has something done on the service's thread, soon; that is where `admit` is called.

@@ -7,6 +7,7 @@
 #include "service/outbox.hpp"
 
 #include <memory>
+#include <optional>
 
 namespace offpath::service {
 
@@ -28,6 +29,10 @@ class Reflection {
   // Then it is to be called again within kLaterNs.
   bool owes() const { return owes_; }
   static constexpr uint64_t kLaterNs = 20000000;
+  // The agent's number of the client, at the door with that outbox only.
+  std::optional<uint32_t> number_at(const Outbox& door) const {
+    return outbox_.get() == &door ? std::optional(client_) : std::nullopt;
+  }
 
  private:
   const std::shared_ptr<agent::Mirror> mirror_;

@@ -61,6 +61,10 @@ class ServedClient {
   }
   // wake() is to be called again within Reflection::kLaterNs.
   bool owes_words() const { return reflection_ != nullptr && reflection_->owes(); }
+  // Its agent's number of it, at the door with that outbox only.
+  std::optional<uint32_t> number_at(const Outbox& door) const {
+    return reflection_ == nullptr ? std::nullopt : reflection_->number_at(door);
+  }
 
   // What observers see of it. Looks at all that is under way: for a slow tick.
   void show(session::ClientRecord& record) const;

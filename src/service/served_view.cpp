@@ -36,10 +36,7 @@ void ServedClient::show(session::ClientRecord& record) const {
   set(record.served_bytes, counters.served_bytes.load(std::memory_order_relaxed));
   set(record.local_bytes, counters.local_bytes.load(std::memory_order_relaxed));
   set(record.progress_ns, in_flight_.progress_ns(InFlight::now_ns()));
-  const session::SegmentHeader& header = view_.header();
-  const uint64_t since_ns = header.waiting_since_ns.load(std::memory_order_relaxed), now_ns = InFlight::now_ns();
-  const uint64_t waiting_ns = since_ns != 0 && since_ns < now_ns ? now_ns - since_ns : 0;
-  set(record.waited_ns, header.waited_ns.load(std::memory_order_relaxed) + waiting_ns);
+  set(record.waited_ns, view_.waited_ns(InFlight::now_ns()));
   const auto oldest = in_flight_.oldest();
   if (oldest) return show_operation(*oldest, record.oldest);
   set(record.oldest.kind, static_cast<uint32_t>(session::OpKind::none));

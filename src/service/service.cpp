@@ -39,7 +39,7 @@ uint32_t helper_count(const ServiceOptions& options) {
 
 Service::Service(ServiceOptions options)
     : options_(std::move(options)),
-      observers_(options_.workers, options_.shares_cores,
+      observers_({.pages = options_.workers, .shares_cores = options_.shares_cores},
                  [this](uint32_t worker, session::WorkerPage& page) { workers_[worker]->publish(page); }),
       changed_(eventfd(0, EFD_CLOEXEC)) {
   base::fill_random(id_.data(), id_.size());
@@ -95,12 +95,11 @@ void Service::serve(int listening) {
   while (true) {
     pollfd waits[3] = {{listening, POLLIN, 0}, {changed_.get(), POLLIN, 0}, {observers_.event_fd(), POLLIN, 0}};
     const bool none = client_count_ == 0 && doors_count_ == 0;
-    const int tick = observers_.any() ? Observers::kTickMs : -1;
+    const int tick = observers_.tick_if_due();
     const int timeout = !none ? tick : had_client ? kLingerMs : options_.first_client_timeout_ms;
     const int ready = poll(waits, 3, timeout);
     if (ready < 0 && errno != EINTR) break;
     if (ready == 0 && none) break;
-    if (ready == 0) observers_.tick();
     if ((waits[2].revents & POLLIN) != 0) observers_.look();
     if ((waits[1].revents & POLLIN) != 0) {
       uint64_t value;
@@ -145,20 +144,9 @@ bool Service::greet(int listening) {
 void Service::observe(Fd socket, const Result<session::PeerCredentials>& credentials,
                       const session::AttachRequest& request) {
   session::AttachReply reply{};
-  reply.version = session::kLinkVersion;
-  Status status = session::check_peer(credentials, request);
-  int published = -1;
-  if (status.ok()) {
-    const auto admitted = observers_.admit();
-    status = admitted.status();
-    if (status.ok()) published = admitted.value();
-  }
-  if (!status.ok()) session::fill_refusal(reply, status);
   reply.workers = options_.workers;
   reply.clients = client_count_;
-  reply.process = getpid();
-  const Status sent = session::send_message(socket.get(), &reply, sizeof(reply), published);
-  if (sent.ok() && published >= 0) observers_.add(std::move(socket));
+  observers_.greet(std::move(socket), credentials, request, reply);
 }
 
 void Service::attach(Fd socket, const Result<session::PeerCredentials>& credentials,
@@ -239,7 +227,8 @@ Result<std::vector<uint8_t>> Service::make_door(uint32_t worker) {
   door.worker = worker;
   door.first_message_timeout_ms = options_.first_client_timeout_ms;
   door.silence_ns = options_.engine.silence_ns;
-  door.wake = [to_wake = workers_[worker].get()] { to_wake->ring(); };
+  door.wake = [served_by = workers_[worker].get()] { served_by->ring(); };
+  door.show = [served_by = workers_[worker].get()](const Outbox& clients) { return served_by->show_to(clients); };
   ++doors_count_;
   workers_[worker]->add_door(
       std::make_unique<AgentDoor>(

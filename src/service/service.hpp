@@ -8,9 +8,9 @@
 #include "fabric/factory.hpp"
 #include "session/doorman.hpp"
 #include "service/agent_door.hpp"
-#include "service/observers.hpp"
 #include "service/worker.hpp"
 #include "session/link.hpp"
+#include "session/observers.hpp"
 
 #include <atomic>
 #include <memory>
@@ -81,7 +81,7 @@ class Service : public engine::Neighbours {
   engine::ClientId next_client_ = 1;
   std::atomic<uint32_t> client_count_{0}, doors_count_{0};
   std::atomic<bool> socket_removed_{false};
-  Observers observers_;
+  session::Observers observers_;
   session::Doorman doorman_;
   fabric::Made link_fabric_{};  // of the doors
   uint32_t agents_count_ = 0;   // so far

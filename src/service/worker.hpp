@@ -61,6 +61,8 @@ class Worker : public engine::Observer {
   // From any thread: the worker writes its page, soon; unless it is still to write it for an earlier call. The page
   // stays until stop().
   void publish(session::WorkerPage& page);
+  // The same for the agent whose clients have that outbox, of these alone: wire::EntryKind::seen. On the worker's thread.
+  std::vector<uint8_t> show_to(const Outbox& door) const;
 
   // Observer
   void on_first_byte(engine::ClientId, uint64_t operation) override;
@@ -84,7 +86,7 @@ class Worker : public engine::Observer {
   bool has_time_for_guests() const;
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
-  void write_page(session::WorkerPage& page) const;
+  void fill_page(session::WorkerPage& page, const Outbox* door) const;
 
   // worker_sleep.cpp
   static constexpr std::chrono::milliseconds kTellSendersAfter{20};

@@ -9,19 +9,24 @@ void Worker::publish(session::WorkerPage& page) {
   if (to_publish_.exchange(true)) return;
   run([this, &page] {
     to_publish_ = false;
-    write_page(page);
+    session::rewrite(page, [&] { fill_page(page, nullptr); });
   });
 }
 
-void Worker::write_page(session::WorkerPage& page) const {
+std::vector<uint8_t> Worker::show_to(const Outbox& door) const {
+  const auto page = std::make_unique<session::WorkerPage>();
+  fill_page(*page, &door);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(page.get());
+  return {bytes, reinterpret_cast<const uint8_t*>(page->clients + page->worker.clients.load())};
+}
+
+// All clients, or those of a door alone.
+void Worker::fill_page(session::WorkerPage& page, const Outbox* door) const {
   const auto set = [](auto& field, uint64_t value) {
     using Value = decltype(field.load());
     field.store(static_cast<Value>(value), std::memory_order_relaxed);
   };
   session::WorkerRecord& record = page.worker;
-  const uint64_t generation = record.generation.load(std::memory_order_relaxed);
-  record.generation.store(generation + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
   set(record.updated_ns, base::clock_ns());
   set(record.cpu_ns, base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
   set(record.wakeups, wakeups_);
@@ -37,14 +42,20 @@ void Worker::write_page(session::WorkerPage& page) const {
   set(record.tasks_moved, tasks.moved);
   set(record.tasks_returned, tasks.returned);
   set(record.tasks_rerun, tasks.rerun);
-  uint32_t count = 0;
+  uint32_t count = 0, left_out = 0;
   for (const auto& [id, client] : clients_) {
-    if (count == session::kObservedClients) break;
-    client->show(page.clients[count++]);
+    const auto number = door == nullptr ? std::nullopt : client->number_at(*door);
+    if (door != nullptr && !number) continue;
+    if (count == session::kObservedClients) {
+      ++left_out;
+      continue;
+    }
+    session::ClientRecord& shown = page.clients[count++];
+    client->show(shown);
+    if (number) set(shown.id, *number);
   }
   set(record.clients, count);
-  set(record.left_out, clients_.size() - count);
-  record.generation.store(generation + 2, std::memory_order_release);
+  set(record.left_out, left_out);
 }
 
 }  // namespace offpath::service

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a service publishes for those who watch it (link.hpp: observe): one memory for all observers, which they can
-// only read. Fixed offsets, little endian, checked by golden tests; python/offpath/telemetry/observation.py reads it.
+// What a service, or the agent of one on another machine, publishes for those who watch it (link.hpp: observe): one memory
+// for all observers, which they can only read. Fixed offsets, little endian, checked by golden tests; python/offpath/telemetry/observation.py reads it.
 //
 //   [ObservationHeader][page of worker 0][page of worker 1]...      page: [WorkerRecord][ClientRecord x
 //   clients_per_worker]
 //
-// A page is written by its worker alone, every tick_ms while anybody watches: `generation` becomes odd, the rest is
+// A page is written by its worker alone, or by the agent, every tick_ms while anybody watches: `generation` becomes odd, the rest is
 // written, `generation` becomes even. A reader whose copy has begun or ended with another, or an odd, one copies again.
 // Counters count from the start of the worker or the client. Times are CLOCK_MONOTONIC of the node in ns.
 #pragma once
@@ -97,5 +97,16 @@ struct WorkerPage {
   ClientRecord clients[kObservedClients];
 };
 static_assert(sizeof(WorkerPage) == kPageBytes);
+
+// By who owns the page; `write` fills its records.
+template <typename Write>
+void rewrite(WorkerPage& page, const Write& write) {
+  Atomic64& generation = page.worker.generation;
+  const uint64_t before = generation.load(std::memory_order_relaxed);
+  generation.store(before + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  write();
+  generation.store(before + 2, std::memory_order_release);
+}
 
 }  // namespace offpath::session

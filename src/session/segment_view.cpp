@@ -185,6 +185,12 @@ void SegmentView::wake() {
   if (head.waiters.load(std::memory_order_seq_cst) != 0) futex_wake(head.events, INT_MAX);
 }
 
+uint64_t SegmentView::waited_ns(uint64_t now_ns) const {
+  const uint64_t since_ns = header().waiting_since_ns.load(std::memory_order_relaxed);
+  const uint64_t waiting_ns = since_ns != 0 && since_ns < now_ns ? now_ns - since_ns : 0;
+  return header().waited_ns.load(std::memory_order_relaxed) + waiting_ns;
+}
+
 bool SegmentView::is_asked() const { return header().asked.load(std::memory_order_seq_cst) != answered_; }
 
 void SegmentView::answer() {

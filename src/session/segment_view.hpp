@@ -82,6 +82,8 @@ class SegmentView {
   // the worker sleeps itself; once for all that happened since the last, as each wake-up takes the core from somebody.
   void tell();
   void wake();
+  // The program's time in calls that waited for operations, up to now.
+  uint64_t waited_ns(uint64_t now_ns) const;
   // The client wants a sign of life, and gets it.
   bool is_asked() const;
   void answer();

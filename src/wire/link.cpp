@@ -71,7 +71,7 @@ base::Result<std::optional<LinkEntry>> take_link_entry(std::span<const uint8_t>&
   const auto kind = reader.number<uint32_t>();
   const auto client = reader.number<uint32_t>();
   const auto bytes = reader.number<uint32_t>();
-  if (kind < static_cast<uint32_t>(EntryKind::hello) || kind > static_cast<uint32_t>(EntryKind::alive) ||
+  if (kind < static_cast<uint32_t>(EntryKind::hello) || kind > static_cast<uint32_t>(EntryKind::seen) ||
       bytes > kMaxEntryBytes) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "an entry of kind %u with %u bytes on a link is impossible", kind,
                          bytes);

@@ -61,12 +61,16 @@ enum class EntryKind : uint32_t {
   gone = 9,
   // To the agent: "do you live?"; and its answer.
   ask = 10,
-  alive = 11
+  alive = 11,
+  // To the service: "what is there to be seen of you?"; and its answer: session/observation.hpp, a WorkerRecord and a
+  // ClientRecord of each of the agent's clients, whose ids are the agent's numbers.
+  look = 12,
+  seen = 13
 };
 
 struct LinkEntry {
   EntryKind kind;
-  uint32_t client;  // hello: 0
+  uint32_t client;  // 0 where it is about none
   std::span<const uint8_t> body;
 };
 

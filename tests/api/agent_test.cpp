@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What only agents do: several hosts that share a DPU, several DPUs of a host, and what is left when one of them ends.
-#include "job.hpp"
+#include "watcher.hpp"
 
-#include "session/link.hpp"
+#include <sys/socket.h>
 
-#include <filesystem>
-
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
 
 namespace offpath::testing {
 namespace {
@@ -92,22 +94,67 @@ TEST(Agents, AServiceThatEndsIsLost) {
   std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
 }
 
-// Who wants to watch is told where there is something to see.
-TEST(Agents, NameTheirDpuToWatchers) {
-  Job(1).run([](Process& p) {
-    const std::string dpu = dpu_in(p.folder + "-dpu");
-    setenv("OFFPATH_DPU", dpu.c_str(), 1);
-    offpath_session_t* session = p.attach();
-    session::AttachRequest request{};
-    request.version = session::kLinkVersion;
-    request.kind = static_cast<uint32_t>(session::RequestKind::observe);
-    const base::Fd socket = std::move(session::connect_to(session::socket_path(p.folder, p.shared.token)).value());
-    REQUIRE(session::send_message(socket.get(), &request, sizeof(request)).ok());
-    session::AttachReply reply{};
-    REQUIRE(session::receive_message(socket.get(), &reply, sizeof(reply), kPatienceSeconds * 1000).ok());
-    REQUIRE(reply.status == OFFPATH_ERR_NO_SERVICE && strstr(reply.text, dpu.substr(0, 60).c_str()) != nullptr);
+// A page for each worker of each DPU, and of their clients those of this host.
+TEST(Agents, AreWatchedAsTheirServices) {
+  for (const bool shared : {false, true}) {
+    Job job(4, 2);
+    job.run([&](Process& p) {
+      const std::string one = (shared ? job.folder(0) : p.folder) + "-one", two = p.folder + "-two";
+      setenv("OFFPATH_DPU", (dpu_in(one) + (shared ? "" : "," + dpu_in(two))).c_str(), 1);
+      setenv("OFFPATH_SERVICE_WORKERS", "2", 1);
+      offpath_session_t* session = nullptr;
+      offpath_team_t* team = p.join(session);
+      alltoall(p, team, 5000);
+      p.barrier();
+      const Watcher watcher(p);
+      REQUIRE_STATUS(static_cast<offpath_status_t>(watcher.reply.status), OFFPATH_OK);
+      REQUIRE(watcher.reply.process == service_of(session) && watcher.header().process == watcher.reply.process);
+      REQUIRE(watcher.header().worker_count == (shared ? 2 : 4));
+      std::map<uint64_t, pid_t> seen;  // by id
+      std::set<uint32_t> ranks;
+      REQUIRE(eventually([&] {
+        seen.clear();
+        for (uint32_t page = 0; page < watcher.header().worker_count; ++page) {
+          for (uint32_t i = 0; i < watcher.page(page).worker.clients.load(); ++i) {
+            const session::ClientRecord& client = watcher.page(page).clients[i];
+            if (client.done.load() != 1) continue;
+            seen[client.id.load()] = static_cast<pid_t>(client.process.load());
+            ranks.insert(client.rank.load());
+          }
+        }
+        return seen.size() == 2;
+      }));
+      REQUIRE(std::any_of(seen.begin(), seen.end(), [](const auto& client) { return client.second == getpid(); }));
+      REQUIRE(ranks.size() == 2 && ranks.contains(p.rank));
+      p.barrier();
+      offpath_session_detach(session);
+    });
+  }
+}
+
+// What was there before stays, but for the clients.
+TEST(Agents, AreWatchedWhileTheirServiceIsLost) {
+  Job job(2, 1);
+  job.run([&](Process& p) {
+    setenv("OFFPATH_DPU", dpu_in(job.folder(0) + "-dpu").c_str(), 1);
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    alltoall(p, team, 100);
+    const Watcher watcher(p);
+    REQUIRE(eventually([&] { return watcher.page().worker.clients.load() == 2; }));
+    p.barrier();
+    if (p.rank == 0) {
+      const pid_t agent = service_of(session);
+      for (const pid_t service : job.services()) {
+        if (service != agent) kill(service, SIGKILL);
+      }
+    }
+    REQUIRE(eventually([&] { return watcher.page().worker.clients.load() == 0; }));
+    uint8_t byte;
+    REQUIRE(recv(watcher.socket.get(), &byte, 1, 0) == 0);  // the agent ends, as it has no clients
     offpath_session_detach(session);
   });
+  std::filesystem::remove_all(job.folder(0) + "-dpu");  // its socket is left, as after any crash
 }
 
 // At once: a launcher may kill what its job has left running.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Watching a service: what an observer is shown, that it changes nothing, and who is refused.
 #include "hostile.hpp"
+#include "watcher.hpp"
 #include "window.hpp"
-
-#include "session/observation.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,45 +16,6 @@
 
 namespace offpath::testing {
 namespace {
-
-AttachRequest observe_request() {
-  AttachRequest request{};
-  request.version = kLinkVersion;
-  request.kind = static_cast<uint32_t>(RequestKind::observe);
-  return request;
-}
-
-// A process that watches, as python/offpath/telemetry/observation.py does.
-struct Watcher {
-  explicit Watcher(const Process& p, const AttachRequest& request = observe_request()) {
-    socket = std::move(connect_to(socket_path(p.folder, p.shared.token)).value());
-    REQUIRE(send_message(socket.get(), &request, sizeof(request)).ok());
-    auto passed = receive_message(socket.get(), &reply, sizeof(reply), kPatienceSeconds * 1000);
-    REQUIRE(passed.ok());
-    if (!passed->valid()) return;
-    bytes = static_cast<size_t>(lseek(passed->get(), 0, SEEK_END));
-    data = static_cast<const uint8_t*>(mmap(nullptr, bytes, PROT_READ, MAP_SHARED, passed->get(), 0));
-    REQUIRE(data != MAP_FAILED);
-    memory = std::move(passed.value());
-  }
-  ~Watcher() {
-    if (data != nullptr) munmap(const_cast<uint8_t*>(data), bytes);
-  }
-  const ObservationHeader& header() const { return *reinterpret_cast<const ObservationHeader*>(data); }
-  const WorkerPage& page(uint32_t worker = 0) const {
-    return *reinterpret_cast<const WorkerPage*>(data + kObservationHeaderBytes + worker * kPageBytes);
-  }
-  uint64_t generation() const { return page().worker.generation.load(); }
-  // Until the page has been written twice more: what was there before is in it.
-  void refresh() const {
-    const uint64_t seen = generation();
-    REQUIRE(eventually([&] { return generation() >= seen + 4; }));
-  }
-  Fd socket, memory;
-  AttachReply reply{};
-  const uint8_t* data = nullptr;
-  size_t bytes = 0;
-};
 
 offpath_op_t* post_alltoall(offpath_team_t* team, const std::vector<uint8_t>& send, std::vector<uint8_t>& recv,
                             size_t bytes) {

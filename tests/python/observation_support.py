@@ -44,11 +44,13 @@ def header(pages=1, **changes) -> bytes:
 class Service:
     """Answers each observer with `status`, `text` and, if there is any, `memory`."""
 
-    def __init__(self, folder: Path, memory: bytes | None, *, status=0, text=b"", answer=None, sealed=True, name="job"):
+    def __init__(
+        self, folder: Path, memory: bytes | None, *, status=0, text=b"", answer=None, sealed=True, name="job", flags=0
+    ):
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / f"{name}.sock"
         self.memory = memory
-        self._answer = answer or layout.REPLY.pack(layout.LINK_VERSION, status, 0, 1, 0, 1, os.getpid(), 0, text)
+        self._answer = answer or layout.REPLY.pack(layout.LINK_VERSION, status, flags, 1, 0, 1, os.getpid(), 0, text)
         self._fd = None
         if memory is not None:
             self._fd = os.memfd_create("observation", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)

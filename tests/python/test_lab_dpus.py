@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs whose service runs on DPUs that are machines: the steps of guide-dpu.md, and what happens when one lacks."""
 
+import contextlib
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from offpath.devices import service
 from offpath.lab import Lab, launchers
 from offpath.paths import paths
+from test_top import eventually
 
 GUIDE = (ROOT / "docs" / "guide-dpu.md").read_text()
 DPUFILE = re.search(r"```\n(.*?)```", GUIDE, re.DOTALL)[1].replace("x86_64", platform.machine())
@@ -141,6 +143,53 @@ def test_devices_and_the_way_there_are_the_nodes_own(cluster, work):
         kinds[node] = (row["kind"], row["name"], row["state"])
     assert kinds["node1"] == ("remote", "node1-dpu:7001", "up")
     assert kinds["node2"][0] == "software"
+
+
+@contextlib.contextmanager
+def late(cluster, work, place, *command):
+    """A job of two ranks, of which the second is late, started at `place`."""
+    if not (work / "late").exists():
+        subprocess.run(["mpicc.openmpi", PROGRAMS / "late.c", "-o", work / "late"], check=True)
+    for name in ("post", "end"):
+        (work / name).unlink(missing_ok=True)
+    words = [str(ROOT / "offpath"), "run", "--dpus", "dpus.txt", "--policy", "ialltoall:64K-inf:dpu", *command]
+    env = os.environ | launchers.environment(cluster.plan) | {"OFFPATH_DEVICE_KEY_FILE": str(work / "KEY")}
+    job = subprocess.Popen(
+        cluster.inside(place, [*words, "./late", "post", "end"]), cwd=work, env=env, stdout=-3, stderr=-1, text=True
+    )
+    try:
+        yield job
+    finally:
+        (work / "post").touch()
+        (work / "end").touch()
+        job.communicate(timeout=LIMIT_S)
+    assert job.returncode == 0
+
+
+def top(cluster, node, *options):
+    words = cluster.inside(node, [str(ROOT / "offpath"), "top", "--once", "--interval", "0.3", *options])
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+
+
+def ranks_at(cluster, node):
+    result = top(cluster, node, "--json")
+    return json.loads(result.stdout)["jobs"][0]["ranks"] if result.returncode == 0 else []
+
+
+def test_a_running_job_is_watched_on_its_hosts(cluster, work):
+    """Each node shows the ranks that are there, with what their service on the DPU knows."""
+    with late(cluster, work, "head", "--", "mpirun.openmpi", "-np", "2", "-H", "node1,node2"):
+        (first,) = eventually(
+            lambda: (ranks := ranks_at(cluster, "node1")) and (ranks[0]["oldest"] or {}).get("members") and ranks
+        )
+        assert (first["rank"], first["done"], first["in_flight"], first["pulled_bytes"]) == (0, 2, 1, 2 << 18)
+        oldest = first["oldest"]
+        assert (oldest["kind"], oldest["waits"], oldest["members"]) == ("exchange", "silent", [1])
+        eventually(lambda: ranks_at(cluster, "node1")[0]["share"]["waited"] > 0.9)
+        (second,) = ranks_at(cluster, "node2")
+        assert (second["rank"], second["done"], second["in_flight"]) == (1, 2, 0)
+        shown = top(cluster, "node2").stdout
+        assert "1 ranks here, service is on a DPU, its agent process " in shown, shown
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])

@@ -101,6 +101,12 @@ def test_one_look(serve):
     assert service.requests == [observation.REQUEST.pack(observation.LINK_VERSION, observation.OBSERVE, 0)]
 
 
+def test_a_job_whose_service_is_on_a_dpu(serve):
+    serve(healthy(), flags=observation.FAR)
+    (job,) = json.loads(top("--once", "--json", "--interval", "0.2").stdout)["jobs"]
+    assert job["far"] and f"service is on a DPU, its agent process {os.getpid()}" in shown(job)
+
+
 def test_plain_text(serve):
     serve(healthy())
     result = top("--once", "--interval", "0.2")

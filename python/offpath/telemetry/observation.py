@@ -23,7 +23,7 @@ from offpath.errors import UserError
 ANSWER_S = 5.0
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s")  # AttachReply
-LINK_VERSION, OBSERVE = 3, 1
+LINK_VERSION, OBSERVE, FAR = 3, 1, 2
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER = struct.Struct("<8Q2I7Q")
 CLIENT = struct.Struct("<Q4I8Q")
@@ -99,8 +99,9 @@ class Worker:
 
 @dataclass
 class Snapshot:
-    process: int  # of the service
+    process: int  # of the service, or of the agent of one on a DPU
     workers: list[Worker]
+    far: bool = False  # the latter
 
     @property
     def clients(self) -> list[Client]:
@@ -145,7 +146,7 @@ class Observation:
         while any(worker.updated_ns == 0 for worker in workers) and not self.ended() and time.monotonic() < until:
             time.sleep(0.002)
             workers = [self._worker(index) for index in range(self._workers)]
-        return Snapshot(self.process, workers)
+        return Snapshot(self.process, workers, self.far)
 
     def _ask(self) -> mmap.mmap:
         try:
@@ -156,12 +157,13 @@ class Observation:
         try:
             if len(data) != REPLY.size:
                 raise NoService
-            version, status, _, _, _, _, self.process, _, text = REPLY.unpack(data)
+            version, status, flags, _, _, _, self.process, _, text = REPLY.unpack(data)
             if status != 0:
                 reason = text.split(bytes(1))[0].decode(errors="replace")
                 raise UserError(f"{self._name()} is not to be watched: {reason}.")
             if version != LINK_VERSION or len(descriptors) != 1:
                 raise self._foreign("its answer holds nothing to read")
+            self.far = bool(flags & FAR)
             return _mapped(descriptors[0], self._foreign)
         finally:
             for descriptor in descriptors:

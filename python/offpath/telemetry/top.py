@@ -24,6 +24,7 @@ def job_data(job: Job, before: Snapshot, now: Snapshot) -> dict:
     return {
         "job": job.name,
         "service": now.process,
+        "far": now.far,
         "ended": False,
         "workers": [_worker(*pair) for pair in zip_equal(before.workers, now.workers)],
         "ranks": _clients(before, now),
@@ -82,7 +83,8 @@ def screen(jobs: list[dict]) -> Group:
 
 
 def _title(job: dict) -> Text:
-    state = "has ended; this is what was last seen" if job["ended"] else f"service is process {job['service']}"
+    who = "service is on a DPU, its agent process" if job["far"] else "service is process"
+    state = "has ended; this is what was last seen" if job["ended"] else f"{who} {job['service']}"
     return Text(f"job {job['job']}: {len(job['ranks'])} ranks here, {state}", style="bold")
 
 
