@@ -17,6 +17,7 @@ namespace offpath::attach {
 class JsonObject {
  public:
   JsonObject& number(const char* key, uint64_t value) { return add(key, std::to_string(value)); }
+  JsonObject& integer(const char* key, int64_t value) { return add(key, std::to_string(value)); }
   JsonObject& real(const char* key, double value);  // finite
   JsonObject& flag(const char* key, bool value) { return add(key, value ? "true" : "false"); }
   JsonObject& text(const char* key, const std::string& value);
@@ -40,7 +41,7 @@ offpath_session_counters_t counters_of(offpath_session_t* session);
 // Nothing where nothing was lost.
 void add_loss(const Loss& loss, JsonObject* line);
 // What the service did for this process.
-void add_service(const offpath_session_counters_t& counters, JsonObject* line);
+void add_service(offpath_session_t* session, const offpath_session_counters_t& counters, JsonObject* line);
 
 // The longest buffers that were moved.
 void add_moved(offpath_session_t* session, JsonObject* line);

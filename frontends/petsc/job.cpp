@@ -53,7 +53,7 @@ void write_statistics() {
   line.number("offloaded_count", job.offloaded_count).number("native_count", job.native_count);
   const offpath_session_counters_t service = attach::counters_of(job.member.session());
   line.number("completed_count", service.completed_count).number("failed_count", service.failed_count);
-  attach::add_service(service, &line);
+  attach::add_service(job.member.session(), service, &line);
   if (job.member.session() != nullptr && !job.member.alive()) attach::add_loss(job.member.loss(), &line);
   line.object("collectives", attach::JsonObject().object(
                                  "program", attach::offloaded_and_native(job.offloaded_count, job.native_count)));

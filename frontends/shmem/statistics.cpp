@@ -22,7 +22,7 @@ void Job::write_statistics() const {
   line.number("offloaded_count", offloaded_count).number("native_count", native_count);
   line.number("mapped_count", mapped_count).number("offloaded_bytes", counters_.offloaded_bytes.load());
   line.number("completed_count", service.completed_count).number("failed_count", service.failed_count);
-  attach::add_service(service, &line);
+  attach::add_service(member_.session(), service, &line);
   line.object("collectives", families);
   attach::write_statistics(exchange(), settings_, line);
 }

@@ -180,6 +180,10 @@ uint32_t offpath_session_moved(offpath_session_t* session, offpath_moved_t* move
 /* Fills *counters. struct_bytes may be that of the struct up to silence_ms. Never blocks. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (NULL or unknown struct_bytes). */
 offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_session_counters_t* counters);
 
+/* An estimate: nanoseconds by which links were free sooner because blocks of this process left compressed, with what
+ * compressing has held them up. Negative: that took longer than it saved. Never blocks. */
+int64_t offpath_session_saved_ns(offpath_session_t* session);
+
 /* ---- team ---------------------------------------------------------------------------------------------------- */
 
 typedef struct offpath_team_params {

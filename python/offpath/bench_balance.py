@@ -58,7 +58,7 @@ class Case:
 
 
 def parse(text: str) -> list[tuple[int, int]]:
-    """"2x2,4x1": nodes by ranks on each. Raises UserError."""
+    """ "2x2,4x1": nodes by ranks on each. Raises UserError."""
     found = []
     for word in text.split(","):
         nodes, _, ppn = word.partition("x")

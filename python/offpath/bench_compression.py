@@ -15,7 +15,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, compression_sources, compression_transfers, console, handover, results
+from offpath import comparison, compression_sources, compression_transfers, console, handover, measuring, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
@@ -75,6 +75,8 @@ def app_command(
         compression_transfers.show(result)
         if json_file:
             results.write(json_file, result)
+        if not result["meta"]["complete"]:
+            raise typer.Exit(measuring.INTERRUPTED)
         return
     sizes = parse_sizes(size)
     if len(sizes) != 1:

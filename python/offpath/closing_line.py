@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from offpath import stats
 from offpath.mpis import MPICH, OPENMPI, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
-from offpath.sizes import rough_size_text
+from offpath.sizes import rough_size_text, saved_time
 from offpath.stats import PETSC, total
 
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
@@ -126,8 +126,10 @@ def _compressed(lines: Sequence[dict]) -> list[str]:
     if not plain:
         return []
     saved = 100 * (plain - wire) // plain
+    time = saved_time(total(lines, "saved_ns"))
+    time = f"; {time}" if time else ""
     lost = max(line.get("largest_error", 0) for line in lines) if total(lines, "lossy_bytes") else 0
-    text = f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved)"
+    text = f"{rough_size_text(plain)} went compressed as {rough_size_text(wire)} ({saved} % saved{time})"
     of_numbers = rough_size_text(total(lines, "lossy_bytes"))
     return [text + (f"; {of_numbers} of numbers lost at most {lost:.2g}" if lost else "")]
 

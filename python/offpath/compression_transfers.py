@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 from rich import box
+from rich.progress import Progress
 from rich.table import Table
 
-from offpath import comparison, console, mpis
+from offpath import comparison, console, measuring, mpis
 from offpath.comparison import LabPlace
 from offpath.errors import UserError
 from offpath.lab import Lab
-from offpath.lab.plan import BURST_BYTES
-from offpath.measuring import ms_text
+from offpath.lab.plan import BURST_BYTES, parse_rate
+from offpath.measuring import START_S, ms_text
 from offpath.paths import paths
 from offpath.plan import compressing, model
 from offpath.plan import machine as machines
@@ -25,6 +28,8 @@ RAW, AUTO = "off", "auto"
 WISHES = (RAW, AUTO, "lz4", "zstd:shuffle=8")
 MPI = mpis.MPICH
 WARMUP = 4  # auto has to find out first
+# For the estimate only, in operations: what sets the work, and what is compared and done beside the repeats.
+CALIBRATION, OTHERS = 7, 6
 
 
 def known(text: str) -> list[str]:
@@ -36,31 +41,68 @@ def known(text: str) -> list[str]:
     return names
 
 
+@dataclass(frozen=True)
+class Launch:
+    rate: str
+    collective: str
+    field: str
+    wish: str
+
+
+def launches(rates: Sequence[str], collectives: Sequence[str]) -> list[Launch]:
+    """In the order in which they are made: what is compressed has the work that was set for what is not."""
+    return [Launch(*case) for case in itertools.product(rates, collectives, FIELDS, WISHES)]
+
+
+def estimate_s(all_launches: Sequence[Launch], sizes: Sequence[int], repeats: int) -> float:
+    """About how long it takes, if nothing but the link limits."""
+    seconds = 0.0
+    for each in all_launches:
+        parts = 1 if each.collective == "ibcast" else 2  # a rank's own part stays
+        wire_s = 8 * sum(sizes) / parts / parse_rate(each.rate)
+        operations = OTHERS + (CALIBRATION if each.wish == RAW else 0) + 3 * (repeats + WARMUP)
+        seconds += START_S + operations * wire_s
+    return seconds
+
+
 def measure(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
-    """{"meta", "rows"}: one row for each rate, collective, field, size and wish."""
-    program = paths().bench_program("collectives", MPI)
-    rows = []
-    for rate in rates:
-        with Lab(nodes=2, rate=rate) as lab:
-            place = LabPlace(lab, 1)
-            for collective in collectives:
-                for field in FIELDS:
-                    work: list[int] = []
-                    for wish in WISHES:
-                        argv = [str(program), "--collective", collective, "--field", field, "--verify",
-                                "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats),
-                                "--warmup", str(WARMUP)]  # fmt: skip
-                        argv += ["--work-iterations", ",".join(map(str, work))] if work else []
-                        found = list(_run(place, argv, wish))
-                        work = work or [row["work_iterations"] for row in found]
-                        case = {"rate": rate, "collective": collective, "field": field, "wish": wish}
-                        rows += [case | row for row in found]
+    """{"meta", "rows"}: a row for each rate, collective, field, size and wish. Ctrl-C keeps those that are there."""
+    all_launches = launches(rates, collectives)
+    rows: list[dict] = []
+    with measuring.announced(len(all_launches), estimate_s(all_launches, sizes, repeats)) as progress:
+        try:
+            _measure(all_launches, sizes, repeats, progress, rows)
+        except (KeyboardInterrupt, SystemExit):
+            done = progress.tasks[0].completed
+            console.note(f"interrupted after {done:.0f} of {len(all_launches)} launches: incomplete.")
     for row in rows:
         raw = next(r for r in rows if _case(r) == _case(row) and r["wish"] == RAW)
         row["t_pure_ratio"] = round(row["t_pure_ns"] / raw["t_pure_ns"], 3)
         row["t_total_ratio"] = round(row["t_total_ns"] / raw["t_total_ns"], 3)
         row["predicted_ratio"] = _predicted(row) if row["wish"] not in (RAW, AUTO) else None
-    return {"meta": comparison.base_meta([MPI]) | {"repeats": repeats, "rates": list(rates)}, "rows": rows}
+    complete = len(rows) == len(all_launches) * len(sizes)
+    about = {"repeats": repeats, "rates": list(rates), "complete": complete}
+    return {"meta": comparison.base_meta([MPI]) | about, "rows": rows}
+
+
+def _measure(
+    all_launches: Sequence[Launch], sizes: Sequence[int], repeats: int, progress: Progress, rows: list[dict]
+) -> None:
+    for rate, of_rate in itertools.groupby(all_launches, key=lambda each: each.rate):
+        with Lab(nodes=2, rate=rate) as lab:
+            work: list[int] = []
+            for each in of_rate:
+                title = f"{rate}, {each.collective}, {each.field}, {each.wish}"
+                progress.update(progress.task_ids[0], description=title)
+                argv = ["--collective", each.collective, "--field", each.field, "--verify",
+                        "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats),
+                        "--warmup", str(WARMUP)]  # fmt: skip
+                argv += ["--work-iterations", ",".join(map(str, work))] if each.wish != RAW else []
+                found = list(_run(LabPlace(lab, 1), argv, each.wish))
+                if each.wish == RAW:
+                    work = [row["work_iterations"] for row in found]
+                rows += [asdict(each) | row for row in found]
+                progress.advance(progress.task_ids[0])
 
 
 def _case(row: dict) -> tuple:
@@ -79,7 +121,8 @@ def _predicted(row: dict) -> float:
     return round(with_it / raw, 3)
 
 
-def _run(place: LabPlace, argv: Sequence[str], wish: str) -> Iterator[dict]:
+def _run(place: LabPlace, options: Sequence[str], wish: str) -> Iterator[dict]:
+    argv = [str(paths().bench_program("collectives", MPI)), *options]
     env = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1", "OFFPATH_COMPRESS": wish}
     output, stats = comparison.run_for_json(place, MPI, argv, True, env)
     coded, wire = (sum(rank.get(f"{name}_bytes", 0) for rank in stats) for name in ("coded", "wire"))

@@ -162,11 +162,18 @@ def exit_status(result: dict) -> int:
 @contextlib.contextmanager
 def announced_progress(all_series: Sequence[Series], runs: int, repeats: int, where: Place) -> Iterator[Progress]:
     count = runs * sum(len(series.peers) for series in all_series)
-    estimate = duration_text(estimate_s(all_series, runs, repeats, where.meta["rate_bits_per_s"]))
-    console.note(f"{count} launches, about {estimate}. Ctrl-C ends it and keeps what was measured until then.")
+    with announced(count, estimate_s(all_series, runs, repeats, where.meta["rate_bits_per_s"])) as progress:
+        yield progress
+
+
+@contextlib.contextmanager
+def announced(launches: int, seconds: float) -> Iterator[Progress]:
+    """Says before how long it takes, and on a terminal how far it is."""
+    estimate = duration_text(seconds)
+    console.note(f"{launches} launches, about {estimate}. Ctrl-C ends it and keeps what was measured until then.")
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, TimeRemainingColumn(), console=console.err) as progress:
-        progress.add_task("", total=count)
+        progress.add_task("", total=launches)
         yield progress
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of bytes as a person writes and reads them."""
+"""Numbers of bytes, and times, as a person writes and reads them."""
 
 import re
 
@@ -38,3 +38,17 @@ def rough_size_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def seconds(ns: float) -> str:
+    for unit, name in ((1e9, "s"), (1e6, "ms")):
+        if ns >= unit:
+            return f"{ns / unit:.3g} {name}"
+    return f"{ns / 1e3:.3g} us"
+
+
+def saved_time(ns: float) -> str:
+    """What compression saved on links, or cost: an estimate by the rule of auto; nothing where no link was known."""
+    if not ns:
+        return ""
+    return f"by estimate links were busy {seconds(abs(ns))} {'less' if ns > 0 else 'longer'}"

@@ -101,6 +101,7 @@ void Mirror::look_at_slots() {
     for (uint32_t i = 0; i < sizeof(tasks::ResultRecord); i += 8) look(record + i, 8);
   }
   for (size_t i = 0; i < sizeof(session::Counters); i += 8) look(offsetof(SegmentHeader, counters) + i, 8);
+  for (size_t at = session::kCodedOffset; at < session::kCodedEnd; at += 8) look(at, 8);
   for (const uint32_t index : slots_) {
     const size_t at = session::kSlotsOffset + size_t{index} * sizeof(Slot);
     for (const size_t field : {offsetof(Slot, status), offsetof(Slot, steps_left), offsetof(Slot, exports_left),

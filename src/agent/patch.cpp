@@ -129,7 +129,8 @@ bool may_write(const Word& word) {
   }
   const size_t counters = offsetof(SegmentHeader, counters);
   return (offset == offsetof(SegmentHeader, answered) && word.bytes == 4) ||
-         (word.bytes == 8 && lies_in(offset, 8, counters, counters + sizeof(session::Counters)));
+         (word.bytes == 8 && lies_in(offset, 8, counters, counters + sizeof(session::Counters))) ||
+         (word.bytes == 8 && lies_in(offset, 8, session::kCodedOffset, session::kCodedEnd));
 }
 
 uint64_t load(const uint8_t* segment, uint32_t offset, uint16_t bytes) {

@@ -271,4 +271,9 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
   return OFFPATH_OK;
 }
 
+int64_t offpath_session_saved_ns(offpath_session_t* session) {
+  if (session == nullptr || !session->mine()) return 0;
+  return static_cast<int64_t>(session->header().saved_ns.load(std::memory_order_relaxed));
+}
+
 }  // extern "C"

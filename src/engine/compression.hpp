@@ -8,6 +8,7 @@
 #include "graph/graph.hpp"
 #include "kernels/codecs/choice.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct CodedChunk : CodingJob {
   std::vector<uint8_t> plain;
   std::vector<uint8_t> kept;
   uint64_t since_ns = 0;
+  codecs::Path path = {};  // when coding began
   codecs::Room plain_room(size_t length) {
     if (plain.size() < length) plain.resize(length);
     return codecs::Room(plain).first(length);
@@ -47,40 +49,67 @@ class Compression {
   };
   Plan plan(const codecs::Wish& wish, const graph::Graph& graph, const graph::Export& block, uint64_t bytes,
             uint64_t team, uint32_t readable);
+  // Of the own part of a multicast.
+  Plan plan(const codecs::Wish& wish, const graph::Graph& graph, const graph::Multicast& multicast, uint64_t team,
+            uint32_t readable);
 
-  // A block that leaves by decide(): begin, until its receiver has all or wants it no more. `decode_ns`: what that has spent on
-  // decoding it; nothing: it does not have it.
+  // A block of which chunks may be coded: begin, until its receiver has all or wants it no more. `decode_ns`: what that has spent
+  // on decoding it; nothing: it does not have it.
   void begin(uint64_t transfer, fabric::Peer peer, const Plan& plan);
   codecs::Chooser::Decision decide(fabric::Peer peer, const Plan& plan, uint64_t bytes, uint64_t rest,
                                    uint32_t readable);
-  // Tries methods on it, and decides again.
-  codecs::Chooser::Decision look(fabric::Peer peer, const Plan& plan, codecs::Bytes chunk, uint64_t rest,
-                                 uint32_t readable);
+  // Tries methods on it, and decides again. `path`: to whom it leaves, at the moment when it is called.
+  template <typename PathNow>
+  codecs::Chooser::Decision look(const Plan& plan, codecs::Bytes chunk, uint64_t rest, uint32_t readable, PathNow path);
+  codecs::Path path_to(fabric::Peer peer);
   // Of any block: so many bytes leave as so many.
   void note_left(uint64_t transfer, fabric::Peer peer, uint64_t bytes, uint64_t wire_bytes, codecs::CodecId codec);
   void end(uint64_t transfer, std::optional<uint64_t> decode_ns);
+
+  // How much sooner a chunk was there that began to be coded at `job`, and leaves as so many bytes: as `auto` reckons. 0: the
+  // link is not known yet.
+  double saved_ns(const CodedChunk& job, uint64_t wire_bytes) const;
+
+  // What decoding a byte takes here.
+  void note_decoded(const CodedChunk& decoded);
+  const codecs::PerCodec& decode_ns() const { return decode_ns_; }
+  // A codec of which that is not known decodes what it has just coded.
+  void try_decoding(const CodedChunk& coded);
 
  private:
   struct Open {
     fabric::Peer peer = 0;
     std::map<codecs::CodecId, uint64_t> coded_bytes;  // as they were before
   };
-  codecs::Path path_to(fabric::Peer peer);
+  Plan plan(const codecs::Wish& wish, codecs::Elements elements, uint64_t bytes, uint64_t team, uint32_t readable);
 
   const codecs::Chooser::Clock clock_;
   const fabric::Fabric& fabric_;
   const std::unique_ptr<Coder> own_coder_;
   std::vector<std::unique_ptr<CodedChunk>> all_;
   std::vector<CodedChunk*> free_;
-  std::unordered_map<fabric::Peer, codecs::Link> links_;  // to whom blocks have left by decide()
+  std::unordered_map<fabric::Peer, codecs::Link> links_;  // to whom coded chunks have left
   std::unordered_map<fabric::Peer, uint32_t> busy_;       // and do now: so many
   std::unordered_map<uint64_t, Open> open_;               // by transfer
   uint64_t since_ns_ = 0;                                 // they have been under way, or the last of them came
   uint64_t unsampled_ = UINT64_MAX;                       // bytes of blocks since the last sample
+  codecs::PerCodec decode_ns_{};
 
  public:
   Coder& coder;
   codecs::Chooser chooser;
 };
+
+template <typename PathNow>
+codecs::Chooser::Decision Compression::look(const Plan& plan, codecs::Bytes chunk, uint64_t rest, uint32_t readable,
+                                            PathNow path) {
+  const codecs::Path before = path();
+  const uint64_t begin = clock_();
+  chooser.look(plan.kind, chunk);
+  const auto took = static_cast<double>(clock_() - begin);
+  const codecs::Path after = path();
+  if (!after.waits) chooser.pay(std::max(0.0, took - before.waiting_ns));
+  return chooser.decide(plan.kind, chunk.size(), rest, after, readable);
+}
 
 }  // namespace offpath::engine

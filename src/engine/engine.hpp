@@ -72,6 +72,7 @@ struct Coded {
   uint64_t wire_bytes = 0;   // as which it left
   bool lossy = false;        // what arrives is something else
   double largest_error = 0;  // and this much off
+  double saved_ns = 0;       // so much sooner the link is free again, by estimate; coding included. Less than 0: later
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kRingChunkBytes = 4096;  // without a group
 constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
+constexpr size_t kPackBytes = 16 << 10;     // that are coded together: longer ones are lost more often
 constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
 
 // Differs where nodes were told different lengths.
@@ -80,7 +81,7 @@ multicast::Word Engine::State::Multicasts::said(Run& run, uint32_t chunk_bytes) 
   const uint64_t rate = s_.config.multicast_rate > 0 ? s_.config.multicast_rate : link;
   const uint32_t seals = circle.group == nullptr ? 0 : circle.group->seals();
   const uint32_t lost = std::exchange(circle.lost, 0), of = std::exchange(circle.of, 0);
-  return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals};
+  return {run.status.code(), chunk_bytes, digest_of(run.plan), rate, lost, of, seals, s_.compression.coder.readable()};
 }
 
 void Engine::State::Multicasts::pass_on(Run& run, const multicast::Word& word) {
@@ -92,12 +93,13 @@ void Engine::State::Multicasts::pass_on(Run& run, const multicast::Word& word) {
   armed.first = word.lost;
   armed.count = word.of;
   armed.tag = word.seals;
+  armed.codecs = word.codecs;
   say(run, run.arming.parent(), armed);
 }
 
 bool Engine::State::Multicasts::arm(Run& run, uint32_t node, const Message& armed) {
   return !run.task && run.arming.arm(node, {armed.status, armed.chunk_bytes, armed.digest, armed.rate, armed.first,
-                                            armed.count, armed.tag});
+                                            armed.count, armed.tag, armed.codecs});
 }
 
 // At the root: all nodes have said what they can. Known from before, or found out by probes.
@@ -124,6 +126,8 @@ void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
       answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
       answer.first = s_.config.multicast_chains;
       answer.tag = word.seals;
+      answer.codecs = word.codecs;
+      answer.count = multicast::Packs::chunks_for(word.chunk_bytes, std::min(kPackBytes, s_.config.chunk_bytes));
     }
   }
   obey(run, answer);

@@ -43,10 +43,10 @@ bool Engine::State::Multicasts::probe(Run& run, uint64_t now) {
 }
 
 // Read from the program's memory, as many as leave at once.
-void Engine::State::Multicasts::stage(Run& run) {
+void Engine::State::Multicasts::stage(Run& run, uint32_t least) {
   const multicast::Shape& shape = run.task->arrivals().shape();
   const uint64_t most = (run.pieces->prompt() ? kStagedBytes : kFarBytes) / run.chunk_bytes;
-  const uint32_t chunks = static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, run.to_send.count));
+  const uint32_t chunks = static_cast<uint32_t>(std::clamp<uint64_t>(most / least * least, least, run.to_send.count));
   run.staged_chunks = {run.to_send.first, chunks};
   const uint64_t bytes = shape.bytes(run.plan.own, run.staged_chunks);
   const uint64_t from = address_of(run, run.plan.own, run.staged_chunks.first);
@@ -71,6 +71,19 @@ void Engine::State::Multicasts::stage(Run& run) {
   }
 }
 
+const uint8_t* Engine::State::Multicasts::own_bytes(Run& run, const Chunks& chunks) {
+  const uint32_t own = run.plan.own;
+  const multicast::Shape& shape = run.task->arrivals().shape();
+  const uint8_t* there = run.pieces->view(address_of(run, own, chunks.first), shape.bytes(own, chunks));
+  if (there != nullptr) return there;
+  const Chunks& staged = run.staged_chunks;
+  if (chunks.first < staged.first || chunks.first + chunks.count > staged.first + staged.count) {
+    stage(run, chunks.count);
+    if (run.reads > 0 || !run.status.ok()) return nullptr;
+  }
+  return run.staged->data() + shape.offset(own, chunks.first) - shape.offset(own, staged.first);
+}
+
 bool Engine::State::Multicasts::send(Run& run) {
   if (!run.sending || run.reads > 0) return false;
   fabric::Group* const group = group_of(run);
@@ -78,17 +91,20 @@ bool Engine::State::Multicasts::send(Run& run) {
   bool any = false;
   while (run.to_send.count > 0 && group != nullptr && run.status.ok()) {
     const uint32_t chunk = run.to_send.first;
+    if (run.packs && !prepare_pack(run)) {
+      if (run.reads > 0) return true;
+      break;
+    }
+    if (run.coding.job != nullptr) {
+      if (!send_pack(run, *group)) return any;
+      any = true;
+      continue;
+    }
     const uint64_t bytes = shape.bytes(run.plan.own, {chunk, 1});
-    const uint8_t* data = run.pieces->view(address_of(run, run.plan.own, chunk), bytes);
+    const uint8_t* const data = own_bytes(run, {chunk, 1});
     if (data == nullptr) {
-      const Chunks& staged = run.staged_chunks;
-      if (staged.count == 0 || chunk < staged.first || chunk - staged.first >= staged.count) {
-        stage(run);
-        if (run.reads > 0) return true;
-        if (!run.status.ok()) break;
-      }
-      data =
-          run.staged->data() + shape.offset(run.plan.own, chunk) - shape.offset(run.plan.own, run.staged_chunks.first);
+      if (run.reads > 0) return true;
+      break;
     }
     if (!group->push(run.operation->key.number, chunk, {data, bytes})) return any;
     s_.note_moved(*run.operation, bytes);
@@ -99,6 +115,7 @@ bool Engine::State::Multicasts::send(Run& run) {
   }
   if (group != nullptr && !group->idle()) return any;
   run.sending = false;
+  end_coding(run);
   run.staged_chunks = {};
   run.staged.reset();
   run.task->sent();
@@ -121,9 +138,13 @@ void Engine::State::Multicasts::hear(Run& run, const fabric::Label& label, fabri
   }
   run.since_ns = std::max(run.since_ns, round_ns_);
   const multicast::Shape& shape = run.task->arrivals().shape();
-  if (!run.by_multicast || !run.status.ok() || run.task->look(label.chunk) != multicast::Arrival::fresh) return;
+  if (!run.by_multicast || !run.status.ok()) return;
+  if ((label.chunk & multicast::kCoded) != 0) return hear_coded(run, label, chunk);
+  if (run.task->look(label.chunk) != multicast::Arrival::fresh) return;
   const uint32_t owner = shape.owner(label.chunk);
   if (owner != label.sender || chunk.size() != shape.bytes(owner, {label.chunk, 1})) return;
+  run.heard += chunk.size();
+  run.meant += chunk.size();
   if (chunk.size() >= kAloneBytes && run.pieces->prompt()) return place(run, owner, {label.chunk, 1}, chunk);
   Run::Gathered& gathered = run.gathered[owner];
   const uint32_t next = gathered.chunks.first + gathered.chunks.count;
@@ -283,7 +304,9 @@ void Engine::State::Multicasts::handle_fetch(const Message& message) {
     operation.graph.exports.emplace_back();
     exports.emplace_back();
   }
-  operation.graph.exports[index] = {.peer = message.to, .tag = message.tag, .place = {}, .bytes = bytes, .next = {}};
+  // What is passed on loses nothing any more: it counts as no memory of this member's.
+  const auto place = message.part == run->plan.own ? graph::Place() : graph::scratch_place(0);
+  operation.graph.exports[index] = {.peer = message.to, .tag = message.tag, .place = place, .bytes = bytes, .next = {}};
   exports[index] = {};
   ++operation.exports_left;
   ExportProgress& progress = exports[index];

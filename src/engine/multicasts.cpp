@@ -81,6 +81,7 @@ void Engine::State::Multicasts::forget(const Operation& operation) {
   take_early(operation);
   const auto found = runs_.find(operation.id);
   if (found == runs_.end()) return;
+  end_coding(*found->second);
   found->second->circle->runs.erase(operation.key.number);
   runs_.erase(found);
 }
@@ -96,6 +97,7 @@ void Engine::State::Multicasts::say(Run& run, uint32_t node, Message message) {
   out.rate = message.rate;
   out.first = message.first;
   out.count = message.count;
+  out.codecs = message.codecs;
   s_.send(team, out.to, out);
 }
 
@@ -142,19 +144,20 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
     run.status = Status::error(OFFPATH_ERR_ARGUMENT, "too long for a multicast. Name another algorithm");
     return end(run);
   }
-  const uint32_t senders = multicast::Chains(*shape, message.first).heard();
+  run.senders = multicast::Chains(*shape, message.first).heard();
   run.by_multicast = message.word == Said::go;
   run.chunk_bytes = message.chunk_bytes;
   if (fabric::Group* const group = group_of(run); group != nullptr) {
-    group->set_rate(static_cast<double>(message.rate) / 1e9 / senders);
+    group->set_rate(static_cast<double>(message.rate) / 1e9 / run.senders);
     group->set_seals(message.tag);
   }
-  run.quiet_ns = kQuietNs + (message.rate > 0 ? 4 * kBatchBytes * 1'000'000'000 * senders / message.rate : 0);
+  run.quiet_ns = kQuietNs + (message.rate > 0 ? 4 * kBatchBytes * 1'000'000'000 * run.senders / message.rate : 0);
   run.since_ns = now_ns();
   run.rate = message.rate;
   run.listens = false;
   const multicast::Task::Config config{.chains = message.first, .fetch = {.run = 4096, .pulls = kMaxFetches}};
   run.task.emplace(std::move(*shape), run.plan.own, config);
+  if (run.by_multicast) plan_coding(run, message);
   for (const uint32_t member : run.plan.members) {  // they are armed, so they have their end of the team
     run.operation->begun.insert(member);
     run.operation->team->exchange.note_present(member);
@@ -184,8 +187,11 @@ void Engine::State::Multicasts::end(Run& run) {
   const Status status = run.status;
   const uint64_t received = run.received;
   if (run.by_multicast && run.task) {
+    const auto less = [](uint64_t all, uint64_t part) { return all - std::min(all, part); };
     uint64_t of = run.task->arrivals().shape().chunks() - run.task->arrivals().shape().part(run.plan.own).count;
-    run.circle->lost += static_cast<uint32_t>(std::min(run.task->repaired(), of));
+    uint64_t lost = run.task->repaired();
+    if (run.packs) of = less(of, run.packs->spared()), lost = less(lost, run.packs->fetched_too());
+    run.circle->lost += static_cast<uint32_t>(std::min(lost, of));
     run.circle->of += static_cast<uint32_t>(of);
   }
   forget(operation);
@@ -294,7 +300,8 @@ uint64_t Engine::State::Multicasts::rest_ns() const {
   uint64_t rest = runs_.empty() || s_.operations.size() != runs_.size() ? 0 : UINT64_MAX;
   for (const auto& [id, run] : runs_) {
     if (!run->by_multicast || !run->task || run->rate == 0 || !run->task->listens()) return 0;
-    const uint64_t missing = uint64_t{run->task->arrivals().missing()} * run->chunk_bytes;
+    const double left = run->meant == 0 ? 1 : static_cast<double>(run->heard) / static_cast<double>(run->meant);
+    const auto missing = static_cast<uint64_t>(left * run->task->arrivals().missing() * run->chunk_bytes);
     rest = std::min(rest, std::min(missing, kWorthALook) * 1'000'000'000 / run->rate);
   }
   return rest;

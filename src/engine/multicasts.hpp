@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Multicasts: the multicast steps of an engine's operations (docs/design/0022-multicast.md). The machines of multicast/ decide; this feeds
 // them with what comes and does what they say. multicasts.cpp: how a step begins, runs and ends, and the words of its nodes;
-// multicast_agreement.cpp: what they agree on before it runs; multicast_chunks.cpp: datagrams, and chunks that are fetched.
-// Internal to engine/.
+// multicast_agreement.cpp: what they agree on before it runs; multicast_chunks.cpp: datagrams, and chunks that are fetched;
+// multicast_packs.cpp: chunks that are coded together. Internal to engine/.
 #pragma once
 
 #include "engine/pieces.hpp"
 #include "engine/state.hpp"
 #include "fabric/group.hpp"
 #include "multicast/arming.hpp"
+#include "multicast/packs.hpp"
 #include "multicast/task.hpp"
 
 namespace offpath::engine {
@@ -50,6 +51,18 @@ struct MulticastRun {
     fabric::Label label;
     std::vector<uint8_t> bytes;
   };
+  // What leaves of the own part is decided pack by pack.
+  struct Coding {
+    Compression::Plan plan;
+    uint32_t readable = 0;    // by all
+    uint32_t plain_left = 0;  // packs that go as they are, because others could not be compressed
+    uint32_t misses = 0;
+    uint64_t since_ns = 0;
+    multicast::Chunks decided;  // the pack that leaves,
+    CodedChunk* job = nullptr;  // and its coded form; null: as it is
+    multicast::Coded coded;
+    uint32_t left = 0;  // of its datagrams, so many
+  };
 
   MulticastRun(Operation& its, uint32_t its_step, const graph::Multicast& its_plan)
       : operation(&its),
@@ -86,16 +99,20 @@ struct MulticastRun {
   bool probed = false;
   bool sending = false;
   multicast::Chunks to_send;
+  uint32_t senders = 1;                   // at the same time
+  std::optional<multicast::Packs> packs;  // nothing: everything goes as it is
+  Coding coding;
   std::shared_ptr<std::vector<uint8_t>> staged;  // read from the program's memory: those chunks
   multicast::Chunks staged_chunks;
-  uint32_t reads = 0;  // under way
-  uint32_t writes = 0;
+  uint32_t reads = 0;                                                  // under way, with what is coded
+  uint32_t writes = 0;                                                 // with what is decoded
   std::map<uint32_t, Gathered> gathered;                               // by owner
   std::map<uint32_t, std::pair<uint32_t, multicast::Chunks>> fetches;  // by step: part and chunks
   std::vector<uint32_t> free_steps;
   uint32_t fetch_count = 0;
   uint32_t questions_asked = 0, questions_heard = 0;
   uint64_t received = 0;
+  uint64_t heard = 0, meant = 0;  // bytes of datagrams, and what they mean
 };
 
 class Engine::State::Multicasts : public fabric::Hearer {
@@ -154,7 +171,9 @@ class Engine::State::Multicasts : public fabric::Hearer {
   // multicast_chunks.cpp
   bool probe(Run& run, uint64_t now);
   bool send(Run& run);
-  void stage(Run& run);
+  // Where these own chunks lie; null: they are being read, or cannot be.
+  const uint8_t* own_bytes(Run& run, const multicast::Chunks& chunks);
+  void stage(Run& run, uint32_t least);
   void hear(Run& run, const fabric::Label& label, fabric::Bytes chunk);
   void place(Run& run, uint32_t owner, const multicast::Chunks& chunks, fabric::Bytes bytes);
   void write(Run& run, uint32_t owner, Run::Gathered& gathered);
@@ -164,6 +183,18 @@ class Engine::State::Multicasts : public fabric::Hearer {
   uint64_t address_of(const Run& run, uint32_t part, uint32_t chunk) const {
     return run.begin[part] + run.task->arrivals().shape().offset(part, chunk);
   }
+
+  // multicast_packs.cpp
+  void plan_coding(Run& run, const wire::Message& go);
+  void end_coding(Run& run);
+  // Decides about the pack that is to leave next. False: it is being read or coded, or failed.
+  bool prepare_pack(Run& run);
+  void take_coded(Run& run, CodedChunk* job, const base::Status& status);
+  // False: there is no room for all of it.
+  bool send_pack(Run& run, fabric::Group& group);
+  void hear_coded(Run& run, const fabric::Label& label, fabric::Bytes datagram);
+  void place_pack(Run& run, const multicast::Chunks& pack, codecs::Bytes bytes);
+  codecs::Path path_of(const Run& run);
 
   State& s_;
   std::map<uint64_t, std::unique_ptr<Run>> runs_;  // by the operation's id

@@ -43,6 +43,8 @@ class Group {
   virtual bool idle() const = 0;
   // How long progress() has nothing to send; UINT64_MAX: nothing is there.
   virtual uint64_t wait_ns(uint64_t now_ns) = 0;
+  // So long takes what was pushed and what has left, at the rate. 0: nothing is under way, or nobody knows.
+  virtual uint64_t busy_ns(uint64_t /*now_ns*/) { return 0; }
   // With all that is around chunks on the wire; 0: unbounded.
   virtual void set_rate(double bytes_per_ns) = 0;
   // How chunks are proven to come from a member: bits, of which all members know the lowest. set_seal: all of them know these.

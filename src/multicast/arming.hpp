@@ -19,7 +19,8 @@ struct Word {
   uint64_t rate = 0;         // bytes per second that its link takes; 0: unknown
   uint32_t lost = 0;         // chunks that it had to fetch since it was armed last,
   uint32_t of = 0;           // of so many
-  uint32_t seals = 0;        // bits: how it can prove chunks
+  uint32_t seals = 0;        // bits: how it can prove chunks,
+  uint32_t codecs = 0;       // and what it can decode
   bool operator==(const Word&) const = default;
 };
 
@@ -33,7 +34,8 @@ inline Word combine(const Word& a, const Word& b, int32_t mismatch) {
            both ? std::min(a.rate, b.rate) : std::max(a.rate, b.rate),
            sum(a.lost, b.lost),
            sum(a.of, b.of),
-           a.seals & b.seals};
+           a.seals & b.seals,
+           a.codecs & b.codecs};
   if (out.status == 0 && a.digest != b.digest) out.status = mismatch;
   return out;
 }

@@ -16,6 +16,8 @@ struct Chunks {
   bool operator==(const Chunks&) const = default;
 };
 
+inline constexpr uint32_t kMostChunks = uint32_t{1} << 31;  // the bit above says something else (packs.hpp)
+
 class Shape {
  public:
   // Nothing: no nodes, or more chunks than there are numbers; another algorithm has to do it.
@@ -25,7 +27,7 @@ class Shape {
     uint64_t next = 0;
     for (const uint64_t bytes : part_bytes) {
       next += bytes / chunk_bytes + (bytes % chunk_bytes != 0 ? 1 : 0);
-      if (next >= UINT32_MAX) return std::nullopt;
+      if (next >= kMostChunks) return std::nullopt;
       shape.first_.push_back(static_cast<uint32_t>(next));
     }
     shape.bytes_ = std::move(part_bytes);

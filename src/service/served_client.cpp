@@ -272,6 +272,7 @@ void ServedClient::on_coded(const engine::Coded& coded) {
   session::SegmentHeader& head = view_.header();
   head.coded_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
   head.wire_bytes.fetch_add(coded.wire_bytes, std::memory_order_relaxed);
+  head.saved_ns.fetch_add(static_cast<uint64_t>(static_cast<int64_t>(coded.saved_ns)), std::memory_order_relaxed);
   if (!coded.lossy) return;
   head.lossy_bytes.fetch_add(coded.bytes, std::memory_order_relaxed);
   // The bits of numbers that are not negative have their order.

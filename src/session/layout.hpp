@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 12;
+inline constexpr uint32_t kVersion = 13;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 
@@ -221,7 +221,10 @@ struct SegmentHeader {
   // Of samples of what went as it is: their bytes, and what compression would have left of them.
   Atomic64 sampled_bytes;
   Atomic64 sampled_left_bytes;
+  Atomic64 saved_ns;  // on links, by what left compressed: an estimate. Of two's complement: it may have cost time
 };
+inline constexpr size_t kCodedOffset = offsetof(SegmentHeader, coded_bytes);  // what the service says of compression
+inline constexpr size_t kCodedEnd = offsetof(SegmentHeader, saved_ns) + sizeof(Atomic64);
 static_assert(offsetof(SegmentHeader, submitted) == 64);
 static_assert(offsetof(SegmentHeader, counters) == 320);
 static_assert(offsetof(SegmentHeader, waited_ns) == 384);

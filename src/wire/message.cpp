@@ -29,7 +29,7 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::pull:
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs();
     case Kind::task:
-      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.task();
+      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.codecs() && codec.task();
     case Kind::fetch:
       return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs() &&
              codec.chunks();

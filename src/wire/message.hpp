@@ -48,7 +48,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 9;
+inline constexpr uint8_t kVersion = 10;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -119,7 +119,7 @@ struct Message {
   uint64_t pull_id = 0;      // pull data coded fail: chosen at random by the receiver
   uint64_t bytes = 0;        // pull: most that is accepted; data, coded: length of the whole block
   uint64_t offset = 0;       // data, coded: of this chunk in the block
-  uint32_t codecs = 0;       // pull: a bit for each that the receiver can read
+  uint32_t codecs = 0;       // pull, fetch: a bit for each that the receiver can read; task: that all can
   uint32_t length = 0;       // coded: of what the chunk means
   uint32_t check = 0;        // coded: of that
   uint8_t codec = 0;         // coded
@@ -131,7 +131,7 @@ struct Message {
   uint64_t rate = 0;         // task: bytes per second; go: of each sender
   uint32_t first = 0;        // fetch: of the chunks. task, armed: chunks that were lost lately; go: chains;
                              // need, fin: how many of these there were
-  uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many
+  uint32_t count = 0;        // fetch: of the chunks. task, armed: of so many; go: chunks of a pack
   uint32_t part = 0;         // fetch
   auto operator<=>(const Message&) const = default;
 };

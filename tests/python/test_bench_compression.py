@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench compression` and its program, shortly: what it counts; how fast anything is, is not tested."""
 
+import contextlib
 import json
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath import compression_sources, mpis
+from offpath import compression_sources, compression_transfers, mpis
 from offpath.paths import paths
 
 FIELDS = {"velocity", "halo", "tiles", "single", "text", "random"}
@@ -45,6 +46,50 @@ def test_what_applications_hold_and_packages_bring(tmp_path):
     assert all(row["first_chunk_ns"] > 0 and row["chunk_ns"] > 0 for row in rows if "first_chunk_ns" in row)
     lossless = [row["ratio"] for row in rows if row["field"] == "bspmm" and row["method"][:3] not in ("zfp", "sz3")]
     assert max(lossless) < 1.3, "its tiles are noise"
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Wishes and works of launches, which measure nothing."""
+    seen = []
+
+    def run(place, argv, wish):
+        if len(seen) == seen_before_interrupt:
+            raise KeyboardInterrupt
+        given = argv[argv.index("--work-iterations") + 1] if "--work-iterations" in argv else None
+        seen.append((argv[argv.index("--field") + 1], wish, given))
+        for size, work in ((1024, len(seen)), (4096, 4 * len(seen))):
+            yield {"bytes": size, "verified": True, "work_iterations": work, "t_pure_ns": 1000 * size,
+                   "t_total_ns": 1000 * size, "efficiency": 1.0, "coded_ratio": 1.0}  # fmt: skip
+
+    seen_before_interrupt = 6
+    monkeypatch.setattr(compression_transfers, "_run", run)
+    monkeypatch.setattr(compression_transfers, "_predicted", lambda row: 1.0)
+    monkeypatch.setattr(compression_transfers, "Lab", lambda **_: contextlib.nullcontext())
+    return seen
+
+
+def test_an_interruption_keeps_what_was_measured(launched, capsys):
+    result = compression_transfers.measure(["100mbit"], ["ialltoall"], [1024, 4096], 3)
+    said = capsys.readouterr().err
+    assert "12 launches, about" in said and "interrupted after 6 of 12 launches" in said
+    assert not result["meta"]["complete"] and len(result["rows"]) == 12
+    assert all(row["t_pure_ratio"] == 1 for row in result["rows"])
+    # All launches with one field do the work that was set for the first one.
+    assert launched == [
+        ("tiles", "off", None), *(("tiles", wish, "1,4") for wish in compression_transfers.WISHES[1:]),
+        ("halo", "off", None), ("halo", "auto", "5,20"),
+    ]  # fmt: skip
+
+
+def test_how_long_transfers_take_is_estimated():
+    """From 1 MiB on links of 100 Mbit/s take most of it: minutes, which is to be said before."""
+    estimate = compression_transfers.estimate_s
+    slow, fast = (compression_transfers.launches([rate], ["ialltoall", "iallgather"]) for rate in ("100mbit", "1gbit"))
+    assert len(slow) == 24
+    assert 120 < estimate(slow, [1 << 20, 4 << 20], 3) < 300
+    assert estimate(fast, [1 << 20, 4 << 20], 3) < estimate(slow, [1 << 20, 4 << 20], 3) / 2
+    assert estimate(slow, [4 << 20], 3) > 3 * (estimate(slow, [1 << 20], 3) - 24 * 2.5)
 
 
 def test_command_refuses(tmp_path):

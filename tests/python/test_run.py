@@ -312,6 +312,16 @@ def line(**changes):
             "(75 % saved).",
         ),
         (
+            [line(coded_bytes=4096, wire_bytes=1024, saved_ns=3_000_000_000)] * 2,
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "(75 % saved; by estimate links were busy 6 s less).",
+        ),
+        (
+            [line(coded_bytes=4096, wire_bytes=1024, saved_ns=ns) for ns in (1000, -4_001_000)],
+            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "(75 % saved; by estimate links were busy 4 ms longer).",
+        ),
+        (
             [line(passed={"blocking_count": 4})] * 2,
             "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
             "offloaded with --blocking all.",

@@ -119,11 +119,11 @@ def test_why_on_the_host(run):
 
 def test_the_summary_is_one_screen(run):
     lines = [{"in_place_bytes": 4096, "copied_bytes": 0, "moved": [{"address": 4096, "bytes": 131072}]}] * 2
-    lines[0] = lines[0] | {"coded_bytes": 8192, "wire_bytes": 2048}
+    lines[0] = lines[0] | {"coded_bytes": 8192, "wire_bytes": 2048, "saved_ns": 5 * MS}
     overview.show(run, Console(width=100, file=(text := io.StringIO())), lines)
     shown = text.getvalue()
     assert "memory: 8 KiB used in place, 0 B copied by the kernel\nmoved: 2 of 128 KiB\n" in shown
-    assert "wire: 8 KiB went compressed as 2 KiB, 75.0% saved" in shown
+    assert "wire: 8 KiB went compressed as 2 KiB, 75.0% saved; by estimate links were busy 5 ms less" in shown
     assert len(shown.splitlines()) <= 24
     assert "2 operations on the DPU, 4 on the host" in shown
     assert "app+0x40" in shown

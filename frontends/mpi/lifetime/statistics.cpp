@@ -92,7 +92,7 @@ std::string statistics() {
   line.number("failed_count", counters.failed_count.load());
   const offpath_session_counters_t service = attach::counters_of(job.session());
   attach::say_memory(job.settings(), service);
-  attach::add_service(service, &line);
+  attach::add_service(job.session(), service, &line);
   attach::add_moved(job.session(), &line);
   line.number("wait_ns", counters.wait_ns.load()).number("post_ns", counters.post_ns.load());
   attach::add_loss(job.loss(), &line);

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from offpath.plan.sites import Site
-from offpath.sizes import size_text
+from offpath.sizes import saved_time, seconds, size_text
 from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
 
 CALL_ROWS = 10
@@ -194,19 +194,14 @@ def _wire(lines: Sequence[dict]) -> list[str]:
     """What compression saved."""
     plain, wire = (sum(line.get(f"{name}_bytes", 0) for line in lines) for name in ("coded", "wire"))
     saved = share(plain - wire, plain)
+    time = saved_time(sum(line.get("saved_ns", 0) for line in lines))
     text = [f"wire: {rounded(plain)} went compressed as {rounded(wire)}, {saved} saved"] if plain else []
+    text = [line + (f"; {time}" if time else "") for line in text]
     lossy = sum(line.get("lossy_bytes", 0) for line in lines)
     error = max((line.get("largest_error", 0) for line in lines), default=0)
     sampled, left = (sum(line.get(f"sampled_{name}", 0) for line in lines) for name in ("bytes", "left_bytes"))
     text += [f"wire: compression would save {share(sampled - left, sampled)}, by samples"] if sampled else []
     return text + ([f"lossy: {rounded(lossy)} of numbers, which arrived at most {error:.3g} off"] if lossy else [])
-
-
-def seconds(ns: float) -> str:
-    for unit, name in ((1e9, "s"), (1e6, "ms")):
-        if ns >= unit:
-            return f"{ns / unit:.3g} {name}"
-    return f"{ns / 1e3:.3g} us"
 
 
 def share(part: float, whole: float) -> str:

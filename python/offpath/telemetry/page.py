@@ -8,10 +8,10 @@ from html import escape
 
 from offpath import report
 from offpath.oldest import zip_equal
-from offpath.sizes import size_text
+from offpath.sizes import seconds, size_text
 from offpath.telemetry import overview
 from offpath.telemetry.operations import Run
-from offpath.telemetry.overview import rounded, seconds, share
+from offpath.telemetry.overview import rounded, share
 
 PARTS = ("program", "posting", "waiting, DPU", "waiting, host", "other waits")
 COLOURS = (0, 4, 1, 3, 2)  # of report's series

@@ -189,7 +189,8 @@ class Engine::State::Stream : public Carrier {
     }
     codecs::Method method = coding.automatic ? job->method : coding.method;
     if (coding.automatic && !method) {  // none yet: it is to be looked at
-      method = s_.compression.look(flow.peer, coding, job->in, flow.bytes - flow.offset, flow.readable).method;
+      const auto path = [&] { return s_.compression.path_to(flow.peer); };
+      method = s_.compression.look(coding, job->in, flow.bytes - flow.offset, flow.readable, path).method;
     }
     const bool whole = data.offset % std::max<size_t>(bytes_of(method.elements), 1) == 0;
     if (!method || !whole) return emit_plain(flow, id, chunk, job, data);
@@ -197,6 +198,7 @@ class Engine::State::Stream : public Carrier {
     job->method = method;
     job->out = codecs::Room(chunk->memory.get(), worthwhile);
     job->bytes = 0;
+    job->path = s_.compression.path_to(flow.peer);
     job->since_ns = s_.compression.now_ns();
     const memory::Ticket ticket = s_.next_ticket();
     s_.when_done(*flow.operation, s_.compression.coder.encode(*job, ticket), ticket,
@@ -229,7 +231,8 @@ class Engine::State::Stream : public Carrier {
     s_.traffic.wire_bytes += bytes;
     const bool lossy = codecs::is_lossy(job->method.codec);
     if (lossy) s_.traffic.lossy_bytes += chunk->bytes;
-    s_.observer.on_coded(flow.operation->team->spec.client, {chunk->bytes, bytes, lossy, job->largest_error});
+    s_.observer.on_coded(flow.operation->team->spec.client,
+                         {chunk->bytes, bytes, lossy, job->largest_error, s_.compression.saved_ns(*job, bytes)});
     s_.compression.give_back(job);
     emit(flow, id, chunk, fabric::Bytes(chunk->memory.get(), bytes), coded);
   }

@@ -29,6 +29,7 @@ class UdpGroup : public Group {
   bool progress(uint64_t now_ns, Hearer& hearer) override;
   bool idle() const override { return begin_ == end_; }
   uint64_t wait_ns(uint64_t now_ns) override { return idle() ? UINT64_MAX : pace_.wait_ns(now_ns); }
+  uint64_t busy_ns(uint64_t now_ns) override { return pace_.wait_ns(now_ns, static_cast<double>(end_ - begin_)); }
   void set_rate(double bytes_per_ns) override { pace_.set_rate(bytes_per_ns); }
   uint32_t seals() const override { return known_seals(); }
   void set_seals(uint32_t seals) override {

@@ -16,13 +16,14 @@ class Pace {
   Pace(double bytes_per_ns, double burst_bytes) : rate_(bytes_per_ns), burst_(burst_bytes), level_(burst_bytes) {}
 
   void set_rate(double bytes_per_ns) { rate_ = bytes_per_ns; }
-  // How long until something may leave.
-  uint64_t wait_ns(uint64_t now_ns) {
+  // How long until something may leave, with so many bytes before it.
+  uint64_t wait_ns(uint64_t now_ns, double before = 0) {
     if (rate_ <= 0) return 0;
     const double passed = static_cast<double>(now_ns - std::exchange(since_ns_, now_ns));
     if (begun_) level_ = std::min(burst_, level_ + passed * rate_);
     begun_ = true;
-    return level_ > 0 ? 0 : static_cast<uint64_t>(std::ceil(-level_ / rate_)) + 1;
+    const double level = level_ - before;
+    return level > 0 ? 0 : static_cast<uint64_t>(std::ceil(-level / rate_)) + 1;
   }
   // Has left: may be more than there is, which is waited for afterwards.
   void spend(double bytes) {

@@ -177,6 +177,7 @@ void offpath_memory_free(offpath_session_t*, void*) {}
 void offpath_memory_release(offpath_session_t*, const void*, uint64_t) {}
 offpath_status_t offpath_memory_lend(offpath_session_t*, uint64_t, uint64_t, void**) { return OFFPATH_ERR_STATE; }
 int offpath_memory_take_back(void*) { return 0; }
+int64_t offpath_session_saved_ns(offpath_session_t*) { return 0; }
 uint32_t offpath_session_moved(offpath_session_t*, offpath_moved_t*, uint32_t) { return 0; }
 
 }  // extern "C"

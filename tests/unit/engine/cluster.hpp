@@ -91,6 +91,7 @@ class Cluster : public engine::Observer {
     uint32_t first_bytes = 0, steps = 0, served = 0;
     uint64_t step_bytes = 0, served_bytes = 0;
     double largest_error = 0;  // of all operations: it stands with number 0
+    double saved_ns = 0;       // the same
     codecs::Chooser::Sampled sampled = {};
   };
 
@@ -247,6 +248,7 @@ class Cluster : public engine::Observer {
   void on_coded(engine::ClientId client, const engine::Coded& coded) override {
     Told& told = told_[{client, 0}];
     told.largest_error = std::max(told.largest_error, coded.largest_error);
+    told.saved_ns += coded.saved_ns;
   }
   void on_finished(engine::ClientId client, uint64_t operation, base::Status status) override {
     const bool first = outcomes_.emplace(std::pair(client, operation), status.code()).second;

@@ -3,6 +3,7 @@
 // codec gets none. The other tests run with a codec as well (OFFPATH_TEST_CODEC).
 #include "../kernels/data.hpp"
 #include "cluster.hpp"
+#include "engine/compression.hpp"
 #include "late_coder.hpp"
 
 #include <algorithm>
@@ -148,17 +149,24 @@ TEST_F(Coded, WhoIsLostMeanwhile) {
 }
 
 // By a clock of the test's: a link on which a block takes seconds, however long it is, and codecs that take no time.
-TEST_F(Coded, AutoFindsOutWhatPays) {
-  auto now = std::make_shared<uint64_t>(0);
-  engine::Config config = with("auto");
-  config.now_ns = [now] { return *now; };
-  start(config);
-  const auto send_slowly = [&](const Data& from) {
+class CodedSlowly : public Coded {
+ protected:
+  void start(const char* wish) {
+    engine::Config config = with(wish);
+    config.now_ns = [this] { return now; };
+    Coded::start(config);
+  }
+  void send_slowly(const Data& from) {
     Data to(from.size());
     post(from, to);
-    for (int idle = 0; idle < 100; idle = cluster->step() ? 0 : idle + 1) *now += 10'000'000;
+    for (int idle = 0; idle < 100; idle = cluster->step() ? 0 : idle + 1) now += 10'000'000;
     EXPECT_EQ(to, from);
-  };
+  }
+  uint64_t now = 0;
+};
+
+TEST_F(CodedSlowly, AutoFindsOutWhatPays) {
+  start("auto");
   const Data data = text_bytes(1 << 20);
   send_slowly(data);
   EXPECT_LE(sent().coded_bytes, data.size() - (64 << 10)) << "so much is sent before anything is known of the link";
@@ -167,6 +175,42 @@ TEST_F(Coded, AutoFindsOutWhatPays) {
   const uint64_t before = sent().coded_bytes;
   for (int i = 0; i < 4; ++i) send_slowly(random_bytes(1 << 20));
   EXPECT_EQ(sent().coded_bytes, before);
+  EXPECT_GT(cluster->told(0, 0).saved_ns, 0);
+}
+
+TEST_F(CodedSlowly, TheTimeThatAFixedChoiceSavesIsEstimated) {
+  start("lz4");
+  for (int i = 0; i < 4; ++i) send_slowly(text_bytes(1 << 20));
+  const double saved = cluster->told(0, 0).saved_ns;
+  EXPECT_GT(saved, 0);
+  EXPECT_EQ(cluster->told(1, 0).saved_ns, 0) << "it has sent nothing";
+  for (int i = 0; i < 2; ++i) send_slowly(random_bytes(1 << 20));
+  EXPECT_EQ(cluster->told(0, 0).saved_ns, saved);
+}
+
+// As it is reckoned before coding: what is coded while others wait holds nobody up, and who decodes may be slower than the link.
+TEST(SavedTime, IsWhatAutoReckons) {
+  uint64_t now = 5000;
+  engine::Config config;
+  config.now_ns = [&] { return now; };
+  const auto network = make_network(1);
+  const auto fabric = network->make_endpoint();
+  const engine::Compression compression(config, *fabric);
+  const Data plain(1000);
+  engine::CodedChunk job;
+  job.in = plain;
+  job.method = {codecs::CodecId::lz4, 1, 0};
+  job.since_ns = 1000;
+  EXPECT_EQ(compression.saved_ns(job, 200), 0) << "nobody knows the link";
+  job.path.known = true;
+  job.path.link_ns = 10;
+  EXPECT_EQ(compression.saved_ns(job, 200), 10'000 - 2000 - 4000);
+  job.path.waiting_ns = 3000;
+  EXPECT_EQ(compression.saved_ns(job, 200), 10'000 - 2000 - 1000);
+  job.path.decode_ns[static_cast<size_t>(codecs::CodecId::lz4)] = 9;
+  EXPECT_EQ(compression.saved_ns(job, 200), 10'000 - 9000);
+  now = 20'000;
+  EXPECT_EQ(compression.saved_ns(job, 200), 10'000 - 2000 - 16'000) << "it took longer than it saved";
 }
 
 TEST_F(Coded, WhatWouldBeSavedIsSampled) {

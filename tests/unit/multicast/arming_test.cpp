@@ -48,9 +48,10 @@ TEST(Arming, TheRootHearsWhatAllCan) {
     words[nodes - 1].rate = 0;  // unknown
     words[nodes / 3].rate = 300;
     for (uint32_t node = 0; node < nodes; ++node) words[node].seals = node == nodes / 2 ? 1 : 3;
+    for (uint32_t node = 0; node < nodes; ++node) words[node].codecs = node == nodes / 3 ? 6 : 7;
     const Word all = at_root(words, nodes);
 
-    EXPECT_EQ(all, (Word{0, 1400, 7, 300, nodes, 10 * nodes, 1})) << nodes;
+    EXPECT_EQ(all, (Word{0, 1400, 7, 300, nodes, 10 * nodes, 1, 6})) << nodes;
   }
 }
 

@@ -82,7 +82,8 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, largest_error, 552);
   EXPECT_AT(SegmentHeader, sampled_bytes, 560);
   EXPECT_AT(SegmentHeader, sampled_left_bytes, 568);
-  EXPECT_EQ(sizeof(SegmentHeader), 576U);
+  EXPECT_AT(SegmentHeader, saved_ns, 576);
+  EXPECT_EQ(sizeof(SegmentHeader), 640U);
   EXPECT_AT(Counters, completed, 0);
   EXPECT_AT(Counters, failed, 8);
   EXPECT_AT(Counters, pulled_bytes, 16);

@@ -70,28 +70,28 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 09 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 0a 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 09 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0a 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261"},
-    {Kind::data, "4f70 09 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::data, "4f70 0a 03 5857565554535251 0b0a090807060000 0001020304050000"},
     {Kind::done,
-     "4f70 09 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
+     "4f70 0a 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
      "7877767574737271"},
-    {Kind::fail, "4f70 09 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 09 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 09 07"},
-    {Kind::request, "4f70 09 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 09 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 09 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 09 0b"},
-    {Kind::pong, "4f70 09 0c"},
-    {Kind::coded, "4f70 09 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::fail, "4f70 0a 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 0a 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 0a 07"},
+    {Kind::request, "4f70 0a 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 0a 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 0a 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 0a 0b"},
+    {Kind::pong, "4f70 0a 0c"},
+    {Kind::coded, "4f70 0a 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
     {Kind::task,
-     "4f70 09 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 06 "
+     "4f70 0a 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
      "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
     {Kind::fetch,
-     "4f70 09 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0a 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
 };
 
@@ -106,7 +106,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 4, 4, 38, 74, 73};
+  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 4, 4, 38, 78, 73};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -129,7 +129,7 @@ Message trimmed(const Message& m) {
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
   if (chunk) out.offset = m.offset;
-  if (m.kind == Kind::pull || fetch) out.codecs = m.codecs;
+  if (m.kind == Kind::pull || fetch || m.kind == Kind::task) out.codecs = m.codecs;
   if (fetch) out.part = m.part, out.first = m.first, out.count = m.count;
   if (m.kind == Kind::task) {
     out.tag = m.tag, out.word = m.word, out.chunk_bytes = m.chunk_bytes, out.digest = m.digest, out.rate = m.rate;
