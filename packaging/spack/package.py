@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ruff: noqa: F403, F405  (Spack gives its names so)
-"""Spack: put this file into packages/offpath/ of a repository of your own, and the source archive into a mirror or the
-working directory. Installing fetches Python packages from PyPI (python/requirements.txt)."""
+"""Spack: put this file into packages/offpath/ of a repository of your own, and the source archive
+into a mirror or the working directory. Installing fetches Python packages from PyPI."""
 
 import os
 
 from spack.package import *
 
 try:  # from Spack 1.0 on
-    from spack_repo.builtin.build_systems.cmake import CMakePackage
+    from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 except ImportError:
     pass
 
 
 class Offpath(CMakePackage):
-    """Moves a parallel program's communication while the program computes: a service beside the program does it, on
-    spare cores or on a SmartNIC's Arm cores. Programs are neither changed nor recompiled."""
+    """Moves a parallel program's communication while the program computes: a service beside the
+    program does it, on spare cores or on a SmartNIC's Arm cores. Programs are neither changed nor
+    recompiled."""
 
     license("BSD-3-Clause")
 
-    # There is no public address to fetch it from: git archive --prefix=offpath-0.2.0/ -o offpath-0.2.0.tar.gz v0.2.0
+    # There is no public address to fetch it from:
+    # git archive --prefix=offpath-0.2.0/ -o offpath-0.2.0.tar.gz v0.2.0
     manual_download = True
     url = f"file://{os.getcwd()}/offpath-0.2.0.tar.gz"
 
-    version("0.2.0")  # its archive holds this file, so the sum is not here: spack install --no-checksum
+    # The archive holds this file, so its sum cannot be here: spack install --no-checksum
+    version("0.2.0")
 
     variant("petsc", default=False, description="Solvers of PETSc, where pkg-config finds it")
     variant("zfp", default=True, description="Compression with a loss")
@@ -40,6 +43,7 @@ class Offpath(CMakePackage):
     depends_on("lz4")
     depends_on("zstd")
     depends_on("libdeflate")
+    depends_on("elfutils")
     depends_on("zfp", when="+zfp")
     depends_on("fftw@3:~mpi")
     depends_on("fmt")
