@@ -113,10 +113,10 @@ def test_module_files_lead_to_what_is_installed():
 
 @pytest.mark.nightly
 def test_easybuild_finds_all_dependencies(tmp_path):
-    """EasyBuild of PyPI, on its own easyconfigs; nothing is built."""
+    """EasyBuild of PyPI, with its own easyconfigs and its check of style; nothing is built."""
     venv = tmp_path / "venv"
     subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
-    subprocess.run([venv / "bin" / "pip", "install", "--quiet", "easybuild==5.4.1"], check=True)
+    subprocess.run([venv / "bin" / "pip", "install", "--quiet", "easybuild==5.4.1", "pycodestyle"], check=True)
     (tmp_path / f"offpath-{__version__}.tar.gz").touch()
     home = tmp_path / "modules" / "libexec"  # where EasyBuild looks; Debian has it elsewhere
     environment = {
@@ -130,9 +130,10 @@ def test_easybuild_finds_all_dependencies(tmp_path):
     home.mkdir(parents=True)
     (home / "modulecmd.tcl").symlink_to(tool)
     root = ["--allow-use-as-root-and-accept-consequences"] if os.geteuid() == 0 else []
-    command = [venv / "bin" / "eb", *root, "--dry-run", "--robot", EASYCONFIG]
-    said = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
-    assert said.returncode == 0, said.stdout + said.stderr
+    for asked in (["--check-style"], ["--dry-run", "--robot"]):
+        command = [venv / "bin" / "eb", *root, *asked, EASYCONFIG]
+        said = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+        assert said.returncode == 0, said.stdout + said.stderr
     assert f"Offpath/{__version__}-foss-2024a" in said.stdout and "UCX/1.16.0" in said.stdout
 
 
