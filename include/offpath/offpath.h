@@ -435,8 +435,8 @@ void offpath_session_time_operations(offpath_session_t* session, int on);
 offpath_status_t offpath_op_times(offpath_op_t* op, offpath_op_times_t* times);
 
 /* For those who watch the service: the program has begun to wait at begin_ns (end_ns 0), or has waited from begin_ns to
- * end_ns, CLOCK_MONOTONIC. offpath_op_wait does it by itself. Any thread; of threads that wait at a time the last
- * counts as long as it does. Never blocks; two stores. */
+ * end_ns, CLOCK_MONOTONIC. offpath_op_wait does it by itself; in a session with functions the preloaded library does it for waits
+ * inside MPI. Any thread; of threads that wait at a time the last counts as long as it does. Never blocks; two stores. */
 void offpath_session_note_wait(offpath_session_t* session, uint64_t begin_ns, uint64_t end_ns);
 
 /* What an unfinished operation waits for, as one line for a person:
@@ -740,8 +740,8 @@ offpath_status_t offpath_task_submit(offpath_session_t* session, const offpath_t
                                      offpath_op_t** op);
 
 /* Nobody wants the result any more. A task that has not begun ends with OFFPATH_ERR_CANCELLED; one that runs is told
- * (offpath_task_t), and its executor is ended if it still runs after OFFPATH_TASK_CANCEL_MS (1000). One that is finished first stays
- * as it is. Never blocks; the op ends soon. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no task) · OFFPATH_ERR_STATE */
+ * (offpath_task_t), and ends so, too, unless it returns 0. One that runs for OFFPATH_TASK_CANCEL_MS (1000) more loses its executor. One
+ * that is finished first stays. Never blocks; the op ends soon. Returns OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no task) · OFFPATH_ERR_STATE */
 offpath_status_t offpath_task_cancel(offpath_op_t* op);
 
 typedef struct offpath_task_outcome {

@@ -185,6 +185,7 @@ extern "C" {
 void offpath_session_detach(offpath_session_t* session) {
   if (session == nullptr) return;
   ErrnoGuard guard;
+  offpath::client::waits::forget(*session);
   if (session->mine())
     session->notifier.reset();
   else [[maybe_unused]]

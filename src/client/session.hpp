@@ -18,6 +18,7 @@
 #include "client/mapping.hpp"
 #include "client/moved/moved.hpp"
 #include "client/notifier.hpp"
+#include "client/waits.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
 
@@ -189,6 +190,7 @@ struct offpath_session {
   std::vector<std::unique_ptr<offpath_function>> functions;
   uint64_t next_task = 0;
   std::unique_ptr<offpath::client::Notifier> notifier;  // made when somebody wants it
+  offpath::client::waits::Noted noted_waits;            // inside MPI
   bool tasks_stay_home = false;                         // OFFPATH_TASK_BALANCE=off
   std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};

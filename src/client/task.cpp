@@ -144,6 +144,7 @@ Status register_function(offpath_session& session, const offpath_function_params
     owned->number = posted->function_number;
     owned->name = "task " + function.symbol;
     *out = owned.get();
+    offpath::client::waits::note_in(session);
     std::lock_guard lock(session.mutex);
     session.functions.push_back(std::move(owned));
   } else {

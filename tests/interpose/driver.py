@@ -254,6 +254,24 @@ def bad_policy(s):
     check(len(other.warnings()) == 1 and "ialltoall:dpux" in other.err, str(other))
 
 
+def waits(s):
+    """Noted in the program's own session by the preloaded library, whether calls are offloaded or not."""
+    for changes in (FORCED, {"OFFPATH_POLICY": "*:host", "OFFPATH_SERVICE_SHARE": "1"}):
+        other = s.run([s.program("waits")], 2, s.library, **changes)
+        check(other.status == 0 and "ok" in other.out and not other.err, str(other))
+
+
+def waits_recorded(s):
+    for variable in ("OFFPATH_TRACE", "OFFPATH_PROFILE"):
+        changes = {variable: f"{s.folder}/recorded", "OFFPATH_SERVICE_SHARE": "1"}
+        other = s.run([s.program("waits")], 2, s.library, **changes)
+        check(other.status == 0 and "ok" in other.out and not other.err, f"{variable}: {other}")
+        files = glob.glob(f"{s.folder}/recorded.*")
+        check(files, f"{variable}: nothing was recorded")
+        for file in files:
+            os.unlink(file)
+
+
 def refused_attach(s):
     native = s.native("exchange")
     other = s.offloaded("exchange", OFFPATH_FAKE_NO_ATTACH="2")
@@ -300,7 +318,7 @@ CASES = {
     **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
                                at_exit, neighbors, pairs, types, persistent, no_service, switched_off, no_backend,
                                one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
-                               symbols, without_mpi, *adapting.CASES, *doorways.CASES,
+                               symbols, without_mpi, waits, waits_recorded, *adapting.CASES, *doorways.CASES,
                                *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,
                                *mapped.CASES, *pointtopoint.CASES, *agents.CASES)},
 }

@@ -31,7 +31,8 @@ static pthread_mutex_t resolve_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int resolved;
 static int serving; /* the back end does */
 static offpath_loaded_mpi_t loaded;
-static char missing[SLOT_COUNT]; /* slots still to be filled, at their first call */
+static offpath_wait_told_t* wait_told; /* NULL: nobody wants to know when the program waits */
+static char missing[SLOT_COUNT];       /* slots still to be filled, at their first call */
 static __thread int resolving __attribute__((tls_model("initial-exec")));
 
 /* What an intercepted function does in a process that has no MPI, or whose MPI lacks it and what would do in its place:
@@ -86,6 +87,17 @@ static void fill_slot(unsigned long slot, void* target) {
   __atomic_store_n(&offpath_doorway_slots[slot], target, __ATOMIC_RELEASE);
 }
 
+/* What blocks gets a clock around it; where a tool comes first, behind the tool. */
+static void time_waits(void) {
+  void* timed[OFFPATH_FUNCTION_COUNT] = {NULL};
+  if (!serving || wait_told == NULL) return;
+  offpath_time_waits(wait_told, timed);
+  for (unsigned long slot = 0; slot < SLOT_COUNT; ++slot) {
+    void* target = timed[symbols[slot / 2].function];
+    if (target != NULL && (slot % 2 == 1 || tool_function(&loaded, slot) == NULL)) fill_slot(slot, target);
+  }
+}
+
 static void fill_slots(const offpath_loaded_mpi_t* mpi) {
   void* handlers[OFFPATH_FUNCTION_COUNT] = {NULL};
   char reason[512];
@@ -106,6 +118,7 @@ static void fill_slots(const offpath_loaded_mpi_t* mpi) {
   }
   loaded = *mpi;
   resolved = 1;
+  time_waits();
 }
 
 static void fill_missing(void) {
@@ -145,4 +158,17 @@ void* offpath_doorway_resolve(unsigned long slot) {
   }
   errno = saved_errno;
   return target;
+}
+
+/* For liboffpath, which finds it with dlsym once a session of the program has tasks. Until then no call has a clock. The first
+ * that asks is told. */
+__attribute__((visibility("default"))) void offpath_frontend_tell_waits(offpath_wait_told_t* told) {
+  const int saved_errno = errno;
+  pthread_mutex_lock(&resolve_mutex);
+  if (wait_told == NULL) {
+    wait_told = told;
+    time_waits();
+  }
+  pthread_mutex_unlock(&resolve_mutex);
+  errno = saved_errno;
 }

@@ -18,6 +18,8 @@
 #define OFFPATH_SLOT_BYTES 8
 
 #ifndef __ASSEMBLER__
+#include "mpi/functions/backend.h"
+
 #include <stddef.h>
 
 /* Where the loaded MPI is and which one. */
@@ -42,6 +44,9 @@ offpath_loaded_mpi_t offpath_locate_mpi(void);
 typedef enum offpath_backend_part { OFFPATH_BACKEND_ALL, OFFPATH_BACKEND_MISSING } offpath_backend_part_t;
 int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
                          char* reason, size_t reason_capacity);
+
+/* Of the open back end: who is told when the program waits, and the handlers that tell (backend.h). */
+void offpath_time_waits(offpath_wait_told_t* told, void** handlers);
 
 /* Called by the lazy entries: returns where slot number `slot` jumps to. errno is kept. */
 void* offpath_doorway_resolve(unsigned long slot);

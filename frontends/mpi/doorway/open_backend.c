@@ -16,6 +16,7 @@ static int (*volatile job_token)(uint8_t*);
 static void (*volatile serve_upcall)(offpath_upcall_request_t*);
 static void (*volatile upcall_channel_lost)(uint64_t);
 static void (*volatile mark_region)(const char*, int);
+static void (*time_waits)(offpath_wait_told_t*, void**);
 
 /* For programs that measure: processor time of this node's service so far, 0 without one. Found with dlsym. */
 __attribute__((visibility("default"))) uint64_t offpath_frontend_service_cpu_ns(void) {
@@ -53,6 +54,10 @@ __attribute__((visibility("default"))) void offpath_region_mark(const char* name
   errno = saved_errno;
 }
 
+void offpath_time_waits(offpath_wait_told_t* told, void** handlers) {
+  if (time_waits != NULL) time_waits(told, handlers);
+}
+
 int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t part, void** handlers, unsigned count,
                          char* reason, size_t reason_capacity) {
   static const char reinstall[] = "Reinstall Offpath or set OFFPATH_ENABLE=0";
@@ -82,8 +87,17 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
     return -1;
   }
   offpath_backend_open_function* open_function = (offpath_backend_open_function*)dlsym(library, OFFPATH_BACKEND_OPEN);
-  offpath_backend_t backend = {
-      sizeof(backend), count, part == OFFPATH_BACKEND_MISSING, mpi->handle, handlers, NULL, NULL, NULL, NULL, NULL};
+  offpath_backend_t backend = {sizeof(backend),
+                               count,
+                               part == OFFPATH_BACKEND_MISSING,
+                               mpi->handle,
+                               handlers,
+                               NULL,
+                               NULL,
+                               NULL,
+                               NULL,
+                               NULL,
+                               NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway. %s", path, reinstall);
     return -1;
@@ -94,5 +108,6 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   serve_upcall = backend.serve_upcall;
   upcall_channel_lost = backend.upcall_channel_lost;
   mark_region = backend.mark_region;
+  time_waits = backend.time_waits;
   return 0;
 }

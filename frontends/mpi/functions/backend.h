@@ -20,6 +20,9 @@ enum {
   OFFPATH_FUNCTION_COUNT
 };
 
+/* A thread of the program begins to wait inside MPI (end_ns 0), or has waited. CLOCK_MONOTONIC. */
+typedef void offpath_wait_told_t(uint64_t begin_ns, uint64_t end_ns);
+
 typedef struct offpath_backend {
   uint32_t struct_bytes;
   uint32_t function_count;
@@ -32,6 +35,8 @@ typedef struct offpath_backend {
   void (*serve_upcall)(offpath_upcall_request_t* request);
   void (*upcall_channel_lost)(uint64_t channel);
   void (*mark_region)(const char* name, int begins); /* out: of include/offpath/region.h; NULL: nothing is recorded */
+  /* out: tells of waits from now on, and fills the handlers that do it, over what it has filled before */
+  void (*time_waits)(offpath_wait_told_t* told, void** handlers);
 } offpath_backend_t;
 
 /* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */

@@ -9,6 +9,7 @@
 #include "mpi/native/handlers.hpp"
 #include "mpi/native/missing.hpp"
 #include "mpi/native/native.hpp"
+#include "mpi/native/waits.hpp"
 #include "mpi/proxy/layer.hpp"
 #include "mpi/proxy/proxy.hpp"
 
@@ -47,6 +48,8 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
     backend->serve_upcall = &serve_upcall;
     backend->upcall_channel_lost = &upcall_channel_lost;
   }
+  using offpath::mpi::waits::Timed;
+  offpath::mpi::waits::install(backend, offpath::mpi::tracing::wanted() ? Timed::always : Timed::when_wanted);
   offpath::mpi::tracing::install(backend);
   return 0;
 }

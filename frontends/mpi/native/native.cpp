@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/native/native.hpp"
 
+#include "mpi/functions/backend.h"
 #include "mpi/native/stand_ins.hpp"
 #include "mpi/native/substitutes.hpp"
 
@@ -33,6 +34,16 @@ bool Native::load(void* library) {
   add_stand_ins(this);
   add_substitutes(this);
   return complete;
+}
+
+Native Native::under(void* const* handlers) const {
+  Native result = *this;
+  const auto set = [](auto& function, void* handler) {
+    if (handler != nullptr) function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(handler);
+  };
+#define OFFPATH_MPI_FUNCTION(name) set(result.name, handlers[OFFPATH_FUNCTION_##name]);
+#include "mpi/functions/functions.def"
+  return result;
 }
 
 }  // namespace offpath::mpi

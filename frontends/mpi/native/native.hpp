@@ -36,6 +36,8 @@ struct Native {
   // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
   // large counts substitutes.
   bool load(void* library);
+  // The same but for those that a table of handlers (functions/backend.h) has something for.
+  Native under(void* const* handlers) const;
 };
 
 extern Native native;

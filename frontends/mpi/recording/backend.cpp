@@ -4,6 +4,7 @@
 #include "mpi/functions/backend.h"
 
 #include "mpi/native/missing.hpp"
+#include "mpi/native/waits.hpp"
 #include "mpi/recording/layer.hpp"
 
 extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(offpath_backend_t* backend) {
@@ -12,6 +13,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   if (!native.load(backend->mpi)) return -1;
   set_missing(backend);
   if (backend->only_missing != 0) return 0;
+  waits::install(backend, waits::Timed::always);
   recording::install(backend->handlers, recording::kProfile);
   backend->mark_region = &recording::mark_region;
   return 0;

@@ -63,10 +63,6 @@ int Comm_disconnect(MPI_Comm* comm) {
   return next.Comm_disconnect(comm);
 }
 
-void set_next(auto& function, void* handler) {
-  if (handler != nullptr) function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(handler);
-}
-
 }  // namespace
 
 void mark_region(const char* name, int begins) {
@@ -79,9 +75,7 @@ void install(void** handlers, const Purpose& what_for) {
   purpose = &what_for;
   finalize = native.Finalize;
   native.Finalize = &finalize_last;
-  next = native;
-#define OFFPATH_MPI_FUNCTION(name) set_next(next.name, handlers[OFFPATH_FUNCTION_##name]);
-#include "mpi/functions/functions.def"
+  next = native.under(handlers);
   set_collectives(handlers);
   set_waiting(handlers);
   set_remote(handlers);
