@@ -269,4 +269,5 @@ int python(const offpath_task_t* task) {
 
 }  // namespace
 
-OFFPATH_TASK_FUNCTION(python, "python 1");
+// The number is that of what is said here and in python/offpath/tasks: another one with each change (letters.PROTOCOL).
+OFFPATH_TASK_FUNCTION(python, "python 2");

@@ -4,6 +4,7 @@
 
 #include "job.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -13,6 +14,8 @@
 namespace offpath::testing {
 
 inline constexpr const char* kFunctions = OFFPATH_TEST_FUNCTIONS;
+
+inline bool on_dpu() { return getenv("OFFPATH_TEST_DPU") != nullptr; }
 
 class Tasks {
  public:

@@ -142,6 +142,20 @@ def test_crashes_limits_and_cancelling(session):  # noqa: F811
     assert session.task(functions.process).wait() > 0
 
 
+def test_a_library_of_another_release_is_one_line(session, tmp_path, monkeypatch):  # noqa: F811
+    library = tmp_path / "liboffpath_python.so"
+    (tmp_path / "old.c").write_text(
+        "#include <offpath/task.h>\n"
+        "static int python(const offpath_task_t* task) { return task == 0; }\n"
+        'OFFPATH_TASK_FUNCTION(python, "python 1");\n'
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-I{ROOT}/include", tmp_path / "old.c", "-o", library], check=True)
+    monkeypatch.setattr("offpath.api.task.native_file", lambda name: str(tmp_path / name))
+    with pytest.raises(offpath.ArgumentError, match="is of another release than this package") as wrong:
+        session.task(functions.process)
+    assert str(library) in str(wrong.value) and "\n" not in str(wrong.value)
+
+
 def test_wrong_tasks(session, native):  # noqa: F811
     x = np.zeros(10)
     for make, words in (

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, byref, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -15,7 +16,7 @@ from offpath.api.failures import ArgumentError, StateError, TaskError, failure
 from offpath.api.library import check, library, native_file, quick, status_text
 from offpath.api.operation import Operation
 from offpath.api.sharing import Report, Sharing
-from offpath.tasks.letters import Ending, unpack
+from offpath.tasks.letters import PROTOCOL, Ending, unpack
 
 if TYPE_CHECKING:
     from offpath.api.attachment import Attachment
@@ -37,17 +38,15 @@ class Unchanged(NamedTuple):
 class Task(Operation[Any]):
     """An operation whose result is what a Python function returned; None of a native one."""
 
-    __slots__ = ("_cancelled", "_ending", "_report")
+    __slots__ = ("_ending", "_report")
 
     def __init__(self, session: Attachment, handle: int, keep: Any, report: Report | None, timeout: float | None):
         super().__init__(session, handle, keep, None, timeout)
         self._report = report
         self._ending: Ending | None = None
-        self._cancelled = False
 
     def cancel(self) -> None:
         """Nobody wants the result any more: it ends soon, by CancelledError if it was not finished before."""
-        self._cancelled = True
         with self._session.in_use:
             check(library().offpath_task_cancel(self._handle), "cancel")
 
@@ -70,8 +69,6 @@ class Task(Operation[Any]):
     def _failure(self, status: int) -> BaseException:
         ending = self._ending
         if ending is None or ending.error is None:
-            if self._cancelled and status == Status.ERR_TASK:  # while it ran
-                status = Status.ERR_CANCELLED
             return failure(status, self._said)
         ending.error.__cause__ = TaskError(f"{self._said}\n\n{ending.text}")
         return ending.error
@@ -107,7 +104,7 @@ class Tasks:
             native = self._function(session, where, symbol, signature)
         else:
             check_callable(function)
-            native = self._function(session, native_file("liboffpath_python.so"), "python", "python 1")
+            native = self._interpreter(session)
             sharing = self._shared(session)
             report = sharing.report()
             argument = argument_for(function, arguments, options or {}, held, access, report, sharing)
@@ -131,6 +128,19 @@ class Tasks:
                 check(status, f"{file}:{symbol}", error)
             self._functions[key] = out.value or 0
         return self._functions[key]
+
+    def _interpreter(self, session: Attachment) -> int:
+        """Of another build it may say other things to its interpreters than this package hears."""
+        file = native_file("liboffpath_python.so")
+        try:
+            return self._function(session, file, "python", f"python {PROTOCOL}")
+        except ArgumentError as error:
+            if "signature" not in str(error):
+                raise
+            raise ArgumentError(
+                f"{file}, as the executor finds it, is of another release than this package "
+                f"({os.path.dirname(os.path.dirname(__file__))}). Build or install both together."
+            ) from error
 
     def _shared(self, session: Attachment) -> Sharing:
         if self._sharing is None:

@@ -214,9 +214,11 @@ void Tasks::take_result(Job& job) {
   const auto status = base::known_code(entry.status);
   if (status != OFFPATH_OK) {
     const bool by_function = status == OFFPATH_ERR_TASK;
+    const bool told_to_stop = by_function && job.kill_at_ns != 0;
     const std::string name = functions_[job.task.function].symbol;
-    result.status = by_function ? Status::error(status, "function '%.60s' %s", name.c_str(), text)
-                                : Status::error(status, "%s", text);
+    result.status = told_to_stop  ? Status::error(OFFPATH_ERR_CANCELLED, "the task was cancelled, and stopped")
+                    : by_function ? Status::error(status, "function '%.60s' %s", name.c_str(), text)
+                                  : Status::error(status, "%s", text);
   }
   result.code = entry.code;
   result.run_ns = entry.run_ns;
