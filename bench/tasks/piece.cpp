@@ -34,12 +34,8 @@ int piece(const offpath_task_t* task) {
   const auto* in = static_cast<const double*>(task->ranges[0].address);
   auto* out = static_cast<double*>(task->ranges[1].address);
   const uint64_t count = task->ranges[1].bytes / sizeof(double);
-  for (unsigned turn = 0; turn < times; ++turn) {  // a slow one computes the same several times
-    for (uint64_t i = 0; i < count; ++i) out[i] = 0.5 * in[i] + 1;
-    for (uint64_t round = 0; round < what.rounds; ++round) {
-      for (uint64_t i = 0; i < count; ++i) out[i] = 0.999 * out[i] + 0.001 * in[count - 1 - i];
-    }
-  }
+  // A slow one computes the same several times.
+  for (unsigned turn = 0; turn < times; ++turn) relax(in, out, count, what.rounds);
   const uint64_t end_ns = static_cast<uint64_t>(until.tv_nsec) + what.run_ns * times;
   until.tv_sec += static_cast<time_t>(end_ns / 1000000000);
   until.tv_nsec = static_cast<long>(end_ns % 1000000000);

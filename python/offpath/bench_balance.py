@@ -2,15 +2,18 @@
 """What balancing of tasks brings, for `offpath bench tasks --labs`: an uneven program with it and without, in turns.
 
 A piece of work is a wait of fixed length: it stands for an accelerator, or for a core that is elsewhere, since all
-nodes of a lab share this machine's cores. Everything around it (services, executors, messages, memory) is real.
+nodes of a lab share this machine's cores. Everything around it (services, executors, messages, memory) is real. The
+same once more with pieces that compute (heat in a rod): they gain as far as this machine has a core for each rank.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from offpath.paths import paths
 EVEN, LOADED, SLOW = "none", "loaded", "slow"
 TIMES = 3  # as many pieces, or as slow, is one rank
 OFF, ON = "off", "on"
+WAITS, COMPUTES = "waits", "computes"  # what a piece does
 LIMIT_S = 300
 
 
@@ -33,6 +37,7 @@ class Case:
     ppn: int
     mpi: str
     uneven: str
+    piece: str
     seconds: dict[str, list[float]] = field(default_factory=lambda: {OFF: [], ON: []})
 
     @property
@@ -51,8 +56,9 @@ class Case:
         off, on = (statistics.median(self.seconds[mode]) for mode in (OFF, ON))
         perfect_s = even_s * (TIMES / self.perfect_gain)
         return {
-            "nodes": self.nodes, "ranks": self.ranks, "mpi": self.mpi, "uneven": self.uneven, "off_s": off, "on_s": on,
-            "off_all_s": self.seconds[OFF], "on_all_s": self.seconds[ON], "gain": off / on,
+            "nodes": self.nodes, "ranks": self.ranks, "mpi": self.mpi, "uneven": self.uneven, "piece": self.piece,
+            "cores": len(os.sched_getaffinity(0)), "off_s": off, "on_s": on, "off_all_s": self.seconds[OFF],
+            "on_all_s": self.seconds[ON], "gain": off / on,
             "perfect": (even_s if self.uneven == EVEN else perfect_s) / on,
         }  # fmt: skip
 
@@ -68,16 +74,18 @@ def parse(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def measure(labs: Sequence[tuple[int, int]], kinds: Sequence[str], options: Sequence[str], runs: int) -> list[dict]:
+def measure(
+    labs: Sequence[tuple[int, int]], kinds: Sequence[str], pieces: Mapping[str, Sequence[str]], options: Sequence[str],
+    runs: int,
+) -> list[dict]:  # fmt: skip
+    """`pieces`: the options of what pieces do."""
     rows = []
     for nodes, ppn in labs:
         with Lab(nodes=nodes, rate="1gbit") as lab:
-            for mpi in kinds:
-                cases = [Case(nodes, ppn, mpi, uneven) for uneven in (EVEN, LOADED, SLOW)]
-                for _ in range(runs):
-                    for case in cases:
-                        for mode in (OFF, ON):
-                            case.seconds[mode].append(_launch(lab, case, mode, options))
+            for mpi, piece in itertools.product(kinds, pieces):
+                cases = [Case(nodes, ppn, mpi, uneven, piece) for uneven in (EVEN, LOADED, SLOW)]
+                for _, case, mode in itertools.product(range(runs), cases, (OFF, ON)):
+                    case.seconds[mode].append(_launch(lab, case, mode, [*pieces[piece], *options]))
                 even_s = statistics.median(cases[0].seconds[OFF])
                 rows += [case.row(even_s) for case in cases]
     return rows
@@ -97,6 +105,8 @@ def _launch(lab: Lab, case: Case, mode: str, options: Sequence[str]) -> float:
 
 
 def checks(rows: Sequence[dict]) -> list[dict]:
+    """Goals are of pieces that wait: those that compute want a core for each rank."""
+    rows = [row for row in rows if row["piece"] == WAITS]
     uneven = [row for row in rows if row["uneven"] != EVEN]
     return [
         *goals.check("tasks_balance_gain_ratio", [row["gain"] for row in uneven if row["uneven"] == SLOW]),
@@ -106,14 +116,14 @@ def checks(rows: Sequence[dict]) -> list[dict]:
 
 
 def show(rows: Sequence[dict]) -> None:
-    titles = ("nodes", "ranks", "MPI", "one rank is", "off s", "on s", "gain", "of perfect")
+    titles = ("nodes", "ranks", "cores", "MPI", "a piece", "one rank is", "off s", "on s", "gain", "of perfect")
     table = Table(*titles, box=None, pad_edge=False)
     names = {EVEN: "as the others", LOADED: f"{TIMES}x loaded", SLOW: f"{TIMES}x slower"}
     for row in rows:
         seconds = [f"{min(all):.2f} {mid:.2f} {max(all):.2f}" for all, mid in _spread(row)]
         table.add_row(
-            str(row["nodes"]), str(row["ranks"]), row["mpi"], names[row["uneven"]], *seconds, f"{row['gain']:.2f}",
-            f"{row['perfect']:.2f}",
+            str(row["nodes"]), str(row["ranks"]), str(row["cores"]), row["mpi"], row["piece"], names[row["uneven"]],
+            *seconds, f"{row['gain']:.2f}", f"{row['perfect']:.2f}",
         )  # fmt: skip
     console.out.print(table)
 

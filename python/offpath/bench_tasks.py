@@ -40,7 +40,8 @@ def app_command(
     mpi: Annotated[str, typer.Option(help="With --labs: openmpi, mpich or both.")] = comparison.BOTH,
     runs: Annotated[int, typer.Option(min=1, help="With --labs: launches of each, in turns.")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
-    milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece of work.")] = 1,
+    milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece that waits.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="With --labs: sweeps of a piece that computes.")] = 250,
     json_file: results.JsonFile = None,
 ) -> None:
     """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for
@@ -48,7 +49,8 @@ def app_command(
 
     With --labs: four ranks of which one has three times as much to do, or is three times slower; which one changes
     every 50 steps. With balancing (OFFPATH_TASK_BALANCE) and without, in turns. *of perfect*: the time of an even
-    distribution by the time with balancing. Pieces of work are waits, as all nodes of a lab share this machine's cores.
+    distribution by the time with balancing. Pieces of work are waits, as all nodes of a lab share this machine's cores;
+    then the same with pieces that compute, which gain nothing where ranks are more than cores.
 
     With --cores 2,3 worker and executor have a core each, and neither is the program's: that is what spare cores give.
     With --placement dpu they run on a DPU of the lab, and round trips of the link to it are measured, too, in turns.
@@ -63,7 +65,11 @@ def app_command(
     """
     comparison.writable_file(json_file, "--json")
     if labs is not None:
-        return _balance(labs, mpi, runs, ["--steps", str(steps), "--ms", f"{milliseconds:g}"], json_file)
+        pieces = {
+            bench_balance.WAITS: ["--ms", f"{milliseconds:g}"],
+            bench_balance.COMPUTES: ["--ms", "0", "--rounds", str(rounds)],
+        }
+        return _balance(labs, mpi, runs, pieces, ["--steps", str(steps)], json_file)
     names = [name.strip() for name in placement.split(",") if name.strip()]
     if not names or any(name not in (CORES, DPU) for name in names):
         raise UserError(f"--placement {placement} is not known for tasks. Use {CORES}, {DPU} or both.")
@@ -77,11 +83,13 @@ def app_command(
         results.write(json_file, result)
 
 
-def _balance(labs: str, mpi: str, runs: int, options: list[str], json_file: Path | None) -> None:
+def _balance(
+    labs: str, mpi: str, runs: int, pieces: Mapping[str, list[str]], options: list[str], json_file: Path | None
+) -> None:
     places, kinds = bench_balance.parse(labs), comparison.chosen_mpis(mpi)
     if not comparison.lab_is_possible():
         raise UserError("balancing is measured in a lab (a lab needs root). Run it as root.")
-    rows = bench_balance.measure(places, kinds, options, runs)
+    rows = bench_balance.measure(places, kinds, pieces, options, runs)
     bench_balance.show(rows)
     result = {"meta": comparison.base_meta(kinds), "rows": rows, "checks": bench_balance.checks(rows)}
     results.show_checks(result)

@@ -12,11 +12,12 @@ from conftest import assert_one_line_error, offpath, requires_root
 def test_every_case_has_a_row(tmp_path):
     program("bench", "openmpi", "balance")
     file = tmp_path / "out.json"
-    options = ("--labs", "2x1", "--mpi", "openmpi", "--runs", "1", "--steps", "4", "--ms", "0.5")
+    options = ("--labs", "2x1", "--mpi", "openmpi", "--runs", "1", "--steps", "4", "--ms", "0.5", "--rounds", "50")
     done = offpath("bench", "tasks", *options, "--json", str(file))
     assert done.returncode == 0 and "checks: " in done.stdout, done.stderr
     result = json.loads(file.read_text())
-    assert [row["uneven"] for row in result["rows"]] == ["none", "loaded", "slow"]
+    assert [row["uneven"] for row in result["rows"]] == 2 * ["none", "loaded", "slow"]
+    assert [row["piece"] for row in result["rows"]] == 3 * ["waits"] + 3 * ["computes"]
     assert all(row["ranks"] == 2 and row["off_s"] > 0 and row["on_s"] > 0 for row in result["rows"])
     assert len(result["checks"]) == 3
 
