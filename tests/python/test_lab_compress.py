@@ -15,7 +15,7 @@ pytestmark = requires_root
 def _saved(result):
     assert result.returncode == 0 and "verified: yes" in result.stdout, result.stderr
     assert all(rank["failed_count"] == 0 for rank in result.stats), result.stats
-    assert "% saved)" in closing_line(result.stats), result.stats
+    assert "% saved" in closing_line(result.stats), result.stats
     plain, wire = (sum(rank[name] for rank in result.stats) for name in ("coded_bytes", "wire_bytes"))
     assert 0 < wire < plain, result.stats
 
