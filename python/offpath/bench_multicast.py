@@ -93,9 +93,8 @@ def app_command(
     byte_sizes = parse_sizes(sizes)
     names = measuring.parse_names(collectives, PEERS, "a collective")
     counts, wanted_chains = numbers(nodes, 2, "nodes"), numbers(chains, 0, "nodes at the same time")
-    peers = set(
-        measuring.parse_names(by, {peer: () for of in PEERS.values() for peer in of}, "an algorithm") if by else ()
-    )
+    known = {peer: () for of in PEERS.values() for peer in of}
+    peers = set(measuring.parse_names(by, known, "an algorithm") if by else known)
     bits = parse_rate(rate)
     lossy = [lose(word, where, everything) for word in losses.split(",")] if losses else [None]
     comparison.writable_file(json_file, "--json")

@@ -33,6 +33,12 @@ def test_losses_and_senders_are_swept(tmp_path):
 
 
 @requires_root
+def test_without_a_wish_all_algorithms_are_measured(tmp_path):
+    rows = rows_of(tmp_path, "--sizes 64K --collectives ibcast", "--by", "")["rows"]
+    assert [row["peer"] for row in rows] == ["multicast", "chain"]
+
+
+@requires_root
 def test_another_job_runs_meanwhile(tmp_path):
     (row,) = rows_of(tmp_path, ALLGATHER, "--while", "alltoall")["rows"]
     assert row["alltoall_time_ns"] > 0

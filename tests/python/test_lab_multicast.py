@@ -33,13 +33,14 @@ def lab():
         yield lab
 
 
-def copies_sent(lab, mpi, collective, rate):
+def copies_sent(lab, mpi, collective, rate, *options, **more):
     """How often each node has sent its part, over all operations; the program has compared every byte."""
     bench = paths().bench / mpi / "collectives"
     argv = [str(bench), "--verify", "--repeats", "2", "--warmup", "0", "--work-ns", "1000", "--sizes", str(BYTES)]
-    env = {"OFFPATH_POLICY": f"{collective}:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": rate}
+    env = {"OFFPATH_POLICY": f"{collective}:0-inf:dpu=multicast", "OFFPATH_MULTICAST_RATE": rate} | more
     before = link_bytes(lab.plan)
-    result = lab.mpirun(mpi, 1, [*argv, "--collective", collective], offload=True, env=env, timeout=LIMIT_S)
+    argv += ["--collective", collective, *options]
+    result = lab.mpirun(mpi, 1, argv, offload=True, env=env, timeout=LIMIT_S)
     assert result.returncode == 0, result.stderr
     assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
     operations = result.stats[0]["offloaded_count"]
@@ -52,6 +53,12 @@ def test_each_byte_leaves_its_node_once(lab):
     assert max(copies_sent(lab, "openmpi", "iallgatherv", RIGHT_RATE)) < 1.6
     copies = copies_sent(lab, "openmpi", "ibcast", RIGHT_RATE)
     assert copies[0] < 1.6 and max(copies[1:]) < 0.5  # a chain: 1 for all but the last
+
+
+@pytest.mark.parametrize("wish", ("lz4", "auto"))
+def test_what_can_be_compressed_leaves_shorter(lab, wish):
+    copies = copies_sent(lab, "mpich", "iallgather", RIGHT_RATE, "--field", "tiles", OFFPATH_COMPRESS=wish)
+    assert max(copies) < 1, copies
 
 
 @pytest.mark.parametrize("collective", ("ibcast", "iallgather"))
