@@ -18,6 +18,13 @@ std::string dpu_in(const std::string& folder) {
   return "exec:OFFPATH_RUNTIME_DIR=" + folder + " " OFFPATH_TEST_SERVICE " --for-agents";
 }
 
+void kill_dpu(Job& job, offpath_session_t* session) {
+  const pid_t agent = service_of(session);
+  for (const pid_t service : job.services()) {
+    if (service != agent) kill(service, SIGKILL);
+  }
+}
+
 void alltoall(Process& p, offpath_team_t* team, size_t bytes) {
   std::vector<uint8_t> send(bytes * p.size), recv(bytes * p.size);
   for (uint32_t i = 0; i < p.size; ++i) memset(&send[i * bytes], static_cast<int>(p.rank * 16 + i), bytes);
@@ -80,12 +87,7 @@ TEST(Agents, AServiceThatEndsIsLost) {
     offpath_team_t* team = p.join(session);
     alltoall(p, team, 100);
     p.barrier();
-    if (p.rank == 0) {
-      const pid_t agent = service_of(session);
-      for (const pid_t service : job.services()) {
-        if (service != agent) kill(service, SIGKILL);
-      }
-    }
+    if (p.rank == 0) kill_dpu(job, session);
     REQUIRE(eventually([&] { return offpath_session_alive(session) == 0; }));
     REQUIRE(offpath_team_broken(team) == 1);
     p.barrier();
@@ -143,12 +145,7 @@ TEST(Agents, AreWatchedWhileTheirServiceIsLost) {
     const Watcher watcher(p);
     REQUIRE(eventually([&] { return watcher.page().worker.clients.load() == 2; }));
     p.barrier();
-    if (p.rank == 0) {
-      const pid_t agent = service_of(session);
-      for (const pid_t service : job.services()) {
-        if (service != agent) kill(service, SIGKILL);
-      }
-    }
+    if (p.rank == 0) kill_dpu(job, session);
     REQUIRE(eventually([&] { return watcher.page().worker.clients.load() == 0; }));
     uint8_t byte;
     REQUIRE(recv(watcher.socket.get(), &byte, 1, 0) == 0);  // the agent ends, as it has no clients
