@@ -33,6 +33,7 @@ uint64_t digest_of(const graph::Multicast& plan) {
 
 Message word_of(Said word) {
   Message message;
+  message.kind = Kind::task;
   message.word = word;
   message.chunk_bytes = kRingChunkBytes;
   return message;

@@ -86,19 +86,11 @@ void Engine::State::Multicasts::forget(const Operation& operation) {
   runs_.erase(found);
 }
 
-void Engine::State::Multicasts::say(Run& run, uint32_t node, Message message) {
+void Engine::State::Multicasts::say(Run& run, uint32_t node, const Message& message) {
   Team& team = *run.operation->team;
-  Message out = about(Kind::task, team, run.operation->key.channel, run.operation->key.number, team.spec.rank,
-                      run.plan.members[node], message.tag);
-  out.word = message.word;
-  out.status = message.status;
-  out.chunk_bytes = message.chunk_bytes;
-  out.digest = message.digest;
-  out.rate = message.rate;
-  out.first = message.first;
-  out.count = message.count;
-  out.codecs = message.codecs;
-  s_.send(team, out.to, out);
+  const OperationKey& key = run.operation->key;
+  const uint32_t to = run.plan.members[node];
+  s_.send(team, to, addressed(message, team, key.channel, key.number, team.spec.rank, to));
 }
 
 bool Engine::State::Multicasts::pump(Run& run) {

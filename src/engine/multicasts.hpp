@@ -159,7 +159,7 @@ class Engine::State::Multicasts : public fabric::Hearer {
   // multicasts.cpp
   // What it sends through. Null: it sends nothing, and all others fetch its part.
   static fabric::Group* group_of(const Run& run);
-  void say(Run& run, uint32_t node, wire::Message message);
+  void say(Run& run, uint32_t node, const wire::Message& message);
   // Does what the machines say; returns whether that was anything. The run may be gone afterwards.
   bool pump(Run& run);
   void start(Run& run, const wire::Message& message);

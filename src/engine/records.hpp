@@ -182,17 +182,23 @@ struct Team {
 };
 
 // What members of a team say of an operation, or of a block of it.
-inline wire::Message about(wire::Kind kind, const Team& team, wire::Channel channel, uint64_t number, uint32_t from,
-                           uint32_t to, uint32_t tag = 0) {
-  wire::Message message;
-  message.kind = kind;
+// That message, from one member of a team to another, of one operation.
+inline wire::Message addressed(wire::Message message, const Team& team, wire::Channel channel, uint64_t number,
+                               uint32_t from, uint32_t to) {
   message.team = team.spec.id;
   message.channel = channel;
   message.number = number;
   message.from = from;
   message.to = to;
-  message.tag = tag;
   return message;
+}
+
+inline wire::Message about(wire::Kind kind, const Team& team, wire::Channel channel, uint64_t number, uint32_t from,
+                           uint32_t to, uint32_t tag = 0) {
+  wire::Message message;
+  message.kind = kind;
+  message.tag = tag;
+  return addressed(message, team, channel, number, from, to);
 }
 
 // One block awaited, from a remote sender or from a neighbour.
