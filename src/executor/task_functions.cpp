@@ -75,10 +75,11 @@ Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) cons
   }
   if (symbol[0] == '+') {
     if (signature != nullptr && tasks::digest_of(object.value()) != signature) {
-      return Status::error(OFFPATH_ERR_ARGUMENT,
-                           "'%.100s' is not the object that the program has loaded (code without a name lies elsewhere "
-                           "in another one). Copy the program's there",
-                           object->c_str());
+      return Status::error(
+          OFFPATH_ERR_ARGUMENT,
+          "'%.80s' is not the object that the program has loaded (code without a name is found in that "
+          "alone, and runs on no other kind of processor). Copy it there, or name the function",
+          object->c_str());
     }
     const TaskFunction unnamed{code_at(handle, symbol)};
     if (unnamed.call != nullptr) return unnamed;

@@ -49,6 +49,12 @@ std::string name_of_this_machine() {
   return about.machine;
 }
 
+// Of a long path its end, which has the name.
+std::string shown(const std::string& path) {
+  constexpr size_t kMost = 60;
+  return path.size() <= kMost ? path : "..." + path.substr(path.size() - (kMost - 3));
+}
+
 }  // namespace
 
 Result<std::string> find_object(const std::string& library) {
@@ -78,19 +84,19 @@ Result<std::string> find_object(const std::string& library) {
     foreign_machine = *built_for;
   }
   if (!foreign.empty()) {
-    return Status::error(
-        OFFPATH_ERR_ARGUMENT,
-        "an executor cannot load '%.60s': it is built for %s, and this machine is %s. Put one for that "
-        "there as %.60s",
-        foreign.c_str(), device::machine_name(foreign_machine), machine.c_str(),
-        (beside + machine + "/" + name).c_str());
+    const std::string wanted = slash == std::string::npos ? "a file in a folder of OFFPATH_TASK_FOLDERS"
+                                                          : shown(beside + machine + "/" + name);
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "an executor cannot load '%s': it is built for %s, and the executor's machine is %s. Put one "
+                         "for that there as %s",
+                         shown(foreign).c_str(), device::machine_name(foreign_machine), machine.c_str(),
+                         wanted.c_str());
   }
   if (slash == std::string::npos) return name;
-  return Status::error(
-      OFFPATH_ERR_ARGUMENT,
-      "an executor cannot load '%.80s': it is not on the executor's machine. Put it there, or name its "
-      "folder there in OFFPATH_TASK_FOLDERS",
-      library.c_str());
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "an executor cannot load '%s': it is not on the executor's machine. Put it there, or name its "
+                       "folder there in OFFPATH_TASK_FOLDERS",
+                       shown(library).c_str());
 }
 
 }  // namespace offpath::executor

@@ -66,14 +66,21 @@ TEST_F(Objects, ThePathItself) {
 
 TEST_F(Objects, OneForThisProcessorBesideIt) {
   const std::string named = make("lib/libf.so", other());
-  expect_refused(named, own_ == "aarch64" ? "it is built for x86_64, and this machine is aarch64"
-                                          : "it is built for aarch64, and this machine is x86_64");
+  expect_refused(named, own_ == "aarch64" ? "it is built for x86_64, and the executor's machine is aarch64"
+                                          : "it is built for aarch64, and the executor's machine is x86_64");
   make("lib/" + own_ + "/libf.so", other());
   expect_refused(named, "it is built for");
   expect(named, make("lib/" + own_ + "/libf.so", own()));
   fs::remove(named);
   expect(named, root_ + "/lib/" + own_ + "/libf.so");
   expect(make("lib/libf.so", own()), named);
+}
+
+TEST_F(Objects, OfALongPathTheEndIsSaid) {
+  const std::string folder = std::string(100, 'a') + "/" + std::string(100, 'b'), end = "b/libf.so': it is ";
+  expect_refused(make(folder + "/libf.so", other()), (end + "built for").c_str());
+  expect_refused(root_ + "/" + folder + "/libf.so", ("b/" + own_ + "/libf.so").c_str());
+  expect_refused(root_ + "/" + std::string(100, 'c') + "/" + std::string(100, 'b') + "/libf.so", (end + "not").c_str());
 }
 
 TEST_F(Objects, FoldersOfThisMachineComeFirst) {
@@ -85,6 +92,8 @@ TEST_F(Objects, FoldersOfThisMachineComeFirst) {
   expect("libf.so", there);
   make("here/libf.so", other());
   expect(named, there);
+  fs::remove(there);
+  expect_refused("libf.so", "as a file in a folder of OFFPATH_TASK_FOLDERS");
   expect(named, (make("here/libf.so", own())));
 }
 
