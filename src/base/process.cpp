@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 
@@ -32,6 +33,20 @@ std::string own_folder() {
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
   const std::string text(path, length > 0 ? static_cast<size_t>(length) : 0);
   return text.substr(0, text.rfind('/') + 1);
+}
+
+std::vector<std::string> words_of(const std::string& command) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin < command.size();) {
+    const size_t end = std::min(command.find(' ', begin), command.size());
+    if (end > begin) words.push_back(command.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::string> words_of(const std::string& command, const std::string& beside) {
+  return command.empty() ? std::vector<std::string>{own_folder() + beside} : words_of(command);
 }
 
 }  // namespace offpath::base

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace offpath::base {
 
@@ -16,5 +17,9 @@ Fd open_process(pid_t process);
 void kill_process(const Fd& descriptor, pid_t process);
 // Where the program of this process lies, with a '/' at its end.
 std::string own_folder();
+// The words of a command, which have spaces between them. No shell reads them.
+std::vector<std::string> words_of(const std::string& command);
+// The same; of an empty one: the program of that name beside this process's.
+std::vector<std::string> words_of(const std::string& command, const std::string& beside);
 
 }  // namespace offpath::base

@@ -104,17 +104,11 @@ base::Result<std::string> choose_cores(const char* given, Cores which) {
 }
 
 std::vector<std::string> wrapper_words() {
-  std::vector<std::string> words;
   std::string wrapper = Environment::text("OFFPATH_SERVICE_WRAPPER");
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   for (size_t at; (at = wrapper.find("%h")) != std::string::npos;) wrapper.replace(at, 2, host);
-  for (size_t begin = 0; begin < wrapper.size();) {
-    const size_t end = std::min(wrapper.find(' ', begin), wrapper.size());
-    if (end > begin) words.push_back(wrapper.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
+  return base::words_of(wrapper);
 }
 
 // Everything the new process needs, made before the clone: afterwards only system calls are allowed.

@@ -49,16 +49,6 @@ void on_signal(int number) {
   [[maybe_unused]] const ssize_t written = write(signal_pipe[1], &byte, 1);
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    if (end > begin) words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> list;
   for (std::string& word : words) list.push_back(word.data());
@@ -92,13 +82,13 @@ Result<Fd> DeviceService::listen_on(const std::string& address) {
 }
 
 Status DeviceService::start() {
-  executor_ = options_.executor.empty() ? std::vector<std::string>{base::own_folder() + "offpath-executor"}
-                                        : split(options_.executor);
+  executor_ = base::words_of(options_.executor, "offpath-executor");
   if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   }
-  for_agents_ = options_.for_agents.empty() ? std::vector<std::string>{base::own_folder() + "offpathd", "--for-agents"}
-                                            : split(options_.for_agents);
+  for_agents_ = base::words_of(options_.for_agents, "offpathd");
+  if (options_.for_agents.empty()) for_agents_.emplace_back("--for-agents");
+  if (!options_.executor.empty()) for_agents_.insert(for_agents_.end(), {"--executor", options_.executor});
   // Services of jobs are nobody's children; here they count, so they become ours.
   if (options_.key || options_.munge) prctl(PR_SET_CHILD_SUBREAPER, 1);
   struct sigaction action {};

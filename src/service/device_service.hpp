@@ -18,7 +18,7 @@ namespace offpath::service {
 
 struct DeviceServiceOptions {
   std::string cores;          // of the executors; empty: wherever the system likes
-  std::string executor;       // words; empty: offpath-executor beside this program
+  std::string executor;       // words; empty: offpath-executor beside this program. Services of jobs are given it
   std::string for_agents;     // words of the command that finds or starts a job's service; empty: this program
   bool shares_cores = false;  // with programs: executors never spin
   uint32_t max_clients = 64;

@@ -64,6 +64,7 @@ Status start(const ForAgentsOptions& options, const std::string& path) {
                                     "--cores",
                                     options.cores.empty() ? base::list_of(base::own_cores()) : options.cores};
   if (options.shares_cores) texts.push_back("--share");
+  if (!options.executor.empty()) texts.insert(texts.end(), {"--executor", options.executor});
   std::vector<char*> words;
   for (std::string& text : texts) words.push_back(text.data());
   words.push_back(nullptr);

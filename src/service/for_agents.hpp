@@ -10,6 +10,7 @@ namespace offpath::service {
 struct ForAgentsOptions {
   uint8_t token[OFFPATH_TOKEN_BYTES] = {};
   std::string cores;          // of the service, if it is to be started; empty: those that this process may use
+  std::string executor;       // its --executor
   bool shares_cores = false;  // of it, with the application: on a machine that only plays a DPU
   int timeout_ms = 10000;
 };

@@ -107,6 +107,7 @@ int start_timeout_ms() {
 
 int print_for_agents(const offpath::service::ServiceOptions& service, Status status) {
   offpath::service::ForAgentsOptions options;
+  options.executor = service.tasks.executor;
   options.cores = service.cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : service.cores;
   options.shares_cores = service.shares_cores;
   options.timeout_ms = start_timeout_ms();
@@ -201,7 +202,10 @@ int main(int argc, char** argv) {
   app.add_flag("--munge", device_options.munge,
                "start the services of jobs for all users whom MUNGE names, each as that user; needs root")
       ->needs(listen);
-  app.add_option("--executor", device_options.executor, "command that runs regions; default: offpath-executor");
+  app.add_option("--executor", device_options.executor,
+                 "command that runs regions and tasks, as where the processor is emulated; default: offpath-executor "
+                 "beside this program")
+      ->take_last();
   app.add_option(
          "--for-agents-command", device_options.for_agents,
          "command that finds or starts the service of a job for its agents; default: this program's --for-agents")
@@ -235,6 +239,7 @@ int main(int argc, char** argv) {
   options.engine.silence_ns = offpath::base::silence_limit_ns();
   options.coalesce = std::chrono::microseconds(
       Environment::number("OFFPATH_SERVICE_COALESCE_US", options.shares_cores ? kSharedCoalesceUs : 0, 0, 100000));
+  options.tasks.executor = device_options.executor;
   options.tasks.executors = static_cast<uint32_t>(Environment::number("OFFPATH_TASK_EXECUTORS", 0, 0, 64));
   options.tasks.room_bytes =
       Environment::number("OFFPATH_TASK_ROOM_BYTES", options.tasks.room_bytes, 8 << 20, uint64_t{1} << 44);

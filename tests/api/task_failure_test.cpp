@@ -3,9 +3,11 @@
 #include "allreduce.hpp"
 #include "task.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
 namespace offpath::testing {
 namespace {
@@ -285,6 +287,40 @@ TEST(TaskFailure, ServiceLost) {
     offpath_op_free(waits);
     offpath_session_detach(tasks.session);
   });
+}
+
+// A service that is told how executors are started.
+TEST(TaskFailure, ExecutorsByACommand) {
+  const std::string service = OFFPATH_TEST_SERVICE;
+  const std::string executor = service.substr(0, service.rfind('/')) + "/offpath-executor";
+  for (const auto& [command, says] : {std::pair<std::string, const char*>{"env OFFPATH_TESTED=1 " + executor, nullptr},
+                                      {"/nowhere/emulator " + executor, "cannot execute '/nowhere/emulator'"}}) {
+    Job(1).run([&, wanted = says](Process& p) {
+      const std::string script = p.folder + "-service";
+      {
+        std::ofstream file(script);
+        file << "#!/bin/sh\nexec " << service << " --executor 'first is not last' --executor '" << command
+             << "' \"$@\"\n";
+      }
+      chmod(script.c_str(), 0700);
+      setenv("OFFPATH_SERVICE_PATH", script.c_str(), 1);
+      offpath_session_t* session = p.attach();
+      const offpath_function_params_t params{sizeof(params), 0, kFunctions, "nothing", nullptr};
+      offpath_function_t* function = nullptr;
+      offpath_error_t error{};
+      const offpath_status_t status = offpath_function_register(session, &params, &function, &error);
+      if (wanted == nullptr) {
+        REQUIRE_STATUS(status, OFFPATH_OK);
+        Tasks tasks(session);
+        REQUIRE_STATUS(tasks.run(tasks.params("nothing")), OFFPATH_OK);
+      } else {
+        REQUIRE_STATUS(status, OFFPATH_ERR_NO_SERVICE);
+        if (strstr(error.text, wanted) == nullptr) fail_process(__FILE__, __LINE__, error.text);
+      }
+      offpath_session_detach(session);
+      unlink(script.c_str());
+    });
+  }
 }
 
 // A task after an allreduce, on two members; and one after an operation that fails.

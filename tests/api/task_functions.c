@@ -49,6 +49,19 @@ static int process(const offpath_task_t* task) {
 }
 OFFPATH_TASK_FUNCTION(process, "process 1");
 
+// Which processor it was built for, as `uname -m` says it.
+static int processor(const offpath_task_t* task) {
+#if defined(__aarch64__)
+  const char name[] = "aarch64";
+#else
+  const char name[] = "x86_64";
+#endif
+  if (task->ranges[0].bytes < sizeof(name)) return 1;
+  memcpy(task->ranges[0].address, name, sizeof(name));
+  return 0;
+}
+OFFPATH_TASK_FUNCTION(processor, "processor 1");
+
 // Says by the file that the argument names that it runs, then does what the argument's letter says.
 static int misbehave(const offpath_task_t* task) {
   const char how = *(const char*)task->argument;

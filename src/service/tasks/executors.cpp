@@ -63,21 +63,11 @@ Status Executors::start(uint32_t number) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "no socket for an executor");
   Fd ours(ends[0]), theirs(ends[1]);
   const Fd given[3] = {out_of_the_way(board_.fd()), out_of_the_way(bell_), out_of_the_way(theirs.get())};
-  std::vector<std::string> words{base::own_folder() + "offpath-executor",
-                                 "--tasks",
-                                 std::to_string(kFirst),
-                                 "--tasks-bell",
-                                 std::to_string(kFirst + 1),
-                                 "--socket-fd",
-                                 std::to_string(kFirst + 2),
-                                 "--tasks-service",
-                                 std::to_string(getpid()),
-                                 "--tasks-memory",
-                                 std::to_string(options_.memory_bytes),
-                                 "--number",
-                                 std::to_string(number),
-                                 "--spin-us",
-                                 options_.spin ? kSpinUs : "0"};
+  std::vector<std::string> words = base::words_of(options_.command, "offpath-executor");
+  words.insert(words.end(), {"--tasks", std::to_string(kFirst), "--tasks-bell", std::to_string(kFirst + 1),
+                             "--socket-fd", std::to_string(kFirst + 2), "--tasks-service", std::to_string(getpid()),
+                             "--tasks-memory", std::to_string(options_.memory_bytes), "--number",
+                             std::to_string(number), "--spin-us", options_.spin ? kSpinUs : "0"});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -86,7 +76,7 @@ Status Executors::start(uint32_t number) {
   for (int i = 0; i < 3; ++i) posix_spawn_file_actions_adddup2(&actions, given[i].get(), kFirst + i);
   memset(static_cast<void*>(&board_.header().last_words[number]), 0, sizeof(tasks::LastWords));
   Executor& executor = all_[number];
-  const int error = posix_spawn(&executor.process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawnp(&executor.process, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     executor.process = -1;

@@ -19,6 +19,7 @@ class Executors {
  public:
   struct Options {
     uint32_t count = 1;
+    std::string command;        // what runs one, without its options; empty: offpath-executor beside this program
     bool spin = false;          // each has a core
     uint64_t memory_bytes = 0;  // most that functions may allocate in one; 0: no limit
   };

@@ -55,7 +55,7 @@ Status Tasks::open() {
     }
   }
   auto executors = std::make_unique<Executors>(
-      Executors::Options{options_.executors, options_.spin, options_.memory_bytes}, *board_, bell_);
+      Executors::Options{options_.executors, options_.executor, options_.spin, options_.memory_bytes}, *board_, bell_);
   if (const Status status = executors->start_all(); !status.ok()) return status;
   executors_ = std::move(executors);
   for (uint32_t number = 0; number < executors_->count(); ++number) watch_(executors_->ended_fd(number), number);

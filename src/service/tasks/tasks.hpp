@@ -69,6 +69,7 @@ class Tasks {
  public:
   struct Options {
     uint32_t executors = 1;
+    std::string executor;  // the command of one; empty: offpath-executor beside this program
     bool spin = false;
     uint64_t room_bytes = uint64_t{1} << 30;  // for copies of memory that is not shared
     uint64_t memory_bytes = 0;                // see Executors

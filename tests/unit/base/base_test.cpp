@@ -5,6 +5,7 @@
 #include "base/fd.hpp"
 #include "base/log.hpp"
 #include "base/memfd.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
@@ -21,6 +22,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace offpath::base {
 namespace {
@@ -292,6 +294,14 @@ TEST(Fd, ClosesOnce) {
   EXPECT_EQ(Fd(fds[1]).release(), fds[1]);
   EXPECT_EQ(fcntl(fds[1], F_GETFD), 0);
   close(fds[1]);
+}
+
+TEST(Process, CommandsAreWordsOrAProgramBesideThisOne) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words_of("  qemu  -L root program "), (Words{"qemu", "-L", "root", "program"}));
+  EXPECT_EQ(words_of("one", "other"), Words{"one"});
+  EXPECT_EQ(words_of(" "), Words{});
+  EXPECT_EQ(words_of("", "other"), Words{own_folder() + "other"});
 }
 
 TEST(Random, DiffersEachTime) {
