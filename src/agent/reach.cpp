@@ -115,7 +115,20 @@ std::string last_words(const Fd& error) {
   char text[2048];
   pollfd wait{error.get(), POLLIN, 0};
   const ssize_t got = poll(&wait, 1, 0) > 0 ? read(error.get(), text, sizeof(text)) : 0;
-  return base::last_line(std::string(text, got > 0 ? static_cast<size_t>(got) : 0));
+  std::string words = base::last_line(std::string(text, got > 0 ? static_cast<size_t>(got) : 0));
+  const std::string name = "offpathd: ";
+  return words.starts_with(name) ? words.substr(name.size()) : words;
+}
+
+// `why` may say what to do. Else: the command does by hand what it does here only where the job's control groups allow the same.
+Status unreachable(const std::string& dpu, const std::string& why) {
+  if (why.find(". ") != std::string::npos) {
+    return Status::error(OFFPATH_ERR_NO_SERVICE, "the DPU '%.60s' cannot be reached: %.160s", dpu.c_str(), why.c_str());
+  }
+  return Status::error(OFFPATH_ERR_NO_SERVICE,
+                       "the DPU '%.60s' cannot be reached: %.90s. Run that command by hand inside the job, or leave "
+                       "OFFPATH_DPU out",
+                       dpu.c_str(), why.c_str());
 }
 
 }  // namespace
@@ -171,9 +184,7 @@ Result<Reached> reach(const std::string& dpu, const uint8_t (&token)[OFFPATH_TOK
   end(child.value(), line.ok() ? end_ns : 0);
   if (reached.ok()) return reached;
   const std::string words = last_words(child->error);
-  return Status::error(OFFPATH_ERR_NO_SERVICE,
-                       "the DPU '%.80s' cannot be reached: %.120s. Run that command by hand, or leave OFFPATH_DPU out",
-                       dpu.c_str(), words.empty() ? reached.status().text() : words.c_str());
+  return unreachable(dpu, words.empty() ? reached.status().text() : words);
 }
 
 }  // namespace offpath::agent

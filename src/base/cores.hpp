@@ -16,6 +16,9 @@ inline std::string list_of(const cpu_set_t& cores) {
   return out;
 }
 
+// The same, shorter: 0-3,6.
+std::string ranges_of(const cpu_set_t& cores);
+
 // Those that the calling thread may run on.
 inline cpu_set_t own_cores() {
   cpu_set_t mine;
@@ -23,5 +26,16 @@ inline cpu_set_t own_cores() {
   sched_getaffinity(0, sizeof(mine), &mine);
   return mine;
 }
+
+inline cpu_set_t every_core() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
+  return all;
+}
+
+// Those of them that this process may be bound to, as in a job of a scheduler, whatever it is bound to now: only the kernel
+// knows, and says it to a thread that tries.
+cpu_set_t usable(cpu_set_t cores);
 
 }  // namespace offpath::base

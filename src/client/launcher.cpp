@@ -9,7 +9,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -56,26 +55,6 @@ std::string find_service() {
   return "offpathd";
 }
 
-// Those of them that this job may use, as of a job under a scheduler: only the kernel knows, and says it to a thread that tries.
-cpu_set_t usable(cpu_set_t cores) {
-  const auto try_them = [](void* given) -> void* {
-    auto* const wanted = static_cast<cpu_set_t*>(given);
-    if (sched_setaffinity(0, sizeof(*wanted), wanted) != 0) {
-      CPU_ZERO(wanted);
-    } else {
-      *wanted = base::own_cores();
-    }
-    return nullptr;
-  };
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's handlers are none of its
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, try_them, &cores) == 0) pthread_join(thread, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return cores;
-}
-
 // Online cores that this process is not bound to.
 std::string spare_cores(const cpu_set_t& mine) {
   cpu_set_t spare;
@@ -84,7 +63,7 @@ std::string spare_cores(const cpu_set_t& mine) {
   for (int core = 0; core < online; ++core) {
     if (!CPU_ISSET(core, &mine)) CPU_SET(core, &spare);
   }
-  return base::list_of(CPU_COUNT(&spare) == 0 ? spare : usable(spare));
+  return base::list_of(CPU_COUNT(&spare) == 0 ? spare : base::usable(spare));
 }
 
 enum class Cores { spare, any };  // spare: not the application's

@@ -3,6 +3,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "base/environment.hpp"
 #include "base/shell.hpp"
 #include "device/frames.hpp"
@@ -209,9 +210,10 @@ std::string about_this_machine(uint32_t jobs, uint32_t most) {
   uname(&name);
   char text[512];
   snprintf(text, sizeof(text),
-           "\"version\": \"%s\", \"machine\": \"%.20s\", \"host\": \"%.64s\", \"cores\": %ld, \"jobs\": %u, "
-           "\"most_jobs\": %u",
-           OFFPATH_VERSION, name.machine, name.nodename, sysconf(_SC_NPROCESSORS_ONLN), jobs, most);
+           "\"version\": \"%s\", \"machine\": \"%.20s\", \"host\": \"%.64s\", \"cores\": %ld, "
+           "\"allowed_cores\": \"%.200s\", \"jobs\": %u, \"most_jobs\": %u",
+           OFFPATH_VERSION, name.machine, name.nodename, sysconf(_SC_NPROCESSORS_ONLN),
+           base::ranges_of(base::usable(base::every_core())).c_str(), jobs, most);
   return text;
 }
 

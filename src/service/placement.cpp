@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/placement.hpp"
 
+#include "base/cores.hpp"
+
 #include <hwloc.h>
 
 #include <sched.h>
@@ -27,6 +29,23 @@ struct SchedulerAttributes {
   uint64_t period_ns;
 };
 constexpr uint64_t kShortSliceNs = 100000;  // the least that the kernel grants
+
+// Why the kernel refuses cores. What a job starts stays in the job's control group, also where it is meant for other cores.
+Status refused(const std::string& cores, int number) {
+  const cpu_set_t allowed = base::usable(base::every_core());
+  const std::string list = base::ranges_of(allowed);
+  if (CPU_COUNT(&allowed) == 0) {
+    return Status::system_error(OFFPATH_ERR_ARGUMENT, number, "cannot run on cores %.60s", cores.c_str());
+  }
+  if (CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN)) {
+    return Status::error(OFFPATH_ERR_ARGUMENT, "cannot run on cores %.60s (this machine has %.60s). Name some of these",
+                         cores.c_str(), list.c_str());
+  }
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "cannot run on cores %.40s (its control group, like a job's, allows %.40s). Name some of these, "
+                       "or start it outside",
+                       cores.c_str(), list.c_str());
+}
 }  // namespace
 
 void ask_for_short_slices() {
@@ -59,10 +78,7 @@ Status bind_this_thread(const std::string& cores) {
     status =
         Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' is not a list of cores. Write it like 2,3 or 4-7", cores.c_str());
   } else if (hwloc_set_cpubind(topology, set, HWLOC_CPUBIND_THREAD) != 0) {
-    status = Status::system_error(OFFPATH_ERR_ARGUMENT, errno,
-                                  "cannot run on cores %.60s (they do not exist or this "
-                                  "job may not use them)",
-                                  cores.c_str());
+    status = refused(cores, errno);
   }
   hwloc_bitmap_free(set);
   return status;

@@ -160,7 +160,7 @@ def test_check_says_what_is_there_and_what_is_missing(tmp_path):
 
 def test_a_dpu_that_does_not_fit_is_missing():
     dpu = dpufile.Dpu("host", "dpu", arch="aarch64")
-    fits = {"version": __version__, "machine": "aarch64", "jobs": 1, "most_jobs": 2}
+    fits = {"version": __version__, "machine": "aarch64", "jobs": 1, "most_jobs": 2, "cores": 4, "allowed_cores": "0-3"}
     assert checking._mismatch(dpu, fits) is None
     for change, word in (
         ({"version": "0.0"}, "Offpath 0.0 is installed there"),

@@ -113,6 +113,32 @@ def _mismatch(dpu: Dpu, found: dict) -> str | None:
         return f"Offpath {found['version']} is installed there, and {__version__} here. Install the same release"
     if dpu.arch and found["machine"] != dpu.arch:
         return f"it is {found['machine']}, and the list says arch={dpu.arch}. Correct the list"
+    if dpu.cores and (core := _not_allowed(dpu.cores, found["allowed_cores"])) is not None:
+        return (
+            f"the list says cores={dpu.cores}, and offpathd there may not use core {core} (it has "
+            f"{found['allowed_cores']}{_confined(found)}). Correct the list"
+        )
     if found["most_jobs"] and found["jobs"] >= found["most_jobs"]:
         return f"it is full: it serves {found['jobs']} jobs already. Raise offpathd's --max-clients there"
     return None
+
+
+def _confined(found: dict) -> str:
+    return " of a control group, as a job's, that it was started in" if count_cores(found) < found["cores"] else ""
+
+
+def count_cores(found: dict) -> int:
+    """Those that offpathd there may use."""
+    return sum(len(part) for part in _ranges(found["allowed_cores"]))
+
+
+def _not_allowed(cores: str, allowed: str) -> int | None:
+    """The first of the cores that is not."""
+    others = (core for part in _ranges(cores) for core in part if not any(core in some for some in _ranges(allowed)))
+    return next(others, None)
+
+
+def _ranges(text: str) -> list[range]:
+    """Of 0-3,6."""
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return [range(int(first), int(last or first) + 1) for first, _, last in ends]

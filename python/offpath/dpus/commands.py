@@ -97,9 +97,11 @@ def _line(finding: checking.Finding) -> str:
     if finding.problem:
         return f"{start}MISSING: {finding.problem.rstrip('.')}."
     found = finding.found
+    count = checking.count_cores(found)
+    cores = f"{found['cores']} cores" if count == found["cores"] else f"{count} of {found['cores']} cores"
     jobs = f", {found['jobs']} of {found['most_jobs']} jobs" if found["most_jobs"] else ""
     return (
-        f"{start}up, Offpath {found['version']}, {found['machine']}, {found['cores']} cores{jobs}, "
+        f"{start}up, Offpath {found['version']}, {found['machine']}, {cores}{jobs}, "
         f"link {_rate(min(found['to_bits_per_s'], found['from_bits_per_s']))}, "
         f"{found['latency_ns'] / 1000:.0f} us, clock {found['clock_offset_ns'] / 1e9:+.6f} s"
     )

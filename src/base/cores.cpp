@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/cores.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace offpath::base {
+
+std::string ranges_of(const cpu_set_t& cores) {
+  std::string out;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &cores)) continue;
+    int last = core;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cores)) ++last;
+    out += (out.empty() ? "" : ",") + std::to_string(core);
+    if (last > core) out += "-" + std::to_string(last);
+    core = last;
+  }
+  return out;
+}
+
+cpu_set_t usable(cpu_set_t cores) {
+  const auto try_them = [](void* given) -> void* {
+    auto* const wanted = static_cast<cpu_set_t*>(given);
+    if (sched_setaffinity(0, sizeof(*wanted), wanted) != 0) {
+      CPU_ZERO(wanted);
+    } else {
+      *wanted = own_cores();
+    }
+    return nullptr;
+  };
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's handlers are none of its
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, try_them, &cores) == 0) pthread_join(thread, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return cores;
+}
+
+}  // namespace offpath::base

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs of Slurm whose service runs on DPUs that are machines: nothing of Slurm's holds there."""
+
+import subprocess
+
+import pytest
+import slurm_support
+from conftest import PROGRAMS
+from offpath import stats
+from offpath.paths import paths
+from test_slurm import OFFPATH, srun
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with slurm_support.running(dpus=1) as cluster:
+        cluster.environment |= {"OFFPATH_DPUS": cluster.lab.dpus()}
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    if not (paths().lib / "liboffpath_mpi_mpich.so").exists():
+        pytest.skip("not built")
+    folder = tmp_path_factory.mktemp("slurm")
+    for name in ("checked", "signalled"):
+        command = ["mpicc.mpich", "-w", "-O1", str(PROGRAMS / f"{name}.c"), "-o", str(folder / f"{name}-mpich")]
+        subprocess.run(command, check=True)
+    return folder
+
+
+def test_the_service_has_its_dpus_cores_whatever_the_step_has(cluster, built, tmp_path):
+    """A command that starts it inherits the step's control groups, as one that stays on this machine."""
+    step = srun("mpich", str(built / "checked-mpich"))
+    result = cluster.run([*OFFPATH, "--stats", "s", "--", *step], tmp_path)
+    assert result.returncode == 0 and "12 calls seen, 12 offloaded" in result.stderr, result.stderr
+    ranks = stats.read(tmp_path / "s")
+    assert len(ranks) == 2 and all(rank["offloaded_count"] == 6 for rank in ranks), ranks
+    cluster.assert_clean()
