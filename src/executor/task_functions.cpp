@@ -70,46 +70,44 @@ Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) cons
   if (!object.ok()) return object.status();
   void* handle = dlopen(object->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%.60s': %.150s", object->c_str(),
+    return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%s': %.150s", shown(object.value()).c_str(),
                          word(dlerror()));
   }
   if (symbol[0] == '+') {
     if (signature != nullptr && tasks::digest_of(object.value()) != signature) {
-      return Status::error(
-          OFFPATH_ERR_ARGUMENT,
-          "'%.80s' is not the object that the program has loaded (code without a name is found in that "
-          "alone, and runs on no other kind of processor). Copy it there, or name the function",
-          object->c_str());
+      return Status::error(OFFPATH_ERR_ARGUMENT,
+                           "'%s' is not the object that the program has loaded (code without a name is found in that "
+                           "alone, and runs on no other kind of processor). Copy it there, or name the function",
+                           shown(object.value()).c_str());
     }
     const TaskFunction unnamed{code_at(handle, symbol)};
     if (unnamed.call != nullptr) return unnamed;
-    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.80s' has no code at %.40s. Load the same object everywhere", library,
-                         symbol);
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%s' has no code at %.40s. Load the same object everywhere",
+                         shown(library).c_str(), symbol);
   }
   const auto* declared =
       static_cast<const offpath_task_declaration_t*>(dlsym(handle, (std::string("offpath_task_of_") + symbol).c_str()));
   if (declared == nullptr) {
     if (signature != nullptr && dlsym(handle, symbol) != nullptr) {
       return Status::error(OFFPATH_ERR_ARGUMENT,
-                           "'%.60s' of '%.60s' has no signature to compare. Declare it by OFFPATH_TASK_FUNCTION",
-                           symbol, library);
+                           "'%.60s' of '%s' has no signature to compare. Declare it by OFFPATH_TASK_FUNCTION", symbol,
+                           shown(library).c_str());
     }
     auto* function = reinterpret_cast<offpath_task_function_t>(dlsym(handle, symbol));
     if (function != nullptr) return TaskFunction{function};
     return Status::error(OFFPATH_ERR_ARGUMENT,
-                         "'%.80s' exports no function '%.80s'. Declare it by OFFPATH_TASK_FUNCTION, or export it",
-                         library, symbol);
+                         "'%s' exports no function '%.80s'. Declare it by OFFPATH_TASK_FUNCTION, or export it",
+                         shown(library).c_str(), symbol);
   }
   if (declared->struct_bytes < sizeof(*declared) || declared->api != OFFPATH_TASK_API ||
       declared->function == nullptr) {
-    return Status::error(OFFPATH_ERR_ARGUMENT,
-                         "'%.60s' of '%.60s' was built for another release of Offpath. Rebuild it", symbol, library);
+    return Status::error(OFFPATH_ERR_ARGUMENT, "'%.60s' of '%s' was built for another release of Offpath. Rebuild it",
+                         symbol, shown(library).c_str());
   }
   if (signature != nullptr && strcmp(signature, word(declared->signature)) != 0) {
-    return Status::error(
-        OFFPATH_ERR_ARGUMENT,
-        "'%.40s' of '%.40s' has the signature '%.50s', not '%.50s'. Build caller and function together", symbol,
-        library, word(declared->signature), signature);
+    return Status::error(OFFPATH_ERR_ARGUMENT,
+                         "'%.40s' of '%s' has the signature '%.50s', not '%.50s'. Build caller and function together",
+                         symbol, shown(library).c_str(), word(declared->signature), signature);
   }
   return TaskFunction{declared->function};
 }

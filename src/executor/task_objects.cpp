@@ -49,13 +49,12 @@ std::string name_of_this_machine() {
   return about.machine;
 }
 
-// Of a long path its end, which has the name.
+}  // namespace
+
 std::string shown(const std::string& path) {
   constexpr size_t kMost = 60;
   return path.size() <= kMost ? path : "..." + path.substr(path.size() - (kMost - 3));
 }
-
-}  // namespace
 
 Result<std::string> find_object(const std::string& library) {
   const size_t slash = library.rfind('/');

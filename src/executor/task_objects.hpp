@@ -17,5 +17,7 @@ namespace offpath::executor {
 
 // A name without '/' that is in none of the folders is left to the system's loader. Errors say what is there instead.
 base::Result<std::string> find_object(const std::string& library);
+// Of a path as an error says it: of a long one the end, which has the name.
+std::string shown(const std::string& path);
 
 }  // namespace offpath::executor

@@ -91,7 +91,8 @@ PROGRAM = """
 
 
 def test_crashes_have_last_words_and_missing_functions_a_line(tmp_path, built, dpu):  # noqa: F811
-    library = tmp_path / "libfunctions.so"
+    library = tmp_path / "whose-name-is-so-long-that-lines-have-no-room-for-it" / "libfunctions.so"
+    library.parent.mkdir()
     shutil.copy(built / "libfunctions.so", library)
     shutil.copy(FUNCTIONS, for_arm(library))
     variables = os.environ | dpu | {"PYTHONPATH": str(ROOT / "python"), "OFFPATH_TASK_EXECUTORS": "2"}
