@@ -4,6 +4,7 @@
 #include "agent/agent.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/quiet_thread.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
 #include "device/probe.hpp"
@@ -11,6 +12,7 @@
 #include "service/for_agents.hpp"
 #include "service/placement.hpp"
 #include "service/service.hpp"
+#include "session/abandoned.hpp"
 #include "session/dpus.hpp"
 #include "session/reception.hpp"
 
@@ -20,6 +22,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <system_error>
 
 namespace {
 
@@ -51,6 +54,18 @@ void raise_descriptor_limit() {
 void leave_signals_to_the_program() {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU}) {
     signal(number, SIG_IGN);
+  }
+}
+
+// What runs that were killed on this node have left in working directories. Nobody waits for it: the file systems that those
+// are on may be slow, or hang. If we end before it does, the next service goes on with it.
+void remove_abandoned_folders_beside(const std::string& socket_path) {
+  const std::string folder = socket_path.substr(0, socket_path.rfind('/'));
+  if (socket_path.empty() || !offpath::session::has_records(folder)) return;
+  try {
+    offpath::base::quiet_thread([folder] { offpath::session::remove_abandoned_folders(folder); }).detach();
+  } catch (const std::system_error&) {
+    offpath::base::log_write(offpath::base::LogLevel::info, "no thread for what killed runs have left");
   }
 }
 
@@ -146,6 +161,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
   }
   offpath::service::ask_for_short_slices();
   leave_signals_to_the_program();  // not before: the commands that were run would, too
+  remove_abandoned_folders_beside(socket_path);
   agent.serve(listening);
   return 0;
 }
@@ -279,6 +295,7 @@ int main(int argc, char** argv) {
     if (!socket_path.empty()) unlink(socket_path.c_str());
     return 1;
   }
+  remove_abandoned_folders_beside(socket_path);
   service.serve(listening);
   return 0;
 }

@@ -215,7 +215,8 @@ def test_a_job_that_runs_out_of_time_is_ended_and_an_epilog_removes_its_sockets(
     (tmp_path / "work").mkdir()
     with slurm_support.running([f"Epilog={epilog}"]) as cluster:
         start_waiting(cluster, built, tmp_path / "work", "openmpi", "--time=0:01")  # Slurm's shortest is a minute
-        cluster.assert_clean()
+        cluster.await_end()
+        until(lambda: not cluster.sockets(), lambda: f"sockets are left: {cluster.sockets()}")  # an epilog comes last
     assert "DUE TO TIME LIMIT" in (tmp_path / "work" / "out").read_text()
 
 
