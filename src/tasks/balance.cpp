@@ -8,6 +8,11 @@ namespace offpath::tasks {
 namespace {
 constexpr uint64_t kMostAhead = 8;         // tasks for each executor beside the one that it runs
 constexpr uint64_t kPatienceNs = 2000000;  // beyond what was expected
+
+// Executors that are busy when a task leaves for them run on while it is under way: half of the trip is the way there.
+uint64_t begins_after_ns(uint64_t wait_ns, uint64_t trip_ns) {
+  return trip_ns + wait_ns - std::min(wait_ns, trip_ns / 2);
+}
 }  // namespace
 
 std::vector<uint32_t> neighbours(uint32_t own, uint32_t count) {
@@ -25,24 +30,43 @@ uint64_t drain_ns(const Load& load) { return (load.ready_ns + load.running_ns) /
 
 uint64_t cost_ns(const Load& load) { return load.ready == 0 ? 0 : load.ready_ns / load.ready; }
 
+uint64_t cost_there_ns(const Load& load) { return load.there_ns == 0 ? cost_ns(load) : load.there_ns; }
+
+Load aged(const Load& load, uint64_t elapsed_ns) {
+  Load out = load;
+  const uint64_t longest_ns = load.ready_ns + load.running_ns;  // as one executor would take
+  const uint64_t run_ns = std::min(elapsed_ns, longest_ns) * std::max(1U, load.executors);
+  out.running_ns -= std::min(load.running_ns, run_ns);
+  out.ready_ns -= std::min(load.ready_ns, run_ns - std::min(run_ns, load.running_ns));
+  const uint64_t cost = std::max<uint64_t>(1, cost_ns(load));
+  out.ready =
+      std::min(load.ready, static_cast<uint32_t>(std::min<uint64_t>((out.ready_ns + cost - 1) / cost, UINT32_MAX)));
+  return out;
+}
+
 bool is_worth_asking(const Load& load) {
-  return load.ready > 0 && load.running >= load.executors && drain_ns(load) > load.trip_ns + cost_ns(load);
+  return load.ready > 0 && load.running >= load.executors && drain_ns(load) > load.trip_ns + cost_there_ns(load);
 }
 
 uint32_t room_for_guests(const Load& own, uint32_t guests, uint32_t promised, const Load& asker) {
-  if (own.ready > 0) return 0;
-  const uint64_t ahead = std::min(kMostAhead, 1 + asker.trip_ns / std::max<uint64_t>(1, cost_ns(asker)));
-  const uint64_t room = (1 + ahead) * own.executors, used = uint64_t{own.running} + guests + promised;
+  if (own.ready > 0 && drain_ns(own) > asker.trip_ns / 2) return 0;  // it would come before they are begun
+  const uint64_t ahead = std::min(kMostAhead, 1 + asker.trip_ns / std::max<uint64_t>(1, cost_there_ns(asker)));
+  const uint64_t room = (1 + ahead) * own.executors, used = uint64_t{own.running} + own.ready + guests + promised;
   return used >= room ? 0 : static_cast<uint32_t>(room - used);
 }
 
-uint32_t share(const Load& asker, const Load& own, uint32_t room) {
+uint32_t share(const Load& asker, const Load& own, uint64_t wait_ns, uint32_t room) {
   if (asker.ready == 0 || own.executors == 0) return 0;
-  const double executors = std::max(1U, asker.executors);
-  // x tasks of equal cost: asker.ready - x on its executors take as long as x on the own ones.
-  const double even = asker.ready * (own.executors / (executors + own.executors));
+  // x tasks of equal cost: asker.ready - x take its executors as long as x the own ones, from when the first is begun.
+  const double a_task = static_cast<double>(cost_ns(asker)) / std::max(1U, asker.executors) +
+                        static_cast<double>(cost_there_ns(asker)) / own.executors;
+  const double ahead =
+      static_cast<double>(drain_ns(asker)) - static_cast<double>(begins_after_ns(wait_ns, asker.trip_ns));
+  const double even = a_task > 0 ? std::min(ahead / a_task, 1.0 * asker.ready) : 0;
   return std::min({room, asker.ready, static_cast<uint32_t>(std::max(1.0, even))});
 }
+
+uint64_t promise_ns(const Load& asker) { return std::min<uint64_t>(asker.trip_ns, 1000 * kPatienceNs) + kPatienceNs; }
 
 std::optional<size_t> choose(std::span<const Load> askers) {
   std::optional<size_t> best;
@@ -55,11 +79,11 @@ std::optional<size_t> choose(std::span<const Load> askers) {
 bool is_sooner_there(const Load& own, uint64_t there_ns) { return own.ready > 0 && drain_ns(own) > there_ns; }
 
 uint64_t end_there_ns(const Grant& grant, uint32_t before, uint64_t trip_ns, uint64_t cost_ns) {
-  return grant.wait_ns + trip_ns + cost_ns * (1 + before / std::max(1U, grant.executors));
+  return begins_after_ns(grant.wait_ns, trip_ns) + cost_ns * (1 + before / std::max(1U, grant.executors));
 }
 
 uint64_t wait_for_executor_ns(const Load& own, uint64_t guests_ns) {
-  return own.running < own.executors ? 0 : (own.running_ns + guests_ns) / std::max(1U, own.executors);
+  return own.running < own.executors ? 0 : (own.running_ns + own.ready_ns + guests_ns) / std::max(1U, own.executors);
 }
 
 bool is_overdue(const Away& away, uint64_t now_ns, bool home_is_idle) {

@@ -29,8 +29,12 @@ std::vector<uint32_t> neighbours(uint32_t own, uint32_t count);
 // How long it takes until all that is there has ended.
 uint64_t drain_ns(const Load& load);
 
-// Of a task, on average.
+// Of a task, on average: here, and where it is asked whether it may go.
 uint64_t cost_ns(const Load& load);
+uint64_t cost_there_ns(const Load& load);
+
+// What was said some time ago, if all executors have run since. So nobody waits for tasks that are not there any more.
+Load aged(const Load& load, uint64_t elapsed_ns);
 
 // Of one that has more than it runs: would the last of it end sooner at another worker that has nothing to do?
 bool is_worth_asking(const Load& load);
@@ -39,14 +43,18 @@ bool is_worth_asking(const Load& load);
 // next one while that is on its way. `guests`: that have not begun. `promised`: that were granted and have not come.
 uint32_t room_for_guests(const Load& own, uint32_t guests, uint32_t promised, const Load& asker);
 
-// How many of the asker's tasks one with such room should take: as many as make both end at the same time, no more than half.
-uint32_t share(const Load& asker, const Load& own, uint32_t room);
+// How many of the asker's tasks one with such room should take: as many as make both end at the same time. `wait_ns`: what the
+// first of them would wait for an executor.
+uint32_t share(const Load& asker, const Load& own, uint64_t wait_ns, uint32_t room);
+
+// How long room that was granted is kept for who asked: it may have nothing to give any more.
+uint64_t promise_ns(const Load& asker);
 
 // Whom to take from, of those that have asked: who ends last.
 std::optional<size_t> choose(std::span<const Load> askers);
 
 // Of one that has been granted places: does the task that would be run last end sooner there, when so many were given there before
-// it? `trip_ns`: what it takes beside running and waiting; `cost_ns`: what it runs there.
+// it? `trip_ns`: what it takes beside running and waiting, both ways; `cost_ns`: what it runs there.
 uint64_t end_there_ns(const Grant& grant, uint32_t before, uint64_t trip_ns, uint64_t cost_ns);
 bool is_sooner_there(const Load& own, uint64_t there_ns);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All begin with u64 kMovingMark, u8 saying, u64 number. Then
-//   ask   u32 executors, u32 running, u32 ready, u64 ready_ns, u64 running_ns, u64 trip_ns
+//   ask   u32 executors, u32 running, u32 ready, u64 ready_ns, u64 running_ns, u64 trip_ns, u64 there_ns
 //   task  u64 limit_ns, u64 cost_ns, i32 priority, u8 is_signed, u16 library, u16 symbol, u16 signature, u32 argument,
 //         u16 ranges; ranges x (u64 bytes, u8 access); the texts; an argument that is not a block
 #include "tasks/moving.hpp"
@@ -17,7 +17,7 @@ using base::Status;
 
 namespace {
 
-constexpr size_t kHeadBytes = 17, kLoadBytes = 36, kTaskBytes = 33, kRangeBytes = 9;
+constexpr size_t kHeadBytes = 17, kLoadBytes = 44, kTaskBytes = 33, kRangeBytes = 9;
 
 Status nonsense() {
   return Status::error(OFFPATH_ERR_ARGUMENT, "a service says something about tasks that has no meaning");
@@ -56,6 +56,7 @@ std::vector<uint8_t> encode_ask(const Load& load) {
   writer.number(load.ready_ns);
   writer.number(load.running_ns);
   writer.number(load.trip_ns);
+  writer.number(load.there_ns);
   return out;
 }
 
@@ -104,6 +105,7 @@ Result<Said> decode_said(std::span<const uint8_t> body) {
     out.load.ready_ns = reader.number<uint64_t>();
     out.load.running_ns = reader.number<uint64_t>();
     out.load.trip_ns = reader.number<uint64_t>();
+    out.load.there_ns = reader.number<uint64_t>();
     return out;
   }
   if (out.saying != Saying::task || body.size() < kTaskBytes) return nonsense();

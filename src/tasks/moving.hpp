@@ -32,7 +32,8 @@ struct Load {
   uint32_t ready = 0;       // that could begin
   uint64_t ready_ns = 0;    // what these will take one executor
   uint64_t running_ns = 0;  // what is left of those that run
-  uint64_t trip_ns = 0;     // ask: what a task that goes there takes beside running and waiting
+  uint64_t trip_ns = 0;     // ask: what a task that goes there takes beside running and waiting, both ways
+  uint64_t there_ns = 0;    // ask: what one of the ready tasks runs there, on average; 0: as long as here
   bool operator==(const Load&) const = default;
 };
 

@@ -63,6 +63,7 @@ bool Balancer::ask(uint64_t now_ns, const tasks::Load& load) {
     Peer& peer = *route.peer;
     tasks::Load said = load;
     said.trip_ns = peer.trip.ns(kFirstTripNs);
+    said.there_ns = tasks_.mean_elsewhere_ns(peer.runs);
     if (peer.asked || peer.silent || now_ns < peer.ask_again_ns || !tasks::is_worth_asking(said)) continue;
     const auto place = tasks_.reserve(tasks::kGrantBytes);
     if (!place) break;

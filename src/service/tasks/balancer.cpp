@@ -106,7 +106,7 @@ bool Balancer::progress() {
 
 int Balancer::timeout_ms() const {
   uint64_t next_ns = UINT64_MAX;
-  for (const Asker& asker : askers_) next_ns = std::min(next_ns, asker.until_ns);
+  for (const Asker& asker : askers_) next_ns = std::min(next_ns, asker.since_ns + kLongestAskNs);
   for (const auto& [number, away] : away_) {
     if (!away.begun_here && !away.over) next_ns = std::min(next_ns, tasks::next_look_ns(away.times));
   }
@@ -125,8 +125,7 @@ Answer Balancer::on_request(ClientId client, uint64_t team, uint32_t from, graph
   auto said = tasks::decode_said(body);
   if (!said.ok()) return Answer::reply(said.status());
   if (said->saying == tasks::Saying::ask) {
-    constexpr uint64_t kLongestNs = 20000000;  // then it is asked again, or not
-    askers_.push_back({request, client, said->load, base::clock_ns() + kLongestNs});
+    askers_.push_back({request, client, said->load, base::clock_ns()});
     return Answer::later();
   }
   const auto found = guest_of_.find({client, team, from, said->number});

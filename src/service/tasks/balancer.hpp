@@ -103,10 +103,15 @@ class Balancer : public graph::Responder, public Mover {
     bool unwanted = false;
     graph::RequestId request = 0, collector = 0;  // that bring it, and collect it; 0: none under way
   };
+  static constexpr uint64_t kLongestAskNs = 20000000;  // without an answer; then it is asked again, or not
   struct Asker {
     graph::RequestId request;
     engine::ClientId client;
     tasks::Load load;
+    uint64_t since_ns;
+  };
+  struct Promise {
+    uint32_t count;
     uint64_t until_ns;
   };
   using Key = std::tuple<engine::ClientId, uint64_t, uint32_t, uint64_t>;
@@ -140,6 +145,7 @@ class Balancer : public graph::Responder, public Mover {
   void forget(uint64_t id);
   bool grant(uint64_t now_ns);
   uint32_t coming() const;
+  uint32_t promised(uint64_t now_ns);
 
   const Mode mode_;
   Tasks& tasks_;
@@ -158,8 +164,7 @@ class Balancer : public graph::Responder, public Mover {
   std::map<Key, uint64_t> guest_of_;
   std::map<graph::RequestId, uint64_t> answering_;  // which guest a request is about
   std::vector<Asker> askers_;
-  uint32_t promised_ = 0;
-  uint64_t promised_until_ns_ = 0;
+  std::list<Promise> promises_;  // that tasks may come, the oldest first
   uint64_t next_look_ns_ = 0;
 };
 

@@ -11,40 +11,24 @@ using base::Status;
 using graph::Answer;
 using graph::RequestId;
 
-namespace {
-
-constexpr uint64_t kPromiseNs = 20000000;  // a task that was granted comes within that, or not at all
-
-}  // namespace
-
 uint32_t Balancer::coming() const {
   return static_cast<uint32_t>(std::count_if(
       guests_.begin(), guests_.end(), [](const auto& entry) { return entry.second.stage == Guest::Stage::comes; }));
 }
 
-// Only asks that a task of this worker's can be done elsewhere are answered later than at once.
+uint32_t Balancer::promised(uint64_t now_ns) {
+  std::erase_if(promises_, [&](const Promise& one) { return one.count == 0 || now_ns >= one.until_ns; });
+  uint32_t count = 0;
+  for (const Promise& one : promises_) count += one.count;
+  return count;
+}
+
+// An ask is answered when there is room, or when it is over: who asked has run by now what it asked for, or asks once more.
 bool Balancer::grant(uint64_t now_ns) {
-  if (askers_.empty()) return false;
-  if (now_ns >= promised_until_ns_) promised_ = 0;
   bool any = false;
-  while (!askers_.empty() && tasks_.is_open() && has_time_()) {
-    const tasks::Load own = tasks_.load();
-    const Tasks::Guests guests = tasks_.guests_waiting();
-    std::vector<tasks::Load> loads;
-    for (const Asker& asker : askers_) loads.push_back(asker.load);
-    const auto chosen = tasks::choose(loads);
-    const uint32_t room = tasks::room_for_guests(own, guests.count + coming(), promised_, loads[*chosen]);
-    const uint32_t count = tasks::share(loads[*chosen], own, room);
-    if (count == 0) break;
-    const tasks::Grant granted{count, own.executors, tasks::wait_for_executor_ns(own, guests.ns)};
-    engine_->answer(askers_[*chosen].request, Answer::reply({}, encode(granted)));
-    askers_.erase(askers_.begin() + static_cast<std::ptrdiff_t>(*chosen));
-    promised_ += count;
-    promised_until_ns_ = now_ns + kPromiseNs;
-    any = true;
-  }
   for (auto asker = askers_.begin(); asker != askers_.end();) {
-    if (now_ns < asker->until_ns) {
+    const uint64_t waited_ns = now_ns - std::min(now_ns, asker->since_ns);
+    if (waited_ns < kLongestAskNs && tasks::is_worth_asking(tasks::aged(asker->load, waited_ns))) {
       ++asker;
       continue;
     }
@@ -52,12 +36,28 @@ bool Balancer::grant(uint64_t now_ns) {
     asker = askers_.erase(asker);
     any = true;
   }
+  while (!askers_.empty() && tasks_.is_open() && has_time_()) {
+    const tasks::Load own = tasks_.load();
+    const Tasks::Guests guests = tasks_.guests_waiting();
+    std::vector<tasks::Load> loads;
+    for (const Asker& asker : askers_)
+      loads.push_back(tasks::aged(asker.load, now_ns - std::min(now_ns, asker.since_ns)));
+    const size_t chosen = *tasks::choose(loads);
+    const uint64_t wait_ns = tasks::wait_for_executor_ns(own, guests.ns);
+    const uint32_t room = tasks::room_for_guests(own, guests.count + coming(), promised(now_ns), loads[chosen]);
+    const uint32_t count = tasks::share(loads[chosen], own, wait_ns, room);
+    if (count == 0) break;
+    engine_->answer(askers_[chosen].request, Answer::reply({}, encode(tasks::Grant{count, own.executors, wait_ns})));
+    askers_.erase(askers_.begin() + static_cast<std::ptrdiff_t>(chosen));
+    promises_.push_back({count, now_ns + tasks::promise_ns(loads[chosen])});
+    any = true;
+  }
   return any;
 }
 
 // Its ranges lie on the board, one after the other; then what it reads is fetched.
 Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) {
-  if (promised_ > 0) --promised_;
+  if (promised(base::clock_ns()) > 0) --promises_.front().count;
   if (!tasks_.is_open())
     return Answer::reply(Status::error(OFFPATH_ERR_STATE, "no executors run here, as no functions are registered"));
   const auto number = tasks_.number_of(std::move(moved.function));

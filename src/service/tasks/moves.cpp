@@ -63,30 +63,50 @@ void Tasks::note_cost(const tasks::Task& task, uint64_t run_ns) {
   known = known == 0 ? ratio : known * 0.75 + ratio * 0.25;
 }
 
+State Tasks::state_on_board(const Job& job) const {
+  return tasks::state_of(board_->entry(job.entry).word.load(std::memory_order_relaxed));
+}
+
+// Of its own clients.
+void Tasks::each_ready(const std::function<void(const Job&)>& visit) const {
+  const auto look = [&](const Job& job) {
+    if (job.kind == EntryKind::run && job.guest == 0 && job.client != 0) visit(job);
+  };
+  for (const auto& [key, job] : queued_) look(*job);
+  for (const Job* job : copied_) look(*job);
+  for (const Job* job : on_board_) {
+    if (job != nullptr && job->stage == Stage::posted && state_on_board(*job) == State::ready) look(*job);
+  }
+}
+
 tasks::Load Tasks::load() const {
   tasks::Load out;
   if (executors_ == nullptr) return out;
   out.executors = executors_->living();
-  const uint64_t now_ns = base::clock_ns();
-  const auto count = [&](const Job& job) {
-    if (job.kind != EntryKind::run || job.guest != 0 || job.client == 0) return;
+  each_ready([&](const Job& job) {
     ++out.ready;
     out.ready_ns += cost_of(job.task);
-  };
-  for (const auto& [key, job] : queued_) count(*job);
-  for (const Job* job : copied_) count(*job);
+  });
+  const uint64_t now_ns = base::clock_ns();
   for (const Job* job : on_board_) {
-    if (job == nullptr || job->stage != Stage::posted) continue;
-    const State state = tasks::state_of(board_->entry(job->entry).word.load(std::memory_order_relaxed));
-    if (state == State::running && job->kind == EntryKind::run) {
-      ++out.running;
-      const uint64_t begun_ns = board_->entry(job->entry).begun_ns.load(std::memory_order_relaxed);
-      const uint64_t cost_ns = cost_of(job->task), end_ns = begun_ns + cost_ns;
-      out.running_ns += begun_ns == 0 ? cost_ns : end_ns > now_ns ? std::min(cost_ns, end_ns - now_ns) : 0;
-    }
-    if (state == State::ready) count(*job);
+    if (job == nullptr || job->stage != Stage::posted || job->kind != EntryKind::run) continue;
+    if (state_on_board(*job) != State::running) continue;
+    ++out.running;
+    const uint64_t begun_ns = board_->entry(job->entry).begun_ns.load(std::memory_order_relaxed);
+    const uint64_t cost_ns = cost_of(job->task), end_ns = begun_ns + cost_ns;
+    out.running_ns += begun_ns == 0 ? cost_ns : end_ns > now_ns ? std::min(cost_ns, end_ns - now_ns) : 0;
   }
   return out;
+}
+
+uint64_t Tasks::mean_elsewhere_ns(const std::map<uint32_t, tasks::Mean>& runs) const {
+  uint64_t count = 0, sum_ns = 0;
+  each_ready([&](const Job& job) {
+    const auto found = runs.find(job.task.function);
+    ++count;
+    sum_ns += found == runs.end() ? cost_of(job.task) : found->second.ns(cost_of(job.task));
+  });
+  return count == 0 ? 0 : sum_ns / count;
 }
 
 Tasks::Guests Tasks::guests_waiting() const {

@@ -15,6 +15,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -123,6 +124,8 @@ class Tasks {
   void set_mover(Mover* mover) { mover_ = mover; }
   // Of its own clients' tasks.
   tasks::Load load() const;
+  // What those that are ready run elsewhere, on average: by function, as measured there, else as long as here.
+  uint64_t mean_elsewhere_ns(const std::map<uint32_t, tasks::Mean>& runs) const;
   struct Guests {
     uint32_t count = 0;
     uint64_t ns = 0;
@@ -187,6 +190,8 @@ class Tasks {
   void disown(Job& job);
   void leave_board(Job& job);
   uint64_t cost_of(const tasks::Task& task) const;
+  void each_ready(const std::function<void(const Job&)>& visit) const;
+  tasks::State state_on_board(const Job& job) const;
   void note_cost(const tasks::Task& task, uint64_t run_ns);
   Job& add(uint64_t client, uint32_t slot, tasks::EntryKind kind, tasks::Task task);
   bool feed();

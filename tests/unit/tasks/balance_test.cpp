@@ -72,7 +72,8 @@ struct World {
       if (!chosen) continue;
       const uint32_t room = room_for_guests(to.load(), to.guests, to.promised, asking[*chosen]);
       Worker& from = workers[who[*chosen]];
-      const uint32_t granted = share(from.load(), to.load(), room);
+      const uint64_t wait_ns = wait_for_executor_ns(to.load(), to.guests * to.cost_ns);
+      const uint32_t granted = share(from.load(), to.load(), wait_ns, room);
       for (uint32_t i = 0; i < granted && is_sooner_there(from.load(), to.cost_ns + kTrip); ++i) {
         --from.own;
         ++from.moved;
@@ -140,7 +141,8 @@ TEST(Balance, NothingMovesWhereAllIsEven) {
 TEST(Balance, WhoHasMoreThanItRunsTakesNothing) {
   const Load near{2, 2, 9, 9000000, 0, 400000}, far{2, 2, 9, 9000000, 0, 3500000},
       endless{2, 2, 9, 9, 0, UINT64_MAX / 2};
-  EXPECT_EQ(room_for_guests({4, 4, 1, 1000}, 0, 0, near), 0U);
+  EXPECT_EQ(room_for_guests({4, 4, 1, 1000000}, 0, 0, near), 0U);
+  EXPECT_EQ(room_for_guests({4, 4, 1, 1000}, 0, 0, near), 3U);  // begun before a guest could come
   EXPECT_EQ(room_for_guests({4, 4, 0, 0}, 0, 0, near), 4U);
   EXPECT_EQ(room_for_guests({4, 4, 0, 0}, 0, 0, far), 16U);
   EXPECT_EQ(room_for_guests({4, 4, 0, 0}, 0, 0, endless), 32U);
@@ -155,15 +157,43 @@ TEST(Balance, WhoHasMoreThanItRunsTakesNothing) {
 
 TEST(Balance, WhenOneEndsElsewhere) {
   const Grant grant{4, 2, 1000};
-  EXPECT_EQ(end_there_ns(grant, 0, 100, 5000), 6100U);
-  EXPECT_EQ(end_there_ns(grant, 1, 100, 5000), 6100U);
-  EXPECT_EQ(end_there_ns(grant, 2, 100, 5000), 11100U);
-  EXPECT_EQ(end_there_ns({1, 0, 0}, 0, 1, 1), 2U);  // of one that says nonsense
+  EXPECT_EQ(end_there_ns(grant, 0, 100, 5000), 6050U);
+  EXPECT_EQ(end_there_ns(grant, 1, 100, 5000), 6050U);
+  EXPECT_EQ(end_there_ns(grant, 2, 100, 5000), 11050U);
+  EXPECT_EQ(end_there_ns(grant, 0, 9000, 5000), 14000U);  // its wait is over when it comes
+  EXPECT_EQ(end_there_ns({1, 0, 0}, 0, 1, 1), 2U);        // of one that says nonsense
   EXPECT_TRUE(is_sooner_there({1, 1, 2, 10000, 5000}, 14999));
   EXPECT_FALSE(is_sooner_there({1, 1, 2, 10000, 5000}, 15000));
   EXPECT_FALSE(is_sooner_there({1, 1, 0, 0, 5000}, 1));
   EXPECT_EQ(wait_for_executor_ns({2, 1, 0, 0, 5000}, 9), 0U);
   EXPECT_EQ(wait_for_executor_ns({2, 2, 0, 0, 5000}, 3000), 4000U);
+  EXPECT_EQ(wait_for_executor_ns({2, 2, 1, 2000, 5000}, 3000), 5000U);
+}
+
+TEST(Balance, BothEndAtTheSameTime) {
+  const Load own{1, 0, 0, 0};
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 0}, own, 0, 99), 4U);
+  EXPECT_EQ(share({1, 1, 8, 24000, 0, 0, 1000}, own, 0, 99), 6U);  // three times as fast there
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 0, 3000}, own, 0, 99), 2U);   // or as slow
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 4000}, own, 0, 99), 2U);      // what is lost on the way
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 4000}, own, 1000, 99), 2U);   // and waiting meanwhile costs nothing
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 4000}, own, 4000, 99), 1U);
+  EXPECT_EQ(share({1, 1, 8, 8000, 0, 0}, own, 0, 3), 3U);
+  EXPECT_EQ(share({1, 1, 2, 8000, 800000, 0}, own, 0, 99), 2U);
+  EXPECT_EQ(share({1, 1, 0, 0, 8000, 0}, own, 0, 99), 0U);
+  EXPECT_EQ(share({1, 1, 8, 8000}, {}, 0, 99), 0U);
+}
+
+TEST(Balance, WhatWasSaidGrowsOld) {
+  const Load load{2, 2, 10, 10000, 1000, 100};
+  EXPECT_EQ(aged(load, 0), load);
+  EXPECT_EQ(aged(load, 400), (Load{2, 2, 10, 10000, 200, 100}));
+  EXPECT_EQ(aged(load, 1500), (Load{2, 2, 8, 8000, 0, 100}));
+  EXPECT_EQ(aged(load, 5500), (Load{2, 2, 0, 0, 0, 100}));
+  EXPECT_EQ(aged(load, UINT64_MAX), (Load{2, 2, 0, 0, 0, 100}));
+  EXPECT_FALSE(is_worth_asking(aged(load, 5000)));
+  EXPECT_TRUE(is_worth_asking(aged(load, 3000)));
+  EXPECT_EQ(aged({1, 1, 5, 0, 0}, 100).ready, 0U);  // nothing is known of its tasks: asked again when it is
 }
 
 TEST(Balance, NeighboursReachEverybodyAndAreFew) {

@@ -50,7 +50,7 @@ TEST(Moving, TasksThereAndBack) {
 }
 
 TEST(Moving, OthersThereAndBack) {
-  const Load load{2, 1, 30, 4000000000, 7000000000};
+  const Load load{2, 1, 30, 4000000000, 7000000000, 600000, 90000000};
   const auto ask = decode_said(encode_ask(load));
   ASSERT_TRUE(ask.ok());
   EXPECT_EQ(ask->saying, Saying::ask);
