@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -23,8 +23,6 @@
 #include <cstring>
 #include <string>
 #include <vector>
-
-extern char** environ;
 
 namespace {
 
@@ -97,6 +95,36 @@ class Board {
   int fd_ = -1;
 };
 
+// In the child that becomes the interpreter: descriptors in their places, and no way to outlive this process, not even while it
+// starts. Only what may be called behind a fork. Returns where it fails.
+void become(char* const* words, int socket, int board, pid_t executor) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != executor) _exit(1);
+  if (dup2(socket, kSocket) < 0 || (board >= 0 && dup2(board, kBoard) < 0)) return;
+  execvp(words[0], words);
+}
+
+// 0, or why it cannot be started.
+int start(char* const* words, int socket, int board, pid_t& process) {
+  int said[2];
+  if (pipe2(said, O_CLOEXEC) != 0) return errno;
+  const pid_t executor = getpid();
+  process = fork();
+  int error = process < 0 ? errno : 0;
+  if (process == 0) {
+    become(words, socket, board, executor);
+    error = errno;
+    [[maybe_unused]] const ssize_t written = write(said[1], &error, sizeof(error));
+    _exit(127);
+  }
+  close(said[1]);
+  while (process > 0 && read(said[0], &error, sizeof(error)) < 0 && errno == EINTR) {
+  }
+  close(said[0]);
+  if (process > 0 && error != 0) waitpid(process, nullptr, 0);
+  return error;
+}
+
 class Interpreter {
  public:
   // False: it cannot be started.
@@ -115,14 +143,9 @@ class Interpreter {
     } else if (strchr(arguments[0], '/') != nullptr && access(arguments[0], X_OK) != 0) {
       arguments[0] = usual;
     }
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
     const int high = fcntl(ends[1], F_DUPFD_CLOEXEC, kBoard + 1);  // to itself it would stay closed on exec
     const int high_board = fcntl(board.fd(), F_DUPFD_CLOEXEC, kBoard + 1);
-    posix_spawn_file_actions_adddup2(&actions, high, kSocket);
-    if (high_board >= 0) posix_spawn_file_actions_adddup2(&actions, high_board, kBoard);
-    const int error = posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
+    const int error = start(arguments.data(), high, high_board, process_);
     close(high);
     close(high_board);
     close(ends[1]);

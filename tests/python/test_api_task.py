@@ -2,8 +2,11 @@
 """Tasks from Python: native functions by name, and Python functions."""
 
 import os
+import secrets
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import offpath
@@ -140,6 +143,58 @@ def test_crashes_limits_and_cancelling(session):  # noqa: F811
     with pytest.raises(offpath.CancelledError):
         running.wait()
     assert session.task(functions.process).wait() > 0
+
+
+def lives(process):
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition):
+    for _ in range(2000):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_an_interpreter_that_still_starts_ends_with_its_executor(session, tmp_path, monkeypatch):  # noqa: F811
+    """Later it would run what it was asked for, with nobody there who could end it."""
+    said = tmp_path / "said"
+    slow = tmp_path / "slow_python"
+    slow.write_text(
+        f"#!/bin/sh\necho $$ $PPID >{said}.new; mv {said}.new {said}\n"
+        f'while [ ! -e {tmp_path}/go ]; do sleep 0.02; done\nexec {sys.executable} "$@"\n'
+    )
+    slow.chmod(0o755)
+    monkeypatch.setenv("OFFPATH_TASK_PYTHON", str(slow))
+    own = offpath.attach(secrets.token_bytes(32), node_only=True)
+    try:
+        task = own.task(functions.sleeps)
+        assert eventually(said.exists)
+        interpreter, executor = map(int, said.read_text().split())
+        os.kill(executor, signal.SIGKILL)
+        with pytest.raises(offpath.TaskError, match="signal 9"):
+            task.wait()
+        ended = eventually(lambda: not lives(interpreter))
+        if not ended:
+            os.kill(interpreter, signal.SIGKILL)
+        assert ended
+    finally:
+        own.close()
+
+
+def test_an_interpreter_that_is_not_there_is_named(session, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("OFFPATH_TASK_PYTHON", str(tmp_path / "no_python"))
+    own = offpath.attach(secrets.token_bytes(32), node_only=True)
+    try:
+        with pytest.raises(offpath.TaskError, match="cannot execute .*No such file"):
+            own.task(functions.process).wait()
+    finally:
+        own.close()
 
 
 def test_a_library_of_another_release_is_one_line(session, tmp_path, monkeypatch):  # noqa: F811

@@ -6,7 +6,6 @@ It maps the program's shared memory itself, so arrays that lie there are not cop
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import pickle
@@ -21,7 +20,6 @@ from offpath.tasks.letters import Call, Ending, Place, failed, pack, version
 
 _SOCKET, _BOARD = 3, 4
 _SENT, _ON_BOARD = 1, 2
-_PR_SET_PDEATHSIG = 1
 _READS, _WRITES = 1, 2
 _KEPT = 64  # mappings, functions
 
@@ -150,11 +148,7 @@ def array_of(memory: memoryview, place: Place) -> Any:
 
 
 def main() -> None:
-    """Descriptor 3 is the executor; it ends with that one, whatever it does then."""
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        return
+    """Descriptor 3 is the executor, which has seen to it that the kernel ends this process with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = Worker(Line(socket.socket(fileno=_SOCKET)))
     while True:
