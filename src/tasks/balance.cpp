@@ -15,6 +15,14 @@ uint64_t begins_after_ns(uint64_t wait_ns, uint64_t trip_ns) {
 }
 }  // namespace
 
+uint64_t expected_cost_ns(const Mean& lately, uint64_t said_ns, double ratio) {
+  if (said_ns == 0 || !lately.known()) return std::min(lately.ns(said_ns), kMostCostNs);
+  const double expected = static_cast<double>(said_ns) * ratio;
+  return expected > 0 && expected < static_cast<double>(kMostCostNs) ? static_cast<uint64_t>(expected)
+         : expected > 0                                              ? kMostCostNs
+                                                                     : 0;
+}
+
 std::vector<uint32_t> neighbours(uint32_t own, uint32_t count) {
   std::vector<uint32_t> out;
   for (uint64_t distance = 1; distance <= count / 2; distance *= 2) {

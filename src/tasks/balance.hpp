@@ -22,6 +22,11 @@ class Mean {
   uint64_t ns_ = 0;
 };
 
+// What a task will take here: as its function did lately, or, where its submitter says how long, as `ratio` makes of that. However wild
+// these are it is never more than kMostCostNs, of which many can be added.
+inline constexpr uint64_t kMostCostNs = uint64_t{4} * 3600 * 1000000000;
+uint64_t expected_cost_ns(const Mean& lately, uint64_t said_ns, double ratio);
+
 // Who gives and takes with whom: of `count` workers in an order that all know, those at a distance of 1, 2, 4 ... in both
 // directions. So load spreads over all in a few steps, and nobody talks to all.
 std::vector<uint32_t> neighbours(uint32_t own, uint32_t count);

@@ -50,9 +50,7 @@ Tasks::Job* Tasks::find(const Name& name) {
 
 // As measured; what its submitter says of it where nothing was.
 uint64_t Tasks::cost_of(const tasks::Task& task) const {
-  const tasks::Mean& cost = costs_[task.function];
-  if (task.cost_ns == 0 || !cost.known()) return cost.ns(task.cost_ns);
-  return static_cast<uint64_t>(static_cast<double>(task.cost_ns) * hints_[task.function]);
+  return tasks::expected_cost_ns(costs_[task.function], task.cost_ns, hints_[task.function]);
 }
 
 void Tasks::note_cost(const tasks::Task& task, uint64_t run_ns) {

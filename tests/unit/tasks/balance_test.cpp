@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <random>
 
 namespace offpath::tasks {
@@ -217,6 +218,25 @@ TEST(Balance, NeighboursReachEverybodyAndAreFew) {
     }
     EXPECT_EQ(std::count(reached.begin(), reached.end(), true), count);
   }
+}
+
+TEST(Balance, WhatIsExpectedIsBoundedWhateverIsSaid) {
+  Mean lately;
+  EXPECT_EQ(expected_cost_ns(lately, 0, 0), 0U);
+  EXPECT_EQ(expected_cost_ns(lately, 700, 0), 700U);
+  EXPECT_EQ(expected_cost_ns(lately, UINT64_MAX, 0), kMostCostNs);
+  lately.add(500);
+  EXPECT_EQ(expected_cost_ns(lately, 0, 3), 500U);
+  EXPECT_EQ(expected_cost_ns(lately, 700, 0.5), 350U);
+  EXPECT_EQ(expected_cost_ns(lately, 700, 0), 0U);
+  EXPECT_EQ(expected_cost_ns(lately, UINT64_MAX, 1e300), kMostCostNs);
+  EXPECT_EQ(expected_cost_ns(lately, UINT64_MAX, 1), kMostCostNs);
+  EXPECT_EQ(expected_cost_ns(lately, 1, std::numeric_limits<double>::infinity()), kMostCostNs);
+  EXPECT_EQ(expected_cost_ns(lately, 1, std::numeric_limits<double>::quiet_NaN()), 0U);
+  EXPECT_EQ(expected_cost_ns(lately, 1, -1), 0U);
+  Mean wrong;
+  wrong.add(UINT64_MAX);  // as an executor may say
+  EXPECT_EQ(expected_cost_ns(wrong, 0, 0), kMostCostNs);
 }
 
 TEST(Balance, LateOnesAreBegunAtHome) {
