@@ -692,10 +692,15 @@ offpath_status_t offpath_window_flush(offpath_window_t* window, uint64_t timeout
  */
 typedef struct offpath_function offpath_function_t;
 
+/* The function is in the code for devices that an OpenMP compiler has put into `library`: between "declare target" and "end declare
+ * target". Such a library may be a program, and may hold code for other processors than its own. */
+#define OFFPATH_FUNCTION_TARGET 1
+
 typedef struct offpath_function_params {
   uint32_t struct_bytes; /* sizeof(offpath_function_params_t) */
-  uint32_t flags;        /* 0 */
-  const char* library;   /* shared object: a path with '/', or a name that the system's loader finds */
+  uint32_t flags;        /* 0 or OFFPATH_FUNCTION_TARGET */
+  const char* library;   /* shared object: a path with '/', or a name that the system's loader finds. With
+                            OFFPATH_FUNCTION_TARGET a path; NULL: this program */
   const char* symbol;    /* of the function in it; "+HEX": so far behind the object's base (offpath/offpath.hpp) */
   const char* signature; /* what OFFPATH_TASK_FUNCTION says there; NULL: not checked */
 } offpath_function_params_t;
@@ -703,7 +708,7 @@ typedef struct offpath_function_params {
 /* Makes a function known to the session; executors are started for the first one, and one of them loads the object. Where the service is
  * on another machine the object must be there, too, built for it: docs/guide-tasks.md says where executors look.
  * Returns   OFFPATH_OK · OFFPATH_ERR_ARGUMENT (no such object or symbol, one for another processor, another signature; names
- *           longer than 4095 bytes) · OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_NO_SERVICE (no
+ *           longer than 4095 bytes; unknown flags) · OFFPATH_ERR_TASK (the object crashed while it was loaded) · OFFPATH_ERR_NO_SERVICE (no
  *           executor can be started) · OFFPATH_ERR_NO_MEMORY · OFFPATH_ERR_SERVICE_LOST
  * Ownership freed with the session. The same function twice is two handles. Blocking until an executor has had time to load it. */
 offpath_status_t offpath_function_register(offpath_session_t* session, const offpath_function_params_t* params,

@@ -174,12 +174,11 @@ class Session {
 
   // signature NULL: not checked.
   Function function(const std::string& library, const std::string& symbol, const char* signature = nullptr) const {
-    const offpath_function_params_t params{sizeof(params), 0, library.c_str(), symbol.c_str(), signature};
-    Function function;
-    offpath_error_t error{};
-    if (offpath_function_register(session_.get(), &params, &function.handle, &error) != OFFPATH_OK)
-      throw Error(error.status, error.text);
-    return function;
+    return add({sizeof(offpath_function_params_t), 0, library.c_str(), symbol.c_str(), signature});
+  }
+  // A function of the program's own that its compiler has built for devices (OFFPATH_FUNCTION_TARGET).
+  Function target_function(const std::string& symbol, const char* signature = nullptr) const {
+    return add({sizeof(offpath_function_params_t), OFFPATH_FUNCTION_TARGET, nullptr, symbol.c_str(), signature});
   }
 
   Operation task(Function function, std::span<const std::byte> argument, Ranges ranges,
@@ -217,6 +216,14 @@ class Session {
   }
 
  private:
+  Function add(const offpath_function_params_t& params) const {
+    Function function;
+    offpath_error_t error{};
+    if (offpath_function_register(session_.get(), &params, &function.handle, &error) != OFFPATH_OK)
+      throw Error(error.status, error.text);
+    return function;
+  }
+
   // Runs in the executor.
   template <typename F>
   static int run(const offpath_task_t* task) {

@@ -106,17 +106,19 @@ bool is_name(const char* text) {
 bool unnamed(const tasks::Function& function) { return function.symbol[0] == '+' && !function.is_signed; }
 
 Status register_function(offpath_session& session, const offpath_function_params_t& params, offpath_function** out) {
-  if (params.struct_bytes != sizeof(params) || params.flags != 0 || !is_name(params.library) ||
-      !is_name(params.symbol) ||
+  const bool is_target = params.flags == OFFPATH_FUNCTION_TARGET;
+  const char* library = is_target && params.library == nullptr ? "/proc/self/exe" : params.library;
+  if (params.struct_bytes != sizeof(params) || (params.flags != 0 && !is_target) || !is_name(library) ||
+      !is_name(params.symbol) || (is_target && (params.symbol[0] == '+' || strchr(library, '/') == nullptr)) ||
       (params.signature != nullptr && strnlen(params.signature, tasks::kMaxNameBytes + 1) > tasks::kMaxNameBytes)) {
     return Status::error(OFFPATH_ERR_ARGUMENT,
                          "offpath_function_register: params of an unknown size or flags, or names that are "
-                         "missing or too long");
+                         "missing, too long, or (for devices) no path or no name");
   }
   if (!session.mine()) return Status::error(OFFPATH_ERR_STATE, "the session belongs to the parent process");
   if (!session.check_alive()) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the service on this node was lost");
-  tasks::Function function{whole_path(params.library), params.symbol,
-                           params.signature == nullptr ? "" : params.signature, params.signature != nullptr};
+  tasks::Function function{whole_path(library), params.symbol, params.signature == nullptr ? "" : params.signature,
+                           params.signature != nullptr, is_target};
   if (const auto digest = unnamed(function) ? tasks::digest_of(function.library) : std::nullopt; digest) {
     function.signature = *digest;
     function.is_signed = true;

@@ -21,11 +21,10 @@ using base::Fd;
 using base::Result;
 using base::Status;
 
-namespace {
-
 // The loader tells libraries apart by path, so the descriptor stays open: its number must not come again.
-Result<void*> open_image(std::span<const uint8_t> image) {
-  Fd file(memfd_create("offpath-image", 0));
+Result<void*> open_image(std::span<const uint8_t> image, const std::string& name) {
+  open_device_libraries();
+  Fd file(memfd_create(name.c_str(), 0));
   if (!file.valid()) return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot make a file for the image");
   for (size_t written = 0; written < image.size();) {
     const ssize_t part = write(file.get(), image.data() + written, image.size() - written);
@@ -39,6 +38,8 @@ Result<void*> open_image(std::span<const uint8_t> image) {
   file.release();
   return handle;
 }
+
+namespace {
 
 struct Extent {
   uint64_t base, begin, end;
@@ -75,8 +76,7 @@ void call_padded(uint64_t entry, std::span<const uint64_t> arguments) {
 Result<std::vector<uint64_t>> Images::load(std::span<const uint8_t> image, const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
   if (count_ == kMaxImages) return Status::error(OFFPATH_ERR_NO_MEMORY, "more than %zu images", kMaxImages);
-  open_device_libraries();
-  const auto handle = open_image(image);
+  const auto handle = open_image(image, "offpath-image");
   if (!handle.ok()) return handle.status();
   std::vector<uint64_t> addresses;
   for (const std::string& name : names) {

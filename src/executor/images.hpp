@@ -31,6 +31,9 @@ class Images {
   std::atomic<size_t> count_{0};
 };
 
+// Loads an image with what it needs, for as long as the process lives. `name`: in the loader's list it is a nameless file with that name.
+base::Result<void*> open_image(std::span<const uint8_t> image, const std::string& name);
+
 // Calls an entry with pointer-sized arguments, of which there are at most device::kMaxArguments.
 void call_entry(uint64_t entry, std::span<const uint64_t> arguments);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "executor/task_functions.hpp"
 
+#include "device/device_list.hpp"
+#include "executor/device_code.hpp"
+#include "executor/images.hpp"
 #include "executor/task_objects.hpp"
 #include "executor/task_words.hpp"
 #include "tasks/digest.hpp"
@@ -18,6 +21,8 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+std::string declaration_of(const char* symbol) { return std::string("offpath_task_of_") + symbol; }
 
 const char* word(const char* text) { return text == nullptr ? "" : text; }
 
@@ -60,15 +65,46 @@ Result<TaskFunction> TaskFunctions::find(uint32_t number) {
   return loaded;
 }
 
-Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) const {
+Result<void*> TaskFunctions::device_code(const std::string& file, const std::string& symbol) {
+  auto known = device_code_.find(file);
+  if (known == device_code_.end()) {
+    const auto bytes = FileBytes::of(file);
+    const std::string name = "code for devices of " + file.substr(file.rfind('/') + 1).substr(0, 200);
+    std::vector<void*> opened;
+    for (const auto image : device_code_in(bytes ? bytes->get() : std::span<const uint8_t>(), device::own_machine())) {
+      const auto handle = open_image(image, name);
+      if (!handle.ok()) return handle.status();
+      opened.push_back(handle.value());
+    }
+    known = device_code_.emplace(file, std::move(opened)).first;
+  }
+  for (void* handle : known->second) {
+    if (dlsym(handle, declaration_of(symbol.c_str()).c_str()) != nullptr || dlsym(handle, symbol.c_str()) != nullptr)
+      return handle;
+  }
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "'%s' exports no function '%.80s' for devices. Put it between 'omp declare target' and 'omp end "
+                       "declare target', with its OFFPATH_TASK_FUNCTION",
+                       shown(file).c_str(), symbol.c_str());
+}
+
+Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) {
   const char* library = board_.text(place.library);
   const char* symbol = board_.text(place.symbol);
   const char* signature = place.signature == 0 ? nullptr : board_.text(place.signature);
   if (library == nullptr || symbol == nullptr || (place.signature != 0 && signature == nullptr))
     return Status::error(OFFPATH_ERR_INTERNAL, "the board does not say which function is meant");
-  const auto object = find_object(library);
+  const bool is_target = place.is_target != 0;
+  const auto object = find_object(library, is_target ? Wanted::device_code : Wanted::object);
   if (!object.ok()) return object.status();
-  void* handle = dlopen(object->c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = nullptr;
+  if (is_target) {
+    const auto opened = device_code(object.value(), symbol);
+    if (!opened.ok()) return opened.status();
+    handle = opened.value();
+  } else {
+    handle = dlopen(object->c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (handle == nullptr) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "an executor cannot load '%s': %.150s", shown(object.value()).c_str(),
                          word(dlerror()));
@@ -85,8 +121,7 @@ Result<TaskFunction> TaskFunctions::load(const tasks::FunctionPlace& place) cons
     return Status::error(OFFPATH_ERR_ARGUMENT, "'%s' has no code at %.40s. Load the same object everywhere",
                          shown(library).c_str(), symbol);
   }
-  const auto* declared =
-      static_cast<const offpath_task_declaration_t*>(dlsym(handle, (std::string("offpath_task_of_") + symbol).c_str()));
+  const auto* declared = static_cast<const offpath_task_declaration_t*>(dlsym(handle, declaration_of(symbol).c_str()));
   if (declared == nullptr) {
     if (signature != nullptr && dlsym(handle, symbol) != nullptr) {
       return Status::error(OFFPATH_ERR_ARGUMENT,

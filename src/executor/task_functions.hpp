@@ -7,6 +7,8 @@
 
 #include <offpath/task.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace offpath::executor {
@@ -22,10 +24,13 @@ class TaskFunctions {
   base::Result<TaskFunction> find(uint32_t number);
 
  private:
-  base::Result<TaskFunction> load(const tasks::FunctionPlace& place) const;
+  base::Result<TaskFunction> load(const tasks::FunctionPlace& place);
+  // The loaded code for devices of that file that has the symbol, or one that declares it.
+  base::Result<void*> device_code(const std::string& file, const std::string& symbol);
 
   const tasks::Board& board_;
   std::vector<TaskFunction> loaded_;
+  std::map<std::string, std::vector<void*>> device_code_;  // by file
 };
 
 }  // namespace offpath::executor

@@ -5,6 +5,7 @@
 #include "base/fd.hpp"
 #include "base/process.hpp"
 #include "device/device_list.hpp"
+#include "executor/device_code.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -20,6 +21,11 @@ namespace offpath::executor {
 using base::Fd;
 using base::Result;
 using base::Status;
+
+std::string shown(const std::string& path) {
+  constexpr size_t kMost = 60;
+  return path.size() <= kMost ? path : "..." + path.substr(path.size() - (kMost - 3));
+}
 
 namespace {
 
@@ -43,6 +49,29 @@ std::optional<uint32_t> machine_of(const std::string& path) {
   return is_elf ? head.e_machine : 0;
 }
 
+Status nothing_there(const std::string& library) {
+  return Status::error(OFFPATH_ERR_ARGUMENT,
+                       "an executor cannot load '%s': it is not on the executor's machine. Put it there, or name its "
+                       "folder there in OFFPATH_TASK_FOLDERS",
+                       shown(library).c_str());
+}
+
+Result<std::string> find_device_code(const std::vector<std::string>& places, const std::string& library) {
+  std::string without;  // a file that holds none for this processor
+  for (const std::string& place : places) {
+    const auto file = FileBytes::of(place);
+    if (!file) continue;
+    if (!device_code_in(file->get(), device::own_machine()).empty()) return place;
+    if (without.empty()) without = place;
+  }
+  if (without.empty()) return nothing_there(library);
+  return Status::error(
+      OFFPATH_ERR_ARGUMENT,
+      "'%s' holds no code for devices of the executor's machine, which is %s. Build it with OpenMP's target "
+      "regions for that (offpath-cc -fopenmp-targets=...)",
+      shown(without).c_str(), device::machine_name(device::own_machine()));
+}
+
 std::string name_of_this_machine() {
   utsname about{};
   uname(&about);
@@ -51,12 +80,7 @@ std::string name_of_this_machine() {
 
 }  // namespace
 
-std::string shown(const std::string& path) {
-  constexpr size_t kMost = 60;
-  return path.size() <= kMost ? path : "..." + path.substr(path.size() - (kMost - 3));
-}
-
-Result<std::string> find_object(const std::string& library) {
+Result<std::string> find_object(const std::string& library, Wanted wanted) {
   const size_t slash = library.rfind('/');
   const std::string name = slash == std::string::npos ? library : library.substr(slash + 1);
   const std::string beside = library.substr(0, library.size() - name.size());
@@ -72,6 +96,7 @@ Result<std::string> find_object(const std::string& library) {
     for (const char* libraries : {"lib", OFFPATH_LIBDIR})  // the build tree's, an installed copy's
       places.push_back(base::own_folder() + "../" + libraries + "/" + name);
   }
+  if (wanted == Wanted::device_code) return find_device_code(places, library);
   std::string foreign;  // for another processor
   uint32_t foreign_machine = 0;
   for (const std::string& place : places) {
@@ -83,19 +108,16 @@ Result<std::string> find_object(const std::string& library) {
     foreign_machine = *built_for;
   }
   if (!foreign.empty()) {
-    const std::string wanted = slash == std::string::npos ? "a file in a folder of OFFPATH_TASK_FOLDERS"
+    const std::string proper = slash == std::string::npos ? "a file in a folder of OFFPATH_TASK_FOLDERS"
                                                           : shown(beside + machine + "/" + name);
     return Status::error(OFFPATH_ERR_ARGUMENT,
                          "an executor cannot load '%s': it is built for %s, and the executor's machine is %s. Put one "
                          "for that there as %s",
                          shown(foreign).c_str(), device::machine_name(foreign_machine), machine.c_str(),
-                         wanted.c_str());
+                         proper.c_str());
   }
   if (slash == std::string::npos) return name;
-  return Status::error(OFFPATH_ERR_ARGUMENT,
-                       "an executor cannot load '%s': it is not on the executor's machine. Put it there, or name its "
-                       "folder there in OFFPATH_TASK_FOLDERS",
-                       shown(library).c_str());
+  return nothing_there(library);
 }
 
 }  // namespace offpath::executor

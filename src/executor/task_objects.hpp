@@ -11,12 +11,16 @@
 
 #include "base/result.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace offpath::executor {
 
+// For code for devices it is the first that holds some for this processor, whatever processor the file itself is for.
+enum class Wanted : uint8_t { object, device_code };
+
 // A name without '/' that is in none of the folders is left to the system's loader. Errors say what is there instead.
-base::Result<std::string> find_object(const std::string& library);
+base::Result<std::string> find_object(const std::string& library, Wanted wanted = Wanted::object);
 // Of a path as an error says it: of a long one the end, which has the name.
 std::string shown(const std::string& path);
 

@@ -5,12 +5,14 @@
 #include "executor/last_words.hpp"
 
 #include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace offpath::executor {
 
@@ -32,6 +34,16 @@ void copy_end(char (&to)[sizeof(Object::name)], const char* from) {
   to[kept] = '\0';
 }
 
+// What was loaded from a nameless file has a name all the same (images.hpp).
+std::string name_of(const char* path) {
+  constexpr std::string_view kNameless = "/memfd:", kGone = " (deleted)";
+  char target[300];
+  const ssize_t length = readlink(path, target, sizeof(target));  // no link: its path is its name
+  const std::string_view name(target, length > 0 ? static_cast<size_t>(length) : 0);
+  if (!name.starts_with(kNameless) || !name.ends_with(kGone)) return path;
+  return std::string(name.substr(kNameless.size(), name.size() - kNameless.size() - kGone.size()));
+}
+
 int note(dl_phdr_info* info, size_t, void*) {
   const size_t count = objects_count;
   if (count == kMaxObjects) return 1;
@@ -45,7 +57,7 @@ int note(dl_phdr_info* info, size_t, void*) {
   for (size_t i = 0; i < count; ++i) {
     if (objects[i].begin == object.begin) return 0;
   }
-  copy_end(object.name, info->dlpi_name);
+  copy_end(object.name, name_of(info->dlpi_name).c_str());
   objects[count] = object;
   objects_count = count + 1;
   return 0;

@@ -21,7 +21,7 @@
 namespace offpath::session {
 
 inline constexpr uint64_t kMagic = 0x314750'4646'4f'00ULL;  // "\0OFFPG1"
-inline constexpr uint32_t kVersion = 13;
+inline constexpr uint32_t kVersion = 14;
 inline constexpr uint32_t kSlotCount = 1024;
 inline constexpr size_t kSegmentBytes = size_t{64} << 20;  // without the shared memory
 

@@ -84,6 +84,7 @@ struct ClientMemory {
 
 struct FunctionPlace {
   uint64_t library, symbol, signature;  // offsets on the board; texts end with '\0'. signature 0: it is not checked
+  uint64_t is_target;                   // OFFPATH_FUNCTION_TARGET
 };
 
 struct BoardHeader {

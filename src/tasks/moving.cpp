@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All begin with u64 kMovingMark, u8 saying, u64 number. Then
 //   ask   u32 executors, u32 running, u32 ready, u64 ready_ns, u64 running_ns, u64 trip_ns, u64 there_ns
-//   task  u64 limit_ns, u64 cost_ns, i32 priority, u8 is_signed, u16 library, u16 symbol, u16 signature, u32 argument,
+//   task  u64 limit_ns, u64 cost_ns, i32 priority, u8 flags, u16 library, u16 symbol, u16 signature, u32 argument,
 //         u16 ranges; ranges x (u64 bytes, u8 access); the texts; an argument that is not a block
 #include "tasks/moving.hpp"
 
@@ -70,7 +70,7 @@ std::vector<uint8_t> encode_moved(uint64_t number, const Function& function, con
   writer.number(task.limit_ns);
   writer.number(task.cost_ns);
   writer.number(task.priority);
-  writer.number(static_cast<uint8_t>(function.is_signed ? 1 : 0));
+  writer.number(static_cast<uint8_t>(flags_of(function)));
   writer.number(static_cast<uint16_t>(function.library.size()));
   writer.number(static_cast<uint16_t>(function.symbol.size()));
   writer.number(static_cast<uint16_t>(function.signature.size()));
@@ -113,13 +113,13 @@ Result<Said> decode_said(std::span<const uint8_t> body) {
   task.limit_ns = reader.number<uint64_t>();
   task.cost_ns = reader.number<uint64_t>();
   task.priority = reader.number<int32_t>();
-  const auto is_signed = reader.number<uint8_t>();
+  const auto flags = reader.number<uint8_t>();
   const auto library = reader.number<uint16_t>(), symbol = reader.number<uint16_t>(),
              signature = reader.number<uint16_t>();
   const auto argument = reader.number<uint32_t>();
   const auto ranges = reader.number<uint16_t>();
   body = body.subspan(kTaskBytes);
-  if (is_signed > 1 || argument > OFFPATH_TASK_ARGUMENT_MAX_BYTES || ranges > kMovedRanges ||
+  if (!take_flags(flags, out.moved.function) || argument > OFFPATH_TASK_ARGUMENT_MAX_BYTES || ranges > kMovedRanges ||
       body.size() < ranges * kRangeBytes)
     return nonsense();
   for (uint32_t i = 0; i < ranges; ++i) {
@@ -131,7 +131,6 @@ Result<Said> decode_said(std::span<const uint8_t> body) {
   }
   body = body.subspan(ranges * kRangeBytes);
   Function& function = out.moved.function;
-  function.is_signed = is_signed != 0;
   if (!take_text(body, library, function.library) || !take_text(body, symbol, function.symbol) ||
       !take_text(body, signature, function.signature) || function.library.empty() || function.symbol.empty())
     return nonsense();

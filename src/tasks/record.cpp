@@ -30,12 +30,22 @@ bool is_whole(const RangeRecord& range) {
          range.address <= UINT64_MAX - range.bytes;
 }
 
+uint32_t flags_of(const Function& function) {
+  return (function.is_signed ? kSigned : 0) | (function.is_target ? kTarget : 0);
+}
+
+bool take_flags(uint32_t flags, Function& function) {
+  function.is_signed = (flags & kSigned) != 0;
+  function.is_target = (flags & kTarget) != 0;
+  return flags == flags_of(function);
+}
+
 std::vector<uint8_t> encode(const Function& function) {
   std::vector<uint8_t> out(sizeof(ResultRecord));
   base::RecordWriter writer(out);
   writer.write(FunctionRecord{static_cast<uint32_t>(function.library.size()),
                               static_cast<uint32_t>(function.symbol.size()),
-                              static_cast<uint32_t>(function.signature.size()), function.is_signed ? 1U : 0U});
+                              static_cast<uint32_t>(function.signature.size()), flags_of(function)});
   for (const std::string* text : {&function.library, &function.symbol, &function.signature}) {
     writer.write_all(characters(*text));
   }
@@ -64,10 +74,10 @@ Result<Function> decode_function(std::span<const uint8_t> from) {
   FunctionRecord head;
   Function out;
   if (!reader.read(result) || !reader.read(head) || !read_text(reader, out.library, head.library_bytes) ||
-      !read_text(reader, out.symbol, head.symbol_bytes) || !read_text(reader, out.signature, head.signature_bytes)) {
+      !read_text(reader, out.symbol, head.symbol_bytes) || !read_text(reader, out.signature, head.signature_bytes) ||
+      !take_flags(head.flags, out)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "the record of a function has impossible values");
   }
-  out.is_signed = head.is_signed != 0;
   return out;
 }
 

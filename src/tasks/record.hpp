@@ -32,9 +32,12 @@ struct FunctionRecord {
   uint32_t library_bytes;
   uint32_t symbol_bytes;
   uint32_t signature_bytes;
-  uint32_t is_signed;  // 0: the signature is not checked
+  uint32_t flags;
 };
 static_assert(sizeof(FunctionRecord) == 16);
+// Of a FunctionRecord: the signature is checked; OFFPATH_FUNCTION_TARGET.
+inline constexpr uint32_t kSigned = 1;
+inline constexpr uint32_t kTarget = 2;
 
 struct TaskRecord {
   uint32_t function;
@@ -68,6 +71,7 @@ inline constexpr uint32_t kEndedBadly = UINT32_MAX - 1;
 struct Function {
   std::string library, symbol, signature;
   bool is_signed = false;
+  bool is_target = false;  // OFFPATH_FUNCTION_TARGET
   bool operator==(const Function&) const = default;
 };
 
@@ -80,6 +84,10 @@ struct Task {
   std::vector<RangeRecord> ranges;
   std::vector<uint32_t> after;  // slots, or how they have ended
 };
+
+uint32_t flags_of(const Function& function);
+// False: there are others.
+bool take_flags(uint32_t flags, Function& function);
 
 // With room for the result. after_offset: where the slots are that the task comes after.
 std::vector<uint8_t> encode(const Function& function);

@@ -109,6 +109,7 @@ base::Result<uint32_t> Tasks::number_of(tasks::Function function) {
       (function.is_signed && !keep(function.signature, place.signature))) {
     return Status::error(OFFPATH_ERR_NO_MEMORY, "no room for the name of a function");
   }
+  place.is_target = function.is_target ? 1 : 0;
   board_->function(static_cast<uint32_t>(functions_.size())) = place;
   functions_.push_back(std::move(function));
   costs_.emplace_back();

@@ -20,7 +20,7 @@ namespace {
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
 TEST(Layout, Constants) {
-  EXPECT_EQ(kVersion, 13U);
+  EXPECT_EQ(kVersion, 14U);
   EXPECT_EQ(kSlotCount, 1024U);
   EXPECT_EQ(kSegmentBytes, 67108864U);
   EXPECT_EQ(kHeaderBytes, 4096U);

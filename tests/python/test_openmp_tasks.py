@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tasks whose functions lie in a program's own code for devices."""
+
+import shutil
+import subprocess
+
+import openmp_support
+import pytest
+from conftest import LIMIT_S, ROOT
+from offpath.paths import paths
+from openmp_support import PROGRAMS, TARGETS, Builder, requires, run
+from test_openmp import own_runtime_folder  # noqa: F401
+
+pytestmark = requires(openmp_support.missing_compiler())
+SOURCE = PROGRAMS / "target_tasks.c"
+SHARED = {"OFFPATH_SERVICE_SHARE": "1"}
+
+
+def with_offpath() -> list[str]:
+    return [f"-I{ROOT / 'include'}", f"-L{paths().lib}", "-loffpath", f"-Wl,-rpath,{paths().lib}"]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("target_tasks")
+    Builder(folder).compile([SOURCE, "-o", folder / "target_tasks", *with_offpath()])
+    return folder / "target_tasks"
+
+
+def check(program, **env):
+    result = run(program, env={**SHARED, **env})
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    assert result.stdout == "all is right\n" and result.stderr == ""
+
+
+def test_functions_of_the_program_itself(program):
+    check(program)
+
+
+def test_functions_of_a_stripped_program(program, tmp_path):
+    subprocess.run(["strip", program, "-o", tmp_path / "stripped"], check=True)
+    check(tmp_path / "stripped")
+
+
+def test_functions_of_a_program_that_plain_clang_has_built(tmp_path):
+    words = ["clang-14", "-O2", "-fopenmp", f"-fopenmp-targets={TARGETS['x86_64']}", SOURCE, *with_offpath()]
+    subprocess.run([*words, "-o", tmp_path / "plain"], check=True, timeout=LIMIT_S)
+    check(tmp_path / "plain", LD_LIBRARY_PATH=str(paths().lib))
+
+
+def test_the_executors_folders_come_first(program, tmp_path):
+    """As on a machine where the program lies elsewhere: what is there is taken, and has to have code for devices."""
+    (tmp_path / program.name).write_bytes(b"\x7fELF and nothing more")
+    check(program, OFFPATH_TASK_FOLDERS=str(tmp_path))  # none for devices in that one: the next place
+    shutil.copy(program, tmp_path / program.name)
+    check(program, OFFPATH_TASK_FOLDERS=str(tmp_path))
+
+
+def test_device_code_needs_no_library_of_the_host_alone(program, tmp_path):
+    """liboffpath was named by -l, and no function for devices uses it."""
+    whole = program.read_bytes()
+    images = [whole[at:] for at in range(1, len(whole)) if whole.startswith(b"\x7fELF\x02\x01\x01", at)]
+    assert images
+    for image in images:
+        (tmp_path / "image.so").write_bytes(image)
+        listed = subprocess.run(["readelf", "-d", "image.so"], cwd=tmp_path, capture_output=True, text=True).stdout
+        assert "libc.so" in listed and "liboffpath" not in listed
