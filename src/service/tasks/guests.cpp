@@ -118,6 +118,8 @@ Answer Balancer::collect(Guest& guest, uint64_t id, RequestId request) {
     if (guest.stage == Guest::Stage::failed) forget(id);
     return Answer::reply(Status::error(OFFPATH_ERR_TASK, "the task has failed here"));
   }
+  if (guest.collector != 0)  // that one would be answered no more
+    return Answer::reply(Status::error(OFFPATH_ERR_STATE, "the task is being collected already"));
   guest.collector = request;
   answering_[request] = id;
   return Answer::later();
