@@ -13,7 +13,7 @@ import pytest
 from bench_support import mpirun
 from conftest import LIMIT_S, ROOT
 from offpath.paths import paths
-from openmp_support import requires
+from openmp_support import PROGRAMS, TARGETS, Builder, requires
 from test_lab import wait_until
 from test_task_requests import built  # noqa: F401
 
@@ -62,6 +62,19 @@ def test_the_guides_program_with_an_object_for_both(tmp_path, dpu):
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, check=True)
     done = subprocess.run(["./main"], **words)
     assert done.returncode == 0 and done.stdout == "values[7] is 42\n", done.stderr
+
+
+def test_functions_in_the_code_for_devices_of_a_program_of_this_machine(tmp_path, dpu):
+    build, lib = Builder(tmp_path), paths().lib
+    source = [PROGRAMS / "target_tasks.c", f"-I{ROOT}/include", f"-L{lib}", "-loffpath", f"-Wl,-rpath,{lib}"]
+    build.compile([*source, "-o", "both"])
+    build.compile([*source, "-o", "one"], targets=TARGETS["x86_64"])
+    env = {**dpu, "OFFPATH_DEVICES": "none"}  # of its own; the service has executors
+    done = openmp_support.run(tmp_path / "both", env=env)
+    assert done.returncode == 0 and done.stdout == "all is right\n", (done.stdout, done.stderr)
+    done = openmp_support.run(tmp_path / "one", env=env)
+    assert done.returncode == 1
+    assert "holds no code for devices of the executor's machine, which is aarch64" in done.stderr
 
 
 PROGRAM = """
