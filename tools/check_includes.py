@@ -46,7 +46,7 @@ STANDS_ON = {
     "frontends/petsc": ["frontends/attach", "client", "kernels"],
     "frontends/openmp": ["client", "device"],
     "frontends/openmp/compiler": [],
-    "frontends/mpi/functions": ["device"],
+    "frontends/mpi/functions": ["client", "device"],
     "frontends/mpi/doorway": ["frontends/mpi/functions"],
     "frontends/mpi/native": ["frontends/mpi/functions", "frontends/attach"],
     "frontends/mpi/types": ["frontends/mpi/native"],

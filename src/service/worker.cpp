@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/worker.hpp"
 
+#include "base/clock.hpp"
 #include "base/epoll.hpp"
 #include "base/log.hpp"
 #include "service/placement.hpp"
@@ -195,9 +196,11 @@ void Worker::loop() {
 // Executors on the program's cores take tasks of other nodes while one of its ranks waits.
 bool Worker::has_time_for_guests() const {
   if (options_.spare_cores > 0 || options_.spin.count() > 0) return true;
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+  const uint64_t now_ns = base::clock_ns();
+  return std::any_of(clients_.begin(), clients_.end(), [now_ns](const auto& entry) {
     const session::SegmentHeader& header = entry.second->header();
-    return header.waiters.load(std::memory_order_relaxed) != 0 || header.waiting_since_ns.load() != 0;
+    return header.waiters.load(std::memory_order_relaxed) != 0 || header.waiting_since_ns.load() != 0 ||
+           header.polls_until_ns.load(std::memory_order_relaxed) > now_ns;
   });
 }
 

@@ -204,9 +204,10 @@ struct SegmentHeader {
   uint64_t shared_address;             // of the shared memory, in the client
   uint64_t shared_bytes;               // multiple of 4096; 0: none
   // Client, for those who watch: the program's time in calls that waited, and since when it is in one (0: it is not),
-  // CLOCK_MONOTONIC in ns.
+  // CLOCK_MONOTONIC in ns. It polls: asks again and again whether something has happened, and does little else, until about then.
   alignas(64) Atomic64 waited_ns;
   Atomic64 waiting_since_ns;
+  Atomic64 polls_until_ns;
   // Client: odd while it writes the table, else a new number for each new table. Set before what is submitted next.
   alignas(64) Atomic32 aliases_version;
   uint32_t aliases_count;

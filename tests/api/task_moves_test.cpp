@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tasks that move to other nodes' services. Each node here is a service; rank r is on node r.
+#include "session/layout.hpp"
 #include "task.hpp"
 
 #include <fcntl.h>
@@ -248,9 +249,11 @@ TEST(TaskMoves, ProgramGoneWithTasksOnItsService) {
   });
 }
 
-// Reactive: who has nothing to do takes from who has much.
-TEST(TaskMoves, FromBusyToIdle) {
-  Job(2, 2).run([](Process& p) {
+// Reactive: who has nothing to do takes from who has much. Executors share the cores of ranks here, so `waits` says on the second node
+// that its rank waits, and `goes_on` that it does not.
+template <typename Waits, typename GoesOn>
+void from_busy_to_idle(Waits waits, GoesOn goes_on) {
+  Job(2, 2).run([=](Process& p) {
     set_mode("on", "1");
     Node node(p);
     if (p.rank == 0) {
@@ -271,12 +274,31 @@ TEST(TaskMoves, FromBusyToIdle) {
       p.barrier();
     } else {
       REQUIRE(node.stays());
-      offpath_session_note_wait(node.session, 1, 0);  // executors share its core
+      waits(node.session);
       p.barrier();
-      offpath_session_note_wait(node.session, 0, 0);
+      goes_on(node.session);
     }
     node.leave();
   });
+}
+
+TEST(TaskMoves, FromBusyToIdle) {
+  from_busy_to_idle([](offpath_session_t* session) { offpath_session_note_wait(session, 1, 0); },
+                    [](offpath_session_t* session) { offpath_session_note_wait(session, 0, 0); });
+}
+
+// As the preloaded library makes a program say it that does nothing but test.
+TEST(TaskMoves, FromBusyToOneThatPolls) {
+  const auto until = [](offpath_session_t* session, uint64_t end_ns) {
+    void* shared = nullptr;  // the first block behind the control part
+    REQUIRE_STATUS(offpath_memory_allocate(session, 64, &shared), OFFPATH_OK);
+    auto* header = reinterpret_cast<session::SegmentHeader*>(static_cast<char*>(shared) - session::kSegmentBytes);
+    REQUIRE(header->magic == session::kMagic);
+    header->polls_until_ns = end_ns;
+    offpath_memory_free(session, shared);
+  };
+  from_busy_to_idle([until](offpath_session_t* session) { until(session, UINT64_MAX); },
+                    [until](offpath_session_t* session) { until(session, 0); });
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void* offpath_doorway_resolve(unsigned long slot) {
 
 /* For liboffpath, which finds it with dlsym once a session of the program has tasks. Until then no call has a clock. The first
  * that asks is told. */
-__attribute__((visibility("default"))) void offpath_frontend_tell_waits(offpath_wait_told_t* told) {
+__attribute__((visibility("default"))) void offpath_frontend_tell_of_waits(offpath_wait_told_t* told) {
   const int saved_errno = errno;
   pthread_mutex_lock(&resolve_mutex);
   if (wait_told == NULL) {

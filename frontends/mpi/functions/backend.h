@@ -6,6 +6,7 @@
 #ifndef OFFPATH_FRONTENDS_MPI_BACKEND_H
 #define OFFPATH_FRONTENDS_MPI_BACKEND_H
 
+#include "client/told.h"
 #include "device/upcall.h"
 
 #include <stdint.h>
@@ -19,9 +20,6 @@ enum {
 #include "mpi/functions/functions.def"
   OFFPATH_FUNCTION_COUNT
 };
-
-/* A thread of the program begins to wait inside MPI (end_ns 0), or has waited. CLOCK_MONOTONIC. */
-typedef void offpath_wait_told_t(uint64_t begin_ns, uint64_t end_ns);
 
 typedef struct offpath_backend {
   uint32_t struct_bytes;

@@ -25,6 +25,7 @@ bool Native::load(void* library) {
 #define OFFPATH_MPI_LARGE(name) find(name, "PMPI_" #name);
 #define OFFPATH_MPI_LARGE_FUNCTION(name) OFFPATH_MPI_LARGE(name)
 #define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
+#define OFFPATH_MPI_LARGE_TIMED(name) OFFPATH_MPI_LARGE(name)
 #include "mpi/functions/functions.def"
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "mpi/functions/natives.def"

@@ -62,6 +62,9 @@ OFFPATH_FORMS_REMOTE(Get_accumulate, get_accumulate, OFFPATH_FROM, OFFPATH_TO, O
 int MPI_Win_create_c(void*, MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, MPI_Win*);
 int MPI_Win_allocate_c(MPI_Aint, MPI_Aint, MPI_Info, MPI_Comm, void*, MPI_Win*);
 
+int MPI_Send_c(OFFPATH_FROM, int, int, MPI_Comm);
+int MPI_Ssend_c(OFFPATH_FROM, int, int, MPI_Comm);
+int MPI_Rsend_c(OFFPATH_FROM, int, int, MPI_Comm);
 int MPI_Isend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
 int MPI_Issend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);
 int MPI_Irsend_c(OFFPATH_FROM, int, int, MPI_Comm, MPI_Request*);

@@ -4,34 +4,50 @@
 #include "base/clock.hpp"
 #include "mpi/native/native.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <ctime>
+#include <tuple>
 
 namespace offpath::mpi::waits {
 namespace {
 
+constexpr std::array<int, OFFPATH_FUNCTION_COUNT> rows_of_each() {
+  std::array<int, OFFPATH_FUNCTION_COUNT> rows{};
+#define OFFPATH_WAIT_BLOCKS(name) ++rows[OFFPATH_FUNCTION_##name];
+#define OFFPATH_WAIT_POLLS(name, what) ++rows[OFFPATH_FUNCTION_##name];
+#define OFFPATH_WAIT_RETURNS(name) ++rows[OFFPATH_FUNCTION_##name];
+#include "mpi/functions/waits.def"
+  return rows;
+}
+constexpr auto kRows = rows_of_each();
+static_assert(std::all_of(kRows.begin(), kRows.end(), [](int rows) { return rows == 1; }),
+              "each function of functions.def has one row in waits.def");
+
 Native below;
 std::atomic<offpath_wait_told_t*> listener{nullptr};
+constinit thread_local bool blocked = false;  // this thread, in a call further out
 
 class Waiting {
  public:
   Waiting() {
-    if (waits_ || Inside::here()) return;
+    if (blocked || Inside::here()) return;
     told_ = listener.load(std::memory_order_relaxed);
     if (told_ == nullptr) return;
-    waits_ = true;
+    blocked = true;
     begin_ns_ = base::clock_ns();
-    told_(begin_ns_, 0);
+    told_(OFFPATH_TOLD_BLOCKS, begin_ns_, 0);
   }
   ~Waiting() {
     if (told_ == nullptr) return;
-    told_(begin_ns_, base::clock_ns());
-    waits_ = false;
+    told_(OFFPATH_TOLD_GOES_ON, begin_ns_, base::clock_ns());
+    blocked = false;
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
-  inline static constinit thread_local bool waits_ = false;  // this thread, in a call further out
   offpath_wait_told_t* told_ = nullptr;
   uint64_t begin_ns_ = 0;
 };
@@ -46,49 +62,77 @@ struct Around<member> {
   }
 };
 
+// A thread that asks again and again. It waits while it does little else: by its own time on a core, as others may have that core
+// between. Only every kLook-th time is a clock looked at.
+class Polls {
+ public:
+  static constexpr uint32_t kLook = 64;
+  static constexpr uint64_t kMostNs = 10000;  // of its time, for each: what a call of MPI takes, and a little
+
+  void in_vain() {
+    if (--left_ == 0) look();
+  }
+  void over() {
+    left_ = kLook;
+    since_ns_ = 0;
+    end();
+  }
+
+ private:
+  void look() {
+    left_ = kLook;
+    offpath_wait_told_t* told = listener.load(std::memory_order_relaxed);
+    if (told == nullptr || blocked || Inside::here()) return;
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    const uint64_t used_ns = static_cast<uint64_t>(used.tv_sec) * 1000000000 + static_cast<uint64_t>(used.tv_nsec);
+    const uint64_t now_ns = base::clock_ns();
+    const bool waits = since_ns_ != 0 && used_ns - used_ns_ < kLook * kMostNs;
+    if (waits) {
+      told_ = true;
+      told(OFFPATH_TOLD_POLLS, since_ns_, now_ns);
+    } else {
+      end();
+    }
+    used_ns_ = used_ns;
+    since_ns_ = now_ns;
+  }
+  void end() {
+    if (!told_) return;
+    told_ = false;
+    listener.load(std::memory_order_relaxed)(OFFPATH_TOLD_POLLS_NO_MORE, 0, 0);
+  }
+
+  uint32_t left_ = kLook;
+  bool told_ = false;
+  uint64_t since_ns_ = 0;  // the last look; 0: there was none since something happened
+  uint64_t used_ns_ = 0;
+};
+constinit thread_local Polls polls;
+
+template <auto member, int what>
+struct Poll;
+template <typename... Arguments, int (*Native::*member)(Arguments...), int what>
+struct Poll<member, what> {
+  static int call(Arguments... arguments) {
+    const int code = (below.*member)(arguments...);
+    const auto* happened = std::get<what>(std::tuple(arguments...));
+    if (code == MPI_SUCCESS && *happened == 0) {
+      polls.in_vain();
+    } else {
+      polls.over();
+    }
+    return code;
+  }
+};
+
 void set(void** handlers) {
-#define OFFPATH_SET(name) handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&Around<&Native::name>::call)
-#define OFFPATH_SET_BOTH(name) OFFPATH_SET(name), OFFPATH_SET(name##_c)
-  OFFPATH_SET(Wait);
-  OFFPATH_SET(Waitall);
-  OFFPATH_SET(Waitany);
-  OFFPATH_SET(Waitsome);
-  OFFPATH_SET(Barrier);
-  OFFPATH_SET_BOTH(Bcast);
-  OFFPATH_SET_BOTH(Gather);
-  OFFPATH_SET_BOTH(Gatherv);
-  OFFPATH_SET_BOTH(Scatter);
-  OFFPATH_SET_BOTH(Scatterv);
-  OFFPATH_SET_BOTH(Allgather);
-  OFFPATH_SET_BOTH(Allgatherv);
-  OFFPATH_SET_BOTH(Alltoall);
-  OFFPATH_SET_BOTH(Alltoallv);
-  OFFPATH_SET_BOTH(Allreduce);
-  OFFPATH_SET_BOTH(Reduce);
-  OFFPATH_SET_BOTH(Reduce_scatter);
-  OFFPATH_SET_BOTH(Reduce_scatter_block);
-  OFFPATH_SET_BOTH(Scan);
-  OFFPATH_SET_BOTH(Exscan);
-  OFFPATH_SET_BOTH(Recv);
-  OFFPATH_SET_BOTH(Mrecv);
-  OFFPATH_SET_BOTH(Sendrecv);
-  OFFPATH_SET_BOTH(Sendrecv_replace);
-  OFFPATH_SET(Probe);
-  OFFPATH_SET(Mprobe);
-  OFFPATH_SET(Send);
-  OFFPATH_SET(Ssend);
-  OFFPATH_SET(Rsend);
-  OFFPATH_SET(Win_fence);
-  OFFPATH_SET(Win_start);
-  OFFPATH_SET(Win_complete);
-  OFFPATH_SET(Win_wait);
-  OFFPATH_SET(Win_lock);
-  OFFPATH_SET(Win_unlock);
-  OFFPATH_SET(Win_unlock_all);
-  OFFPATH_SET(Win_flush);
-  OFFPATH_SET(Win_flush_all);
-#undef OFFPATH_SET_BOTH
-#undef OFFPATH_SET
+#define OFFPATH_WAIT_BLOCKS(name) \
+  handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&Around<&Native::name>::call);
+#define OFFPATH_WAIT_POLLS(name, what) \
+  handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&Poll<&Native::name, what>::call);
+#define OFFPATH_WAIT_RETURNS(name)
+#include "mpi/functions/waits.def"
 }
 
 }  // namespace

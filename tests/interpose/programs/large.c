@@ -137,6 +137,11 @@ static void check_other_forms(void) {
     prepare(), Gatherv_c(a, COUNT, MPI_INT, b, counts, displs, MPI_INT, 0, comm);
     report("gatherv", rank != 0 || gathered());
   }
+  FIND(Alltoallw_c);
+  if (Alltoallw_c != NULL) {
+    prepare(), Alltoallw_c(a, counts, places, types, b, counts, places, types, comm);
+    report("alltoallw", exchanged());
+  }
   FIND(Alltoallv_init_c);
   if (Alltoallv_init_c != NULL) {
     prepare();
@@ -159,8 +164,23 @@ static void check_other_forms(void) {
     Ineighbor_alltoallw_c(a, counts, both, types, b, counts, both, types, ring, &request), end();
     const int left = (rank + size - 1) % size, right = (rank + 1) % size;
     report("ineighbor_alltoallw", size < 3 || (equals(b, left, 1) && equals(b + COUNT, right, 0)));
+    FIND(Neighbor_alltoall_c);
+    if (Neighbor_alltoall_c != NULL) {
+      prepare(), Neighbor_alltoall_c(a, COUNT, MPI_INT, b, COUNT, MPI_INT, ring);
+      report("neighbor_alltoall", size < 3 || (equals(b, left, 1) && equals(b + COUNT, right, 0)));
+    }
     MPI_Comm_free(&ring);
   }
+}
+
+static void check_messages(void) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  FIND(Send_c);
+  if (Send_c == NULL) return;
+  prepare();
+  MPI_Irecv(b, COUNT, MPI_INT, before, 3, MPI_COMM_WORLD, &request);
+  Send_c(a, COUNT, MPI_INT, next, 3, MPI_COMM_WORLD), end();
+  report("send", equals(b, before, 0));
 }
 
 static void check_remote(void) {
@@ -221,6 +241,7 @@ int main(int argc, char** argv) {
   }
   check_nonblocking();
   check_other_forms();
+  check_messages();
   check_remote();
   return finish();
 }
