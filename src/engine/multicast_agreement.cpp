@@ -14,9 +14,7 @@ using Said = wire::Word;
 namespace {
 
 constexpr uint32_t kRingChunkBytes = 4096;  // without a group
-constexpr uint64_t kJudgedChunks = 256;     // so many say whether a group works, and how fast
 constexpr size_t kPackBytes = 16 << 10;     // that are coded together: longer ones are lost more often
-constexpr double kSlowest = 0.25;           // of the link: what loses even then is not cured by waiting
 
 // Differs where nodes were told different lengths.
 uint64_t digest_of(const graph::Multicast& plan) {
@@ -107,14 +105,10 @@ bool Engine::State::Multicasts::arm(Run& run, uint32_t node, const Message& arme
 void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
   using Known = Circle::Known;
   Circle& circle = *run.circle;
-  circle.judged_lost += word.lost;
-  circle.judged_of += word.of;
-  if (circle.judged_of >= kJudgedChunks) {
-    const uint64_t lost = std::exchange(circle.judged_lost, 0), of = std::exchange(circle.judged_of, 0);
-    if (lost * 100 > of) circle.pace = std::max(circle.pace * 3 / 4, kSlowest);
-    if (lost == 0) circle.pace = std::min(circle.pace * 17 / 16, 1.0);
-    if (lost * 2 > of) circle.known = Known::does_not;
-    if (lost * 2 > of) base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
+  circle.rate.note(word.lost, word.of);
+  if (!circle.rate.works() && circle.known != Known::does_not) {
+    circle.known = Known::does_not;
+    base::log_write(base::LogLevel::warn, "a team's multicast group loses most chunks: given up");
   }
   Message answer = word_of(Said::ring);
   answer.status = word.status;
@@ -124,7 +118,7 @@ void Engine::State::Multicasts::decide(Run& run, const multicast::Word& word) {
     if (circle.known != Known::does_not) {
       answer.word = circle.known == Known::works ? Said::go : Said::probe;
       answer.chunk_bytes = word.chunk_bytes;
-      answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.pace);
+      answer.rate = static_cast<uint64_t>(static_cast<double>(word.rate) * circle.rate.part());
       answer.first = s_.config.multicast_chains;
       answer.tag = word.seals;
       answer.codecs = word.codecs;

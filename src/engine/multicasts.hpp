@@ -10,6 +10,7 @@
 #include "fabric/group.hpp"
 #include "multicast/arming.hpp"
 #include "multicast/packs.hpp"
+#include "multicast/rate.hpp"
 #include "multicast/task.hpp"
 
 namespace offpath::engine {
@@ -36,8 +37,7 @@ struct Circle {
   uint32_t lost = 0, of = 0;                     // chunks, since this node was armed last
   // Of the tree's root only.
   Known known = Known::nothing;
-  double pace = 1;  // of the link's rate
-  uint64_t judged_lost = 0, judged_of = 0;
+  multicast::Rate rate;
 };
 
 // One task under way at this node.
