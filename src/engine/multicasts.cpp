@@ -260,7 +260,7 @@ bool Engine::State::Multicasts::progress() {
     busy |= probe(run, round_ns_);
     busy |= send(run);
     const bool waits = run.task && run.by_multicast && !run.task->complete();
-    if (waits && round_ns_ > run.since_ns + run.quiet_ns) {
+    if (waits && round_ns_ >= run.since_ns + run.quiet_ns) {
       run.since_ns = round_ns_;
       run.task->quiet();
     }

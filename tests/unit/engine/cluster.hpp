@@ -63,7 +63,8 @@ class CountingFabric : public fabric::Fabric {
   base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override {
     if (groups == nullptr) return Fabric::join(spec);
     const size_t chunk_bytes = spec.chunk_bytes == 0 ? 40 : spec.chunk_bytes;
-    groups_joined.push_back(groups->join(spec.team[0], spec.own, chunk_bytes));
+    std::shared_ptr<fabric::Group> group = groups->join(spec.team[0], spec.own, chunk_bytes);
+    groups_joined.push_back(wrap_group ? wrap_group(std::move(group)) : std::move(group));
     return groups_joined.back();
   }
   uint64_t backlog(fabric::Peer peer) const override { return fabric_->backlog(peer); }
@@ -79,6 +80,7 @@ class CountingFabric : public fabric::Fabric {
   std::vector<wire::Kind> batched;  // in batches
   std::vector<std::shared_ptr<fabric::Group>> groups_joined;
   fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
+  std::function<std::shared_ptr<fabric::Group>(std::shared_ptr<fabric::Group>)> wrap_group;
 
  private:
   std::unique_ptr<fabric::Fabric> fabric_;
@@ -199,6 +201,9 @@ class Cluster : public engine::Observer {
     const bool late = late_ != nullptr && late_->step();
     return (cut_.contains(index) || stopped_.contains(index) ? false : engines_[index]->step()) || late;
   }
+
+  // One round of a worker.
+  bool step(uint32_t index) { return engines_[index]->step(); }
 
   // Runs until nothing moves any more.
   void settle() {
