@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tasks whose functions lie in a program's own code for devices."""
+"""Tasks whose functions lie in a program's own code for devices, and such with target regions in them."""
 
+import os
+import secrets
 import shutil
 import subprocess
 
+import numpy as np
+import offpath
 import openmp_support
 import pytest
 from conftest import LIMIT_S, ROOT
@@ -65,3 +69,21 @@ def test_device_code_needs_no_library_of_the_host_alone(program, tmp_path):
         (tmp_path / "image.so").write_bytes(image)
         listed = subprocess.run(["readelf", "-d", "image.so"], cwd=tmp_path, capture_output=True, text=True).stdout
         assert "libc.so" in listed and "liboffpath" not in listed
+
+
+def test_regions_of_a_tasks_function_run_on_a_device(tmp_path, monkeypatch):
+    library = tmp_path / "libregion.so"
+    source = PROGRAMS / "region_in_task.c"
+    Builder(tmp_path).compile(["-fPIC", "-shared", source, f"-I{ROOT / 'include'}", "-o", library])
+    (tmp_path / "run").mkdir(mode=0o700)
+    for name, value in {**SHARED, "OFFPATH_RUNTIME_DIR": str(tmp_path / "run"), "OFFPATH_DEVICES": "local"}.items():
+        monkeypatch.setenv(name, value)
+    values, processes = np.arange(10.0), np.zeros(2, "i8")
+    with offpath.attach(secrets.token_bytes(32), node_only=True) as session:
+        for _ in range(2):
+            task = session.task(
+                f"{library}:scale", argument=np.float64(3).tobytes(), inouts=[values], outputs=[processes]
+            )
+            task.wait()
+            assert processes[0] == task.outcome()["executor"] and processes[1] not in (0, processes[0], os.getpid())
+    assert (values == 9 * np.arange(10.0)).all()
