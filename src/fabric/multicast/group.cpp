@@ -35,6 +35,7 @@ base::Result<std::unique_ptr<UdpGroup>> UdpGroup::open(const GroupOptions& optio
 
 UdpGroup::UdpGroup(const GroupOptions& options, Socket socket)
     : own_(options.own),
+      link_rate_(options.link_rate),
       keys_(options.secret, options.team, options.members, options.encrypts),
       socket_(std::move(socket)),
       chunk_bytes_(options.chunk_bytes > 0 ? options.chunk_bytes : socket_.datagram_bytes() - kAroundBytes),

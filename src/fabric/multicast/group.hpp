@@ -17,6 +17,7 @@ struct GroupOptions {
   bool encrypts = false;
   size_t chunk_bytes = 0;   // 0: as long as the device allows; what all have agreed on
   double bytes_per_ns = 0;  // with all that is around them on the wire; 0: unbounded
+  uint64_t link_rate = 0;   // of the device, in bytes per second; 0: unknown
   SocketOptions socket;
 };
 
@@ -35,6 +36,7 @@ class UdpGroup : public Group {
   void set_seals(uint32_t seals) override {
     seal_ = (seals & static_cast<uint32_t>(Seal::aes)) != 0 ? Seal::aes : Seal::chacha;
   }
+  uint64_t link_rate() const override { return link_rate_; }
   int event_fd() const override { return socket_.fd(); }
   const GroupCounts& counts() const override { return counts_; }
 
@@ -44,6 +46,7 @@ class UdpGroup : public Group {
   void hear(uint8_t* bytes, size_t count, size_t each, Hearer& hearer);
 
   const uint32_t own_;
+  const uint64_t link_rate_;
   Keys keys_;
   Seal seal_ = Seal::chacha;  // of what is sent
   Socket socket_;
