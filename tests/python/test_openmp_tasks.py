@@ -41,6 +41,13 @@ def test_functions_of_the_program_itself(program):
     check(program)
 
 
+def test_functions_of_a_program_in_cplusplus(tmp_path):
+    source = PROGRAMS / "target_tasks_cplusplus.cpp"
+    words = ["-std=c++20", source, "-o", tmp_path / "program", *with_offpath()]
+    Builder(tmp_path).compile(words, language="c++")
+    check(tmp_path / "program")
+
+
 def test_functions_of_a_stripped_program(program, tmp_path):
     subprocess.run(["strip", program, "-o", tmp_path / "stripped"], check=True)
     check(tmp_path / "stripped")
