@@ -9,7 +9,7 @@
 namespace offpath::tasks {
 namespace {
 
-Function some_function() { return {"/lib/x.so", "force", "force 1", true}; }
+Function some_function() { return {"/lib/x.so", "force", "force 1", true, true}; }
 
 Task some_task(size_t argument, size_t ranges) {
   Task task;

@@ -38,8 +38,12 @@ TEST(TaskRecord, ThereAndBack) {
   uint32_t first = 0;
   memcpy(&first, &bytes[after], sizeof(first));
   EXPECT_EQ(first, 1U);
-  const Function function{"/lib/a.so", "f", "f(int) 1", true};
-  EXPECT_EQ(decode_function(encode(function)).value(), function);
+  for (const bool is_signed : {false, true}) {
+    for (const bool is_target : {false, true}) {
+      const Function function{"/lib/a.so", "f", "f(int) 1", is_signed, is_target};
+      EXPECT_EQ(decode_function(encode(function)).value(), function);
+    }
+  }
 }
 
 TEST(TaskRecord, NonsenseIsRefused) {
@@ -64,6 +68,10 @@ TEST(TaskRecord, NonsenseIsRefused) {
   bad.ranges[0].access = 4;
   EXPECT_FALSE(decode_task(encode(bad, nullptr)).ok());
   EXPECT_FALSE(decode_function(encode(Function{std::string("a\0b", 3), "f", "", false})).ok());
+  auto flagged = function;
+  const uint32_t unknown = 4;
+  memcpy(&flagged[sizeof(ResultRecord) + offsetof(FunctionRecord, flags)], &unknown, sizeof(unknown));
+  EXPECT_FALSE(decode_function(flagged).ok());
 }
 
 TEST(TaskRecord, AGateIsWholeOrRefused) {
