@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import struct
 import threading
 import time
 from pathlib import Path
@@ -42,14 +43,16 @@ def header(pages=1, **changes) -> bytes:
 
 
 class Service:
-    """Answers each observer with `status`, `text` and, if there is any, `memory`."""
+    """Answers each observer with `status`, `text` and, if there is any, `memory`; a `prompt` one publishes that anew."""
 
     def __init__(
-        self, folder: Path, memory: bytes | None, *, status=0, text=b"", answer=None, sealed=True, name="job", flags=0
-    ):
+        self, folder: Path, memory: bytes | None, *, status=0, text=b"", answer=None, sealed=True, name="job", flags=0,
+        prompt=True
+    ):  # fmt: skip
         folder.mkdir(mode=0o700, exist_ok=True)
         self.path = folder / f"{name}.sock"
         self.memory = memory
+        self._prompt = prompt
         self._answer = answer or layout.REPLY.pack(layout.LINK_VERSION, status, flags, 1, 0, 1, os.getpid(), 0, text)
         self._fd = None
         if memory is not None:
@@ -70,8 +73,16 @@ class Service:
             while True:
                 connection, _ = self._listening.accept()
                 self.requests.append(connection.recv(1024))
+                if self._prompt:
+                    self._publish_anew()
                 socket.send_fds(connection, [self._answer], [] if self._fd is None else [self._fd])
                 self._observers.append(connection)
+
+    def _publish_anew(self) -> None:
+        page_bytes = len(page())
+        whole = (len(self.memory or b"") - layout.HEADER_BYTES) // page_bytes
+        for number in range(whole):
+            os.pwrite(self._fd, struct.pack("<Q", time.monotonic_ns()), layout.HEADER_BYTES + number * page_bytes + 8)
 
     def publish(self, number: int, content: bytes) -> None:
         os.pwrite(self._fd, content, layout.HEADER_BYTES + number * len(content))

@@ -8,6 +8,7 @@ import platform
 import re
 import shlex
 import subprocess
+import time
 import uuid
 
 import pytest
@@ -16,6 +17,7 @@ from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from offpath.devices import service
 from offpath.lab import Lab, launchers
 from offpath.paths import paths
+from scrape_support import scrape
 from test_top import eventually
 
 GUIDE = (ROOT / "docs" / "guide-dpu.md").read_text()
@@ -190,6 +192,27 @@ def test_a_running_job_is_watched_on_its_hosts(cluster, work):
         assert (second["rank"], second["done"], second["in_flight"]) == (1, 2, 0)
         shown = top(cluster, "node2").stdout
         assert "1 ranks here, service is on a DPU, its agent process " in shown, shown
+
+
+def test_metrics_of_a_run_on_a_node_are_those_of_its_service_on_the_dpu(cluster, work):
+    """Each scrape has what is so at its time."""
+    mpirun = ["mpirun.openmpi", "-np", "2", "-H", "node1,node2"]
+    with late(cluster, work, "node1", "-q", "--metrics", "0", "--job-name", "ocean", "--", *mpirun) as job:
+        url = re.fullmatch(r"offpath: metrics at (\S+)\n", job.stderr.readline())[1]
+
+        def under_way():
+            times_s, samples = scrape(cluster, "node1", url)
+            sample = samples.get("oldest_operation_seconds")
+            return (times_s, sample.value) if sample and samples["operations_done_total"].value == 2 else None
+
+        (_, end_s), age_s = eventually(under_way)
+        time.sleep(0.5)
+        (begin_s, _), second = scrape(cluster, "node1", url)
+        assert second["oldest_operation_seconds"].value - age_s >= begin_s - end_s
+        rank, worker = second["operations_in_flight"], second["worker_cpu_seconds_total"]
+        assert rank.value == 1 and worker.value > 0 and second["pulled_bytes_total"].value == 2 << 18
+        assert rank.labels["rank"] == "0" and rank.labels["node"] == worker.labels["node"] == "node1"
+        assert rank.labels["job_name"] == worker.labels["job_name"] == "ocean"
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs of Slurm whose service runs on DPUs that are machines: nothing of Slurm's holds there."""
 
+import re
 import subprocess
 
 import pytest
@@ -8,7 +9,9 @@ import slurm_support
 from conftest import PROGRAMS
 from offpath import stats
 from offpath.paths import paths
-from test_slurm import OFFPATH, srun
+from scrape_support import scrape
+from slurm_support import until
+from test_slurm import OFFPATH, srun, text
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +40,21 @@ def test_the_service_has_its_dpus_cores_whatever_the_step_has(cluster, built, tm
     ranks = stats.read(tmp_path / "s")
     assert len(ranks) == 2 and all(rank["offloaded_count"] == 6 for rank in ranks), ranks
     cluster.assert_clean()
+
+
+def test_metrics_of_the_first_ranks_node(cluster, built, tmp_path):
+    """Behind srun, where its ranks are Slurm's; they are of that node's agent."""
+    output = tmp_path / "out"
+    output.touch()
+    step = srun("mpich", *OFFPATH, "--metrics", "0", "--", str(built / "signalled-mpich"))
+    job = cluster.batch(text(step), tmp_path, "-N2", "-n2", "--output=out", wait=False)
+    until(lambda: output.read_text().count("ready") == 2, output.read_text)
+    (url,) = re.findall(r"metrics at (\S+)\n", output.read_text())
+    _, samples = scrape(cluster.lab, "node1", url)
+    (agent,) = cluster.services(["node1"])
+    done, worker = samples["operations_done_total"], samples["worker_cpu_seconds_total"]
+    assert done.value == 1 and done.labels["rank"] == "0" and done.labels["job_id"] == job
+    assert worker.value > 0 and worker.labels["process"] == str(agent) and worker.labels["node"] == "node1"
+    assert cluster.run(["scancel", "--signal=USR1", job], tmp_path).returncode == 0
+    cluster.assert_clean()
+    assert output.read_text().count("saved") == 2

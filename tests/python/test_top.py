@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -178,6 +179,20 @@ def _text(data: dict) -> str:
     console = Console(width=150, file=io.StringIO())
     console.print(view.screen([data]))
     return console.file.getvalue()
+
+
+def test_what_was_published_for_somebody_else_before_is_not_taken_for_what_is_now(serve):
+    service = serve(healthy(), prompt=False)
+
+    def publish():
+        eventually(lambda: service.requests)
+        service.publish(0, made.page([made.client(1, 0, posted=9)], generation=4))
+
+    publishing = threading.Thread(target=publish)
+    publishing.start()
+    with jobs.watched(None) as (job,):
+        assert [client.posted for client in job.last.clients] == [9]
+    publishing.join()
 
 
 def test_rates_are_of_the_time_between_looks(serve):

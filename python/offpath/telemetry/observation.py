@@ -115,6 +115,7 @@ class Observation:
     def __init__(self, path: Path):
         """Raises NoService where nobody listens, UserError where watching is refused."""
         self.path = path
+        self._since_ns = time.monotonic_ns()
         self._socket = _connect(path)
         try:
             self._memory = self._ask()
@@ -140,13 +141,22 @@ class Observation:
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def read(self) -> Snapshot:
-        """What the workers published last; waits until each of them has, or the service ends."""
-        workers = [self._worker(index) for index in range(self._workers)]
+        """What the workers published last; waits until each of them has since we came, or the service ends.
+
+        What is there may have been published for somebody who came, and left, long ago.
+        """
+        workers = self._published()
         until = time.monotonic() + ANSWER_S
-        while any(worker.updated_ns == 0 for worker in workers) and not self.ended() and time.monotonic() < until:
+        while self._is_old(workers) and not self.ended() and time.monotonic() < until:
             time.sleep(0.002)
-            workers = [self._worker(index) for index in range(self._workers)]
+            workers = self._published()
         return Snapshot(self.process, workers, self.far)
+
+    def _published(self) -> list[Worker]:
+        return [self._worker(index) for index in range(self._workers)]
+
+    def _is_old(self, workers: list[Worker]) -> bool:
+        return any(worker.updated_ns < self._since_ns for worker in workers)
 
     def _ask(self) -> mmap.mmap:
         try:
