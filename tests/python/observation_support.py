@@ -43,7 +43,7 @@ def header(pages=1, **changes) -> bytes:
 
 
 class Service:
-    """Answers each observer with `status`, `text` and, if there is any, `memory`; if `prompt`, published anew for him."""
+    """Answers each observer with `status`, `text` and, if there is any, `memory`; publishes it anew if `prompt`."""
 
     def __init__(
         self, folder: Path, memory: bytes | None, *, status=0, text=b"", answer=None, sealed=True, name="job", flags=0,
