@@ -139,9 +139,9 @@ class Lab:
         program = os.path.abspath(program) if os.sep in program else program
         crowded = np > len({core for cores in self.plan.node_cores for core in cores})
         run_id = uuid.uuid4().hex
-        with stats.private_file(self.plan.state_dir) as stats_file:
+        with stats.private_file(self.plan.state_dir) as stats_file, launchers.own_sessions(mpi, self.plan) as own:
             chosen = self._variables(mpi, offload, stats_file, crowded, yield_shim, env or {})
-            command = [*launchers.mpirun_command(mpi, self.plan, ppn, np), *mpi_options, program, *argv[1:]]
+            command = [*launchers.mpirun_command(mpi, self.plan, ppn, np), *own, *mpi_options, program, *argv[1:]]
             command, _ = injection.with_variables(command, chosen)
             environment = os.environ | native_environment(mpi, crowded)
             environment |= {"OFFPATH_LAB": self.name, "OFFPATH_LAB_RUN": run_id}

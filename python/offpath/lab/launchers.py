@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The mpirun command lines that hold inside a lab, one function per MPI."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from offpath import mpis
@@ -20,6 +25,23 @@ def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
     command = _openmpi(launcher, plan, ppn, np)
     # Open MPI 4.1.4 calls its memory hook of spml/ucx when that is gone: every program would crash in shmem_finalize
     return [*command, "--mca", "memory", "^patcher"] if mpi == mpis.OPENSHMEM else command
+
+
+@contextlib.contextmanager
+def own_sessions(mpi: str, plan: Plan) -> Iterator[list[str]]:
+    """Options by which an mpirun of Open MPI keeps its files apart from others', in a folder that is gone afterwards.
+
+    All of a user's jobs on a node have one folder there. The daemon of whichever ends removes it when it is empty,
+    while another job's daemon may begin in it: that one ends, unheard, and its mpirun waits for it for ever.
+    """
+    if mpi == mpis.MPICH:
+        yield []
+        return
+    folder = tempfile.mkdtemp(prefix="openmpi-", dir=plan.state_dir)
+    try:
+        yield ["--mca", "orte_tmpdir_base", folder]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def native_variables(mpi: str, crowded: bool) -> dict[str, str]:
