@@ -17,7 +17,7 @@ def session_folders(lab):
 
 
 def test_open_mpis_keep_their_files_apart(lab):
-    """Else the daemons of one that ends may remove a folder that those of another one begin in."""
+    """Else of two daemons that make the same folder at the same time one ends."""
     state = STATE_ROOT / lab.name
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(session_folders, [lab, lab])

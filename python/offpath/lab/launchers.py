@@ -31,8 +31,8 @@ def mpirun_command(mpi: str, plan: Plan, ppn: int, np: int) -> list[str]:
 def own_sessions(mpi: str, plan: Plan) -> Iterator[list[str]]:
     """Options by which an mpirun of Open MPI keeps its files apart from others', in a folder that is gone afterwards.
 
-    All of a user's jobs on a node have one folder there. The daemon of whichever ends removes it when it is empty,
-    while another job's daemon may begin in it: that one ends, unheard, and its mpirun waits for it for ever.
+    All of a user's jobs on a node have one folder there, which the first one makes. Of two daemons that find none and
+    make it at the same time one takes it for an error and ends, unheard; its mpirun waits for it for ever.
     """
     if mpi == mpis.MPICH:
         yield []
