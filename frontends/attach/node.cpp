@@ -34,7 +34,9 @@ NodeRecord own_node() {
   const CoreSet bound = affinity_of(0);
   const auto machine = static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
   const size_t granted = strtoul(base::Environment::text("SLURM_CPUS_ON_NODE").c_str(), nullptr, 10);
-  return {base::node_key(), host, bound, allowed_cores(bound, affinity_of(getppid()), machine, granted)};
+  const bool has_dpu =
+      !base::Environment::text("OFFPATH_DPUS").empty() || !base::Environment::text("OFFPATH_DPU").empty();
+  return {base::node_key(), host, bound, allowed_cores(bound, affinity_of(getppid()), machine, granted), has_dpu};
 }
 
 }  // namespace offpath::attach

@@ -17,6 +17,8 @@ struct NodeRecord {
   HostName host;
   CoreSet bound;    // the cores this process is bound to
   CoreSet allowed;  // the cores that the job may use here (allowed_cores). Never more, other jobs may own the rest
+  // Its service is an agent, which only passes on: any cores will do.
+  bool has_dpu = false;
 };
 
 NodeRecord own_node();

@@ -30,18 +30,19 @@ base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& sett
                                         const char* processes) {
   ServiceCores own{settings.service_cores, false};
   if (terms.cores_given != 0) return own;
-  const Sharing sharing = terms.share_cores != 0 ? Sharing::allowed : Sharing::forbidden;
   for (uint32_t node = 0; node < nodes.count(); ++node) {
     std::vector<CoreSet> masks;
     CoreSet allowed;
     const char* host = "";
+    bool may_share = terms.share_cores != 0;
     for (size_t i = 0; i < records.size(); ++i) {
       if (nodes.of(static_cast<int>(i)) != node) continue;
       masks.push_back(records[i].bound);
       allowed |= records[i].allowed;
       host = records[i].host.data();
+      may_share |= records[i].has_dpu;
     }
-    const Placement placement = place_service(masks, allowed, sharing);
+    const Placement placement = place_service(masks, allowed, may_share ? Sharing::allowed : Sharing::forbidden);
     if (placement.cores.none()) {
       return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                                  "no spare core on host %s for the service (its %s use them all). Leave one free, "

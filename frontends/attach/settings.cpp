@@ -38,9 +38,7 @@ Settings Settings::from_environment() {
   settings.blocking = Environment::text("OFFPATH_MPI_BLOCKING");
   settings.stats_file = Environment::text("OFFPATH_STATS_FILE");
   settings.service_cores = Environment::text("OFFPATH_SERVICE_CORES");
-  // What is started here for a service on a DPU only passes on: the processes' cores will do, as for the client's launcher.
-  const bool agent = !Environment::text("OFFPATH_DPUS").empty() || !Environment::text("OFFPATH_DPU").empty();
-  settings.share_cores = agent || Environment::flag("OFFPATH_SERVICE_SHARE", false);
+  settings.share_cores = Environment::flag("OFFPATH_SERVICE_SHARE", false);
   settings.loss_timeout =
       std::chrono::milliseconds(Environment::number("OFFPATH_MPI_LOSS_TIMEOUT_MS", 60000, 1, 86400000));
   return settings;

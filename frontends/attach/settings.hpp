@@ -24,7 +24,7 @@ struct Settings {
   uint64_t staging_bytes = 64 << 20;              // OFFPATH_MPI_STAGING: memory for messages that are not received yet
   std::string stats_file;                         // OFFPATH_STATS_FILE
   std::string service_cores;                      // OFFPATH_SERVICE_CORES
-  bool share_cores = false;                       // OFFPATH_SERVICE_SHARE, or a DPU
+  bool share_cores = false;                       // OFFPATH_SERVICE_SHARE
   std::chrono::milliseconds loss_timeout{60000};  // OFFPATH_MPI_LOSS_TIMEOUT_MS: how long ranks may take to agree
                                                   // where to go on after a service was lost
 

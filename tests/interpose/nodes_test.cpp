@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <tuple>
 
 namespace offpath::attach {
 namespace {
@@ -51,6 +52,22 @@ TEST(Nodes, OneNodeWithoutSpareCoresStopsAll) {
   ASSERT_TRUE(shared.ok());
   EXPECT_EQ(shared.value().list, "0");
   EXPECT_FALSE(shared.value().spare);
+}
+
+TEST(Nodes, AnAgentTakesTheCoresOfItsNodesProcessesAndNoOtherNodesServiceDoes) {
+  std::vector<NodeRecord> records = kTwoNodes;
+  records[1] = record(5, "full", 0, 1);
+  records[1].has_dpu = true;
+  for (const auto& [rank, list, spare] : {std::tuple{0, "2,3", true}, {1, "0", false}}) {
+    const auto cores = choose_cores(Terms{}, Settings{}, records, Nodes(records), rank, "ranks");
+    ASSERT_TRUE(cores.ok()) << cores.status().text();
+    EXPECT_EQ(cores.value().list, list);
+    EXPECT_EQ(cores.value().spare, spare);
+  }
+  records.push_back(record(9, "other", 0, 1));
+  const auto none = choose_cores(Terms{}, Settings{}, records, Nodes(records), 1, "ranks");
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(strstr(none.status().text(), "no spare core on host other"), nullptr);
 }
 
 TEST(Nodes, CoresGivenByHandAreTakenAsTheyAre) {
