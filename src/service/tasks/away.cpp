@@ -13,11 +13,12 @@ using graph::Graph;
 
 namespace {
 
-constexpr uint64_t kLookNs = 200000;        // between looks at what there is to do
-constexpr uint64_t kAskAgainNs = 1000000;   // who had no room is not asked at once again
-constexpr uint64_t kFirstTripNs = 1000000;  // beside the task's cost, until it is measured
-constexpr uint64_t kCollects = 1;           // of a context: collects, else brings
-constexpr uint64_t kForcedNs = 1000000000;  // what goes whether it pays or not has time
+constexpr uint64_t kLookNs = 200000;         // between looks at what there is to do
+constexpr uint64_t kAskAgainNs = 1000000;    // who had no room is not asked at once again,
+constexpr uint64_t kLastPauseNs = 16000000;  // and the less often, the more often that was so
+constexpr uint64_t kFirstTripNs = 1000000;   // beside the task's cost, until it is measured
+constexpr uint64_t kCollects = 1;            // of a context: collects, else brings
+constexpr uint64_t kForcedNs = 1000000000;   // what goes whether it pays or not has time
 constexpr uint32_t kMostAway = 1024;
 
 graph::Place place_at(uint64_t place) { return graph::scratch_place(place); }
@@ -86,7 +87,8 @@ bool Balancer::ask(uint64_t now_ns, const tasks::Load& load) {
 void Balancer::take_grant(const Question& question, const Status& status) {
   Peer& peer = *question.peer;
   peer.asked = false;
-  peer.ask_again_ns = base::clock_ns() + kAskAgainNs;
+  peer.pause_ns = std::clamp(2 * peer.pause_ns, kAskAgainNs, kLastPauseNs);
+  peer.ask_again_ns = base::clock_ns() + peer.pause_ns;
   const uint8_t* said = tasks_.at(question.place, tasks::kGrantBytes);
   const tasks::Grant grant =
       status.ok() ? tasks::decode_grant(std::span<const uint8_t, tasks::kGrantBytes>(said, tasks::kGrantBytes))
@@ -96,7 +98,7 @@ void Balancer::take_grant(const Question& question, const Status& status) {
     peer.silent = true;
     base::log_write(base::LogLevel::info, "another worker takes no tasks: %s", status.text());
   } else if (grant.count > 0) {
-    peer.ask_again_ns = 0;
+    peer.pause_ns = peer.ask_again_ns = 0;
     granted_.emplace_back(&peer, grant);
   }
 }

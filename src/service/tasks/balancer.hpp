@@ -63,7 +63,7 @@ class Balancer : public graph::Responder, public Mover {
     std::set<uint32_t> refuses;            // functions, by number here
     bool silent = false;                   // it does not take part
     bool asked = false;
-    uint64_t ask_again_ns = 0;
+    uint64_t ask_again_ns = 0, pause_ns = 0;
   };
   struct Route {
     engine::ClientId client;
