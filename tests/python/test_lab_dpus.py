@@ -43,17 +43,23 @@ def work(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def cluster(work):
+@contextlib.contextmanager
+def with_starters(work, offpathd: list[str]):
     """Two nodes whose DPUs run the starter as the guide says."""
     (command,) = lines("offpathd")
-    words = [str(paths().service), *shlex.split(command)[1:]]
+    words = [*offpathd, *shlex.split(command)[1:]]
     with Lab(nodes=2, name=f"t{uuid.uuid4().hex[:6]}", rate="1gbit", dpus=1, link_latency="20us") as lab:
         for dpu in lab.plan.dpus:
             log = work / f"{dpu.place}.log"
             with open(log, "wb") as output:
                 process = subprocess.Popen(lab.inside(dpu.place, words), cwd=work, stdout=output, stderr=output)
             service.await_listening(process, f"{dpu.place}:7001", log)
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def cluster(work):
+    with with_starters(work, [str(paths().service)]) as lab:
         yield lab
 
 
