@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +20,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, console, measuring, results
+from offpath import checks, comparison, console, measuring, results
 from offpath.errors import UserError
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import LinkBytes, link_bytes
@@ -32,6 +32,7 @@ from offpath.sizes import parse_sizes, size_text
 PEERS = {"ibcast": ("multicast", "chain"), "iallgather": ("multicast", "ring", "direct")}
 HEADROOM = 0.99  # of the link's rate is what multicast may take: switches drop what comes in faster than it leaves
 AROUND_BYTES = 28 + 40  # a chunk: IP, UDP, Offpath's header and tag
+FIELDS = ("velocity", "halo", "tiles", "random")  # that the program makes
 STOP_S = 1.0
 OPERATIONS_BEFORE_STOP = 5  # two of them warm up
 LIMIT_S = 120
@@ -74,6 +75,8 @@ def app_command(
     event: Annotated[
         Event, typer.Option("--while", help="stop: a service is stopped for a second; alltoall: another job runs one.")
     ] = Event.nothing,
+    field: Annotated[str, typer.Option(help="Send numbers of it: velocity, halo, tiles or random.")] = "",
+    compress: Annotated[str, typer.Option(help="How services compress: auto, off, lz4, ...")] = "off",
     hosts: Annotated[bool, typer.Option("--hosts/--no-hosts", help="Measure both MPIs alone, too.")] = True,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats of each.")] = 10,
     json_file: results.JsonFile = None,
@@ -90,6 +93,8 @@ def app_command(
         offpath bench multicast --nodes 4 --sizes 1M --repeats 5 --json multicast.json
 
         offpath bench multicast --nodes 4 --sizes 1M --by multicast --loss 0,0.1,1 --no-hosts
+
+        offpath bench multicast --nodes 4 --sizes 4M --field tiles --compress auto --no-hosts
     """
     byte_sizes = parse_sizes(sizes)
     names = measuring.parse_names(collectives, PEERS, "a collective")
@@ -97,6 +102,8 @@ def app_command(
     known = {peer: () for of in PEERS.values() for peer in of}
     peers = set(measuring.parse_names(by, known, "an algorithm") if by else known)
     bits = parse_rate(rate)
+    wish = checks.compression(compress)
+    content = ["--field", measuring.parse_names(field, dict.fromkeys(FIELDS, ()), "a field")[0]] if field else []
     lossy = [lose(word, where, everything) for word in losses.split(",")] if losses else [None]
     comparison.writable_file(json_file, "--json")
     if not comparison.lab_is_possible():
@@ -112,13 +119,15 @@ def app_command(
                                 "OFFPATH_POLICY": f"{name}:0-inf:dpu={peer}",
                                 "OFFPATH_MULTICAST_RATE": str(int(bits * HEADROOM * overdrive)),
                                 "OFFPATH_MULTICAST_CHAINS": str(chain),
+                                "OFFPATH_COMPRESS": wish or "off",
                             }
                             label = f"{peer} M={chain}" if len(wanted_chains) > 1 and peer == "multicast" else peer
                             if peer in peers:
-                                rows.append(measure(lab, "openmpi", name, size, repeats, label, env, event))
+                                rows.append(measure(lab, "openmpi", name, size, repeats, label, env, event, content))
                     for mpi in ("openmpi", "mpich") if hosts else ():
-                        rows.append(measure(lab, mpi, name, size, repeats, mpi, None, event))
+                        rows.append(measure(lab, mpi, name, size, repeats, mpi, None, event, content))
     meta = comparison.base_meta([]) | {"rate_bits_per_s": bits, "repeats": repeats, "overdrive": overdrive}
+    meta |= {"field": field, "compress": compress}
     meta |= {"loss_at": where.value, "loss_of": "all" if everything else "multicast", "while": event.value}
     show(rows)
     if json_file:
@@ -144,12 +153,13 @@ def lose(text: str, where: Where, everything: bool) -> Loss:
 
 
 def measure(
-    lab: Lab, mpi: str, name: str, size: int, repeats: int, label: str, env: dict | None, event: Event = Event.nothing
-) -> dict:
+    lab: Lab, mpi: str, name: str, size: int, repeats: int, label: str, env: dict | None, event: Event = Event.nothing,
+    content: Sequence[str] = (),
+) -> dict:  # fmt: skip
     """Two launches: what both have on the links is the launcher's, and the MPI's own."""
-    few, _ = launch(lab, mpi, name, size, 1, env)
+    few, _ = launch(lab, mpi, name, size, 1, env, content)
     with meanwhile(lab, event, size) as beside:
-        many, row = launch(lab, mpi, name, size, repeats, env)
+        many, row = launch(lab, mpi, name, size, repeats, env, content)
     operations = 2 * (repeats - 1)  # each repeat measures it pure, and overlapped
     count = lab.plan.node_count
     part = size if name == "ibcast" else size / count
@@ -171,10 +181,12 @@ def measure(
     }  # fmt: skip
 
 
-def launch(lab: Lab, mpi: str, name: str, size: int, repeats: int, env: dict | None) -> tuple[list[LinkBytes], dict]:
+def launch(
+    lab: Lab, mpi: str, name: str, size: int, repeats: int, env: dict | None, content: Sequence[str] = ()
+) -> tuple[list[LinkBytes], dict]:
     with tempfile.NamedTemporaryFile(dir="/var/tmp", suffix=".json") as file:
         argv = [str(paths().bench / mpi / "collectives"), "--collective", name, "--sizes", str(size), "--verify"]
-        argv += ["--warmup", "1", "--work-ns", "1000", "--repeats", str(repeats), "--json", file.name]
+        argv += ["--warmup", "1", "--work-ns", "1000", "--repeats", str(repeats), "--json", file.name, *content]
         before = link_bytes(lab.plan)
         done = lab.mpirun(mpi, 1, argv, offload=env is not None, env=env, timeout=LIMIT_S)
         if done.returncode != 0:
