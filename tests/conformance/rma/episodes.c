@@ -13,7 +13,7 @@ enum Role { kPrivate, kReadOnly, kUpdated, kRoles };
 enum { kMaxRounds = 3, kMaxOperations = 400, kMaxPerRegion = 3 };
 
 const char* const epoch_names[] = {"fence", "pscw", "lock_all", "lock"};
-Scope scope = {.epochs = (1u << kEpochs) - 1, .windows = (1u << kWindows) - 1, .derived = true, .requests = true};
+Scope scope = {.epochs = (1u << kEpochs) - 1, .windows = (1u << kWindows) - 1, .derived = true, .requests = true, .atomics = true};
 
 typedef struct Access { /* to one window in one episode, the same on all ranks */
   bool used;
@@ -73,7 +73,7 @@ static enum Call random_update(Random* random) { return (enum Call)(kAccumulate 
 static void add_private(Episode* episode, Random* random, int window, int origin, int target, int region) {
   const Element* element = element_at(region);
   const enum Operator operator= random_operator(random, element, false);
-  enum Call call = (enum Call)random_below(random, kCalls);
+  enum Call call = (enum Call)random_below(random, scope.atomics ? kCalls : kGet + 1);
   if (call == kCompareAndSwap && !element->integer) call = kPut;
   const bool alone = call == kPut || call == kCompareAndSwap, accumulates = !alone && call != kGet;
   const int count = alone ? 1 : 1 + random_below(random, kMaxPerRegion);
@@ -88,13 +88,17 @@ static void add_private(Episode* episode, Random* random, int window, int origin
 
 static void add_read(Episode* episode, Random* random, int window, int origin, int target, int region) {
   Operation* operation = add_operation(episode, random, window, origin, target, region);
-  operation->call = random_below(random, 3) > 0 ? kGet : (enum Call)(kGetAccumulate + random_below(random, 2));
+  operation->call = !scope.atomics || random_below(random, 3) > 0 ? kGet : (enum Call)(kGetAccumulate + random_below(random, 2));
   operation->operator= kNoOp;
   place_operation(operation, random);
 }
 
 static void add_update(Episode* episode, Random* random, int window, int origin, int target, int region,
                        enum Operator operator) {
+  if (!scope.atomics) {
+    add_read(episode, random, window, origin, target, region);
+    return;
+  }
   Operation* operation = add_operation(episode, random, window, origin, target, region);
   operation->call = random_update(random);
   operation->operator= operator;

@@ -10,12 +10,13 @@
 enum { kNameBytes = 160, kTag = 4711 };
 
 static const char kUsage[] =
-    "usage: rma [--seed N] [--episodes N] [--epochs LIST] [--windows LIST] [--plain]\n"
+    "usage: rma [--seed N] [--episodes N] [--epochs LIST] [--windows LIST] [--plain] [--copies]\n"
     "  --seed      of the random program (default 1)\n"
     "  --episodes  how long it is (default 100)\n"
     "  --epochs    of which kinds: fence,pscw,lock_all,lock (all)\n"
     "  --windows   on which: create,allocate,part,dynamic (all)\n"
     "  --plain     contiguous types only, no forms with requests\n"
+    "  --copies    puts and gets only, nothing atomic\n"
     "  2 to 8 ranks.\n";
 
 /* Those named in "a,b", as bits; false: one is not a name. */
@@ -37,6 +38,8 @@ static bool parse(int argc, char** argv, uint64_t* seed, int* episodes) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--plain") == 0) {
       scope.derived = scope.requests = false;
+    } else if (strcmp(argv[i], "--copies") == 0) {
+      scope.atomics = false;
     } else if (strcmp(argv[i], "--seed") == 0 && *value != 0) {
       *seed = strtoull(argv[++i], NULL, 10);
     } else if (strcmp(argv[i], "--episodes") == 0 && atoi(value) > 0) {
@@ -82,7 +85,7 @@ static bool run(uint64_t seed, int episodes) {
                       {"contention: compare_and_swap", contend_compare_and_swap},
                       {"contention: lock", contend_lock}};
   bool good = true;
-  for (size_t i = 0; i < sizeof(kContentions) / sizeof(kContentions[0]); ++i) {
+  for (size_t i = 0; scope.atomics && i < sizeof(kContentions) / sizeof(kContentions[0]); ++i) {
     uint64_t hash = 0;
     const bool right = kContentions[i].run(&hash);
     good = print_line(kContentions[i].name, hash, right) && good;
@@ -113,7 +116,7 @@ int main(int argc, char** argv) {
   const bool good = run(seed, episodes);
   if (!good && rank == 0)
     fprintf(stderr,
-            "wrong. To repeat, with %d ranks and the same --epochs, --windows, --plain: --seed %" PRIu64
+            "wrong. To repeat, with %d ranks and the same --epochs, --windows, --plain, --copies: --seed %" PRIu64
             " --episodes %d\n",
             size, seed, episodes);
   MPI_Finalize();

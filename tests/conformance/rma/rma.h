@@ -117,10 +117,11 @@ void operation_free(Operation* operation);
 /* ---- episodes.c, contention.c --------------------------------------------------------------------------------------
  */
 
-/* What the random program may use: bits by epoch and by window; layouts other than contiguous; forms with requests. */
+/* What the random program may use: bits by epoch and by window; layouts other than contiguous; forms with requests;
+ * what is atomic. */
 typedef struct Scope {
   unsigned epochs, windows;
-  bool derived, requests;
+  bool derived, requests, atomics;
 } Scope;
 extern Scope scope;
 extern const char* const epoch_names[];
