@@ -114,8 +114,8 @@ def test_each_operation_its_way(place, mpi):
         pytest.skip("two nodes suffice")
     alternate = {"OFFPATH_POLICY": "window:dpu", "OFFPATH_MPI_WINDOWS": "alternate"}
     env = SETTINGS | (alternate if place.ranks > 2 else {})
-    # A window that goes natively as a whole does what the library does. Between nodes osc/pt2pt gets wrong what is atomic,
-    # with any seed, and writes beyond its memory in accumulates of derived types.
+    # A window that goes natively as a whole does what the library does. Between nodes osc/pt2pt gets wrong what is
+    # atomic, with any seed, and writes beyond its memory in accumulates of derived types.
     more = ["--plain", "--copies"] if place.ranks > 2 and mpi == "openmpi" else []
     result = place.run(mpi, [program("conformance_rma", mpi), *arguments(*more)], env)
     how = f"{mpi}, {place.ranks} ranks, returned {result.returncode}: {result.stderr[-3000:]}"

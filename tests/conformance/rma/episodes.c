@@ -13,7 +13,8 @@ enum Role { kPrivate, kReadOnly, kUpdated, kRoles };
 enum { kMaxRounds = 3, kMaxOperations = 400, kMaxPerRegion = 3 };
 
 const char* const epoch_names[] = {"fence", "pscw", "lock_all", "lock"};
-Scope scope = {.epochs = (1u << kEpochs) - 1, .windows = (1u << kWindows) - 1, .derived = true, .requests = true, .atomics = true};
+Scope scope = {
+    .epochs = (1u << kEpochs) - 1, .windows = (1u << kWindows) - 1, .derived = true, .requests = true, .atomics = true};
 
 typedef struct Access { /* to one window in one episode, the same on all ranks */
   bool used;
@@ -88,7 +89,8 @@ static void add_private(Episode* episode, Random* random, int window, int origin
 
 static void add_read(Episode* episode, Random* random, int window, int origin, int target, int region) {
   Operation* operation = add_operation(episode, random, window, origin, target, region);
-  operation->call = !scope.atomics || random_below(random, 3) > 0 ? kGet : (enum Call)(kGetAccumulate + random_below(random, 2));
+  operation->call =
+      !scope.atomics || random_below(random, 3) > 0 ? kGet : (enum Call)(kGetAccumulate + random_below(random, 2));
   operation->operator= kNoOp;
   place_operation(operation, random);
 }
