@@ -109,6 +109,9 @@ class Balancer : public graph::Responder, public Mover {
     engine::ClientId client;
     tasks::Load load;
     uint64_t since_ns;
+    // It may have come in the round that is told by `now_ns`.
+    uint64_t waited_ns(uint64_t now_ns) const { return now_ns < since_ns ? 0 : now_ns - since_ns; }
+    tasks::Load load_at(uint64_t now_ns) const { return tasks::aged(load, waited_ns(now_ns)); }
   };
   struct Promise {
     uint32_t count;

@@ -27,8 +27,7 @@ uint32_t Balancer::promised(uint64_t now_ns) {
 bool Balancer::grant(uint64_t now_ns) {
   bool any = false;
   for (auto asker = askers_.begin(); asker != askers_.end();) {
-    const uint64_t waited_ns = now_ns - std::min(now_ns, asker->since_ns);
-    if (waited_ns < kLongestAskNs && tasks::is_worth_asking(tasks::aged(asker->load, waited_ns))) {
+    if (asker->waited_ns(now_ns) < kLongestAskNs && tasks::is_worth_asking(asker->load_at(now_ns))) {
       ++asker;
       continue;
     }
@@ -40,8 +39,7 @@ bool Balancer::grant(uint64_t now_ns) {
     const tasks::Load own = tasks_.load();
     const Tasks::Guests guests = tasks_.guests_waiting();
     std::vector<tasks::Load> loads;
-    for (const Asker& asker : askers_)
-      loads.push_back(tasks::aged(asker.load, now_ns - std::min(now_ns, asker.since_ns)));
+    for (const Asker& asker : askers_) loads.push_back(asker.load_at(now_ns));
     const size_t chosen = *tasks::choose(loads);
     const uint64_t wait_ns = tasks::wait_for_executor_ns(own, guests.ns);
     const uint32_t room = tasks::room_for_guests(own, guests.count + coming(), promised(now_ns), loads[chosen]);

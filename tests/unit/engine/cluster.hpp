@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -322,6 +323,19 @@ class Cluster : public engine::Observer {
   std::map<engine::ClientId, std::map<std::pair<uint64_t, uint32_t>, engine::Loss>> how_lost_;
   std::set<uint32_t> cut_, stopped_;
 };
+
+// What a network does to what is multicast. `parts`: of the chunks; what all lose together has one of the first `for_all`.
+inline fabric::GroupFaults drawn_faults(std::mt19937_64& random, const std::array<double, 6>& parts, size_t for_all,
+                                        size_t room) {
+  fabric::GroupFaults faults;
+  faults.lost = parts[random() % parts.size()];
+  faults.lost_for_all = parts[random() % for_all];
+  faults.doubled = parts[random() % 5];
+  faults.overtaken = parts[random() % 5];
+  faults.stale = parts[random() % 5];
+  faults.room = random() % 3 == 0 ? room : 0;
+  return faults;
+}
 
 inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 

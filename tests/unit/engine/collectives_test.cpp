@@ -98,17 +98,7 @@ class Program {
     return config;
   }
 
-  fabric::GroupFaults random_faults() {
-    const double kParts[] = {0, 0, 0.01, 0.1, 0.5, 1};
-    fabric::GroupFaults faults;
-    faults.lost = kParts[random_() % std::size(kParts)];
-    faults.lost_for_all = kParts[random_() % 4];
-    faults.doubled = kParts[random_() % 5];
-    faults.overtaken = kParts[random_() % 5];
-    faults.stale = kParts[random_() % 5];
-    faults.room = random_() % 3 == 0 ? 4 : 0;
-    return faults;
-  }
+  fabric::GroupFaults random_faults() { return drawn_faults(random_, {0, 0, 0.01, 0.1, 0.5, 1}, 4, 4); }
 
   void plan(Group& group, uint8_t id, const engine::Config& config) {
     group.id = id;

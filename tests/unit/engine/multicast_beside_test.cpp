@@ -11,16 +11,8 @@ uint64_t number_in(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : strtoull(text, nullptr, 0);
 }
 
-fabric::GroupFaults drawn_faults(std::mt19937_64& random) {
-  const double parts[] = {0, 0, 0, 0.02, 0.2, 1};
-  fabric::GroupFaults faults;
-  faults.lost = parts[random() % std::size(parts)];
-  faults.lost_for_all = parts[random() % 5];
-  faults.doubled = parts[random() % 5];
-  faults.overtaken = parts[random() % 5];
-  faults.stale = parts[random() % 5];
-  faults.room = random() % 3 == 0 ? 6 : 0;
-  return faults;
+fabric::GroupFaults random_faults(std::mt19937_64& random) {
+  return drawn_faults(random, {0, 0, 0, 0.02, 0.2, 1}, 5, 6);
 }
 
 void run_program(uint64_t seed) {
@@ -41,9 +33,9 @@ void run_program(uint64_t seed) {
   }
   const uint32_t ranks = Sleepers::kNodes * (1 + static_cast<uint32_t>(random() % 3));
   Sleepers programs(seed, config, loops, ranks, 1 + static_cast<uint32_t>(random() % 2));
-  if (random() % 8 != 0) programs.offer_groups(drawn_faults(random));
+  if (random() % 8 != 0) programs.offer_groups(random_faults(random));
   const bool end = programs.run([&] {
-    if (programs.groups() != nullptr && random() % 4 == 0) programs.groups()->set_faults(drawn_faults(random));
+    if (programs.groups() != nullptr && random() % 4 == 0) programs.groups()->set_faults(random_faults(random));
   });
   EXPECT_TRUE(end) << "everybody sleeps for ever:\n" << programs.text();
   EXPECT_TRUE(programs.all_right());
