@@ -2,7 +2,8 @@
  *
  * 1. MPICH (ch4:ucx) polls without ever giving up the processor, so with more ranks than cores a rank that waits steals
  *    the time slice of the rank it waits for, and everything becomes 10 to 80 times slower. With OFFPATH_LAB_YIELD=1 it
- *    yields whenever a poll found nothing. A comparison must have this on both sides, or it measures the crowding.
+ *    naps whenever a poll found nothing. A comparison must have this on both sides, or it measures the crowding. (A yield
+ *    instead takes twice the time, and lets strangers wait for a second: docs/design/0032-waiting.md.)
  * 2. MPICH before 4.2 can hang in MPI_Finalize over TCP: a rank that has closed its endpoints waits in a barrier of the
  *    process manager, where it no longer polls, while another rank's endpoints cannot close without its answer
  *    (pmodels/mpich#6596; frequent where ranks are delayed). From the first endpoint closed to the end of the worker, a
@@ -11,20 +12,20 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
 
-enum { POLL_INTERVAL_US = 1000 };
+enum { POLL_INTERVAL_US = 1000, NAP_NS = 50000 };
 
 static struct {
   unsigned (*worker_progress)(void* worker);
   void* (*disconnect_nb)(void* endpoint);
   void (*request_free)(void* request);
   void (*worker_destroy)(void* worker);
-  int yields;
+  int naps;
 } next;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -49,7 +50,7 @@ static void find_all(void) {
   *(void**)&next.request_free = find("ucp_request_free");
   *(void**)&next.worker_destroy = find("ucp_worker_destroy");
   const char* wish = getenv("OFFPATH_LAB_YIELD");
-  next.yields = wish && wish[0] == '1';
+  next.naps = wish && wish[0] == '1';
 }
 
 static void lock(void) {
@@ -77,7 +78,7 @@ EXPORTED unsigned ucp_worker_progress(void* worker) {
   last_worker = worker;
   unsigned done = next.worker_progress(worker);
   unlock();
-  if (!done && (next.yields || poller_lives)) sched_yield();
+  if (!done && (next.naps || poller_lives)) nanosleep(&(struct timespec){0, NAP_NS}, 0);
   return done;
 }
 

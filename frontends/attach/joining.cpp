@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attach/joining.hpp"
 
+#include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "base/environment.hpp"
 
@@ -53,6 +54,12 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, std::ve
     addresses->push_back(other.address);
   }
   return "";
+}
+
+void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {
+  if (cores_.spare) return resting.forbid();
+  const bool yielded = yield_when_idle != nullptr && yield_when_idle(true);
+  resting.begin({session_, cores_.crowded, yielded});
 }
 
 void Membership::detach() {

@@ -25,10 +25,26 @@ bool Nodes::leads(int rank) const {
   return std::find(numbers_.begin(), numbers_.end(), of(rank)) - numbers_.begin() == rank;
 }
 
+namespace {
+
+bool is_crowded(std::span<const NodeRecord> records, const Nodes& nodes, uint32_t node) {
+  CoreSet bound;
+  size_t processes = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (nodes.of(static_cast<int>(i)) != node) continue;
+    bound |= records[i].bound;
+    ++processes;
+  }
+  return processes > bound.count();
+}
+
+}  // namespace
+
 base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& settings,
                                         std::span<const NodeRecord> records, const Nodes& nodes, int rank,
                                         const char* processes) {
-  ServiceCores own{settings.service_cores, false};
+  const bool crowded = is_crowded(records, nodes, nodes.of(rank));
+  ServiceCores own{settings.service_cores, false, crowded};
   if (terms.cores_given != 0) return own;
   for (uint32_t node = 0; node < nodes.count(); ++node) {
     std::vector<CoreSet> masks;
@@ -49,7 +65,7 @@ base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& sett
                                  "name cores with OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1",
                                  host, processes);
     }
-    if (node == nodes.of(rank)) own = {core_list(placement.cores), !placement.shared};
+    if (node == nodes.of(rank)) own = {core_list(placement.cores), !placement.shared, crowded};
   }
   return own;
 }

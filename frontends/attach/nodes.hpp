@@ -35,7 +35,8 @@ class Nodes {
 
 struct ServiceCores {
   std::string list;    // as offpath_session_attach takes it; empty: the service chooses
-  bool spare = false;  // nobody else computes on them
+  bool spare = false;    // nobody else computes on them
+  bool crowded = false;  // the node's processes outnumber the cores that they are bound to
 };
 
 // The cores for the service of `rank`: those of its settings if the terms say so (they may well be the application's

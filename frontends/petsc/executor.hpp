@@ -50,7 +50,7 @@ PetscErrorCode make_service_executor(MPI_Comm comm, std::unique_ptr<Executor>* e
 PetscErrorCode make_onloaded_executor(MPI_Comm comm, PetscInt leaders, std::unique_ptr<Executor>* executor,
                                       std::string* reason);
 
-// Lets MPI get on with what other ranks want of this one, and other processes have the core; for those who wait.
+// Lets MPI get on with what other ranks want of this one; for those who wait, between two sleeps.
 PetscErrorCode progress(MPI_Comm comm);
 
 }  // namespace offpath::petsc

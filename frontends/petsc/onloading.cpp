@@ -11,8 +11,7 @@
 #include "petsc/groups.hpp"
 #include "petsc/job.hpp"
 #include "petsc/shared_array.hpp"
-
-#include <sched.h>
+#include "session/futex.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -25,6 +24,7 @@ namespace {
 
 constexpr uint32_t kMostScalars = 64;
 constexpr uint32_t kMostPosted = 4;  // programs between two waits
+constexpr uint64_t kProgressNs = 100'000;
 
 struct Part {
   uint64_t rows;
@@ -40,6 +40,7 @@ struct alignas(64) Handover {
 struct alignas(64) Board {
   std::atomic<uint32_t> started, finished;  // programs
   std::atomic<uint32_t> failed;
+  std::atomic<uint32_t> changes, waiters;  // of anything here: who waits sleeps on the first
   double scalars[kMostScalars];  // of the last that is finished
 };
 
@@ -102,12 +103,12 @@ class OnloadedExecutor : public Executor {
                program.matrices_count);
     scalars_ = {program.scalars, program.scalars_count};
     Handover& own = handovers_[groups_.rank];
-    while (!reached(board_->started, number_ + 1 - kMostPosted)) PetscCall(check_and_progress());
+    PetscCall(wait_for(board_->started, number_ + 1 - kMostPosted));
     Part& part = own.parts[number_ % kMostPosted];
     part.rows = program.rows;
     part.matrices = program.matrices_count;
     if (part.matrices > 0) part.matrix = at_leader(program.matrices[0]);
-    own.posted.store(++number_, std::memory_order_release);
+    show(own.posted, ++number_);
     if (service_ != nullptr) PetscCall(post_for_all(program));
     PetscFunctionReturn(0);
   }
@@ -117,10 +118,10 @@ class OnloadedExecutor : public Executor {
     if (service_ != nullptr && !reached(board_->finished, number_)) {
       PetscCall(fail_all(service_->wait()));
       std::copy(scalars_.begin(), scalars_.end(), board_->scalars);
-      board_->finished.store(number_, std::memory_order_release);
+      show(board_->finished, number_);
     }
     if (service_ != nullptr || taken_ == number_) PetscFunctionReturn(0);
-    while (!reached(board_->finished, number_)) PetscCall(check_and_progress());
+    PetscCall(wait_for(board_->finished, number_));
     std::copy_n(board_->scalars, scalars_.size(), scalars_.begin());
     taken_ = number_;
     PetscFunctionReturn(0);
@@ -155,7 +156,7 @@ class OnloadedExecutor : public Executor {
     program.rows = 0;
     for (PetscMPIInt rank = 0; rank < groups_.size; ++rank) {
       const Handover& other = handovers_[rank];
-      while (!reached(other.posted, number_)) PetscCall(check_and_progress());
+      PetscCall(wait_for(other.posted, number_));
       const Part& part = other.parts[(number_ - 1) % kMostPosted];
       program.rows += part.rows;
       if (part.matrices > 0) matrices.push_back(part.matrix);
@@ -163,23 +164,37 @@ class OnloadedExecutor : public Executor {
     program.matrices = matrices.data();
     program.matrices_count = static_cast<uint32_t>(matrices.size());
     PetscCall(fail_all(service_->post(program)));
-    board_->started.store(number_, std::memory_order_release);
+    show(board_->started, number_);
     PetscFunctionReturn(0);
   }
 
   // The leader's error is everybody's.
   PetscErrorCode fail_all(PetscErrorCode error) {
     PetscFunctionBegin;
-    if (error != 0) board_->failed.store(1, std::memory_order_release);
+    if (error != 0) show(board_->failed, 1);
     PetscCall(error);
     PetscFunctionReturn(0);
   }
 
-  PetscErrorCode check_and_progress() {
+  void show(std::atomic<uint32_t>& counter, uint32_t value) {
+    counter.store(value, std::memory_order_release);
+    board_->changes.fetch_add(1, std::memory_order_seq_cst);
+    if (board_->waiters.load(std::memory_order_seq_cst) != 0) session::futex_wake(board_->changes, INT32_MAX);
+  }
+
+  // Sleeps until it is, with native messages kept going.
+  PetscErrorCode wait_for(const std::atomic<uint32_t>& counter, uint32_t number) {
     PetscFunctionBegin;
-    PetscCheck(board_->failed.load(std::memory_order_acquire) == 0, PETSC_COMM_SELF, PETSC_ERR_LIB,
-               "Offpath: vector operations of the solver failed at this rank's leader, which says why");
-    PetscCall(progress(groups_.group));
+    for (;;) {
+      const uint32_t seen = board_->changes.load(std::memory_order_seq_cst);
+      if (reached(counter, number)) break;
+      PetscCheck(board_->failed.load(std::memory_order_acquire) == 0, PETSC_COMM_SELF, PETSC_ERR_LIB,
+                 "Offpath: vector operations of the solver failed at this rank's leader, which says why");
+      PetscCall(progress(groups_.group));
+      board_->waiters.fetch_add(1, std::memory_order_seq_cst);
+      session::futex_wait(board_->changes, seen, kProgressNs);
+      board_->waiters.fetch_sub(1, std::memory_order_seq_cst);
+    }
     PetscFunctionReturn(0);
   }
 
@@ -199,7 +214,6 @@ PetscErrorCode progress(MPI_Comm comm) {
   PetscFunctionBegin;
   int found;
   PetscCallMPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE));
-  sched_yield();
   PetscFunctionReturn(0);
 }
 

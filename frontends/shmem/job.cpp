@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shmem/job.hpp"
 
+#include "idle/idle_calls.h"
+#include "attach/resting.hpp"
 #include "base/environment.hpp"
 #include "base/random.hpp"
 #include "policy/policy.hpp"
@@ -89,6 +91,7 @@ bool Job::open_windows(const Opening& opening, std::span<const attach::Address> 
 }
 
 bool Job::turn_off(LogLevel level, const std::string& reason) {
+  attach::resting.forbid();
   reason_ = reason;
   if (pe_ == 0) attach::say(settings_, level, "all OpenSHMEM calls stay native: %s", reason.c_str());
   return false;
@@ -119,6 +122,7 @@ void Job::start() {
   const base::ErrnoGuard errno_guard;
   settings_ = attach::Settings::from_environment();
   process_id_ = getpid();
+  offpath_rest_in_idle_calls([] { return attach::resting.rest() ? 1 : 0; });
   if (!native().complete) {
     turn_off(LogLevel::warn, "this is not the OpenSHMEM of Open MPI 4");
     return;
@@ -130,6 +134,7 @@ void Job::start() {
     return;
   }
   if (!agree()) return close();
+  member_.rest_where_cores_are_shared(native().yield_when_idle);
   reason_.clear();
   active_.store(true, std::memory_order_release);
   member_.announce(settings_);
@@ -151,6 +156,7 @@ void Job::stop() {
     native().shmem_barrier_all();  // nobody's operations need this PE any more
     write_statistics();
     active_.store(false, std::memory_order_release);
+    attach::resting.end();
     close();
   } else {
     write_statistics();

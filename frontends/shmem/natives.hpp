@@ -23,7 +23,8 @@ struct Natives {
   const shmem_ctx_t* default_context = nullptr;
   // Lets the library answer other PEs, which may need it: for an atomic or a lock here. Null: there is none to be had.
   void (*progress)() = nullptr;
-  bool complete = true;  // false: some function is missing, so this is a library we do not know
+  bool (*yield_when_idle)(bool yields) = nullptr;  // as for MPI; returns what was so before
+  bool complete = true;                            // false: some function is missing, so this is a library we do not know
 };
 #pragma GCC diagnostic pop
 

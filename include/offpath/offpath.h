@@ -122,6 +122,10 @@ int offpath_session_alive(offpath_session_t* session);
  * of any; where peers may need them, a caller that blocks elsewhere sees to it. Never blocks (one short lock). */
 int offpath_session_holds_back(offpath_session_t* session);
 
+/* 1 while operations of this session are under way, or wait for room: who waits for anything else on the service's cores does
+ * well to sleep. Never blocks; a load, or else one lock that it does not wait for. */
+int offpath_session_busy(offpath_session_t* session);
+
 /* 1 where the service works in the memory of offpath_memory_allocate itself, 0 where it is on another machine: vector
  * programs fail there. The same as long as the session lives; a load. */
 int offpath_session_shares_memory(offpath_session_t* session);

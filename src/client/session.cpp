@@ -217,6 +217,14 @@ int offpath_session_holds_back(offpath_session_t* session) {
   return session->queue.empty() ? 0 : 1;
 }
 
+int offpath_session_busy(offpath_session_t* session) {
+  if (!session->mine() || session->lost) return 0;
+  if (session->outstanding.load(std::memory_order_relaxed) == 0) return 0;
+  // What has ended counts until somebody looks.
+  if (const std::unique_lock lock(session->mutex, std::try_to_lock); lock.owns_lock()) session->harvest();
+  return session->outstanding.load(std::memory_order_relaxed) == 0 ? 0 : 1;
+}
+
 int offpath_session_shares_memory(offpath_session_t* session) {
   return (session->service.flags & layout::kServiceIsFar) == 0 ? 1 : 0;
 }

@@ -18,12 +18,13 @@ bool Run::run_block() {
   if (block >= blocks_) return false;
   kernel_.run(block, arrays_);
   done_.fetch_add(1, std::memory_order_release);
+  done_.notify_all();
   return true;
 }
 
 void Run::stop() {
   const uint64_t taken = std::min(next_.exchange(blocks_, std::memory_order_relaxed), blocks_);
-  while (done() < taken) std::this_thread::yield();
+  for (uint64_t seen; (seen = done()) < taken;) done_.wait(seen, std::memory_order_acquire);
 }
 
 Helpers::Helpers(uint32_t count, std::function<void()> prepare) : count_(count), prepare_(std::move(prepare)) {}

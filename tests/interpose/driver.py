@@ -63,6 +63,15 @@ def arguments(s):
     same(native, s.offloaded("arguments", ranks=2))
 
 
+def rests(s):
+    """On a core that ranks and service share, who waits sleeps, whatever it waits in; also without the lab's library."""
+    core = str(min(os.sched_getaffinity(0)))
+    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library, polite=False,
+                **{**FORCED, "OFFPATH_SERVICE_CORES": core})
+    lines = run.out.splitlines()
+    check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
+
+
 def early(s):
     native = s.native("early", ranks=2)
     check("initialized early: 0, errno 5" in native.out, str(native))
@@ -298,7 +307,8 @@ def symbols(s):
     needed = read(["readelf", "-d"], "liboffpath_mpi.so")
     check("libmpi" not in needed and "stdc++" not in needed, needed)
     exported = re.findall(r" [A-Z] (\w+)", read(["nm", "-D", "--defined-only"], "liboffpath_mpi.so"))
-    foreign = [name for name in exported if not re.match(r"P?MPIX?_|offpath_(frontend|region|serve|upcall)_", name)]
+    ours = r"P?MPIX?_|offpath_(frontend|region|serve|upcall)_|sched_yield$|ucp_worker_progress$"
+    foreign = [name for name in exported if not re.match(ours, name)]
     check(not foreign and "PMPI_Wait" in exported, f"exports too much: {foreign}")
     for mpi in ("openmpi", "mpich"):
         table = read(["nm", "-D"], f"liboffpath_mpi_{mpi}.so")
@@ -315,8 +325,9 @@ CASES = {
     "statistics": report_statistics,
     **tracing.CASES,
     **telemetry.CASES,
-    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, early,
-                               at_exit, neighbors, pairs, types, persistent, no_service, switched_off, no_backend,
+    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, rests,
+                               early, at_exit, neighbors, pairs, types, persistent, no_service, switched_off,
+                               no_backend,
                                one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
                                symbols, without_mpi, waits, waits_recorded, *adapting.CASES, *doorways.CASES,
                                *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,

@@ -71,10 +71,11 @@ class Setting:
         changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
         return base, changes
 
-    def launch(self, command, ranks, changes, preload):
+    def launch(self, command, ranks, changes, preload, polite=True):
+        """polite: ranks of MPICH that wait leave the core to others, also natively."""
         base, changes = self.environment(changes)
         preloads = [preload] if preload else []
-        if self.mpi == "mpich":  # with fewer cores than ranks those that wait take the time of those they wait for
+        if self.mpi == "mpich" and polite:  # with fewer cores than ranks who waits takes the time of whom it waits for
             preloads.append(os.path.join(self.build, "lib/liboffpath_yield.so"))
             changes["OFFPATH_LAB_YIELD"] = "1"
         if preloads:
@@ -110,8 +111,8 @@ class Setting:
         with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
             return Run(status, out.read(), err.read())
 
-    def run(self, command, ranks=4, preload=None, **changes):
-        process = self.launch(command, ranks, changes, preload)
+    def run(self, command, ranks=4, preload=None, polite=True, **changes):
+        process = self.launch(command, ranks, changes, preload, polite)
         try:
             return self.collect(process)
         finally:

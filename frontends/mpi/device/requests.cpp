@@ -2,8 +2,7 @@
 // MPI_Wait, MPI_Test and their kin.
 #include "mpi/device/requests.hpp"
 
-#include <sched.h>
-
+#include <algorithm>
 #include <ctime>
 #include <new>
 
@@ -12,20 +11,18 @@ namespace {
 
 Handles<MPI_Request, Request> requests;
 
-// What several requests are watched with: yields, then naps.
+// What several requests are watched with: naps that grow, as the host process that serves them may need this core.
 class Watch {
  public:
   void pause() {
-    constexpr int kYields = 200;
-    constexpr timespec kNap{0, 50'000};
-    if (++rounds_ < kYields)
-      sched_yield();
-    else
-      nanosleep(&kNap, nullptr);
+    constexpr long kLongestNs = 50'000;
+    const timespec nap{0, nap_ns_};
+    nanosleep(&nap, nullptr);
+    nap_ns_ = std::min(2 * nap_ns_, kLongestNs);
   }
 
  private:
-  int rounds_ = 0;
+  long nap_ns_ = 2'000;
 };
 
 // The request has ended: takes it away.

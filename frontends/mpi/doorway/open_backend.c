@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
+#include "idle/idle_calls.h"
 #include "mpi/doorway/doorway.h"
 #include "mpi/functions/backend.h"
 #include "offpath/offpath.h"
@@ -97,6 +98,7 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
                                NULL,
                                NULL,
                                NULL,
+                               NULL,
                                NULL};
   if (open_function == NULL || open_function(&backend) != 0) {
     snprintf(reason, reason_capacity, "%s does not fit this MPI or this doorway. %s", path, reinstall);
@@ -109,5 +111,6 @@ int offpath_open_backend(const offpath_loaded_mpi_t* mpi, offpath_backend_part_t
   upcall_channel_lost = backend.upcall_channel_lost;
   mark_region = backend.mark_region;
   time_waits = backend.time_waits;
+  offpath_rest_in_idle_calls(backend.rest);
   return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef OFFPATH_FRONTENDS_MPI_BACKEND_H
 #define OFFPATH_FRONTENDS_MPI_BACKEND_H
 
+#include "idle/idle_calls.h"
 #include "client/told.h"
 #include "device/upcall.h"
 
@@ -35,6 +36,7 @@ typedef struct offpath_backend {
   void (*mark_region)(const char* name, int begins); /* out: of include/offpath/region.h; NULL: nothing is recorded */
   /* out: tells of waits from now on, and fills the handlers that do it, over what it has filled before */
   void (*time_waits)(offpath_wait_told_t* told, void** handlers);
+  offpath_rest_t* rest; /* out: asked where the library has looked and found nothing (idle/idle_calls.h) */
 } offpath_backend_t;
 
 /* Fills *backend. Returns 0, or -1: this back end cannot serve the loaded MPI (stay native). */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/job/job.hpp"
 
+#include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "base/clock.hpp"
 #include "mpi/job/blocking.hpp"
@@ -138,8 +139,14 @@ bool Job::start(Equipment own) {
 
 void Job::turn_on() {
   reason_.clear();
+  member_.rest_where_cores_are_shared(native.yield_when_idle);
   active_.store(true, std::memory_order_release);
   member_.announce(settings_);
+}
+
+void Job::turn_off() {
+  attach::resting.end();
+  active_.store(false, std::memory_order_release);
 }
 
 void Job::stop() {

@@ -39,7 +39,7 @@ class Job {
   bool start(Equipment own);
   // What is built on it is there, too: calls are offloaded from here on, until the other one.
   void turn_on();
-  void turn_off() { active_.store(false, std::memory_order_release); }
+  void turn_off();
   void detach() { member_.detach(); }
   // After the statistics. Inside.
   void stop();

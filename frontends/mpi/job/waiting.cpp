@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/job/waiting.hpp"
 
+#include "attach/resting.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <ctime>
 
 namespace offpath::mpi {
 namespace {
@@ -17,8 +15,8 @@ namespace {
 constexpr uint64_t kFirstSleepNs = 100'000;
 constexpr uint64_t kMaxSleepNs = 1'000'000;
 constexpr uint64_t kMaxSleepBesideNativeNs = 500'000;
+constexpr uint64_t kMaxPollSleepNs = 50'000;
 constexpr uint32_t kSpins = 200;  // of about 50 ns: longer than a wake-up saves nothing
-constexpr uint32_t kPolls = 100;  // then others of this core are let in between
 
 void cpu_relax() {
 #if defined(__x86_64__)
@@ -34,7 +32,6 @@ Waiter::Waiter(Beside beside)
     : max_sleep_ns_(beside == Beside::nothing ? kMaxSleepNs : kMaxSleepBesideNativeNs),
       sleep_ns_(kFirstSleepNs),
       spins_left_(job.spare_cores() ? kSpins : 0),
-      polls_left_(kPolls),
       seen_events_(offpath_session_events(job.session())) {}
 
 void Waiter::pause() {
@@ -45,24 +42,22 @@ void Waiter::pause() {
     seen_events_ = offpath_session_events(job.session());
     return;
   }
-  const offpath_status_t status = offpath_session_sleep(job.session(), seen_events_, sleep_ns_);
-  if (status != OFFPATH_OK && status != OFFPATH_IN_PROGRESS) {
-    // No service to wait for: what is left goes on natively and needs rounds.
-    const timespec nap{0, static_cast<long>(kFirstSleepNs)};
-    nanosleep(&nap, nullptr);
-  }
-  sleep_ns_ = status == OFFPATH_OK ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
-  // Read before the next round, so that what ends during it cuts the next sleep short.
-  seen_events_ = offpath_session_events(job.session());
+  sleep(max_sleep_ns_);
 }
 
 void Waiter::poll() {
-  if (polls_left_ == 0) {
-    sched_yield();
-    return;
-  }
-  --polls_left_;
-  cpu_relax();
+  const base::ErrnoGuard errno_guard;
+  if (attach::resting.needed())
+    sleep(kMaxPollSleepNs);
+  else
+    cpu_relax();
+}
+
+void Waiter::sleep(uint64_t most_ns) {
+  const bool ended = attach::sleep_until_event(job.session(), seen_events_, std::min(sleep_ns_, most_ns));
+  sleep_ns_ = ended ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
+  // Read before the next round, so that what ends during it cuts the next sleep short.
+  seen_events_ = offpath_session_events(job.session());
 }
 
 WaitTimer::WaitTimer() : begin_ns_(base::clock_ns()) { offpath_session_note_wait(job.session(), begin_ns_, 0); }

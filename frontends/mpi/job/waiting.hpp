@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a thread waits for offloaded operations: rounds of progress with pauses in between. A pause is a short
-// spin where the service has cores of its own, then a sleep that an ending operation interrupts. The sleep is bounded,
-// because native communication of this rank (a peer's rendezvous) moves only in the rounds. While nothing waited for is
-// at the service there is no sleep: rounds follow each other as they do in a native wait.
+// How a thread waits: rounds of progress with pauses in between. Where the service has cores of its own a pause is a
+// short spin at first. Then it is a sleep that an ending operation interrupts. The sleep is bounded, because native
+// communication of this rank (a peer's rendezvous) moves only in the rounds. On cores that ranks and service share
+// nobody spins or yields: the service that is waited for, and strangers, need them (docs/design/0032-waiting.md).
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ class Waiter {
   explicit Waiter(Beside beside = Beside::native_requests);
   // Between a round of progress that found nothing and the next.
   void pause();
-  // The same while nothing waited for is at the service.
+  // The same while nothing waited for is at the service: only rounds bring the end nearer, so sleeps are short, and where
+  // nobody else needs the core there are none.
   void poll();
 
  private:
+  void sleep(uint64_t most_ns);
+
   uint64_t max_sleep_ns_;
   uint64_t sleep_ns_;
   uint32_t spins_left_;
-  uint32_t polls_left_;
   uint32_t seen_events_;
 };
 

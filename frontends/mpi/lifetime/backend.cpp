@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The back end's only exported function: hands the table of handlers to the doorway.
+#include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "mpi/functions/backend.h"
 #include "mpi/lifetime/tracing.hpp"
@@ -22,6 +23,8 @@ uint64_t service_cpu_ns() {
   return job.active() ? offpath::attach::counters_of(job.session()).service_cpu_ns : 0;
 }
 
+int rest() { return offpath::attach::resting.rest() ? 1 : 0; }
+
 void serve_upcall(offpath_upcall_request_t* request) { offpath::mpi::regions::proxy.serve(request); }
 void upcall_channel_lost(uint64_t channel) { offpath::mpi::regions::proxy.lose(channel); }
 
@@ -43,6 +46,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
 #include "mpi/functions/functions.def"
   backend->service_cpu_ns = &service_cpu_ns;
   backend->job_token = &job_token;
+  backend->rest = &rest;
   if (offpath::mpi::regions::have_targets()) {
     offpath::mpi::regions::install(backend->handlers);
     backend->serve_upcall = &serve_upcall;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What happens around native MPI_Init and MPI_Finalize: the rooms are built on the job, and taken down.
+#include "attach/resting.hpp"
 #include "base/clock.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/job/waiting.hpp"
@@ -33,6 +34,11 @@ void detach() {
   close_communicators();
 }
 
+void stay_native() {
+  attach::resting.forbid();
+  detach();
+}
+
 // Collective. On any failure everything stays native.
 void start() {
   {
@@ -41,7 +47,7 @@ void start() {
     native.Query_thread(&granted);
     const bool on = job.start({regions::have_targets(), tracing::wanted(), mover.start(granted)}) &&
                     offloader.errors().create() && open_communicators() == MPI_SUCCESS;
-    if (!on) return detach();
+    if (!on) return stay_native();
     job.turn_on();
     office.open();
   }

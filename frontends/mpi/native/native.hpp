@@ -32,6 +32,7 @@ struct Native {
   // nullptr: it has no such thing. 0: it does.
   int (*call_in_rounds)(int (*function)()) = nullptr;
   int (*call_no_more)(int (*function)()) = nullptr;
+  bool (*yield_when_idle)(bool yields) = nullptr;  // returns what was so before
 
   // From a dlopen handle of the loaded MPI. False: a function is missing. Persistent collectives have stand-ins,
   // large counts substitutes.

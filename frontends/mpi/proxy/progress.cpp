@@ -4,16 +4,15 @@
 #include "base/quiet_thread.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/prctl.h>
 
-#include <chrono>
+#include <algorithm>
 
 namespace offpath::mpi::regions {
 namespace {
 
-constexpr int kYields = 200;
-constexpr std::chrono::microseconds kNap{50};
+// The timer's slack comes on top.
+constexpr std::chrono::microseconds kFirstNap{2}, kLongestNap{50};
 
 }  // namespace
 
@@ -46,15 +45,15 @@ void Progress::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Progress::take_new(bool idle, bool nap) {
+void Progress::take_new(bool idle, std::chrono::microseconds nap) {
   std::vector<std::function<void()>> fresh;
   {
     std::unique_lock lock(mutex_);
     const auto awake = [this] { return !posted_.empty() || stopping_; };
     if (idle)
       wake_.wait(lock, awake);
-    else if (nap)
-      wake_.wait_for(lock, kNap, awake);
+    else if (nap.count() > 0)
+      wake_.wait_for(lock, nap, awake);
     fresh.swap(posted_);
   }
   for (const auto& function : fresh) function();
@@ -77,9 +76,9 @@ bool Progress::advance_all() {
 void Progress::run() {
   pthread_setname_np(pthread_self(), "offpath-mpi");
   prctl(PR_SET_TIMERSLACK, 1000);  // ns; naps are short
-  int quiet = 0;
+  std::chrono::microseconds nap{0};
   for (;;) {
-    take_new(tasks_.empty(), quiet > kYields);
+    take_new(tasks_.empty(), nap);
     {
       std::lock_guard lock(mutex_);
       if (stopping_ && posted_.empty()) {
@@ -87,8 +86,7 @@ void Progress::run() {
         break;
       }
     }
-    quiet = advance_all() ? 0 : quiet + 1;
-    if (quiet != 0 && quiet <= kYields) sched_yield();
+    nap = advance_all() ? std::chrono::microseconds{0} : std::clamp(2 * nap, kFirstNap, kLongestNap);
   }
   for (const auto& task : tasks_) task->give_up();
   tasks_.clear();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Progress: one thread that moves on what regions have asked of native MPI and is not done at once. It sleeps when
-// there is nothing; else it polls, yielding first and napping later. It never blocks in MPI.
+// there is nothing; else it polls, with naps in between that grow. It never blocks in MPI.
 //
 // Threads: add and post from any; everything a task does happens on the progress thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,7 @@ class Progress {
 
  private:
   void run();
-  void take_new(bool idle, bool nap);
+  void take_new(bool idle, std::chrono::microseconds nap);
   bool advance_all();
 
   std::mutex mutex_;

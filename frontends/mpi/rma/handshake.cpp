@@ -5,14 +5,12 @@
 #include "mpi/lanes/offloader.hpp"
 #include "mpi/native/native.hpp"
 
-#include <sched.h>
-
 namespace offpath::mpi {
 namespace {
 
 constexpr int kPostTag = 1;
 constexpr int kCompleteTag = 2;
-constexpr int kYields = 100;  // rounds before the first sleep, which would cost more than a message takes
+constexpr int kPolls = 100;  // before the first long sleep, which would cost more than a message takes
 
 bool all_done(std::vector<MPI_Request>* requests) {
   const Inside inside;
@@ -24,11 +22,11 @@ bool all_done(std::vector<MPI_Request>* requests) {
 void wait_all(std::vector<MPI_Request>* requests) {
   if (all_done(requests)) return;
   const WaitTimer timer;
-  for (int i = 0; i < kYields; ++i) {
-    sched_yield();
+  Waiter waiter;
+  for (int i = 0; i < kPolls; ++i) {
+    waiter.poll();
     if (all_done(requests)) return;
   }
-  Waiter waiter;
   for (;;) {
     offloader.progress();
     if (all_done(requests)) return;

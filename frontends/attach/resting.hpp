@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that waits inside the native library, which looks round by round and finds nothing, rests a little between two
+// rounds, and no longer once something of ours has ended: on cores that service and processes share, each round would keep
+// the service, and strangers, from the processor. Where there is a core for each process, it does so only while the service
+// has work for this one, as a rest makes native messages late.
+//
+// Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
+#pragma once
+
+#include <offpath/offpath.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace offpath::attach {
+
+class Resting {
+ public:
+  struct Place {
+    offpath_session_t* session;
+    bool crowded;  // the node's processes outnumber its cores
+    bool yields;   // the library would have yielded without us
+  };
+  // The job has begun, on cores that it shares with its service. Before, who waits rests as where it is crowded: nobody
+  // knows yet, and the beginning of a job is no matter of microseconds.
+  void begin(const Place& place);
+  // The job needs no rests.
+  void forbid() { state_.store(State::off, std::memory_order_release); }
+  // The session goes. Who waits for the end of the job rests as at its beginning, if it has rested in between.
+  void end();
+  // Whoever waits, for whatever, should sleep.
+  bool needed() const {
+    return state_.load(std::memory_order_acquire) == State::on &&
+           (place_.crowded || offpath_session_busy(place_.session) != 0);
+  }
+  // The library has found nothing. False: it does what it does without us.
+  bool rest();
+
+ private:
+  enum class State { unknown, on, off };
+  std::atomic<State> state_{State::unknown};
+  Place place_{};  // while it is on
+};
+
+extern Resting resting;
+
+// For who looks round by round himself: sleeps until something of ours ends after `seen_events`, or for so long, also if the
+// service is lost. True: something has ended.
+bool sleep_until_event(offpath_session_t* session, uint32_t seen_events, uint64_t ns);
+
+}  // namespace offpath::attach
