@@ -64,7 +64,7 @@ def arguments(s):
 
 
 def rests(s):
-    """On a core that ranks and service share, who waits sleeps, whatever it waits in; also without the lab's library."""
+    """On a core that ranks and service share who waits sleeps, in whatever it waits; also without the lab's library."""
     core = str(min(os.sched_getaffinity(0)))
     run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library, polite=False,
                 **{**FORCED, "OFFPATH_SERVICE_CORES": core})
