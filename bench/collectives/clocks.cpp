@@ -66,6 +66,12 @@ std::int64_t process_cpu_ns() {
   return to_ns(usage.ru_utime) + to_ns(usage.ru_stime);
 }
 
+std::int64_t thread_cpu_ns() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
+}
+
 std::int64_t service_cpu_ns() {
   using Query = std::uint64_t (*)();
   static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "offpath_frontend_service_cpu_ns"));

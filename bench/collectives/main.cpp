@@ -29,6 +29,7 @@ nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options
   json["work_iterations"] = row.work_iterations;
   json["host_cpu_ns"] = row.host_cpu_ns;
   json["compute_cpu_ns"] = row.compute_cpu_ns;
+  json["work_share"] = row.work_share;
   json["agent_cpu_ns"] = row.agent_cpu_ns;
   json["service_cpu_ns"] = row.service_cpu_ns;
   json["repeats"] = options.repeats;

@@ -65,12 +65,12 @@ class Measurement {
   }
 
   Row run() {
-    if (options_.verify) verify_each_kind();
     std::vector<std::int64_t> pure_times, compute_times, total_times;
     Cpu cpu;
     for (int i = -options_.warmup; i < options_.repeats; ++i) {
       post();
       const std::int64_t pure = slowest([&] { communicate(0); });
+      check();
       const std::int64_t compute = slowest([&] { work(row_.work_iterations); });
       post();
       MPI_Barrier(communicator_);
@@ -79,6 +79,7 @@ class Measurement {
                                          [&] {
                                            if (i >= 0) cpu.add(before, Cpu::now());
                                          });
+      check();
       if (i < 0) continue;
       pure_times.push_back(pure);
       compute_times.push_back(compute);
@@ -87,7 +88,7 @@ class Measurement {
     row_.pure = spread(pure_times);
     row_.compute = spread(compute_times);
     row_.total = spread(total_times);
-    row_.compute_cpu_ns = reduce(work_cpu_ns(), MPI_SUM, communicator_);
+    measure_work();
     const bool far = far_services() != FarServices::none;
     row_.host_cpu_ns = each_repeat(cpu.host);
     const std::int64_t helper_cpu_ns = each_repeat(counts_service_ ? cpu.helper : 0);
@@ -98,17 +99,23 @@ class Measurement {
 
  private:
   // Not of what is timed: asking takes as long as little work.
-  std::int64_t work_cpu_ns() const {
+  void measure_work() {
     constexpr int kTimes = 3;
-    const std::int64_t before = process_cpu_ns();
+    constexpr double kParts = 1e6;
+    const std::int64_t before = process_cpu_ns(), thread_before = thread_cpu_ns(), begin = now_ns();
     for (int i = 0; i < kTimes; ++i) work(row_.work_iterations);
-    return (process_cpu_ns() - before) / kTimes;
+    const auto took = double(std::max<std::int64_t>(1, now_ns() - begin));
+    const double share = std::min(1.0, double(thread_cpu_ns() - thread_before) / took);
+    row_.compute_cpu_ns = reduce((process_cpu_ns() - before) / kTimes, MPI_SUM, communicator_);
+    row_.work_share = double(reduce(std::int64_t(share * kParts), MPI_MIN, communicator_)) / kParts;
   }
 
   std::int64_t each_repeat(std::int64_t ns) { return reduce(ns, MPI_SUM, communicator_) / options_.repeats; }
 
-  // What is posted before all ranks have met. communicate() does the rest.
+  // What is posted before all ranks have met. communicate() does the rest. Each time with content of its own: what an
+  // earlier repeat has left is wrong.
   void post() {
+    if (options_.verify) operation_->prepare(++round_);
     std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
     operation_->post(requests_.data());
   }
@@ -163,16 +170,10 @@ class Measurement {
     return reduce(calibrate_work(ns), MPI_SUM, communicator_) / ranks;
   }
 
-  void verify_each_kind() {
-    int round = 1;
-    for (std::int64_t iterations : {std::int64_t(0), row_.work_iterations}) {
-      operation_->prepare(round);
-      post();
-      MPI_Barrier(communicator_);
-      communicate(iterations);
-      const bool good = operation_->verify(round++);
-      row_.verified = reduce(good, MPI_MIN, communicator_) && row_.verified;
-    }
+  // After each communication, beside the clock.
+  void check() {
+    if (!options_.verify) return;
+    row_.verified = reduce(operation_->verify(round_), MPI_MIN, communicator_) && row_.verified;
   }
 
   const Options& options_;
@@ -180,6 +181,7 @@ class Measurement {
   bool counts_service_, counts_far_;
   std::unique_ptr<Operation> operation_;
   std::vector<MPI_Request> requests_;
+  int round_ = 0;
   Row row_;
 };
 

@@ -19,6 +19,7 @@ struct Row {
   Spread pure, compute, total;
   std::int64_t host_cpu_ns = 0;     // for each overlapped operation, all ranks together
   std::int64_t compute_cpu_ns = 0;  // the same, of the work alone
+  double work_share = 1;            // of its core, that the work alone got: of the rank that got least
   std::int64_t agent_cpu_ns = 0;    // the same, all agents of services on other machines together
   std::int64_t service_cpu_ns = 0;  // the same, all services together
   bool verified = true;             // true too when nothing was checked

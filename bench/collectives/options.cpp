@@ -28,7 +28,8 @@ std::string parse_options(int argc, char** argv, Options& options) {
                 "the amount of work for each size, as an earlier run reported it; without it the work is set once for "
                 "each size so that it lasts about t_pure");
   known.numbers("--work-ns", options.work_ns, 0, arguments::kUnlimited, "the same, as a time");
-  known.flag("--verify", options.verify, "checks all that is received once for each kind, before the clock runs");
+  known.flag("--verify", options.verify,
+             "checks all that is received in every repeat, each with data of its own; the clock stands meanwhile");
   known.text("--field", options.field,
              "collectives that move data send doubles of a velocity, halo or tiles field, or random");
   known.text("--json", options.json, "rank 0 writes the rows to that file");

@@ -10,9 +10,6 @@ namespace {
 constexpr char kSpoilt = 0x5a;
 constexpr std::int64_t kWord = sizeof(std::int64_t);
 
-std::int64_t first_count(int round) { return 1000LL * round; }
-std::int64_t addend(int round) { return 7 + round; }
-
 std::int64_t whole_words(std::int64_t bytes) { return (bytes + kWord - 1) / kWord * kWord; }
 
 }  // namespace
@@ -22,11 +19,13 @@ Operation::Operation(Kind kind, std::int64_t bytes, int messages)
       bytes_(bytes),
       messages_(messages),
       data_(whole_words(bytes * messages)),
+      check_(data_.size()),
       memory_(flag_offset() + kWord),
       partner_((rma::rank() + rma::ranks() / 2) % rma::ranks()),
       fetched_(messages) {
   std::memset(memory_.base(), 0, flag_offset() + kWord);
-  prepare(0);
+  memory_.sync();
+  fill(data_.data(), rma::rank(), 0);
   rma::barrier();
 }
 
@@ -39,33 +38,39 @@ void Operation::start() {
   }
 }
 
-void Operation::prepare(int round) {
-  addend_ = addend(round);
-  char* const mine = is_origin() ? data_.data() : memory_.base();
-  const bool source = is_origin() ? kind_ == Kind::put : kind_ == Kind::get;
-  if (source) fill(mine, rma::rank(), round);
-  if (!source) std::memset(mine, kSpoilt, bytes_ * messages_);
-  if (kind_ == Kind::fetch_and_op) {
-    const std::int64_t count = first_count(round);
-    std::memcpy(mine, &count, kWord);
-    std::fill(fetched_.begin(), fetched_.end(), -1);
-  }
-  memory_.sync();
+void Operation::renew(int round) {
+  std::fill(fetched_.begin(), fetched_.end(), -1);
+  if (kind_ == Kind::fetch_and_op) return;  // each finds another count
+  fill(data_.data(), rma::rank(), round);
+  if (kind_ == Kind::put) return;
+  memory_.put(data_.data(), bytes_ * messages_, partner_, 0);
+  memory_.flush(partner_);
+  std::memset(data_.data(), kSpoilt, data_.size());
 }
 
-bool Operation::verify(int round) {
+bool Operation::is_right(int round) {
+  if (kind_ == Kind::fetch_and_op)
+    return std::all_of(fetched_.begin(), fetched_.end(),
+                       [this](std::int64_t before) { return before == addend_ * fetches_++; });
+  if (kind_ == Kind::put) {
+    std::memset(data_.data(), kSpoilt, data_.size());
+    memory_.get(data_.data(), bytes_ * messages_, partner_, 0);
+    memory_.flush(partner_);
+  }
+  fill(check_.data(), rma::rank(), round);
+  return std::memcmp(data_.data(), check_.data(), bytes_ * messages_) == 0;
+}
+
+bool Operation::verify(int last_round, std::int64_t communications) {
+  if (is_origin()) return true;
   memory_.sync();
   if (kind_ == Kind::fetch_and_op) {
-    if (!is_origin()) return counter() == first_count(round) + messages_ * addend(round);
-    for (int i = 0; i < messages_; ++i)
-      if (fetched_[i] != first_count(round) + i * addend(round)) return false;
-    return true;
+    std::int64_t count = 0;
+    std::memcpy(&count, memory_.base(), kWord);
+    return count == addend_ * communications * messages_;
   }
-  const bool arrives_here = is_origin() == (kind_ == Kind::get);
-  if (!arrives_here) return true;
-  std::vector<char> expected(bytes_ * messages_);
-  fill(expected.data(), partner_, round);
-  return std::memcmp(is_origin() ? data_.data() : memory_.base(), expected.data(), expected.size()) == 0;
+  fill(check_.data(), partner_, last_round);
+  return std::memcmp(memory_.base(), check_.data(), bytes_ * messages_) == 0;
 }
 
 void Operation::tell_target() {
@@ -78,17 +83,13 @@ void Operation::tell_target() {
 bool Operation::was_told() {
   memory_.sync();
   const auto* flag = reinterpret_cast<const volatile std::int64_t*>(memory_.base() + flag_offset());
-  return *flag != 0;
+  if (*flag <= heard_) return false;
+  heard_ = *flag;
+  return true;
 }
 
 void Operation::fill(char* data, int rank, int round) const {
   for (std::int64_t i = 0; i < bytes_ * messages_; ++i) data[i] = char((31 * rank + 7 * round + i) % 251);
-}
-
-std::int64_t Operation::counter() const {
-  std::int64_t count = 0;
-  std::memcpy(&count, memory_.base(), kWord);
-  return count;
 }
 
 const std::vector<NamedOperation>& operations() {

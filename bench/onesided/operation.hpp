@@ -26,26 +26,28 @@ class Operation {
   void start();
   void finish() { memory_.flush(partner_); }
 
-  // On both sides: writes new contents and spoils those to be overwritten; a barrier must follow.
-  void prepare(int round);
-  // Behind a barrier: what that round has moved arrived here, as often as it should.
-  bool verify(int round);
+  // Origins, around a communication: content of that round's own and nothing where it has to arrive; whether it has. Both
+  // move data themselves, the other way round: what a put wrote is got back, what a get reads is put there before.
+  void renew(int round);
+  bool is_right(int round);
+  // Both sides, behind a barrier: what the last round left at the target, after so many communications.
+  bool verify(int last_round, std::int64_t communications);
 
-  // Origins: tells the target that there is nothing to wait for any more. Targets: whether it was told.
+  // Origins: tells the target that there is nothing to wait for any more. Targets: whether it was told, once more.
   void tell_target();
   bool was_told();
 
  private:
   std::int64_t flag_offset() const { return std::int64_t(data_.size()); }
   void fill(char* data, int rank, int round) const;
-  std::int64_t counter() const;
 
   Kind kind_;
   std::int64_t bytes_;
   int messages_;
-  std::int64_t addend_ = 0;
-  std::vector<char> data_;  // the origin's side
-  rma::Memory memory_;      // the target's, and behind it the flag
+  std::int64_t addend_ = 7, fetches_ = 0, heard_ = 0;
+  std::vector<char> data_;   // the origin's side
+  std::vector<char> check_;  // what should be there
+  rma::Memory memory_;       // the target's, and behind it the flag
   int partner_;
   std::vector<std::int64_t> fetched_;
 };

@@ -34,7 +34,8 @@ std::string parse_options(int argc, char** argv, Options& options) {
   known.number("--piece-iterations", options.piece_iterations, 1, arguments::kUnlimited,
                "a computing target's piece of work, as an earlier run reported it");
   known.number("--piece-ns", options.piece_ns, 1, arguments::kUnlimited, "the same, as a time");
-  known.flag("--verify", options.verify, "checks all that is moved, before the clock runs");
+  known.flag("--verify", options.verify,
+             "checks all that is moved in every repeat, each with data of its own; the clock stands meanwhile");
   known.text("--json", options.json, "rank 0 writes the rows to that file");
   const std::string problem = known.parse(argc, argv);
   options.help = known.help();

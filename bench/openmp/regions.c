@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_REPEATS = 100000, MAPPED_BYTES = 128, WARMUP = 20 };
+enum { MOST_REPEATS = 100000, MAPPED_BYTES = 128, WARMUP = 20, PAGE_BYTES = 4096 };
 static double times[MOST_REPEATS];
 
 static int ascending(const void* a, const void* b) {
@@ -34,6 +34,27 @@ static void row(const char* name, const char* unit, double value) {
   printf("{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.6g}\n", name, unit, value);
 }
 
+static void wrong(const char* what) {
+  fprintf(stderr, "regions: %s came out wrong (times mean nothing then). Report this\n", what);
+  exit(1);
+}
+
+// A byte of each page that no other repeat has: what an earlier one has left is wrong.
+#pragma omp declare target
+static void stamp(char* data, size_t bytes, char value) {
+  for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+    data[at] = value;
+  }
+}
+static int has_stamps(const char* data, size_t bytes, char value) {
+  int right = 1;
+  for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
+    right &= data[at] == value;
+  }
+  return right;
+}
+#pragma omp end declare target
+
 static void short_regions(int repeats) {
   char small[MAPPED_BYTES] = "";
   for (int i = -WARMUP; i < repeats; i++) {
@@ -48,6 +69,9 @@ static void short_regions(int repeats) {
 #pragma omp target map(tofrom : small)
     small[0]++;
     times[i < 0 ? 0 : i] = now_s() - start;
+    if (small[0] != (char)(i + WARMUP + 1)) {
+      wrong("a map of 128 B");
+    }
   }
   row("map(tofrom) of 128 B", "us", 1e6 * median(repeats));
 }
@@ -84,17 +108,32 @@ static void long_maps(size_t bytes, int repeats) {
   const double best = between_processes(data, bytes, repeats);
   row("memcpy between processes", "GB/s", best);
   for (int i = -1; i < repeats; i++) {
+    const char value = (char)(i + 2);
+    int right = 0;
+    stamp(data, bytes, value);
     const double start = now_s();
 #pragma omp target enter data map(to : data [0:bytes])
     times[i < 0 ? 0 : i] = now_s() - start;
+#pragma omp target map(from : right) firstprivate(value, bytes)
+    right = has_stamps(data, bytes, value);
 #pragma omp target exit data map(delete : data [0:bytes])
+    if (!right) {
+      wrong("a map of many bytes to the device");
+    }
   }
   const double to = (double)bytes / 1e9 / median(repeats);
   for (int i = -1; i < repeats; i++) {
+    const char value = (char)(i + 101);
+    stamp(data, bytes, 0);
 #pragma omp target enter data map(alloc : data [0:bytes])
+#pragma omp target firstprivate(value, bytes)
+    stamp(data, bytes, value);
     const double start = now_s();
 #pragma omp target exit data map(from : data [0:bytes])
     times[i < 0 ? 0 : i] = now_s() - start;
+    if (!has_stamps(data, bytes, value)) {
+      wrong("a map of many bytes from the device");
+    }
   }
   const double from = (double)bytes / 1e9 / median(repeats);
   row("bulk map(to)", "GB/s", to);

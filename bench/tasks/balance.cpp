@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <cstdio>
@@ -72,7 +73,7 @@ class Rank {
     const uint32_t count = options_.pieces * (more ? options_.times : 1);
     MPI_Barrier(MPI_COMM_WORLD);
     const auto begin = Clock::now();
-    for (uint32_t i = 0; i < count; ++i) submit(i);
+    for (uint32_t i = 0; i < count; ++i) submit(i, number);
     for (offpath_op_t* op : ops_) {
       if (offpath_op_wait(op, UINT64_MAX) != OFFPATH_OK) give_up("a task failed", "see above");
       offpath_op_free(op);
@@ -88,7 +89,7 @@ class Rank {
     for (const timespec pause{0, 50000}; done == 0; nanosleep(&pause, nullptr))
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     offpath_session_note_wait(session_, 0, 0);
-    check(count);
+    check(count, number);
     return longest;
   }
 
@@ -149,7 +150,8 @@ class Rank {
     if (offpath_memory_allocate(session_, 2 * most * options_.bytes, &memory) != OFFPATH_OK) give_up("memory", "none");
     in_ = static_cast<double*>(memory);
     out_ = in_ + most * doubles();
-    for (size_t i = 0; i < most * doubles(); ++i) in_[i] = double(i % 1000);
+    for (size_t i = 0; i < most * doubles(); ++i) in_[i] = double(i % 1009);  // a prime: all pieces differ
+    std::fill_n(out_, most * doubles(), -1);
     expected_.resize(most * doubles());
     for (size_t i = 0; i < expected_.size(); i += doubles())
       relax(in_ + i, expected_.data() + i, doubles(), options_.rounds);
@@ -157,12 +159,17 @@ class Rank {
 
   size_t doubles() const { return options_.bytes / sizeof(double); }
 
-  void submit(uint32_t index) {
+  // In each step another one's content for each piece, and nothing of an earlier result.
+  size_t content_of(uint32_t index, uint32_t step) const {
+    const size_t most = expected_.size() / doubles();
+    return (index + step) % most * doubles();
+  }
+
+  void submit(uint32_t index, uint32_t step) {
     Piece what{uint64_t(options_.ms * 1e6), options_.rounds, ""};
     std::snprintf(what.speeds, sizeof(what.speeds), "%s", options_.speeds.c_str());
-    const offpath_task_range_t ranges[2] = {{in_ + index * doubles(), options_.bytes, OFFPATH_TASK_IN, 0},
+    const offpath_task_range_t ranges[2] = {{in_ + content_of(index, step), options_.bytes, OFFPATH_TASK_IN, 0},
                                             {out_ + index * doubles(), options_.bytes, OFFPATH_TASK_OUT, 0}};
-    out_[index * doubles()] = -1;
     offpath_task_params_t params{};
     params.struct_bytes = sizeof(params);
     params.function = piece_;
@@ -175,10 +182,14 @@ class Rank {
     ops_.push_back(op);
   }
 
-  // Each result has the bits of its computation here.
-  void check(uint32_t count) const {
-    if (std::memcmp(out_, expected_.data(), count * doubles() * sizeof(double)) != 0)
-      give_up("a result is wrong", "this is a bug");
+  // Each result has the bits of its computation here. None is left for the next step.
+  void check(uint32_t count, uint32_t step) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const double* expected = expected_.data() + content_of(i, step);
+      if (std::memcmp(out_ + i * doubles(), expected, doubles() * sizeof(double)) != 0)
+        give_up("a result is wrong", "this is a bug");
+      std::fill_n(out_ + i * doubles(), doubles(), -1);
+    }
   }
 
   const Options& options_;

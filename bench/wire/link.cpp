@@ -83,6 +83,7 @@ Link::Link(Link&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)),
       events_(std::exchange(other.events_, -1)),
       low_water_(other.low_water_),
+      number_(other.number_),
       out_(std::move(other.out_)),
       in_(std::move(other.in_)) {}
 
@@ -96,6 +97,7 @@ void Link::exchange(std::size_t bytes) {
     out_.assign(bytes, 1);
     in_.assign(bytes, 0);
   }
+  out_[0] = out_[bytes - 1] = ++number_;
   std::size_t sent = 0, received = 0;
   bool asks_for_room = false;
   while (sent < bytes || received < bytes) {
@@ -125,6 +127,7 @@ void Link::exchange(std::size_t bytes) {
   epoll_event event{};
   event.events = EPOLLIN;
   if (asks_for_room) epoll_ctl(events_, EPOLL_CTL_MOD, socket_, &event);
+  if (in_[0] != number_ || in_[bytes - 1] != number_) throw std::runtime_error("another block has come than was sent");
 }
 
 void Link::meet() { exchange(1); }

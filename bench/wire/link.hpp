@@ -34,6 +34,7 @@ class Link {
   explicit Link(int socket);
   int socket_ = -1, events_ = -1;
   int low_water_ = 1;
+  std::uint8_t number_ = 0;  // of the exchange, in the first and the last byte of its block
   std::vector<std::uint8_t> out_, in_;
 };
 
