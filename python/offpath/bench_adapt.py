@@ -74,7 +74,7 @@ def app_command(
             launches = launch_all(where, kind, arguments, runs, meta["failures"])
             rows += rows_of(kind, size_bytes, launches)
             meta["ranks"][kind] = [launch.stats for launch in launches]
-    results.deliver({"meta": meta, "rows": rows, "checks": checks(rows)}, _show, _page, json_file, html_file)
+    results.deliver({"meta": meta, "rows": rows, "checks": checks(rows)}, _show, json_file, _page, html_file)
 
 
 def launch_all(where: Place, mpi: str, arguments: list[str], runs: int, failures: list[dict]) -> list[Launch]:
@@ -143,7 +143,7 @@ def _show(result: dict) -> None:
             own = row["peer"] == AUTO
             table.add_row(*_cells(row), style="bold" if own else "", end_section=own)
         console.out.print(table)
-    results.show_problems(result, "phase")
+    results.show_failures(result["meta"], "phase")
 
 
 def _page(result: dict) -> str:

@@ -53,7 +53,7 @@ def app_command(
     conditions = Conditions(nodes, ppn, rate, loopback, runs, repeats)
     result = measure(kinds, conditions, byte_sizes, collective, policy)
     result["checks"] = checks(result)
-    results.deliver(result, _show, _page, json_file, html_file)
+    results.deliver(result, _show, json_file, _page, html_file)
 
 
 def measure(

@@ -87,7 +87,7 @@ def app_command(
     for row in result["rows"]:
         row |= placements.costs(row)
     result["checks"] = checks(result) + dpu_checks(result)
-    results.deliver(result, bench_report.show, bench_report.page, json_file, html_file)
+    results.deliver(result, bench_report.show, json_file, bench_report.page, html_file)
 
 
 def checks(result: dict, bench: str = "collectives", noun: str = bench_report.COLLECTIVE) -> list[dict]:

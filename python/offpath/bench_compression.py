@@ -15,7 +15,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import comparison, compression_sources, compression_transfers, console, handover, measuring, results
+from offpath import comparison, compression_sources, compression_transfers, console, handover, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
@@ -43,6 +43,7 @@ def app_command(
     collectives: Annotated[
         str, typer.Option(help="With --rates: these. ibcast is one block that goes from one node to the other.")
     ] = "ialltoall,iallgather",
+    runs: Annotated[int, typer.Option(min=1, help="With --rates: launches of each, in turns.")] = 3,
     json_file: results.JsonFile = None,
 ) -> None:
     """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
@@ -70,14 +71,9 @@ def app_command(
     comparison.writable_file(json_file, "--json")
     if rates:
         result = compression_transfers.measure(
-            rates.split(","), compression_transfers.known(collectives), parse_sizes(transfers), repeats
+            rates.split(","), compression_transfers.known(collectives), parse_sizes(transfers), repeats, runs
         )
-        compression_transfers.show(result)
-        if json_file:
-            results.write(json_file, result)
-        if not result["meta"]["complete"]:
-            raise typer.Exit(measuring.INTERRUPTED)
-        return
+        return results.deliver(result, compression_transfers.show, json_file)
     sizes = parse_sizes(size)
     if len(sizes) != 1:
         raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
@@ -89,19 +85,14 @@ def app_command(
         sources += compression_sources.standard(folder, sizes[0]) if standard else []
         named = ",".join(f"{name}:{width}" if width != 8 else name for name, width in sources)
         rows = json.loads(_output([*options, *(["--file", named] if named else [])]))["rows"]
-        damaged = [row for row in rows if not row["whole"]]
-        if damaged:
-            raise UserError(f"{damaged[0]['method']} does not give back what it got ({damaged[0]['field']}).", 1)
         made = list(dict.fromkeys(row["field"] for row in rows))
         rows += [_baseline(field, sizes[0], field in [name for name, _ in sources]) for field in made]
     for row in rows:
         row["field"] = row["field"] if row["field"] == str(file) else Path(row["field"]).name
     for row in rows:
         row["ratio"] = round(row["bytes"] / row["coded_bytes"], 3)
-    result = {"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}
-    show(result)
-    if json_file:
-        results.write(json_file, result)
+        row["verified"] = row.pop("whole")
+    results.deliver({"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}, show, json_file)
 
 
 def _output(options: Sequence[str]) -> bytes:

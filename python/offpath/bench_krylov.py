@@ -20,6 +20,7 @@ from offpath.mpis import OPENMPI
 from offpath.paths import paths
 from offpath.split.measuring import measured_machine
 
+SAME_HISTORY = 1e-4  # of the first residual: more is no rounding
 REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
 
 
@@ -80,21 +81,18 @@ def app_command(
                     rounds = ["-rounds", "1" if once else "4"]
                     krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
     rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
-    result = {"rows": rows, "checks": checks(rows)}
-    krylov_report.show(rows)
-    results.show_checks(result)
-    if json_file:
-        solved = chosen[0].launches[0]
-        emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
-        place = emulated if lab else {"place": "loopback"}
-        meta = comparison.base_meta([OPENMPI]) | place | {
-            "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
-            "entries": solved["entries"], "preconditioner": pc, "runs": runs,
-            "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
-            "parts": parts and dataclasses.asdict(parts),
-            "best_phi": krylov_report.best_phi(rows), "failures": [],
-        }  # fmt: skip
-        results.write(json_file, {"meta": meta} | result)
+    solved = chosen[0].launches[0]
+    emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
+    place = emulated if lab else {"place": "loopback"}
+    meta = comparison.base_meta([OPENMPI]) | place | {
+        "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
+        "entries": solved["entries"], "preconditioner": pc, "runs": runs,
+        "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
+        "parts": parts and dataclasses.asdict(parts),
+        "best_phi": krylov_report.best_phi(rows), "failures": [],
+    }  # fmt: skip
+    result = {"meta": meta, "rows": rows, "checks": checks(rows)}
+    results.deliver(result, lambda result: krylov_report.show(result["rows"]), json_file)
 
 
 def checks(rows: Sequence[dict]) -> list[dict]:
@@ -146,6 +144,7 @@ def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> lis
         same = ACCURACY if row["setting"] == ACCURACY else SAME
         reference = next(each for each in rows if each["setting"] == same and each["solver"] == peer)
         row["history_difference"] = _difference(row["residual_history"], reference["residual_history"])
+        row["verified"] = row["history_difference"] <= SAME_HISTORY and row["drift"] <= SAME_HISTORY
     return rows
 
 

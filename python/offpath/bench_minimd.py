@@ -64,15 +64,10 @@ def app_command(
                     if each.case == case:
                         minimd_settings.launch(each, kind, steps, where)
     rows = _rows(chosen)
-    result = {"rows": rows, "checks": checks(rows)}
-    _show(rows)
-    results.show_checks(result)
-    if json_file:
-        emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate}
-        meta = comparison.base_meta([kind]) | (emulated if lab else {"place": "loopback"})
-        results.write(
-            json_file, {"meta": meta | {"steps": steps, "runs": runs, "ranks": ranks, "failures": []}} | result
-        )
+    emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate}
+    meta = comparison.base_meta([kind]) | (emulated if lab else {"place": "loopback"})
+    meta |= {"steps": steps, "runs": runs, "ranks": ranks, "failures": []}
+    results.deliver({"meta": meta, "rows": rows, "checks": checks(rows)}, _show, json_file)
 
 
 def checks(rows: Sequence[dict]) -> list[dict]:
@@ -118,10 +113,10 @@ def _dpu(first: Sequence[Setting], side: str) -> Dpu | None:
     return Dpu.of(by_variant[OFF_PATH].typical(), known, by_variant[HYBRID].typical())
 
 
-def _show(rows: Sequence[dict]) -> None:
+def _show(result: dict) -> None:
     titles = ("atoms", "every", "skin", "variant", "ranks", "slower", "ms", "gain", "predicted", "error", "guard")
     table = Table(*titles, box=None, pad_edge=False)
-    for row in rows:
+    for row in result["rows"]:
         foreseen = [f"{row['predicted_ns'] / 1e6:.3f}", f"{row['error']:+.1%}"] if "error" in row else ["", ""]
         table.add_row(
             str(row["atoms"]), str(row["every"]), f"{row['skin']:g}", _title(row), str(row["ranks"]),

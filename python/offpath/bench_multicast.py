@@ -20,7 +20,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from offpath import checks, comparison, console, measuring, results
+from offpath import checks, comparison, console, goals, measuring, results
 from offpath.errors import UserError
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import LinkBytes, link_bytes
@@ -36,6 +36,7 @@ FIELDS = ("velocity", "halo", "tiles", "random")  # that the program makes
 STOP_S = 1.0
 OPERATIONS_BEFORE_STOP = 5  # two of them warm up
 LIMIT_S = 120
+FIXED = ("collective", "nodes", "bytes", "peer", "loss_percent", "verified")  # of a row; the rest is measured
 
 
 class Where(StrEnum):
@@ -78,7 +79,8 @@ def app_command(
     field: Annotated[str, typer.Option(help="Send numbers of it: velocity, halo, tiles or random.")] = "",
     compress: Annotated[str, typer.Option(help="How services compress: auto, off, lz4, ...")] = "off",
     hosts: Annotated[bool, typer.Option("--hosts/--no-hosts", help="Measure both MPIs alone, too.")] = True,
-    repeats: Annotated[int, typer.Option(min=2, help="Repeats of each.")] = 10,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=2, help="Repeats in each launch.")] = 10,
     json_file: results.JsonFile = None,
 ) -> None:
     """Measure broadcast and allgather by multicast in a lab, beside what there is otherwise.
@@ -113,6 +115,7 @@ def app_command(
         for loss in lossy:
             with Lab(nodes=count, rate=rate, loss=loss) as lab:
                 for name, size in ((name, size) for name in names for size in byte_sizes):
+                    ways: list[tuple[str, str, dict | None]] = []
                     for peer in PEERS[name]:
                         for chain in wanted_chains if peer == "multicast" else wanted_chains[:1]:
                             env = {
@@ -123,17 +126,50 @@ def app_command(
                             }
                             label = f"{peer} M={chain}" if len(wanted_chains) > 1 and peer == "multicast" else peer
                             if peer in peers:
-                                rows.append(measure(lab, "openmpi", name, size, repeats, label, env, event, content))
-                    for mpi in ("openmpi", "mpich") if hosts else ():
-                        rows.append(measure(lab, mpi, name, size, repeats, mpi, None, event, content))
-    meta = comparison.base_meta([]) | {"rate_bits_per_s": bits, "repeats": repeats, "overdrive": overdrive}
+                                ways.append((label, "openmpi", env))
+                    ways += [(mpi, mpi, None) for mpi in (("openmpi", "mpich") if hosts else ())]
+                    launches = [
+                        [measure(lab, mpi, name, size, repeats, label, env, event, content) for label, mpi, env in ways]
+                        for _ in range(runs)
+                    ]
+                    rows += [over_launches(of_way) for of_way in zip(*launches)]
+    meta = comparison.base_meta([]) | {
+        "rate_bits_per_s": bits,
+        "repeats": repeats,
+        "overdrive": overdrive,
+        "runs": runs,
+    }
     meta |= {"field": field, "compress": compress}
     meta |= {"loss_at": where.value, "loss_of": "all" if everything else "multicast", "while": event.value}
-    show(rows)
-    if json_file:
-        results.write(json_file, {"meta": meta, "rows": rows})
-    if not all(row["verified"] for row in rows):
-        raise typer.Exit(1)
+    plain = not losses and event == Event.nothing and overdrive == 1
+    results.deliver({"meta": meta, "rows": rows, "checks": goals_of(rows) if plain else []}, show, json_file)
+
+
+def over_launches(launches: Sequence[dict]) -> dict:
+    """Medians, but for the least and the most of all."""
+    row = dict(launches[0])
+    for name in (name for name in row if name not in FIXED):
+        row[name] = statistics.median(each[name] for each in launches)
+    row["time_min_ns"] = min(each["time_min_ns"] for each in launches)
+    for name in ("time_max_ns", "longest_ns"):
+        row[name] = max(each[name] for each in launches)
+    return row | {"runs": len(launches), "verified": all(each["verified"] for each in launches)}
+
+
+def goals_of(rows: Sequence[dict]) -> list[dict]:
+    """An allgather by multicast against the ring: what frees links must cost neither time nor processors."""
+    rings = {(row["nodes"], row["bytes"]): row for row in rows if row["peer"] == "ring" and row["verified"]}
+    pairs = [
+        (row, rings[row["nodes"], row["bytes"]])
+        for row in rows
+        if row["collective"] == "iallgather" and row["peer"].startswith("multicast") and row["verified"]
+        if (row["nodes"], row["bytes"]) in rings
+    ]
+    ratios = {
+        goal: [ours[name] / ring[name] for ours, ring in pairs if ring[name] > 0]
+        for goal, name in (("multicast_time_ratio", "time_ns"), ("multicast_cpu_ratio", "service_cpu_ns"))
+    }
+    return [each for goal, values in ratios.items() for each in goals.check(goal, values)]
 
 
 def numbers(text: str, least: int, what: str) -> list[int]:
@@ -171,7 +207,7 @@ def measure(
         "loss_percent": loss.up or loss.down,
         "time_ns": row["t_pure_ns"], "time_min_ns": row["t_pure_min_ns"], "time_max_ns": row["t_pure_max_ns"],
         "longest_ns": max(row["t_pure_max_ns"], row["t_total_max_ns"]),
-        "verified": row["verified"] is not False,
+        "verified": row["verified"],
         "service_cpu_ns": row["service_cpu_ns"] if env else 0,
         "chunks_per_cpu_s": chunks / row["service_cpu_ns"] * 1e9 if env and row["service_cpu_ns"] > 0 else 0,
         "up": max(after.since(before).up for before, after in zip(few, many)) / operations / part,
@@ -237,7 +273,8 @@ def run_alltoall(lab: Lab, size: int, over: threading.Event, row: dict) -> None:
     row["t_pure_ns"] = statistics.median(times)
 
 
-def show(rows: list[dict]) -> None:
+def show(result: dict) -> None:
+    rows = result["rows"]
     columns = [
         "collective",
         "nodes",

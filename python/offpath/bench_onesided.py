@@ -77,7 +77,7 @@ def app_command(
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
     result["checks"] = checks(result)
-    results.deliver(result, onesided_report.show, onesided_report.page, json_file, html_file)
+    results.deliver(result, onesided_report.show, json_file, onesided_report.page, html_file)
 
 
 def checks(result: dict) -> list[dict]:

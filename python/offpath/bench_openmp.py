@@ -81,10 +81,7 @@ def app_command(
         launches = [_rows([accel, "--kernel", name, "--json", "--device", device, *size]) for _ in range(runs)]
         result["kernels"] += _over_launches(launches, "kernel", ("size", "ok"), ("device_s", "host_s"))
     result["checks"] = checks(result)
-    _show(result)
-    results.show_checks(result)
-    if json_file:
-        results.write(json_file, result)
+    results.deliver(result, _show, json_file)
 
 
 def checks(result: dict) -> list[dict]:
@@ -113,7 +110,8 @@ def _over_launches(launches: list[list[dict]], key: str, labels: Sequence[str], 
     for same in zip_equal(*launches):
         first = same[0]
         rows.append(
-            {name: first[name] for name in (key, *labels)}
+            {name: first[name] for name in (key, *labels) if name != "ok"}
+            | {"verified": all(row.get("ok", True) for row in same), "runs": len(same)}
             | {name: comparison.spread([row[name] for row in same]) for name in values}
         )
     return rows

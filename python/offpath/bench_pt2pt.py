@@ -80,7 +80,7 @@ def app_command(
     result["checks"] = checks(result, PROGRAM.name, PROGRAM.noun)
     show = functools.partial(bench_report.show, noun=PROGRAM.noun)
     page = functools.partial(bench_report.page, noun=PROGRAM.noun, what="Point-to-point messages")
-    results.deliver(result, show, page, json_file, html_file)
+    results.deliver(result, show, json_file, page, html_file)
 
 
 def chosen_series(

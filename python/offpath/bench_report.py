@@ -68,7 +68,7 @@ def show(result: dict, noun: str = COLLECTIVE) -> None:
             table.add_row(*_cells(size, peers, by_peer))
         console.out.print(table)
         _show_placements(kind, rows)
-    results.show_problems(result, noun)
+    results.show_failures(result["meta"], noun)
 
 
 def _show_placements(kind: str, rows: Sequence[tuple[str, int, dict[str, dict]]]) -> None:

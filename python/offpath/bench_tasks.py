@@ -4,8 +4,10 @@ balancing brings."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import statistics
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
+from rich.table import Table
 
 from offpath import bench_balance, comparison, console, goals, placements, results
 from offpath.errors import UserError
@@ -38,7 +41,7 @@ def app_command(
         Optional[str], typer.Option(help="Measure balancing instead, in such labs: 4x1,2x2 (nodes by ranks of each).")
     ] = None,
     mpi: Annotated[str, typer.Option(help="With --labs: openmpi, mpich or both.")] = comparison.BOTH,
-    runs: Annotated[int, typer.Option(min=1, help="With --labs: launches of each, in turns.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
     milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece that waits.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="With --labs: sweeps of a piece that computes.")] = 250,
@@ -76,11 +79,14 @@ def app_command(
     link = Link(link_rate, link_latency)
     placements.check(names, False, link)
     options = ["--repeats", str(repeats), "--count", str(count)]
-    rows = [_on_cores(options, cores, share) if name == CORES else _on_dpu(options, link) for name in names]
-    result = {"meta": comparison.base_meta([]), "rows": rows, "checks": [one for row in rows for one in checks(row)]}
-    results.show_checks(result)
-    if json_file:
-        results.write(json_file, result)
+    measure = {CORES: lambda: _on_cores(options, cores, share), DPU: lambda: _on_dpu(options, link)}
+    launches: dict[str, list[dict]] = {name: [] for name in names}
+    for _, name in itertools.product(range(runs), names):
+        launches[name].append(measure[name]())
+    rows = [over_launches(found) for found in launches.values()]
+    result = {"meta": comparison.base_meta([]) | {"runs": runs}, "rows": rows}
+    result["checks"] = [one for row in rows for one in checks(row)]
+    results.deliver(result, _show, json_file)
 
 
 def _balance(
@@ -90,11 +96,34 @@ def _balance(
     if not comparison.lab_is_possible():
         raise UserError("balancing is measured in a lab (a lab needs root). Run it as root.")
     rows = bench_balance.measure(places, kinds, pieces, options, runs)
-    bench_balance.show(rows)
-    result = {"meta": comparison.base_meta(kinds), "rows": rows, "checks": bench_balance.checks(rows)}
-    results.show_checks(result)
-    if json_file:
-        results.write(json_file, result)
+    result = {"meta": comparison.base_meta(kinds) | {"runs": runs}, "rows": rows, "checks": bench_balance.checks(rows)}
+    results.deliver(result, lambda result: bench_balance.show(result["rows"]), json_file)
+
+
+def over_launches(found: Sequence[dict]) -> dict:
+    """The medians, with the least and the most; programs in which a task failed end the command."""
+    row = dict(found[0])
+    for name in [name for name in row if name.endswith(("_us", "_per_second"))]:
+        values = [each[name] for each in found]
+        row |= {name: statistics.median(values), f"{name}_least": min(values), f"{name}_most": max(values)}
+    for name in [name for name in row if name.endswith("_us_min")]:
+        row[name] = min(each[name] for each in found)
+    return row | {"runs": len(found), "verified": True}
+
+
+TITLES = {"round_trip_us": "round trip, us", "empty_task_test_us": "empty task, tested, us",
+          "empty_task_wait_us": "empty task, awaited, us", "tasks_per_second": "many tasks, per second"}  # fmt: skip
+
+
+def _show(result: dict) -> None:
+    table = Table("where", "what", "median", "least", "most", box=None, pad_edge=False)
+    for row in result["rows"]:
+        for name in (name for name in TITLES if name in row):
+            values = [
+                f"{row[name + part]:.{0 if name == 'tasks_per_second' else 2}f}" for part in ("", "_least", "_most")
+            ]
+            table.add_row(row["placement"], TITLES[name], *values)
+    console.out.print(table)
 
 
 def checks(row: Mapping) -> list[dict]:
@@ -141,5 +170,4 @@ def _measure(words: Sequence[str], env: Mapping[str, str], placement: str, where
         )
         if done.returncode != 0:
             raise UserError(done.stderr.strip() or "The benchmark of tasks has ended without a word.", 1)
-        console.out.print(f"{placement}:\n{done.stdout.rstrip()}", highlight=False, markup=False)
         return json.loads(file.read_text()) | {"placement": placement}

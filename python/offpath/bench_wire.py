@@ -4,7 +4,6 @@ the best of all services could reach."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -48,18 +47,16 @@ def app_command(
         raise UserError("A wire is measured in a lab (which needs root). Run it as root.")
     found = [wire.measure(rate, byte_sizes, runs, milliseconds) for rate in chosen]
     result = {"meta": comparison.base_meta([]) | {"runs": runs}, "rows": [row for rows in found for row in rows]}
-    show(result["rows"])
-    if json_file:
-        results.write(json_file, result)
+    results.deliver(result, show, json_file)
 
 
-def show(rows: Sequence[dict]) -> None:
+def show(result: dict) -> None:
     title = "The wire beside a computation on the same core"
     columns = ("rate", "size", "wire ms", "speed left", "processes", "interrupts", "reachable")
     table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in table.columns:
         column.justify, column.no_wrap = "right", True
-    for row in rows:
+    for row in result["rows"]:
         table.add_row(
             f"{row['rate_bits_per_s'] / 1e6:g} Mbit/s",
             size_text(row["bytes"]),

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from offpath import __version__, console
+from offpath import __version__, console, machine_load
 from offpath.errors import UserError
 from offpath.run_command import run
 
@@ -260,6 +260,13 @@ class BenchGroup(LazyGroup):
         "wire": _bench_wire,
         "worker": _bench_worker,
     }
+
+    def get_command(self, ctx, cmd_name: str):
+        """Each watches the machine while it measures."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and command.callback is not None:
+            command.callback = machine_load.watched(command.callback)
+        return command
 
 
 app = typer.Typer(

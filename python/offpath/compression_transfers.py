@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
@@ -11,7 +12,7 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from offpath import comparison, console, measuring, mpis
+from offpath import comparison, console, goals, measuring, mpis
 from offpath.comparison import LabPlace
 from offpath.errors import UserError
 from offpath.lab import Lab
@@ -27,6 +28,7 @@ FIELDS = ("tiles", "halo", "random")
 RAW, AUTO = "off", "auto"
 WISHES = (RAW, AUTO, "lz4", "zstd:shuffle=8")
 MPI = mpis.MPICH
+TIMES = ("t_pure", "t_total")
 WARMUP = 4  # auto has to find out first
 # For the estimate only, in operations: what sets the work, and what is compared and done beside the repeats.
 CALIBRATION, OTHERS = 7, 6
@@ -65,42 +67,73 @@ def estimate_s(all_launches: Sequence[Launch], sizes: Sequence[int], repeats: in
     return seconds
 
 
-def measure(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int) -> dict:
+def measure(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int, runs: int) -> dict:
     """{"meta", "rows"}: a row for each rate, collective, field, size and wish. Ctrl-C keeps those that are there."""
-    all_launches = launches(rates, collectives)
-    rows: list[dict] = []
+    all_launches = [each for each in launches(rates, collectives) for _ in range(runs)]
+    found: list[dict] = []
     with measuring.announced(len(all_launches), estimate_s(all_launches, sizes, repeats)) as progress:
         try:
-            _measure(all_launches, sizes, repeats, progress, rows)
+            _measure(rates, collectives, runs, sizes, repeats, progress, found)
         except (KeyboardInterrupt, SystemExit):
             done = progress.tasks[0].completed
             console.note(f"interrupted after {done:.0f} of {len(all_launches)} launches: incomplete.")
+    rows = over_launches(found)
     for row in rows:
         raw = next(r for r in rows if _case(r) == _case(row) and r["wish"] == RAW)
         row["t_pure_ratio"] = round(row["t_pure_ns"] / raw["t_pure_ns"], 3)
         row["t_total_ratio"] = round(row["t_total_ns"] / raw["t_total_ns"], 3)
         row["predicted_ratio"] = _predicted(row) if row["wish"] not in (RAW, AUTO) else None
-    complete = len(rows) == len(all_launches) * len(sizes)
-    about = {"repeats": repeats, "rates": list(rates), "complete": complete}
-    return {"meta": comparison.base_meta([MPI]) | about, "rows": rows}
+    complete = len(found) == len(all_launches) * len(sizes)
+    about = {"repeats": repeats, "runs": runs, "rates": list(rates), "complete": complete}
+    return {"meta": comparison.base_meta([MPI]) | about, "rows": rows, "checks": checks(rows)}
+
+
+def over_launches(found: Sequence[dict]) -> list[dict]:
+    """A row for each case and wish: medians, the least and the most."""
+    launches: dict[tuple, list[dict]] = {}
+    for row in found:
+        launches.setdefault((*_case(row), row["wish"]), []).append(row)
+    rows = []
+    for same in launches.values():
+        row = dict(same[0])
+        for name in ("t_pure_ns", "t_total_ns", "efficiency", "coded_ratio"):
+            row[name] = statistics.median(each[name] for each in same)
+        for time in TIMES:
+            row[f"{time}_min_ns"] = min(each[f"{time}_min_ns"] for each in same)
+            row[f"{time}_max_ns"] = max(each[f"{time}_max_ns"] for each in same)
+        rows.append(row | {"runs": len(same), "verified": all(each["verified"] for each in same)})
+    return rows
+
+
+def checks(rows: Sequence[dict]) -> list[dict]:
+    """What auto finds out by itself, against the better of the fixed choices: raw data is one, too."""
+    fixed: dict[tuple, int] = {}
+    for row in rows:
+        if row["wish"] != AUTO and row["verified"]:
+            fixed[_case(row)] = min(row["t_pure_ns"], fixed.get(_case(row), row["t_pure_ns"]))
+    ours = [row for row in rows if row["wish"] == AUTO and row["bytes"] >= goals.MIN_BYTES and row["verified"]]
+    ratios = [row["t_pure_ns"] / fixed[_case(row)] for row in ours if _case(row) in fixed]
+    return goals.check("compression_auto_ratio", ratios)
 
 
 def _measure(
-    all_launches: Sequence[Launch], sizes: Sequence[int], repeats: int, progress: Progress, rows: list[dict]
-) -> None:
-    for rate, of_rate in itertools.groupby(all_launches, key=lambda each: each.rate):
+    rates: Sequence[str], collectives: Sequence[str], runs: int, sizes: Sequence[int], repeats: int, progress: Progress,
+    rows: list[dict],
+) -> None:  # fmt: skip
+    """The wishes of a case in turns, so that all meet the same machine."""
+    for rate in rates:
         with Lab(nodes=2, rate=rate) as lab:
-            work: list[int] = []
-            for each in of_rate:
+            work: dict[tuple, list[int]] = {}  # what each case has to do, once and for all
+            for _, each in itertools.product(range(runs), launches([rate], collectives)):
                 title = f"{rate}, {each.collective}, {each.field}, {each.wish}"
                 progress.update(progress.task_ids[0], description=title)
                 argv = ["--collective", each.collective, "--field", each.field, "--verify",
                         "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats),
                         "--warmup", str(WARMUP)]  # fmt: skip
-                argv += ["--work-iterations", ",".join(map(str, work))] if each.wish != RAW else []
+                case = each.collective, each.field
+                argv += ["--work-iterations", ",".join(map(str, work[case]))] if case in work else []
                 found = list(_run(LabPlace(lab, 1), argv, each.wish))
-                if each.wish == RAW:
-                    work = [row["work_iterations"] for row in found]
+                work.setdefault(case, [row["work_iterations"] for row in found])
                 rows += [asdict(each) | row for row in found]
                 progress.advance(progress.task_ids[0])
 
@@ -129,21 +162,24 @@ def _run(place: LabPlace, options: Sequence[str], wish: str) -> Iterator[dict]:
     for row in output["rows"]:
         yield {
             "bytes": row["bytes"], "verified": row["verified"], "work_iterations": row["work_iterations"],
-            "t_pure_ns": row["t_pure_ns"], "t_total_ns": row["t_total_ns"], "efficiency": row["efficiency"],
+            **{f"{time}{part}_ns": row[f"{time}{part}_ns"] for time in TIMES for part in ("", "_min", "_max")},
+            "efficiency": row["efficiency"],
             "coded_ratio": round(coded / wire, 3) if wire else 1.0,
         }  # fmt: skip
 
 
 def show(result: dict) -> None:
     table = Table(
-        "rate", "what", "size", "field", "wish", "ratio", "t_pure", "of raw", "predicted", "t_total", "efficiency",
+        "rate", "what", "size", "field", "wish", "ratio", "t_pure", "min-max", "of raw", "predicted", "t_total",
+        "efficiency",
         title="Collectives of two nodes, compressed on their way", title_justify="left",
         box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
     )  # fmt: skip
     for row in result["rows"]:
         table.add_row(
             row["rate"], row["collective"], size_text(row["bytes"]), row["field"], row["wish"],
-            f"{row['coded_ratio']:.2f}", ms_text(row["t_pure_ns"]), f"{row['t_pure_ratio']:.3f}",
+            f"{row['coded_ratio']:.2f}", ms_text(row["t_pure_ns"]),
+            f"{ms_text(row['t_pure_min_ns'])}-{ms_text(row['t_pure_max_ns'])}", f"{row['t_pure_ratio']:.3f}",
             f"{row['predicted_ratio']:.3f}" if row["predicted_ratio"] else "",
             f"{row['t_total_ratio']:.3f}", f"{row['efficiency']:.3f}",
         )  # fmt: skip

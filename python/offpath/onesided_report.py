@@ -67,7 +67,7 @@ def show(result: dict) -> None:
             for size, by_peer in by_size.items():
                 table.add_row(*_cells(size, by_peer))
         console.out.print(table)
-    results.show_problems(result, "operation")
+    results.show_failures(result["meta"], "operation")
 
 
 def _cells(size: int, by_peer: dict[str, dict]) -> list[str]:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, goals, measuring, report
+from offpath import comparison, console, goals, machine_load, measuring, report
 
 # Options of the measuring commands.
 JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
@@ -26,21 +26,68 @@ def check_files(json_file: Path | None, html_file: Path | None) -> None:
 def deliver(
     result: dict,
     show: Callable[[dict], None],
-    page: Callable[[dict], str],
     json_file: Path | None,
-    html_file: Path | None,
+    page: Callable[[dict], str] | None = None,
+    html_file: Path | None = None,
 ) -> None:
-    """Shows the result, writes the files that are wanted, and ends the command with its exit status."""
-    if not result["rows"]:
+    """The end of every benchmark: judges the result, shows it, writes files, and ends the command with its status."""
+    meta, rows, wrong = result["meta"], measuring.all_rows(result), len(measuring.wrong_rows(result))
+    if not rows:
         console.note("nothing was measured.")
+    launches = min([meta.get("runs", 1), *(row["runs"] for row in rows if "runs" in row)])
+    result["checks"] = goals.judged(result.get("checks", []), launches)
+    result["checks"] += goals.check("results_wrong_count", [wrong] if wrong else [])
+    meta["machine_load"] = machine_load.facts(work_share(result))
     show(result)
-    show_reachable(result["meta"])
+    show_reachable(meta)
+    show_trust(result)
     show_checks(result)
     if json_file:
         write(json_file, result)
-    if html_file:
+    if html_file and page:
         html_file.write_text(page(result))
     raise typer.Exit(measuring.exit_status(result))
+
+
+def work_share(result: dict) -> float:
+    """Of their cores, what the computations of ranks got that had them for themselves; 1 where nobody looked."""
+    meta = result["meta"]
+    cores_each = meta.get("cores_available", 0) / max(1, meta.get("nodes", 1) * meta.get("ppn", 1))
+    shares = [row["work_share"] for row in measuring.all_rows(result) if row.get("peer") == measuring.ALONE.name
+              and "work_share" in row]  # fmt: skip
+    return min(shares, default=1.0) if cores_each >= 1 else 1.0
+
+
+def show_trust(result: dict) -> None:
+    """What speaks against the figures: wrong results, numbers that cannot be, others on the machine."""
+    for row in measuring.wrong_rows(result):
+        console.fail(f"{_labels(row)}: WRONG RESULT. Report this.")
+    for row in measuring.all_rows(result):
+        for name, value in impossible(row):
+            console.note(f"noise: repeat ({name} {value:.4g} of {_labels(row)} cannot be).")
+    for size, value in result["meta"].get("reachable_efficiency", {}).items():
+        if value > 1:
+            console.note(f"noise: repeat (reachable efficiency {value:.4g} at {size} cannot be).")
+    busy = (result["meta"]["machine_load"] or {}).get("busy")
+    if busy:
+        console.note(f"the machine was busy: {'; '.join(busy)} (what others took is in the times). Repeat it at rest.")
+
+
+def impossible(row: dict) -> Iterator[tuple[str, float]]:
+    """What no program can reach: more than all, or costs below zero. That is noise, and nothing to be proud of."""
+    for name, value in row.items():
+        if not isinstance(value, (int, float)):
+            continue
+        part_of_all = name.endswith(("efficiency", "_share")) or name in ("perfect", "slowdown")
+        cost = name.endswith(("_ns", "_s", "_us", "_per_byte"))
+        if (part_of_all and value > 1) or (cost and value < 0):
+            yield name, value
+
+
+def _labels(row: dict) -> str:
+    """What says which row it is: words, and the size."""
+    words = [value for value in row.values() if isinstance(value, str)]
+    return " ".join([*words, *([f"{row['bytes']} bytes"] if "bytes" in row else [])]) or "a row"
 
 
 def show_reachable(meta: dict) -> None:
@@ -60,13 +107,10 @@ def write(json_file: Path, result: dict) -> None:
     json_file.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def show_problems(result: dict, noun: str) -> None:
-    """Below the tables: failed launches and wrong results. `noun`: the field that names what is measured."""
-    for failure in result["meta"]["failures"]:
+def show_failures(meta: dict, noun: str) -> None:
+    """Below the tables: launches that failed. `noun`: the field that names what is measured."""
+    for failure in meta["failures"]:
         console.note(f"failed: {failure['mpi']}, {failure[noun]}, {failure['peer']}: {failure['problem']}")
-    for row in result["rows"]:
-        if not row["verified"]:
-            console.fail(f"{row[noun]} of {row['bytes']} bytes, {row['peer']}: WRONG RESULT. Report this.")
 
 
 def conditions_card(meta: dict, noun: str) -> str:

@@ -19,7 +19,7 @@ def test_every_case_has_a_row(tmp_path):
     assert [row["uneven"] for row in result["rows"]] == 2 * ["none", "loaded", "slow"]
     assert [row["piece"] for row in result["rows"]] == 3 * ["waits"] + 3 * ["computes"]
     assert all(row["ranks"] == 2 and row["off_s"] > 0 and row["on_s"] > 0 for row in result["rows"])
-    assert len(result["checks"]) == 3
+    assert len(result["checks"]) == 3 and all(each["unjudged"] for each in result["checks"])
 
 
 @pytest.mark.parametrize("labs", ["4", "x", "0x2", "2x2x2", ""])

@@ -19,7 +19,7 @@ def test_command_writes_a_row_for_each_field_and_method(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = json.loads(file.read_text())["rows"]
     ratios = {(row["field"], row["method"], row["chunk_bytes"]): row["ratio"] for row in rows if row["kept"]}
-    assert {row["field"] for row in rows} == FIELDS and all(row["whole"] for row in rows)
+    assert {row["field"] for row in rows} == FIELDS and all(row["verified"] for row in rows)
     assert all(row["encode_bytes_per_s"] > 0 for row in rows)
     for codec in ("lz4", "zstd", "deflate", "zlib"):
         assert ratios["random", codec, 57344] == 1 and ratios["text", codec, 57344] > 2, codec
@@ -42,7 +42,7 @@ def test_what_applications_hold_and_packages_bring(tmp_path):
     rows = [row for row in json.loads(file.read_text())["rows"] if row["field"] not in FIELDS]
     held = set(compression_sources.APPS)
     assert held <= {row["field"] for row in rows} <= held | set(compression_sources.STANDARD)
-    assert all(row["whole"] and row["bytes"] > 64 << 10 for row in rows)
+    assert all(row["verified"] and row["bytes"] > 64 << 10 for row in rows)
     assert all(row["first_chunk_ns"] > 0 and row["chunk_ns"] > 0 for row in rows if "first_chunk_ns" in row)
     lossless = [row["ratio"] for row in rows if row["field"] == "bspmm" and row["method"][:3] not in ("zfp", "sz3")]
     assert max(lossless) < 1.3, "its tiles are noise"
@@ -59,8 +59,14 @@ def launched(monkeypatch):
         given = argv[argv.index("--work-iterations") + 1] if "--work-iterations" in argv else None
         seen.append((argv[argv.index("--field") + 1], wish, given))
         for size, work in ((1024, len(seen)), (4096, 4 * len(seen))):
-            yield {"bytes": size, "verified": True, "work_iterations": work, "t_pure_ns": 1000 * size,
-                   "t_total_ns": 1000 * size, "efficiency": 1.0, "coded_ratio": 1.0}  # fmt: skip
+            times = {f"{time}{part}_ns": 1000 * size for time in ("t_pure", "t_total") for part in ("", "_min", "_max")}
+            yield {
+                "bytes": size,
+                "verified": True,
+                "work_iterations": work,
+                "efficiency": 1.0,
+                "coded_ratio": 1.0,
+            } | times
 
     seen_before_interrupt = 6
     monkeypatch.setattr(compression_transfers, "_run", run)
@@ -70,7 +76,7 @@ def launched(monkeypatch):
 
 
 def test_an_interruption_keeps_what_was_measured(launched, capsys):
-    result = compression_transfers.measure(["100mbit"], ["ialltoall"], [1024, 4096], 3)
+    result = compression_transfers.measure(["100mbit"], ["ialltoall"], [1024, 4096], 3, 1)
     said = capsys.readouterr().err
     assert "12 launches, about" in said and "interrupted after 6 of 12 launches" in said
     assert not result["meta"]["complete"] and len(result["rows"]) == 12

@@ -11,7 +11,7 @@ ALLGATHER = "--sizes 256K --collectives iallgather"
 
 def rows_of(tmp_path, what, *options, least=0.9):
     written = tmp_path / "multicast.json"
-    usual = "--nodes 2 --by multicast --no-hosts --repeats 2"
+    usual = "--nodes 2 --by multicast --no-hosts --repeats 2 --runs 1"
     result = offpath("bench", "multicast", *usual.split(), *what.split(), "--json", str(written), *options)
     assert result.returncode == 0, result.stderr
     data = json.loads(written.read_text())

@@ -43,7 +43,7 @@ def test_rows_and_kernels(tmp_path):
         "halo: step / host alone",
     } <= rows.keys()
     assert all(row["value"]["median"] > 0 for row in rows.values())
-    assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["ok"] is True
+    assert found["kernels"][0]["kernel"] == "cg" and found["kernels"][0]["verified"] is True
     assert found["meta"]["devices"][0]["number"] == 0
     assert "empty region" in result.stdout and "cg" in result.stdout
     assert_checks(found, result, list(ROW_OF_GOAL))

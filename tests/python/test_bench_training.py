@@ -12,9 +12,9 @@ from torch_support import interpreter
 WAYS = {"host": 1.2, "workers": 1.0, "O-N": 0.8, "O-DA": 1.02, "O-MV": 1.1, "O-Hy": 0.9}
 
 
-def launch(factor, same=True):
+def launch(factor, verified=True):
     return {
-        "samples": 120, "same": same, "effort": 1,
+        "samples": 120, "verified": verified, "effort": 1,
         "profile": [{"batches": 4, "batches_s": 0.2, "validation_s": 0.1, "epoch_s": 1.2}],
         "epochs": {way: [seconds * factor, 9.0, 0.0] for way, seconds in WAYS.items()},
         "host_cpu": dict.fromkeys(WAYS, 1.0), "last_losses": dict.fromkeys(WAYS, 2.0),
@@ -27,8 +27,8 @@ def test_gains_are_of_one_launch_each_and_goals_of_one_node():
     assert found["O-DA"]["epoch_s"] == 2.04 and found["O-DA"]["epoch_max_s"] == pytest.approx(3.06)
     assert found["O-Hy"]["gain"] == pytest.approx(1.2 / 0.9) and found["host"]["samples_per_s"] == 50
     assert found["O-MV"]["predicted_s"] and found["O-N"]["predicted_s"] is None
-    elsewhere = rows(Where("dpu", 2, "1gbit", None), [launch(1, same=False)])
-    assert not any(row["same"] or row["predicted_s"] for row in elsewhere)
+    elsewhere = rows(Where("dpu", 2, "1gbit", None), [launch(1, verified=False)])
+    assert not any(row["verified"] or row["predicted_s"] for row in elsewhere)
     checked = bench_training.checks({"epochs": [*elsewhere, *found.values()]})
     assert {row["name"]: round(row["value"], 2) for row in checked} == {
         "training_batches_gain_ratio": 1.18, "training_both_gain_ratio": 1.33, "training_workers_ratio": 1.02,
@@ -72,4 +72,4 @@ def test_it_runs(model, shape, tmp_path):
     result = offpath("bench", "training", *small, *places, "--json", str(tmp_path / "out"))
     assert result.returncode == 0, result.stderr
     found = json.loads((tmp_path / "out").read_text())["epochs"]
-    assert len(found) == 3 * 2 * len(WAYS) and all(row["same"] and row["epoch_s"] > 0 for row in found)
+    assert len(found) == 3 * 2 * len(WAYS) and all(row["verified"] and row["epoch_s"] > 0 for row in found)

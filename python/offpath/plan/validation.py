@@ -49,6 +49,7 @@ class Case:
     dpu_launches: list[float] = field(default_factory=list)
     # How much longer the bare work took than was asked: what others did on the machine.
     slowed_launches: list[float] = field(default_factory=list)
+    verified: bool = True  # programs that find a wrong result end the command
 
     @property
     def measured_host(self) -> float:
@@ -150,17 +151,15 @@ def bench_plan_command(
                 if full:
                     cases += app_cases(setting)
     summary = summarize(cases)
-    show(cases, summary)
     rows = [
         asdict(case)
         | {"measured_host": case.measured_host, "measured_dpu": case.measured_dpu, "slowed": case.slowed}
         | {"error": case.error, "right": case.right, "same_words": case.same_words}
         for case in cases
     ]
-    result = {"machine": machine, "summary": summary, "rows": rows, "checks": checks(summary, mpi)}
-    results.show_checks(result)
-    if json_file:
-        results.write(json_file, result)
+    meta = comparison.base_meta([mpi]) | {"runs": launches, "repeats": repeats}
+    result = {"meta": meta, "machine": machine, "summary": summary, "rows": rows, "checks": checks(summary, mpi)}
+    results.deliver(result, lambda _: show(cases, summary), json_file)
 
 
 def collective_cases(setting: Setting) -> list[Case]:
@@ -187,13 +186,14 @@ def _measure(setting: Setting, kind: str, size: int, work_ns: list[float], cases
     program = bench_pt2pt.PROGRAM if is_message else measuring.COLLECTIVE_PROGRAM
     argv = [str(paths().bench_program(program.name, setting.mpi))]
     argv += [f"--{program.noun}", tuning.PATTERN if is_message else kind]
-    argv += ["--repeats", str(setting.repeats), "--sizes", ",".join([str(size)] * len(work_ns))]
+    argv += ["--verify", "--repeats", str(setting.repeats), "--sizes", ",".join([str(size)] * len(work_ns))]
     argv += ["--work-ns", ",".join(str(round(ns)) for ns in work_ns)]
     setting.note(f"{kind} {size_text(size)}")
     for offload in (False, True) * setting.launches:
         output, _ = _launch(setting, argv, offload)
         for case, row, asked_ns in zip_equal(cases, output["rows"], work_ns):
             case.slowed_launches.append(row["t_compute_ns"] / asked_ns)
+            case.verified = case.verified and row["verified"]
             (case.dpu_launches if offload else case.host_launches).append(row["t_total_ns"])
 
 

@@ -202,7 +202,7 @@ def main() -> None:
             "effort": effort, "profile": profiles[1:], "samples": options.pictures,
             "epochs": {way: [wall for wall, _ in times[1:]] for way, times in found.items()},
             "host_cpu": {way: statistics.median(cpu / wall for wall, cpu in times[1:]) for way, times in found.items()},
-            "same": same,
+            "verified": same,
             "last_losses": {way: statistics.mean(training.losses[-8:]) for way, training in trainings.items()},
         }), flush=True)  # fmt: skip
     if dist.is_initialized():
