@@ -89,7 +89,7 @@ docs:  ## Build the documentation site into build/docs: reference from the code,
 	@tools/docs/build
 	@echo "docs: build/docs/index.html"
 
-figures:  ## Draw the README's pictures anew from docs/figures/*.json
+figures:  ## Make pictures and tables of the documents anew from docs/figures
 	@.venv/bin/python tools/docs/figures.py
 
 deb: build  ## Make a Debian package into build/deb (Debian 12)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the pictures of the README from measured JSON: docs/figures/NAME.svg of docs/figures/NAME.json (make figures).
+"""Makes from measured JSON what the documents show of it (make figures): pictures, and the tables of README and of
+docs/performance.md.
 
-Each JSON is what a command wrote with --json. A picture has its function in FIGURES.
+docs/figures/NAME.json is what a command wrote with --json; its picture NAME.svg has a function in FIGURES. What tables
+are made of is in docs/figures/results: see measured.py.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ FOLDER = ROOT / "docs" / "figures"
 sys.path.insert(0, str(ROOT / "python"))
 sys.dont_write_bytecode = True
 
-from offpath import bench_report, charts, report  # noqa: E402
+import gains  # noqa: E402
+import measured  # noqa: E402
+import reached  # noqa: E402
+from offpath import bench_report, charts, goals, report  # noqa: E402
 from offpath.mpis import TITLES  # noqa: E402
 from offpath.sizes import size_text  # noqa: E402
 
@@ -48,6 +53,18 @@ def collectives(result: dict) -> tuple[str, str]:
 
 
 FIGURES = {"collectives": collectives}
+PAGES = {
+    measured.PAGE: lambda: [("reached", reached.table()), ("goals", goals.table()), *measured.tables()],
+    ROOT / "README.md": lambda: [("gains", gains.programs()), ("other gains", gains.other_work())],
+}
+
+
+def written(page: Path) -> str:
+    """With its tables made anew."""
+    text = page.read_text()
+    for mark, block in PAGES[page]():
+        text = measured.with_block(text, mark, block)
+    return text
 
 
 def picture(svg: str, text: str) -> str:
@@ -73,6 +90,9 @@ def main() -> None:
     for name in FIGURES:
         (FOLDER / f"{name}.svg").write_text(drawn(name))
         print(f"figures: docs/figures/{name}.svg")
+    for page in PAGES:
+        page.write_text(written(page))
+        print(f"figures: {page.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of README: what was gained, as the span of all that was published for such a program, the worst first.
+
+The picture above them is of the same measurements: its bars are among those of the second row.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable
+
+from measured import load, numbers
+from offpath import bench_report, goals
+from reached import PICTURE, each, solver, values
+
+
+def span(found: Iterable[float], median: bool = False) -> str:
+    ordered = sorted(found)
+    text = " to ".join(dict.fromkeys(f"{value:.2f}" for value in (ordered[0], ordered[-1])))
+    return f"{text}, median {statistics.median(ordered):.2f}" if median else text
+
+
+def of(name: str, *fields: str, **where) -> list[float]:
+    return [float(value) for _, value in each(*fields, **where)(load(name)["rows"])]
+
+
+def ratio(name: str, above: str, below: str, **where) -> list[float]:
+    rows = [row for row in load(name)["rows"] if all(row.get(key) == wanted for key, wanted in where.items())]
+    return [a / row[below] for row in rows for a in numbers(row[above])[-1:] if numbers(row.get(below))]
+
+
+def picture() -> tuple[list[float], list[float]]:
+    """Of Offpath over the MPI alone, and over the program with MPI_Test."""
+    result = json.loads(PICTURE.read_text())
+    (kind,) = result["meta"]["mpi_versions"]
+    alone, tests = [], []
+    for _, size, by_peer in bench_report.groups(result, kind):
+        if size >= goals.MIN_BYTES:
+            ours = by_peer["offpath"]["t_total_ns"]
+            alone.append(by_peer["host"]["t_total_ns"] / ours)
+            tests.append(by_peer["tests"]["t_total_ns"] / ours)
+    return alone, tests
+
+
+def fft3d() -> list[float]:
+    seconds = {(row["mpi"], row["path"]): row["application_s"] for row in load("fft3d")["rows"]}
+    first = [seconds[mpi, "host"] / seconds[mpi, "Offpath"] for mpi in ("Open MPI", "MPICH")]
+    return first + of("fft3d-another-day", "gain")
+
+
+def latency(nodes: int) -> list[float]:
+    rows = [row for row in load("krylov-latency")["rows"] if (row["nodes"], row["latency"]) == (nodes, "1 ms")]
+    gains = [row["pipecg_ms"] / row[ours] for row in rows for ours in ("offpath_pipecg_ms", "preloaded_ms")]
+    return gains + (of("krylov-latency-other-days", "gain") if nodes == 2 else [])
+
+
+def pipecg_with_a_core() -> list[float]:
+    times = {row["setting"]: row for row in load("krylov")["rows"]}
+    first = times["same rank, its core alone"]["pipecg_ms"] / times["phi auto"]["offpath_pipecg_ms"]
+    (other,) = (
+        value for _, value in solver("pipecg", "offpath_pipecg", "same rank")(load("krylov-prediction")["rows"])
+    )
+    return [first, 1 / other]
+
+
+def programs() -> str:
+    alone, tests = picture()
+    fabric = [1 / value for row in load("collectives-fabrics")["rows"] for value in numbers(row["tcp_over_tests"])]
+    petsc_best = [1 / value for value, _, _ in values("krylov_all_cores_ratio")]
+    rows = [
+        ("3-D FFT, 37 to 42 % communication (`make demo`; runs of two days)", span(fft3d()), "not measured", "yes"),
+        ("collectives of 1 and 4 MiB beside as much computation, 250 Mbit/s, 2 nodes",
+         span(alone + of("collectives-250mbit", "gain")),
+         span(tests + ratio("collectives-250mbit", "tests_ms", "offpath_ms"), median=True), "yes"),
+        ("the same, 1 Gbit/s", span(of("collectives-1gbit", "gain")),
+         span(fabric + ratio("collectives-1gbit", "tests_ms", "offpath_ms"), median=True), "yes"),
+        ("the same, 4 nodes or 2 to 4 ranks a node, 250 Mbit/s", span(of("collectives-more-ranks", "gain")),
+         span(ratio("collectives-more-ranks", "tests_ms", "offpath_ms"), median=True), "yes"),
+        ("3-D Jacobi by MPI_Isend and MPI_Irecv, 41 to 49 % communication, 500 Mbit/s, 2 and 4 nodes, "
+         "`send:256K-inf:dpu`", span(of("halo3d", "gain")), "not measured", "yes"),
+        ("`MPI_Get` of 1 MiB from a rank that computes", "waits for that rank", "-", "yes"),
+        ("block-sparse product with `MPI_Get`, tiles of 8 KiB to 2 MiB",
+         span(of("bspmm", "gain") + of("bspmm-default", "gain")), "-", "yes"),
+        ("PETSc's pipelined CG, 1 ms of latency, 2 nodes", span(latency(2)), "-", "yes"),
+        ("the same, 4 nodes", span(latency(4)), "-", "yes"),
+        ("the same, 4 nodes on two cores without latency", span(ratio("krylov-lab", "petsc_ms", "offpath_ms",
+                                                                      solver="pipecg")), "-", "yes"),
+        ("PETSc's pipelined CG on one rank, one core more for the service", span(pipecg_with_a_core()), "-", "**no**"),
+        ("PETSc's CG on two ranks, against ours on one rank and that core", span(petsc_best), "-", "yes"),
+    ]  # fmt: skip
+    return _table(("program", "MPI alone", "with MPI_Test", "cores of the service charged"), rows)
+
+
+def other_work() -> str:
+    hybrid = of("minimd", "hybrid_regions", "hybrid_tasks")
+    workers = of("training-epochs", "gain", way="torch's DataLoader, one worker")
+    on_cores = of("training-placements", "cores_gain", way="O-DA") + of("training-less", "gain", way="O-DA")
+    batches = on_cores + of("training-epochs", "gain", way="O-DA: batches by executors")
+    both = of("training-epochs", "gain", way="O-Hy: both") + of("training-less", "gain", way="O-Hy")
+    both += of("training-placements", "cores_gain", way="O-Hy")
+    workers += of("training-placements", "cores_gain", way="torch's DataLoader, one worker")
+    short, long = of("amr", "gain")
+    rows = [
+        ("molecular dynamics, one rank and a core for the service, `--schedule hybrid`", "the rank alone", span(hybrid),
+         f"a second rank on that core: {span(of('minimd', 'all_cores'))}"),
+        ("the same on two nodes, where the service shares the rank's core", "the ranks alone",
+         span(of("minimd-two-nodes", "off_path", "hybrid")), "-"),
+        ("PyTorch, one core trains, another one makes the batches (12 to 14 % of an epoch)", "one core alone",
+         span(batches), f"torch's own worker on that core: {span(workers)}"),
+        ("the same, and that core validates, too (with one executor: the least)", "one core alone", span(both),
+         "none: torch does not do it"),
+        ("PyTorch, gradients between 2 nodes, 1 Gbit/s", "gloo",
+         span(of("training-gradients", "gain", link="1 Gbit/s")), "gloo"),
+        ("shallow water, tasks that move between nodes, long patches", "the ranks themselves", span([long]), "-"),
+        ("the same, short patches", "the ranks themselves", span([short]), "-"),
+    ]  # fmt: skip
+    return _table(("program", "compared with", "Offpath", "the strongest peer"), rows)
+
+
+def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(each_row) + " |" for each_row in (titles, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(titles), *lines[1:]])
