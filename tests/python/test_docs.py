@@ -86,3 +86,15 @@ def test_the_first_ten_minutes_are_as_shown(tmp_path):
     for sentence in re.findall(r"offpath: .*?\.(?= )", shown):
         assert sentence in printed, printed
     assert "20 operations on the DPU, 0 on the host. Per rank," in printed
+
+
+def test_steps_to_a_dpu_are_counted_alike():
+    """The guide has as many as its comparison says, and each row as many as it names."""
+    guide = (ROOT / "docs" / "guide-dpu.md").read_text()
+    counted = re.findall(r"^\| ([\w -]+) \| (\d+)[^|]*\| ([^|]*;[^|]*) \|$", guide, re.MULTILINE)
+    assert [name for name, _, _ in counted] == ["Offpath", "MVAPICH2-DPU", "UCC with DOCA UROM"]
+    for _, number, parts in counted:
+        assert len(parts.split(";")) == int(number)
+    numbers = re.findall(r"^\*\*(\d+)\. ", guide, re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, int(counted[0][1]) + 1)]
+    assert all({"an allocation", "a hostfile"} <= {part.strip() for part in parts.split(";")} for *_, parts in counted)
