@@ -114,13 +114,27 @@ def _dpu(first: Sequence[Setting], side: str) -> Dpu | None:
 
 
 def _show(result: dict) -> None:
-    titles = ("atoms", "every", "skin", "variant", "ranks", "slower", "ms", "gain", "predicted", "error", "guard")
+    titles = (
+        "atoms",
+        "every",
+        "skin",
+        "variant",
+        "ranks",
+        "slower",
+        "ms",
+        "min-max",
+        "gain",
+        "predicted",
+        "error",
+        "guard",
+    )
     table = Table(*titles, box=None, pad_edge=False)
     for row in result["rows"]:
         foreseen = [f"{row['predicted_ns'] / 1e6:.3f}", f"{row['error']:+.1%}"] if "error" in row else ["", ""]
         table.add_row(
             str(row["atoms"]), str(row["every"]), f"{row['skin']:g}", _title(row), str(row["ranks"]),
             f"{row['dpu_slower']}x" if row["variant"] in BESIDE else "", f"{row['step_ns'] / 1e6:.3f}",
+            f"{row['step_min_ns'] / 1e6:.2f}-{row['step_max_ns'] / 1e6:.2f}",
             f"{row['gain']:.3f}", *foreseen, str(row["guard_hits"]) if row["guard"] else "off",
         )  # fmt: skip
     console.out.print(table)

@@ -83,7 +83,9 @@ def _medians(launches: Sequence[list[dict]]) -> list[dict]:
 
 
 def show(result: dict) -> None:
-    table = _table("What workers move inside this machine", "way", "size", "GB/s", "copies", "memcpy GB/s", "ratio")
+    table = _table(
+        "What workers move inside this machine", "way", "size", "GB/s", "copies", "memcpy GB/s", "ratio", "min-max"
+    )
     for row in result["rows"]:
         table.add_row(
             " ".join(filter(None, (row["way"], row["security"]))),
@@ -92,6 +94,7 @@ def show(result: dict) -> None:
             f"{row['copies_per_byte']:.2f}",
             f"{row['memcpy_bytes_per_s'] / 1e9:.2f}",
             f"{row['memcpy_ratio']:.2f}",
+            f"{row['memcpy_ratio_min']:.2f}-{row['memcpy_ratio_max']:.2f}",
         )
     console.out.print(table)
     if not result["messages"]:
