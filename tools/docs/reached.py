@@ -26,7 +26,7 @@ def each(*names: str, **where) -> Callable[[list[dict]], Found]:
     def find(rows: list[dict]) -> Found:
         for row, name in itertools.product(rows, names):
             if _fits(row, where):
-                which = {"field": name.replace("_", " ")} if len(names) > 1 else {}
+                which = {"field": name} if len(names) > 1 else {}
                 yield from ((row | which, value) for value in numbers(row.get(name)))
 
     return find
@@ -191,11 +191,21 @@ def values(goal: str) -> Iterator[tuple[float, str, int]]:
         result = measured.load(name)
         for read in (read for each_goal, each_name, read in READINGS if (each_goal, each_name) == (goal, name)):
             for row, value in read(result["rows"]):
-                yield float(value), f"{result['about']}: {label(row)}", int(result["launches"])
+                yield float(value), f"{result['about']}: {label(_titled(row, result))}", int(result["launches"])
     picture = json.loads(PICTURE.read_text())
     for check in bench_collectives.checks(picture):
         if check["name"].endswith(f"/{goal}"):
             yield check["value"], "250 Mbit/s, the launches of README's picture", picture["meta"]["runs"]
+
+
+def _titled(row: dict, result: dict) -> dict:
+    """The field that a value is of is called as the table's column is, and as it is where several are called so."""
+    if "field" not in row:
+        return row
+    titles = [title for title, _ in result.get("columns", ())]
+    of_field = [title for title, template in result.get("columns", ()) if f"{{{row['field']}" in template]
+    own = of_field[0] if of_field and titles.count(of_field[0]) == 1 else row["field"].replace("_", " ")
+    return row | {"field": own}
 
 
 def row_of(goal: goals.Goal) -> str | None:
