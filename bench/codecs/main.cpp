@@ -61,6 +61,8 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
                                  : std::equal(in.begin(), in.end(), plain.begin());
         out.whole = out.whole && read && right;
         out.largest_error = std::max(out.largest_error, loss.largest_error);
+        for (std::uint8_t& byte : plain)
+          byte = std::uint8_t(~byte);  // what a repeat has left is wrong for the next one
       }
     }
     out.coded_bytes = coded_bytes;

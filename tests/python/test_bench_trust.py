@@ -4,21 +4,32 @@
 Operations that work at first and later do nothing leave the bytes of an earlier repeat in the buffers.
 """
 
+import inspect
 import json
+import re
 import subprocess
+import sys
 
 import pytest
 import typer
 from bench_support import mpirun, program
 from offpath import goals, machine_load, results
+from offpath.cli import BenchGroup
 from offpath.machine_load import Look
 
 LATE = """
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
+static int calls;
 static int works(void) {
-  static int calls;
-  return calls++ < atoi(getenv("WORKS"));
+  const char* again = getenv("AGAIN");
+  const int call = calls++;
+  return call < atoi(getenv("WORKS")) || (again && call >= atoi(again));
+}
+int MPI_Finalize(void) {
+  fprintf(stderr, "calls: %d\\n", calls);
+  return PMPI_Finalize();
 }
 int MPI_Ibcast(void* b, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request* r) {
   return works() ? PMPI_Ibcast(b, n, t, root, c, r) : PMPI_Ibarrier(c, r);
@@ -40,7 +51,7 @@ int MPI_Get(void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_Dataty
   return works() ? PMPI_Get(o, n, t, r, d, m, u, w) : 0;
 }
 int MPI_Fetch_and_op(const void* o, void* b, MPI_Datatype t, int r, MPI_Aint d, MPI_Op op, MPI_Win w) {
-  return works() ? PMPI_Fetch_and_op(o, b, t, r, d, op, w) : 0;
+  return getenv("AGAIN") || works() ? PMPI_Fetch_and_op(o, b, t, r, d, op, w) : 0;  // a counter: who has what to do
 }
 """
 REPEATS = ["--repeats", "6", "--warmup", "1", "--verify", "--work-iterations", "1"]
@@ -77,6 +88,21 @@ def test_a_repeat_that_moved_nothing_is_a_wrong_result(name, arguments, late):
     assert status(11) != 0  # timed ones, and neither the first nor the last
 
 
+@pytest.mark.machine
+def test_a_wrong_product_is_found_though_the_last_is_right(late):
+    """A block-sparse product of several repeats: in the second one tiles do not come."""
+    arguments = ["--tile", "8", "--tiles", "6", "--repeats", "4", "--check"]
+    path = str(program("apps", "mpich", "bspmm"))
+
+    def run(*settings):
+        return mpirun("mpich", 2, "env", f"LD_PRELOAD={late}", *settings, path, *arguments)
+
+    right = run("WORKS=0", "AGAIN=0")
+    assert right.returncode == 0
+    calls = min(map(int, re.findall(r"calls: (\d+)", right.stderr)))  # of nine runs, one of them to warm up
+    assert run(f"WORKS={calls // 3}", f"AGAIN={2 * calls // 3}").returncode != 0
+
+
 def delivered(tmp_path, rows, checks=(), **meta):
     """The written result and the exit status of a benchmark that measured this."""
     file = tmp_path / "out.json"
@@ -87,6 +113,12 @@ def delivered(tmp_path, rows, checks=(), **meta):
 
 
 GOOD = {"what": "ibcast", "bytes": 64, "verified": True, "efficiency": 0.9, "host_cpu_ns_per_byte": 0.1}
+
+
+@pytest.mark.parametrize("name", BenchGroup.lazy)
+def test_every_benchmark_ends_in_the_one_place(name):
+    module = sys.modules[BenchGroup.lazy[name]().__module__]
+    assert "results.deliver(" in inspect.getsource(module)
 
 
 def test_a_wrong_result_is_a_failed_check_and_an_exit_status(tmp_path, capsys):
