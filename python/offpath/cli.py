@@ -40,6 +40,12 @@ def _bench_collectives() -> Callable:
     return app_command
 
 
+def _bench_guest() -> Callable:
+    from offpath.bench_guest import app_command
+
+    return app_command
+
+
 def _bench_minimd() -> Callable:
     from offpath.bench_minimd import app_command
 
@@ -248,6 +254,7 @@ class BenchGroup(LazyGroup):
         "amr": _bench_amr,
         "collectives": _bench_collectives,
         "compression": _bench_compression,
+        "guest": _bench_guest,
         "krylov": _bench_krylov,
         "minimd": _bench_minimd,
         "multicast": _bench_multicast,

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from offpath import handover, injection, mpis, processes, stats
 from offpath.paths import paths
@@ -34,6 +36,57 @@ def pinned(argv: Sequence[str], cores: Sequence[int]) -> list[str]:
     return ["sh", "-c", script, ",".join(map(str, cores)), *argv]
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A job that has not been started: its command line, the environment of that, where its ranks leave statistics."""
+
+    command: list[str]
+    environ: dict[str, str]
+    stats_file: str
+
+
+@contextlib.contextmanager
+def prepared(
+    mpi: str,
+    np: int,
+    argv: Sequence[str],
+    offload: bool = False,
+    env: Mapping[str, str] | None = None,
+    *,
+    pin: bool = False,
+    yield_shim: bool | None = None,
+    crowded: bool | None = None,
+) -> Iterator[Prepared]:
+    """What local_mpirun starts. `crowded`: ranks share cores; by default when those of this job outnumber them."""
+    where = paths()
+    cores = available_cores()
+    share = np >= len(cores) if crowded is None else crowded or np >= len(cores)
+    crowded = np > len(cores) if crowded is None else crowded
+    mpis.executable(argv[0])
+    with handover.folder() as folder, stats.private_file(folder) as stats_file:
+        chosen: dict[str, str] = {}
+        libraries = []
+        if offload:
+            options = injection.measured_run(env or {}, stats_file, share=share)
+            memory = injection.memory_setting(env or {})
+            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
+            env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
+            libraries.append(chosen["LD_PRELOAD"])
+        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
+            libraries.append(str(where.require_yield_library()))
+            chosen["OFFPATH_LAB_YIELD"] = "1"
+        chosen |= env or {}
+        if libraries:
+            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen)
+        program = pinned(argv, cores) if pin else list(argv)
+        command = [mpis.launcher(mpi), "-np", str(np)]
+        if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
+            command += ["--oversubscribe", "--bind-to", "none"]
+        command, _ = injection.with_variables([*command, *program], chosen)
+        environ = os.environ | native_environment(mpi, crowded)
+        yield Prepared(command, environ, chosen.get("OFFPATH_STATS_FILE", stats_file))
+
+
 def local_mpirun(
     mpi: str,
     np: int,
@@ -52,32 +105,8 @@ def local_mpirun(
     by default it does when ranks outnumber cores. The services share the ranks' cores when there are no others.
     Raises UserError for what the user can put right, subprocess.TimeoutExpired after `timeout` seconds.
     """
-    where = paths()
-    cores = available_cores()
-    crowded = np > len(cores)
-    mpis.executable(argv[0])
-    with handover.folder() as folder, stats.private_file(folder) as stats_file:
-        chosen: dict[str, str] = {}
-        libraries = []
-        if offload:
-            options = injection.measured_run(env or {}, stats_file, share=np >= len(cores))
-            memory = injection.memory_setting(env or {})
-            chosen |= injection.variables(options, where, memory, openshmem=mpi == mpis.OPENSHMEM)
-            env = {name: value for name, value in (env or {}).items() if name != "OFFPATH_POLICY"}
-            libraries.append(chosen["LD_PRELOAD"])
-        if mpi == mpis.MPICH and (crowded if yield_shim is None else yield_shim):
-            libraries.append(str(where.require_yield_library()))
-            chosen["OFFPATH_LAB_YIELD"] = "1"
-        chosen |= env or {}
-        if libraries:
-            chosen["LD_PRELOAD"] = injection.preload(libraries, chosen)
-        program = list(argv)
-        program = pinned(argv, cores) if pin else list(argv)
-        command = [mpis.launcher(mpi), "-np", str(np)]
-        if mpi in (mpis.OPENMPI, mpis.OPENSHMEM):
-            command += ["--oversubscribe", "--bind-to", "none"]
-        command, _ = injection.with_variables([*command, *program], chosen)
-        result = processes.run(command, os.environ | native_environment(mpi, crowded), capture=capture, timeout=timeout)
-        result.stats = stats.read(chosen.get("OFFPATH_STATS_FILE", stats_file))
+    with prepared(mpi, np, argv, offload, env, pin=pin, yield_shim=yield_shim) as job:
+        result = processes.run(job.command, job.environ, capture=capture, timeout=timeout)
+        result.stats = stats.read(job.stats_file)
     result.raise_if_interrupted()
     return result

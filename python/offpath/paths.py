@@ -113,6 +113,9 @@ class Paths:
     def require_worker_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-worker")
 
+    def require_stranger_program(self) -> Path:
+        return _built(self.prefix / "bin" / "offpath-stranger")
+
     def require_codecs_program(self) -> Path:
         return _built(self.prefix / "bin" / "offpath-codecs")
 
