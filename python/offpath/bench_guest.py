@@ -16,7 +16,7 @@ from offpath.crowd import ended_by_signals
 from offpath.errors import UserError
 from offpath.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting, computation_alone, launch_crowd, rate
 from offpath.measuring import Peer
-from offpath.mpis import TITLES
+from offpath.mpis import MPICH, TITLES
 from offpath.paths import paths
 
 MODES = (
@@ -45,11 +45,12 @@ def app_command(
     """Measure what an unrelated program feels beside jobs with more ranks than cores, without and with Offpath.
 
     On each core an unrelated program asks for 10 ms of sleep again and again, and notes by how much it woke late, from
-    before the jobs start until after they have ended; *computes*: and another one computes there while they work. Each
-    is in a session of its own. The jobs do rounds of nonblocking and blocking collectives and messages, for a fixed
-    time, on shared cores, and check what they receive. Modes: *native*; *default*, Offpath as installed; *dpu*,
-    everything that can be is offloaded. Reported: the worst lateness, how often it was over 1 s, what part of a core
-    the computation kept, and rounds of all jobs per second, beside native.
+    before the jobs start until after they have ended; *computes*: another one computes there while they work. Each is
+    in a session of its own, by which the scheduler may deal out turns. So are the jobs, or all of them are in one (with
+    Open MPI: MPICH's launcher gives every rank its own). The jobs do rounds of nonblocking and blocking collectives and
+    messages, for a fixed time, on shared cores, and check what they receive. Modes: *native*; *default*, Offpath as
+    installed; *dpu*, everything that can be is offloaded. Reported: the worst lateness, how often it was over 1 s, what
+    part of a core the computation kept, and rounds of all jobs per second, beside native.
 
     Examples:
 
@@ -90,10 +91,10 @@ def app_command(
 def chosen_settings(
     kinds: Sequence[str], jobs: Sequence[int], ranks: Sequence[int], sessions: Sequence[str], strangers: Sequence[str]
 ) -> list[Setting]:
-    """One job is in a session of its own, whatever is wished for several."""
+    """One job is in a session of its own, whatever is wished for several; of MPICH every rank is."""
     return list(
         dict.fromkeys(
-            Setting(kind, job_count, rank_count, session if job_count > 1 else OWN, stranger)
+            Setting(kind, job_count, rank_count, session if job_count > 1 and kind != MPICH else OWN, stranger)
             for kind in kinds
             for stranger in strangers
             for job_count in jobs

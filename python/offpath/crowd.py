@@ -36,7 +36,9 @@ class Crowd:
                     stderr=subprocess.STDOUT, start_new_session=own_session,
                 )  # fmt: skip
         except OSError as error:
-            raise UserError(f"{argv[0]} cannot be started ({error.strerror}). Run: make build") from None
+            raise UserError(
+                f"setpriv cannot be run ({error.strerror}; it ends what we start). Install util-linux."
+            ) from None
         self._children.append(child)
         return child
 

@@ -33,7 +33,7 @@ class Setting:
     mpi: str
     jobs: int
     ranks: int  # of each job
-    sessions: str  # all jobs in one session, or each in its own: the scheduler groups by them
+    sessions: str  # of the jobs: one for all, or each its own
     stranger: str  # sleeps on each core, or a computation beside that, too
 
     @property

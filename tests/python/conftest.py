@@ -40,7 +40,8 @@ os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machin
 # those marked machine or requires_root. What is not listed runs MPI programs, labs or services: one after the other.
 SIDE_BY_SIDE = {
     "test_bench_training",
-    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_krylov", "test_bench_onesided",
+    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_guest", "test_bench_krylov",
+    "test_bench_onesided",
     "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_pt2pt", "test_charts", "test_clusters",
     "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
     "test_bench_trust", "test_frames", "test_goals", "test_measured", "test_measure_programs", "test_packaging",

@@ -2,10 +2,15 @@
 """`offpath bench guest`: what its rows come to, its programs, and that nothing of it outlives it."""
 
 import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
 from bench_support import program
-from conftest import assert_one_line_error, offpath
+from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
 from offpath import bench_guest, guest_launches
 from offpath.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
 from offpath.paths import paths
@@ -75,8 +80,10 @@ def test_what_is_asked(default, dpu, met):
 
 
 def test_one_job_has_one_kind_of_session():
-    found = bench_guest.chosen_settings(["mpich"], [1, 3], [2], [OWN, ONE], [SLEEPS])
+    found = bench_guest.chosen_settings(["openmpi"], [1, 3], [2], [OWN, ONE], [SLEEPS])
     assert [(each.jobs, each.sessions) for each in found] == [(1, OWN), (3, OWN), (3, ONE)]
+    found = bench_guest.chosen_settings(["mpich"], [1, 3], [2], [ONE, OWN], [SLEEPS])
+    assert [(each.jobs, each.sessions) for each in found] == [(1, OWN), (3, OWN)]
 
 
 def test_bad_arguments_are_one_line():
@@ -96,6 +103,7 @@ def here(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.machine
 def test_strangers_say_what_they_got(here):
     assert all(pieces > 0 for pieces in guest_launches.computation_alone(0.1))
 
@@ -114,3 +122,44 @@ def test_it_runs(mpi, tmp_path, here):
         assert row["rounds_per_s"] > 0 and row["sleeps_count"] > 0 and row["verified"]
         assert 0 <= row["computation_share"]
     out.unlink()
+
+
+def working_in(folder):
+    """The processes that were started there."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int(entry.name) != os.getpid() and os.readlink(entry / "cwd") == str(folder):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("mpi", "signum"),
+    [("openmpi", signal.SIGINT), ("mpich", signal.SIGTERM), ("openmpi", signal.SIGKILL), ("mpich", signal.SIGKILL)],
+)
+def test_nothing_of_it_outlives_it(mpi, signum, here, tmp_path_factory):
+    program("bench", mpi, "load")
+    options = ["--mpi", mpi, "--jobs", "2", "--ranks", "2", "--seconds", "600", "--strangers", "computes"]
+    output = tmp_path_factory.mktemp("said") / "output"
+    with output.open("w") as file:
+        bench = subprocess.Popen(
+            [str(ROOT / "offpath"), "bench", "guest", *options], stdout=file, stderr=file, cwd=here,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+    while not list(here.glob("*/go")):
+        assert bench.poll() is None, output.read_text()
+        time.sleep(0.01)
+    assert len(working_in(here)) > 6
+    bench.send_signal(signum)
+    assert bench.wait(timeout=LIMIT_S) == (-signum if signum == signal.SIGKILL else 130), output.read_text()
+    if signum == signal.SIGKILL:
+        while working_in(here):  # they end by themselves
+            time.sleep(0.01)
+        offpath("bench", "guest", "--mpi", mpi, "--ranks", "2", "--modes", "native", "--seconds", "0.1")  # tidies up
+    else:
+        assert "interrupted after 0 of" in output.read_text()
+    assert working_in(here) == []

@@ -104,7 +104,7 @@ def test_every_benchmark_has_goals_and_a_file_for_them():
         if bench not in without:
             assert any(goal.name.startswith(f"{bench}_") for goal in goals.GOALS), bench
         assert "json_file" in inspect.signature(command()).parameters, bench
-    assert all(goal.name.endswith(("_ratio", "_us", "_count")) for goal in goals.GOALS)
+    assert all(goal.name.endswith(("_ratio", "_us", "_ms", "_count")) for goal in goals.GOALS)
     assert {goal.name.partition("_")[0] for goal in goals.GOALS} == set(BenchGroup.lazy) - without | {"results"}
     assert len(goals.BY_NAME) == len(goals.GOALS)
 
@@ -112,7 +112,7 @@ def test_every_benchmark_has_goals_and_a_file_for_them():
 def test_the_documents_have_the_same_goals():
     assert goals.table() in DOCUMENT
     elsewhere = DOCUMENT.replace(goals.table(), "")
-    named = set(re.findall(rf"`({'|'.join(BenchGroup.lazy)}|results)(_\w+_(?:ratio|us|count))`", elsewhere))
+    named = set(re.findall(rf"`({'|'.join(BenchGroup.lazy)}|results)(_\w+_(?:ratio|us|ms|count))`", elsewhere))
     assert {"".join(each) for each in named} == set(goals.BY_NAME)
 
 
