@@ -41,6 +41,7 @@ void case_describe(Case* c) {
   c->in_place = c->in_place && may_be_in_place(c->op);
   c->send.blocks_count = c->recv.blocks_count = 0;
   c->request = MPI_REQUEST_NULL;
+  c->status = MPI_SUCCESS;
   if (is_rooted(c->op)) c->root %= kMaxBlocks;
   name_case(c);
   if (c->comm->handle == MPI_COMM_NULL) return;
@@ -80,15 +81,7 @@ void case_call(Case* c) {
 bool case_check(Case* c, uint64_t* hash) {
   *hash = 0;
   if (c->comm->handle == MPI_COMM_NULL) return true;
-  if (c->status != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING];
-    int length, error_class;
-    MPI_Error_string(c->status, text, &length);
-    MPI_Error_class(c->status, &error_class);
-    fprintf(stderr, "%s: %s\n", c->name, text);
-    *hash = (uint64_t)error_class;
-    return false;
-  }
+  if (c->status != MPI_SUCCESS) return false;
   uint64_t ignored = 0;
   const bool kept = side_check(&c->send, c->name, &ignored);
   return side_check(&c->recv, c->name, hash) && kept;

@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! The nonblocking collectives from Fortran, one program for each binding: BINDING_MPIFH, BINDING_MPI, BINDING_F08.
-! Rank 0 prints a line per call: its name, a checksum over all ranks, and WRONG if a rank did not get what it must.
+! Rank 0 prints a line per call: its name, a checksum over all ranks, and WRONG if a rank did not get what it must; of a
+! call that failed on a rank what MPI says of that (FAILED), as nothing is known of its buffers.
 #ifdef BINDING_F08
 #define HANDLE(kind) type(kind)
 #else
@@ -26,7 +27,9 @@ program conformance
   call mpi_init(ierr)
   call mpi_comm_rank(MPI_COMM_WORLD, rank, ierr)
   call mpi_comm_size(MPI_COMM_WORLD, ranks, ierr)
+  call mpi_comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
   call mpi_cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, ierr)
+  call mpi_comm_set_errhandler(ring, MPI_ERRORS_RETURN, ierr)
   wrong = 0
   call mpi_ibarrier(MPI_COMM_WORLD, request, ierr)
   call finish('ibarrier', [rank], [rank])
@@ -72,33 +75,55 @@ contains
   subroutine finish(name, values, expected)
     character(*), intent(in) :: name
     integer, intent(in) :: values(:), expected(:)
-    call mpi_wait(request, MPI_STATUS_IGNORE, ierr)
+    if (ierr == MPI_SUCCESS) call mpi_wait(request, MPI_STATUS_IGNORE, ierr)
     call report(name, values, expected)
   end subroutine
 
+  ! ierr: of the call or of its completion.
   subroutine report(name, values, expected)
     character(*), intent(in) :: name
     integer, intent(in) :: values(:), expected(:)
     integer, parameter :: long = selected_int_kind(18)
     integer(long) :: sums(2), others(2)
+    character(200) :: failure, other
     integer :: k
+    failure = said_of(ierr)
     sums(1) = 0
     do k = 1, size(values)
       sums(1) = ieor(ishftc(sums(1), 5), int(values(k), long))
     end do
-    sums(2) = merge(0, 1, all(values == expected))
+    sums(2) = merge(0, 1, failure /= '' .or. all(values == expected))
     if (rank /= 0) then
       call mpi_send(sums, 2, MPI_INTEGER8, 0, 1, MPI_COMM_WORLD, ierr)
+      call mpi_send(failure, len(failure), MPI_CHARACTER, 0, 1, MPI_COMM_WORLD, ierr)
       return
     end if
     do k = 1, ranks - 1
       call mpi_recv(others, 2, MPI_INTEGER8, k, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
+      call mpi_recv(other, len(other), MPI_CHARACTER, k, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
+      if (failure == '') failure = other
       sums(1) = ieor(ishftc(sums(1), 7), others(1))
       sums(2) = sums(2) + others(2)
     end do
-    print '(a,1x,i0,1x,z16.16,a)', name, merge(n, 0, allocated(recv)), sums(1), merge('      ', ' WRONG', sums(2) == 0)
-    if (sums(2) > 0) wrong = wrong + 1
+    if (failure /= '') then
+      print '(a,1x,i0,4a)', name, merge(n, 0, allocated(recv)), ' FAILED ', trim(failure), merge('      ', ' WRONG', sums(2) == 0)
+    else
+      print '(a,1x,i0,1x,z16.16,a)', name, merge(n, 0, allocated(recv)), sums(1), merge('      ', ' WRONG', sums(2) == 0)
+    end if
+    if (failure /= '' .or. sums(2) > 0) wrong = wrong + 1
   end subroutine
+
+  function said_of(code) result(failure)
+    integer, intent(in) :: code
+    character(200) :: failure
+    character(MPI_MAX_ERROR_STRING) :: text
+    integer :: class, length, ignored
+    failure = ''
+    if (code == MPI_SUCCESS) return
+    call mpi_error_class(code, class, ignored)
+    call mpi_error_string(code, text, length, ignored)
+    write (failure, '(a,i0,a,i0,2a)') 'on rank ', rank, ': error class ', class, ': ', text(1:min(length, 150))
+  end function
 
   subroutine rooted()
     integer :: k
@@ -165,7 +190,7 @@ contains
     recv = -1
     call mpi_ialltoall(send, n, MPI_INTEGER, recv, n, MPI_INTEGER, MPI_COMM_WORLD, request, ierr)
     done = .false.
-    do while (.not. done)
+    do while (.not. done .and. ierr == MPI_SUCCESS)
       call mpi_test(request, done, MPI_STATUS_IGNORE, ierr)
     end do
     call finish('ialltoall', recv, blocks(.true., .true.))
@@ -249,7 +274,7 @@ contains
     complex, asynchronous :: c(1000), csum(1000)
     logical, asynchronous :: l(1000), lall(1000)
     integer, asynchronous :: pairs(2, 1000), least(2, 1000)
-    integer :: k, total
+    integer :: k, total, ended
     HANDLE(MPI_Request) :: requests(4)
     total = ranks*(ranks + 1)/2
     d = rank + 1
@@ -262,9 +287,13 @@ contains
     call mpi_iallreduce(l, lall, 1000, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, requests(3), ierr)
     call mpi_iallreduce(pairs, least, 1000, MPI_2INTEGER, MPI_MINLOC, MPI_COMM_WORLD, requests(4), ierr)
     call mpi_waitall(4, requests, MPI_STATUSES_IGNORE, ierr)
+    ended = ierr
     call report('double precision', nint(dsum), spread(total, 1, 1000))
+    ierr = ended
     call report('complex', nint(real(csum)) - nint(aimag(csum)), spread(2*total, 1, 1000))
+    ierr = ended
     call report('logical', merge(1, 0, lall), [(merge(1, 0, k > 500), k=1, 1000)])
+    ierr = ended
     call report('minloc', least(2, :), [(modulo(-k, ranks), k=1, 1000)])
   end subroutine
 

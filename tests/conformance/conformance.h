@@ -2,7 +2,7 @@
  * The conformance program: every collective with every kind of argument, one line per case: its name and a hash of all
  * ranks' receive buffers, gaps and guard bytes included. Run natively and under Offpath the lines must be the same.
  * Each rank also compares its buffers with what this program itself expects (WRONG), so a case that both sides get
- * wrong is seen too. Reductions take values whose result is exact in any order.
+ * wrong is seen too. Errors that MPI returns are printed in MPI's words (FAILED), never as wrong data. Reductions take values whose result is exact in any order.
  *
  * A Case is described (case_describe), filled, started, completed, and checked, possibly several times. */
 #ifndef OFFPATH_TESTS_CONFORMANCE_H
@@ -200,13 +200,13 @@ typedef struct Case {
   char name[kNameBytes];
   Side send, recv;
   MPI_Request request;
-  int status; /* of the MPI call */
+  int status; /* of the MPI call, or of its completion */
 } Case;
 
 void case_describe(Case* a_case); /* names it, lays it out and allocates; on every rank */
 void case_fill(Case* a_case, uint64_t seed);
-void case_call(Case* a_case); /* persistent: makes the request */
-bool case_check(Case* a_case, uint64_t* hash);
+void case_call(Case* a_case);                  /* persistent: makes the request */
+bool case_check(Case* a_case, uint64_t* hash); /* nothing where MPI has returned an error */
 void case_free(Case* a_case);
 
 void case_data(const Case* a_case, const Block* block, Data data, unsigned char* packed);
@@ -233,8 +233,10 @@ typedef struct Report {
   int count, capacity;
 } Report;
 
-void report_add(Report* report, const char* name, uint64_t hash, bool right);
-/* Rank 0 prints all lines so far; collective over the world. Returns how many were wrong on any rank. */
+int code_class(int code);
+/* `status`: what MPI returned. An error is printed in place of the hash, as what it is. */
+void report_add(Report* report, const char* name, int status, uint64_t hash, bool right);
+/* Rank 0 prints all lines so far; collective over the world. Returns how many failed or were wrong on any rank. */
 int report_flush(Report* report);
 
 /* ---- batch.c ----------------------------------------------------------------------------------------------------- */
@@ -243,7 +245,7 @@ int report_flush(Report* report);
  * persistent requests are started in an order of each rank's own, `rounds` times. */
 void batch_run(Case* cases, int count, enum Style style, int rounds, Report* report);
 
-/* ---- the modes; each returns how many cases were wrong ------------------------------------------------------------
+/* ---- the modes; each returns how many cases failed or were wrong ------------------------------------------------------------
  */
 
 int matrix_run(enum Form form, int every, uint64_t seed, const char* match);

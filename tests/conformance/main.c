@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   communicators_create();
   const int wrong = run(&options);
   if (rank == 0 && wrong > 0) {
-    fprintf(stderr, "%d cases are wrong. To repeat, with %d ranks:", wrong, size);
+    fprintf(stderr, "%d cases failed or are wrong. To repeat, with %d ranks:", wrong, size);
     for (int i = 0; i < argc; ++i) fprintf(stderr, " %s", argv[i]);
     fprintf(stderr, options.mode == kRandom ? " (seed %" PRIu64 ")\n" : "\n", options.seed);
   }

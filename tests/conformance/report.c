@@ -5,13 +5,49 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { kErrorBytes = 200 };
 
 typedef struct Line {
   char name[kNameBytes];
+  char error[kErrorBytes]; /* empty: none */
   uint64_t hash, right;
 } Line;
 
-void report_add(Report* report, const char* name, uint64_t hash, bool right) {
+int code_class(int code) {
+  int class = MPI_SUCCESS;
+  MPI_Error_class(code, &class);
+  return class;
+}
+
+/* Which error, and the library's or Offpath's own text, in one line. */
+static void describe_error(int code, char* out) {
+  static const struct {
+    int class;
+    const char* name;
+  } kClasses[] = {{MPI_ERR_ARG, "MPI_ERR_ARG"},
+                  {MPI_ERR_COMM, "MPI_ERR_COMM"},
+                  {MPI_ERR_REQUEST, "MPI_ERR_REQUEST"},
+                  {MPI_ERR_TRUNCATE, "MPI_ERR_TRUNCATE"},
+                  {MPI_ERR_OTHER, "MPI_ERR_OTHER"},
+                  {MPI_ERR_INTERN, "MPI_ERR_INTERN"},
+                  {MPI_ERR_IN_STATUS, "MPI_ERR_IN_STATUS"},
+                  {MPI_ERR_NO_MEM, "MPI_ERR_NO_MEM"}};
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0, rank;
+  const int class = code_class(code);
+  const char* name = class > MPI_ERR_LASTCODE ? "a class of its own" : "another class";
+  for (size_t i = 0; i < sizeof(kClasses) / sizeof(kClasses[0]); ++i)
+    if (kClasses[i].class == class) name = kClasses[i].name;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Error_string(code, text, &length);
+  for (char* at = text; *at != 0; ++at)
+    if (*at == '\n') *at = ' ';
+  snprintf(out, kErrorBytes, "on rank %d: %s: %.140s", rank, name, text);
+}
+
+void report_add(Report* report, const char* name, int status, uint64_t hash, bool right) {
   if (report->count == report->capacity) {
     report->capacity = report->capacity == 0 ? 64 : 2 * report->capacity;
     report->lines = realloc(report->lines, (size_t)report->capacity * sizeof(Line));
@@ -20,7 +56,19 @@ void report_add(Report* report, const char* name, uint64_t hash, bool right) {
   Line* line = &report->lines[report->count++];
   snprintf(line->name, sizeof(line->name), "%s", name);
   line->hash = hash;
-  line->right = right;
+  line->right = right || status != MPI_SUCCESS; /* of what has failed nothing is known */
+  line->error[0] = 0;
+  if (status != MPI_SUCCESS) describe_error(status, line->error);
+}
+
+static int print_line(const Line* line) {
+  const char* wrong = line->right ? "" : " WRONG";
+  if (line->error[0] != 0) {
+    printf("%s FAILED %s%s\n", line->name, line->error, wrong);
+  } else {
+    printf("%s %016" PRIx64 "%s\n", line->name, line->hash, wrong);
+  }
+  return line->error[0] != 0 || !line->right;
 }
 
 int report_flush(Report* report) {
@@ -39,13 +87,10 @@ int report_flush(Report* report) {
       for (int i = 0; i < report->count; ++i) {
         report->lines[i].hash = mix(report->lines[i].hash) ^ other[i].hash;
         report->lines[i].right &= other[i].right;
+        if (report->lines[i].error[0] == 0) memcpy(report->lines[i].error, other[i].error, kErrorBytes);
       }
     }
-    for (int i = 0; i < report->count; ++i) {
-      const Line* line = &report->lines[i];
-      printf("%s %016" PRIx64 "%s\n", line->name, line->hash, line->right ? "" : " WRONG");
-      wrong += !line->right;
-    }
+    for (int i = 0; i < report->count; ++i) wrong += print_line(&report->lines[i]);
     fflush(stdout);
     free(other);
   } else {

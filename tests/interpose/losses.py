@@ -106,8 +106,20 @@ def kill_service(s, mode, failed=None, program="lost", **more):
     check(len(result.warnings()) == 1, f"not exactly one warning: {result}")
 
 
+def lost_words(s):
+    """The program of conformance says which operations failed, and shows no buffers of those as wrong data."""
+    other = s.run([s.program("conformance", "conformance"), "--threads", "3"], 4, s.library, **FORCED,
+                  OFFPATH_FAKE_LOSE="1:12:10")
+    failed = [line for line in other.out.splitlines() if " FAILED " in line]
+    # Of a call for several requests that asks for no statuses, MPI says no more than that there was an error.
+    words = ("Offpath: ", "MPI_ERR_IN_STATUS")
+    check(failed and all(any(word in line for word in words) for line in failed), f"other words: {other}")
+    check("WRONG" not in other.out, str(other))
+
+
 def lost_busy(s):
     kill_service(s, "busy")
 
 
-CASES = (lost_idle, lost_begun, lost_twice, parted, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_busy)
+CASES = (lost_idle, lost_begun, lost_twice, parted, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_words,
+         lost_busy)

@@ -65,7 +65,17 @@ def offloaded_counts(ranks: Sequence[Mapping]) -> Counter:
     return counts
 
 
-def assert_same_lines(expected: str, got: str, how: str) -> None:
+def assert_no_failures(got: str, how: str, said: str) -> None:
+    """An operation that MPI has returned an error for is no wrong data; `said`: what there is on stderr about it."""
+    failures = [line for line in got.splitlines() if " FAILED " in line]
+    shown = "\n".join(f"  {line}" for line in failures[:10])
+    wrong = sum(line.endswith(" WRONG") for line in got.splitlines())
+    count = f"{len(failures)} operations failed, and {wrong} gave wrong data"
+    assert not failures, f"{count}; repeat with: {how}\n{shown}\n{said[-2000:]}"
+
+
+def assert_same_lines(expected: str, got: str, how: str, said: str = "") -> None:
+    assert_no_failures(got, how, said)
     expected_lines, got_lines = expected.splitlines(), got.splitlines()
     different = [pair for pair in zip(expected_lines, got_lines, strict=False) if pair[0] != pair[1]]
     shown = "\n".join(f"  natively  {one}\n  offloaded {other}" for one, other in different[:10])
@@ -78,7 +88,7 @@ def assert_conforms(place: Place, mpi: str, argv: Sequence[str], env: Mapping[st
     expected = native(mpi, place.ranks, tuple(argv))
     result = place.run(mpi, argv, NATIVE | EVERYTHING | env)
     how = f"{mpi}, {place.ranks} ranks, {' '.join(f'{name}={value}' for name, value in env.items())} {' '.join(argv)}"
-    assert_same_lines(expected, result.stdout, how)
+    assert_same_lines(expected, result.stdout, how, result.stderr)
     assert result.returncode == 0, f"{how}\n{result.stderr[-3000:]}"
     assert len(result.stats) == place.ranks, result.stderr[-3000:]
     assert all(rank["offloaded_count"] > 0 and rank["failed_count"] == 0 for rank in result.stats)
