@@ -188,6 +188,10 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
  * compressing has held them up. Negative: that took longer than it saved. Never blocks. */
 int64_t offpath_session_saved_ns(offpath_session_t* session);
 
+/* For how long the service gave no sign of life to this process because it was ready to run and got no processor: it is not ended for
+ * that. 0 unless that has lasted for about OFFPATH_SERVICE_SILENCE_MS. Never blocks; a load. */
+uint64_t offpath_session_starved_ns(offpath_session_t* session);
+
 /* ---- team ---------------------------------------------------------------------------------------------------- */
 
 typedef struct offpath_team_params {

@@ -83,13 +83,22 @@ void offpath_session::listen_for_life() {
   using Verdict = offpath::base::Silence::Verdict;
   if (listening_.test_and_set(std::memory_order_acquire)) return;
   const bool answered = header().answered.load(std::memory_order_acquire) == asked_;
-  const Verdict verdict = silence_.look(offpath::base::clock_ns(CLOCK_MONOTONIC_COARSE), answered);
+  const Verdict verdict = judge(silence_, offpath::base::clock_ns(CLOCK_MONOTONIC_COARSE), answered);
   if (verdict == Verdict::ask) {
     header().asked.store(++asked_, std::memory_order_seq_cst);
     wake_worker();
   }
   if (verdict == Verdict::silent) end_service();
   listening_.clear(std::memory_order_release);
+}
+
+// Whoever looks has listening_, or is the last one here.
+offpath::base::Silence::Verdict offpath_session::judge(offpath::base::Silence& silence, uint64_t now_ns,
+                                                       bool answered) {
+  uint64_t spared_ns = 0;
+  const auto verdict = silence.look(now_ns, answered, [&] { return spared_ns = starvation_.since_last_ns(now_ns); });
+  if (verdict == offpath::base::Silence::Verdict::starved) starved_ns += spared_ns;
+  return verdict;
 }
 
 // Another process may have ended it before we would have.
@@ -123,7 +132,7 @@ void offpath_session::leave() {
     const auto reply = layout::receive_message(socket.get(), &answer, 1, slice_ms);
     if (reply.ok()) return;
     hears = reply.status().code() != OFFPATH_ERR_SERVICE_LOST;
-    const bool silent = silence.look(offpath::base::clock_ns(), false) == Silence::Verdict::silent;
+    const bool silent = judge(silence, offpath::base::clock_ns(), false) == Silence::Verdict::silent;
     if (hears && silent) end_service();
     if (silent || limit_ns == 0) --rounds_left;
   }
@@ -283,6 +292,10 @@ offpath_status_t offpath_session_counters(offpath_session_t* session, offpath_se
 int64_t offpath_session_saved_ns(offpath_session_t* session) {
   if (session == nullptr || !session->mine()) return 0;
   return static_cast<int64_t>(session->header().saved_ns.load(std::memory_order_relaxed));
+}
+
+uint64_t offpath_session_starved_ns(offpath_session_t* session) {
+  return session == nullptr ? 0 : session->starved_ns.load(std::memory_order_relaxed);
 }
 
 }  // extern "C"

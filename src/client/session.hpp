@@ -12,6 +12,7 @@
 #include "base/fd.hpp"
 #include "base/memfd.hpp"
 #include "base/silence.hpp"
+#include "base/starvation.hpp"
 #include "client/arena.hpp"
 #include "client/described.hpp"
 #include "client/heap.hpp"
@@ -124,6 +125,9 @@ struct offpath_session {
   // and lost when it has let go of the socket: until then it may still write. Never blocks. Any thread.
   bool check_alive();
 
+  // Once it is known which thread serves this process.
+  void watch_for_starvation() { starvation_ = offpath::base::Starvation(service.process, service.thread); }
+
   // Has the service let go of this process.
   void leave();
 
@@ -169,6 +173,7 @@ struct offpath_session {
   pid_t service_pid = 0;
   uint64_t probe = 0;  // the service reads it to prove that it may
   std::atomic<bool> lost{false};
+  std::atomic<uint64_t> starved_ns{0};  // see offpath_session_starved_ns
   std::atomic<uint32_t> silence_ms{0};  // of a lost service: how long it had given no sign of life, if that is why
   offpath::session::SocketFile socket_file;
   uint8_t* fork_mark = nullptr;  // a page the kernel clears in forked children
@@ -203,10 +208,12 @@ struct offpath_session {
  private:
   bool hangs_up();
   void listen_for_life();
+  offpath::base::Silence::Verdict judge(offpath::base::Silence& silence, uint64_t now_ns, bool answered);
   void note_silence();
   void end_service();
 
   std::atomic_flag listening_;
-  offpath::base::Silence silence_;  // held: listening_, as the next one
+  offpath::base::Silence silence_;  // held: listening_, as the next ones
+  offpath::base::Starvation starvation_;
   uint32_t asked_ = 0;
 };

@@ -183,6 +183,7 @@ void Service::admit(Newcomer client) {
   reply.workers = options_.workers;
   reply.helpers = helpers_count();
   reply.process = getpid();
+  reply.thread = workers_[worker]->thread();
   reply.clients = ++client_count_;
   base::log_write(LogLevel::info, "client %llu is process %d%s", static_cast<unsigned long long>(id), client.process,
                   client.reflection == nullptr ? "" : " of an agent's host");

@@ -10,6 +10,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -84,6 +86,7 @@ base::Status Worker::start() {
   thread_ = std::thread([this, &bound] {
     const base::Status status = bind_this_thread(options_.cores);
     const bool go = status.ok();
+    thread_number_ = static_cast<pid_t>(syscall(SYS_gettid));
     ask_for_short_slices();
     bound.set_value(status);
     if (go) loop();

@@ -45,6 +45,7 @@ class Worker : public engine::Observer {
   // The status of binding the thread is known when this returns.
   base::Status start();
   void stop();
+  pid_t thread() const { return thread_number_; }  // once started
 
   // From any thread: runs `task` on the worker's thread, soon.
   void run(std::function<void()> task);
@@ -128,6 +129,7 @@ class Worker : public engine::Observer {
   std::mutex tasks_mutex_;
   std::vector<std::function<void()>> tasks_;
   std::atomic<bool> stopping_{false};
+  pid_t thread_number_ = 0;
   std::thread thread_;
 };
 

@@ -24,7 +24,7 @@
 
 namespace offpath::session {
 
-inline constexpr uint32_t kLinkVersion = 3;
+inline constexpr uint32_t kLinkVersion = 4;
 inline constexpr uint8_t kDoorbell = 'd';
 inline constexpr uint8_t kDetach = 'q';
 inline constexpr uint8_t kDetached = 'Q';
@@ -58,6 +58,7 @@ struct AttachReply {
   uint32_t address_bytes;
   uint8_t address[OFFPATH_ADDRESS_MAX_BYTES];
   char text[252];
+  int32_t thread;  // of that process, which serves this client; 0: not said
 };
 
 struct PeerCredentials {

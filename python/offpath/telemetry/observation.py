@@ -22,8 +22,8 @@ from offpath.errors import UserError
 
 ANSWER_S = 5.0
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
-REPLY = struct.Struct("<IiIIIIiI1024x252s")  # AttachReply
-LINK_VERSION, OBSERVE, FAR = 3, 1, 2
+REPLY = struct.Struct("<IiIIIIiI1024x252s4x")  # AttachReply
+LINK_VERSION, OBSERVE, FAR = 4, 1, 2
 HEADER = struct.Struct("<8sIIQQIIiIQ")
 WORKER = struct.Struct("<8Q2I7Q")
 CLIENT = struct.Struct("<Q4I8Q")

@@ -179,6 +179,9 @@ void offpath_memory_release(offpath_session_t*, const void*, uint64_t) {}
 offpath_status_t offpath_memory_lend(offpath_session_t*, uint64_t, uint64_t, void**) { return OFFPATH_ERR_STATE; }
 int offpath_memory_take_back(void*) { return 0; }
 int64_t offpath_session_saved_ns(offpath_session_t*) { return 0; }
+uint64_t offpath_session_starved_ns(offpath_session_t*) {
+  return static_cast<uint64_t>(fake::number_from("OFFPATH_FAKE_STARVED_MS", 0)) * 1000000;
+}
 uint32_t offpath_session_moved(offpath_session_t*, offpath_moved_t*, uint32_t) { return 0; }
 
 }  // extern "C"

@@ -169,7 +169,7 @@ TEST(Layout, RecordOfAWindow) {
 }
 
 TEST(Layout, AttachMessages) {
-  EXPECT_EQ(kLinkVersion, 3U);
+  EXPECT_EQ(kLinkVersion, 4U);
   EXPECT_EQ(static_cast<int>(RequestKind::attach), 0);
   EXPECT_EQ(static_cast<int>(RequestKind::observe), 1);
   EXPECT_AT(AttachRequest, version, 0);
@@ -188,7 +188,8 @@ TEST(Layout, AttachMessages) {
   EXPECT_AT(AttachReply, address_bytes, 28);
   EXPECT_AT(AttachReply, address, 32);
   EXPECT_AT(AttachReply, text, 1056);
-  EXPECT_EQ(sizeof(AttachReply), 1308U);
+  EXPECT_AT(AttachReply, thread, 1308);
+  EXPECT_EQ(sizeof(AttachReply), 1312U);
 }
 
 TEST(Layout, StructsOfTheCApi) {
