@@ -132,6 +132,13 @@ void HostLink::drop(uint32_t number) {
 
 // ---- from the service -----------------------------------------------------------------------------------------------
 
+void HostLink::answer(fabric::Bytes body) {
+  wire::SignOfLife sign{};
+  if (body.size() != sizeof(sign)) return link_.give_up("it asks what makes no sense");
+  memcpy(&sign, body.data(), sizeof(sign));
+  link_.add_record(EntryKind::alive, 0, wire::SignOfLife{sign.waited_ns == 0 ? 0 : own_waits_.since_told_ns()});
+}
+
 Place HostLink::place_for(const wire::LinkMessage& message, size_t bytes) {
   const auto found = clients_.find(message.client);
   return found == clients_.end() ? Place{} : place_for_put(found->second.memory(), message, bytes);
@@ -146,7 +153,7 @@ void HostLink::on_message(const wire::LinkMessage& message, fabric::Bytes payloa
 }
 
 void HostLink::on_entry(const wire::LinkEntry& entry) {
-  if (entry.kind == EntryKind::ask) return link_.add(EntryKind::alive, 0);
+  if (entry.kind == EntryKind::ask) return answer(entry.body);
   if (entry.kind == EntryKind::seen) return take_page(entry.body);
   const auto found = clients_.find(entry.client);
   if (found == clients_.end()) return;  // it has gone meanwhile

@@ -5,6 +5,7 @@
 #include "agent/far_page.hpp"
 #include "agent/host_client.hpp"
 #include "agent/link.hpp"
+#include "base/starvation.hpp"
 
 #include <functional>
 #include <map>
@@ -51,6 +52,7 @@ class HostLink : public LinkOwner {
   // No more a client; it may be told.
   HostClient take_out(uint32_t number);
   void take_page(fabric::Bytes body);
+  void answer(fabric::Bytes question);
   // That it has gone; the service knows nothing of that.
   void drop(uint32_t number);
 
@@ -59,6 +61,7 @@ class HostLink : public LinkOwner {
   uint32_t next_client_ = 1;
   std::map<uint32_t, HostClient> clients_;
   FarPage page_;
+  base::OwnWaits own_waits_;
   Link link_;  // last: it may be sending what clients share
 };
 

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/standing.hpp"
+#include "base/starvation.hpp"
 #include "engine/coder.hpp"
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
@@ -136,7 +137,8 @@ struct Config {
   uint32_t multicast_chains = 0;             // that send at the same time; the team's first node decides. 0: chains.hpp
   uint64_t multicast_rate = 0;               // bytes per second that links take; 0: what devices say
   uint32_t multicast_groups = 16;            // joined at most, as switches have small tables
-  std::function<uint64_t()> now_ns;          // a clock, for what pays, and for multicast. Null: the system's
+  std::function<uint64_t()> own_waits_ns = base::own_waits_ns;  // of the thread that runs it
+  std::function<uint64_t()> now_ns;  // a clock, for what pays, and for multicast. Null: the system's
 };
 
 class Engine : public fabric::Receiver {

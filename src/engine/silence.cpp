@@ -2,6 +2,7 @@
 // Services that give no sign of life while something is awaited from them: stopped, or behind a link that is cut. Asked
 // is by address, not by team: the other side's end of a team may well not be there yet. Who was never heard of is left
 // alone, as it may not know this one; its own clients notice its silence, and the fabric that it cannot be reached.
+// Who answers late says for how long it waited for a processor. It may do so again, and is given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/state.hpp"
@@ -42,30 +43,39 @@ void Engine::watch(uint64_t now_ns) {
   State& s = *state_;
   s.ask_for_endings();
   const std::set<fabric::Peer> awaited = s.awaited_peers();
-  std::erase_if(s.watched, [&](const auto& entry) { return !awaited.contains(entry.first); });
+  const auto rests = [&](const auto& entry) { return !awaited.contains(entry.first); };
+  std::erase_if(s.watched, [&](const auto& entry) { return rests(entry) && !entry.second.silence.spares(); });
+  for (auto& entry : s.watched) {
+    if (rests(entry)) entry.second.silence.rest();
+  }
   std::vector<fabric::Peer> silent;
   for (const fabric::Peer peer : awaited) {
     Watched& watched = s.watched.try_emplace(peer, Watched{base::Silence(s.config.silence_ns)}).first->second;
-    const Verdict verdict = watched.silence.look(now_ns, watched.answered);
+    const Verdict verdict = watched.silence.look(now_ns, watched.answered, [&] {
+      s.say_address(peer, Kind::ping, watched.silence.unanswered_ns());
+      return uint64_t{0};  // only the peer knows
+    });
     if (verdict == Verdict::ask) {
       watched.answered = false;
-      s.say_address(peer, Kind::ping);
+      s.say_address(peer, Kind::ping, 0);
     }
     if (verdict == Verdict::silent) silent.push_back(peer);
   }
   for (const fabric::Peer peer : silent) {
     base::log_write(base::LogLevel::warn, "another service gave no sign of life for %llu ms: given up",
                     static_cast<unsigned long long>(s.config.silence_ns / 1000000));
+    s.watched.erase(peer);
     s.given_up.insert(peer);
     s.fabric.give_up(peer);
   }
 }
 
 // From a memory of its own: silent ones may have all the chunks.
-void Engine::State::say_address(fabric::Peer peer, Kind kind) {
+void Engine::State::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns) {
   if (own_address.empty()) own_address = fabric.address();
   Message message;
   message.kind = kind;
+  message.waited_ns = waited_ns;
   uint8_t header[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, header);
   fabric.send(peer, fabric::Bytes(header, length), own_address, 0);
@@ -75,8 +85,14 @@ void Engine::State::say_address(fabric::Peer peer, Kind kind) {
 void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
   const auto peer = fabric.find(address);
   if (!peer || sender.is_lost(*peer)) return;
-  if (message.kind == Kind::ping) return say_address(*peer, Kind::pong);
-  if (const auto found = watched.find(*peer); found != watched.end()) found->second.answered = true;
+  if (message.kind == Kind::ping) {
+    const auto own = [&] { return own_waits.try_emplace(*peer, config.own_waits_ns).first->second.since_told_ns(); };
+    return say_address(*peer, Kind::pong, message.waited_ns == 0 ? 0 : own());
+  }
+  const auto found = watched.find(*peer);
+  if (found == watched.end()) return;
+  found->second.answered = true;
+  found->second.silence.note_starved(message.waited_ns);
 }
 
 }  // namespace offpath::engine

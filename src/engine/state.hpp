@@ -202,7 +202,7 @@ struct Engine::State {
   // silence.cpp
   bool requests_open() const;
   std::set<fabric::Peer> awaited_peers() const;
-  void say_address(fabric::Peer peer, wire::Kind kind);
+  void say_address(fabric::Peer peer, wire::Kind kind, uint64_t waited_ns);
   void handle_sign_of_life(const wire::Message& message, fabric::Bytes address);
 
   // loss.cpp
@@ -248,6 +248,7 @@ struct Engine::State {
   std::unordered_set<fabric::Peer> given_up;                            // for their silence
   std::vector<uint8_t> own_address;                                     // on the fabric
   std::map<fabric::Peer, Watched> watched;                              // something is awaited from them
+  std::map<fabric::Peer, base::OwnWaits> own_waits;                     // as they were told of them
   std::vector<std::pair<std::shared_ptr<Team>, uint32_t>> unreachable;  // found while sending, told from progress()
   uint64_t next_id = 1;
   uint64_t refused = 0;

@@ -75,11 +75,14 @@ int AgentDoor::until_look() {
   }
   if (look_every_ns_ == 0) return -1;
   if (now_ns - looked_ns_ >= look_every_ns_) {
-    const auto verdict = silence_.look(now_ns, answered_);
+    const auto verdict = silence_.look(now_ns, answered_, [&] {
+      link_.add_record(EntryKind::ask, 0, wire::SignOfLife{silence_.unanswered_ns()});
+      return uint64_t{0};  // only the agent knows
+    });
     looked_ns_ = now_ns;
     if (verdict == base::Silence::Verdict::ask) {
       answered_ = false;
-      link_.add(EntryKind::ask, 0);
+      link_.add_record(EntryKind::ask, 0, wire::SignOfLife{0});
       return 0;
     }
     if (verdict == base::Silence::Verdict::silent) {
@@ -171,7 +174,11 @@ void AgentDoor::on_entry(const wire::LinkEntry& entry) {
     return;
   }
   if (entry.kind == EntryKind::alive) {
+    wire::SignOfLife sign{};
+    if (entry.body.size() != sizeof(sign)) return link_.give_up("it answers what makes no sense");
+    memcpy(&sign, entry.body.data(), sizeof(sign));
     answered_ = true;
+    silence_.note_starved(sign.waited_ns);
     return;
   }
   if (entry.kind == EntryKind::look) return link_.add(EntryKind::seen, 0, options_.show(*outbox_));

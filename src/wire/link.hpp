@@ -22,7 +22,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kLinkWireVersion = 1;
+inline constexpr uint8_t kLinkWireVersion = 2;
 inline constexpr size_t kMaxAccessBytes = 1 << 20;  // of one get or put
 inline constexpr uint32_t kMaxAccessRanges = 4096;
 
@@ -59,13 +59,18 @@ enum class EntryKind : uint32_t {
   detached = 8,
   // Both: a client is gone, or is let go of.
   gone = 9,
-  // To the agent: "do you live?"; and its answer.
+  // To the agent: "do you live?"; and its answer. Each with a SignOfLife.
   ask = 10,
   alive = 11,
   // To the service: "what is there to be seen of you?"; and its answer: session/observation.hpp, a WorkerRecord and a
   // ClientRecord of each of the agent's clients, whose ids are the agent's numbers.
   look = 12,
   seen = 13
+};
+
+// As of Kind::ping and Kind::pong (message.hpp).
+struct SignOfLife {
+  uint64_t waited_ns;
 };
 
 struct LinkEntry {

@@ -46,9 +46,10 @@ bool visit_fields(Kind kind, Codec&& codec) {
     case Kind::lost:
     case Kind::reply:
       return codec.team() && codec.route() && codec.status();
-    case Kind::batch:
     case Kind::ping:
     case Kind::pong:
+      return codec.waited_ns();
+    case Kind::batch:
       return true;
   }
   return false;
@@ -83,6 +84,7 @@ struct Fields {
            self().number(self().message.count);
   }
   bool decode_ns() { return self().number(self().message.decode_ns); }
+  bool waited_ns() { return self().number(self().message.waited_ns); }
   bool status() { return self().number(self().message.status); }
 };
 

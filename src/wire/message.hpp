@@ -23,9 +23,10 @@
 //                               that `from` has its end of the team
 //   task   what the nodes of a multicast operation tell each other, by a word; `from` tells `to` (engine/multicasts.hpp)
 //   fetch  receiver -> sender   a pull that names chunks of a task's part, not an export; answered as a pull is, under its tag
-//   ping   worker -> worker     "do you live?"; the payload is the sender's fabric address. Answered, by a
-//                               pong with the answerer's, if it is known
-//   pong   worker -> worker
+//   ping   worker -> worker     "do you live?", and for how long there was no answer to that; the payload is the sender's fabric
+//                               address. Answered, by a pong with the answerer's, if it is known
+//   pong   worker -> worker     where there was none for a while: for how long the answerer waited for processors since it last
+//                               told this peer
 //   batch  worker -> worker     the payload holds messages of the other kinds (batch.hpp)
 // Requests (graph/request.hpp):
 //   request  member `from` -> member `to`   the payload is the body; channel calls, where `number` counts the requests
@@ -48,7 +49,7 @@
 
 namespace offpath::wire {
 
-inline constexpr uint8_t kVersion = 11;
+inline constexpr uint8_t kVersion = 12;
 inline constexpr size_t kMaxMessageBytes = 80;
 inline constexpr uint64_t kMaxBlockBytes = base::kBlockLimitBytes;
 inline constexpr size_t kPushedBytes = 4 << 10;  // blocks up to this length leave for other nodes unasked
@@ -125,6 +126,7 @@ struct Message {
   uint8_t codec = 0;         // coded
   uint8_t width = 0;         // coded: of the filter
   uint64_t decode_ns = 0;    // done: that the receiver has spent on decoding
+  uint64_t waited_ns = 0;    // ping: for an answer; pong: for processors
   Word word = Word::armed;   // task
   uint32_t chunk_bytes = 0;  // task: of the group
   uint64_t digest = 0;       // task, armed: of the lengths

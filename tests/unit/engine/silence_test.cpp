@@ -13,6 +13,7 @@ class Silence : public ::testing::Test {
   static engine::Config config() {
     engine::Config out = Cluster::small_chunks();
     out.silence_ns = kLimitNs;
+    out.own_waits_ns = [] { return waits_ns; };
     return out;
   }
   void post(uint32_t rank, uint64_t sequence) {
@@ -33,6 +34,7 @@ class Silence : public ::testing::Test {
   std::vector<std::vector<uint8_t>> send{3, std::vector<uint8_t>(3 * kBytes, 9)},
       recv{3, std::vector<uint8_t>(3 * kBytes)};
   uint64_t now_ns = 1;
+  static inline uint64_t waits_ns = 0;  // for processors, of every engine
 };
 
 TEST_F(Silence, OfOneThatIsWaitedForIsItsLoss) {
@@ -74,6 +76,51 @@ TEST_F(Silence, OfOneThatWasNeverHeardOfIsPatience) {
   post(2, 0);
   cluster.settle();
   for (uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank, 0), OFFPATH_OK);
+}
+
+// It has said so after the first time.
+TEST_F(Silence, OfOneThatIsStarvedAgainIsPatience) {
+  if (getenv("OFFPATH_TEST_FABRIC") != nullptr)
+    GTEST_SKIP() << "what is on its way to a stopped node never settles there";
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  cluster.settle();
+  cluster.stop_node(2);
+  for (const uint32_t rank : {0U, 1U}) post(rank, 1);
+  watch(1);
+  waits_ns += 2 * kLimitNs;
+  cluster.go_on();
+  cluster.settle();
+  cluster.stop_node(2);
+  watch(3);
+  EXPECT_TRUE(cluster.lost_members(0).empty());
+  watch(2);
+  EXPECT_EQ(cluster.how_lost(0, 1001, 2), engine::Loss::silence);
+}
+
+// Nor is it said of one that was not: who answers at once says nothing.
+TEST_F(Silence, OfOneThatAnsweredAtOnceIsNotSpared) {
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  cluster.settle();
+  for (const uint32_t rank : {0U, 1U}) post(rank, 1);
+  waits_ns += 2 * kLimitNs;
+  watch(2);
+  EXPECT_TRUE(cluster.lost_members(0).empty());
+  cluster.silence_node(2);
+  watch(2);
+  EXPECT_EQ(cluster.how_lost(0, 1001, 2), engine::Loss::silence);
+}
+
+// Who judges gets no processor himself: he hears what has come before he looks again.
+TEST_F(Silence, IsNotFoundByOneThatIsStarvedHimself) {
+  for (uint32_t rank = 0; rank < 3; ++rank) post(rank, 0);
+  cluster.settle();
+  for (const uint32_t rank : {0U, 1U}) post(rank, 1);
+  for (int looks = 0; looks < 50; ++looks) {
+    now_ns += 10 * kLimitNs;
+    cluster.engine_of(0).watch(now_ns);
+    cluster.settle();
+  }
+  EXPECT_TRUE(cluster.lost_members(0).empty());
 }
 
 TEST_F(Silence, OfOneThatNothingIsAwaitedFromIsNotNoticed) {

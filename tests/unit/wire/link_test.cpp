@@ -12,7 +12,7 @@ LinkMessage sample() { return {LinkKind::put, 0x01020304, 5, -7, 0x1112131415161
 TEST(LinkMessage, HasTheseBytes) {
   uint8_t out[kLinkMessageBytes];
   encode(sample(), out);
-  const uint8_t expected[kLinkMessageBytes] = {'L',  1,    3,    0,    4,    3,    2,    1,    5,    0,
+  const uint8_t expected[kLinkMessageBytes] = {'L',  2,    3,    0,    4,    3,    2,    1,    5,    0,
                                                0,    0,    0xf9, 0xff, 0xff, 0xff, 0x18, 0x17, 0x16, 0x15,
                                                0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23,
                                                0x22, 0x21, 0,    0x10, 0,    0,    0,    0,    0,    0};

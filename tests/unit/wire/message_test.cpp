@@ -54,6 +54,7 @@ Message full(Kind kind) {
   m.codec = 0x91;
   m.width = 0x92;
   m.decode_ns = 0x7172737475767778;
+  m.waited_ns = 0x9192939495969798;
   m.word = Word::need;
   m.chunk_bytes = 0xA1A2A3A4;
   m.digest = 0xB1B2B3B4B5B6B7B8;
@@ -70,28 +71,28 @@ struct Golden {
 };
 
 const Golden kGolden[] = {
-    {Kind::hello, "4f70 0b 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::hello, "4f70 0c 01 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
     {Kind::pull,
-     "4f70 0b 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0c 02 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261"},
-    {Kind::data, "4f70 0b 03 5857565554535251 0b0a090807060000 0001020304050000"},
+    {Kind::data, "4f70 0c 03 5857565554535251 0b0a090807060000 0001020304050000"},
     {Kind::done,
-     "4f70 0b 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
+     "4f70 0c 04 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff "
      "7877767574737271"},
-    {Kind::fail, "4f70 0b 05 5857565554535251 f9ffffff"},
-    {Kind::lost, "4f70 0b 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::batch, "4f70 0b 07"},
-    {Kind::request, "4f70 0b 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
-    {Kind::reply, "4f70 0b 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
-    {Kind::push, "4f70 0b 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
-    {Kind::ping, "4f70 0b 0b"},
-    {Kind::pong, "4f70 0b 0c"},
-    {Kind::coded, "4f70 0b 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
+    {Kind::fail, "4f70 0c 05 5857565554535251 f9ffffff"},
+    {Kind::lost, "4f70 0c 06 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::batch, "4f70 0c 07"},
+    {Kind::request, "4f70 0c 08 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231"},
+    {Kind::reply, "4f70 0c 09 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 f9ffffff"},
+    {Kind::push, "4f70 0c 0a a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241"},
+    {Kind::ping, "4f70 0c 0b 9897969594939291"},
+    {Kind::pong, "4f70 0c 0c 9897969594939291"},
+    {Kind::coded, "4f70 0c 0d 5857565554535251 0b0a090807060000 0001020304050000 73727100 84838281 91 92"},
     {Kind::task,
-     "4f70 0b 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
+     "4f70 0c 0e a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 f9ffffff 64636261 06 "
      "a4a3a2a1 b8b7b6b5b4b3b2b1 c8c7c6c5c4c3c2c1 d4d3d2d1 e4e3e2e1"},
     {Kind::fetch,
-     "4f70 0b 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
+     "4f70 0c 0f a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 01 1817161514131211 24232221 34333231 44434241 "
      "5857565554535251 0b0a090807060000 64636261 f4f3f2f1 d4d3d2d1 e4e3e2e1"},
 };
 
@@ -106,7 +107,7 @@ TEST(Message, GoldenBytes) {
 }
 
 TEST(Message, GoldenLengths) {
-  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 4, 4, 38, 78, 73};
+  const size_t lengths[] = {37, 61, 28, 53, 16, 41, 4, 37, 41, 41, 12, 12, 38, 78, 73};
   for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(bytes_of(full(kKinds[i])).size(), lengths[i]);
   EXPECT_EQ(kMaxMessageBytes, 80U);
 }
@@ -126,6 +127,7 @@ Message trimmed(const Message& m) {
   if (m.kind == Kind::pull || m.kind == Kind::done || m.kind == Kind::push || fetch) out.tag = m.tag;
   if (status) out.status = m.status;
   if (m.kind == Kind::done) out.decode_ns = m.decode_ns;
+  if (m.kind == Kind::ping || m.kind == Kind::pong) out.waited_ns = m.waited_ns;
   if (pull) out.pull_id = m.pull_id;
   if (pull && m.kind != Kind::fail) out.bytes = m.bytes;
   if (chunk) out.offset = m.offset;
