@@ -15,6 +15,13 @@ Loss loss_of(const char* host, const offpath_session_counters_t& counters) {
               last_words};
 }
 
+Loss starved_of(const char* host, uint64_t starved_ns, uint32_t neighbours) {
+  return {"the service on host " + std::string(host) + " waits for a processor: it was ready to run for " +
+              std::to_string(starved_ns / 1000000) + " ms and got none, beside " + std::to_string(neighbours) +
+              " ranks of this node",
+          "Leave it a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"};
+}
+
 bool says_more(const Parting& one, const Parting& other) {
   const auto order = [](const Parting& parting) {
     return std::tuple(!parting, parting.silence_ms == 0, parting.here, parting.there);

@@ -25,6 +25,8 @@ struct Loss {
   std::string cure;
 };
 
+// Of a service that is not lost, but was ready to run for so long and got no processor; `neighbours`: ranks on its node.
+Loss starved_of(const char* host, uint64_t starved_ns, uint32_t neighbours);
 // Of this process's own service.
 Loss loss_of(const char* host, const offpath_session_counters_t& counters);
 // The service of `host` has lost that of `other`; silence_ms: so long without a sign of life, or 0.

@@ -75,6 +75,7 @@ void add_service(offpath_session_t* session, const offpath_session_counters_t& c
   line->number("lent_count", counters.lent_count).number("lent_bytes", counters.lent_bytes);
   line->number("coded_bytes", counters.coded_bytes).number("wire_bytes", counters.wire_bytes);
   line->integer("saved_ns", session == nullptr ? 0 : offpath_session_saved_ns(session));
+  line->number("starved_ns", offpath_session_starved_ns(session));
   line->number("sampled_bytes", counters.sampled_bytes).number("sampled_left_bytes", counters.sampled_left_bytes);
   line->number("lossy_bytes", counters.lossy_bytes).real("largest_error", counters.largest_error);
   line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from offpath import stats
 from offpath.mpis import MPICH, OPENMPI, SLURM, STANDARD_ABI, TITLES, uses_standard_abi
-from offpath.sizes import rough_size_text, saved_time
+from offpath.sizes import rough_size_text, saved_time, seconds
 from offpath.stats import PETSC, total
 
+STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 
@@ -43,7 +44,9 @@ def closing_line(
     text += f"; {failed} FAILED" if failed else ""
     lost = Counter((str(line["loss"]), str(line.get("cure", ""))) for line in lines if line.get("loss")).most_common(2)
     text += "".join(f"; {problem}" for (problem, _), _ in lost)
-    hint = lost[0][0][1] if lost else "" if stats.offloaded_count(list(lines)) else _hint(ranks)
+    starved = max((line.get("starved_ns", 0) for line in lines), default=0)
+    text += f"; the service waited for a processor for {seconds(starved)}" if starved else ""
+    hint = lost[0][0][1] if lost else STARVED if starved else "" if stats.offloaded_count(list(lines)) else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
 
 

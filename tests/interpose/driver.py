@@ -239,7 +239,7 @@ def report_statistics(s):
             "completed_count", "failed_count", "pulled_bytes", "served_bytes", "local_bytes", "doorbell_count",
             "in_place_bytes", "copied_bytes", "moved_count", "moved_bytes", "moved", "lent_count", "lent_bytes",
             "coded_bytes", "wire_bytes", "saved_ns", "lossy_bytes", "largest_error", "sampled_bytes",
-            "sampled_left_bytes",
+            "sampled_left_bytes", "starved_ns",
             "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed",
             "learned", "messages"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))

@@ -22,6 +22,15 @@ TEST(Loss, NamesTheSilenceAndWhatToDo) {
             "the service on host a heard nothing of that on host b for 9 ms and gave it up");
 }
 
+TEST(Loss, OfNothingWhereTheServiceWaitsForAProcessor) {
+  const Loss starved = starved_of("a", 400999999, 4);
+  EXPECT_EQ(
+      starved.problem,
+      "the service on host a waits for a processor: it was ready to run for 400 ms and got none, beside 4 ranks of "
+      "this node");
+  EXPECT_NE(starved.cure.find("OFFPATH_SERVICE_CORES"), std::string::npos);
+}
+
 TEST(Parting, IsToldByWhoKnowsWhy) {
   const Parting none, ended{0, 1, 0}, later{2, 1, 0}, silent{1, 0, 400};
   const std::vector<Parting> ordered{silent, ended, later, none};

@@ -52,6 +52,16 @@ def parted(s):
             os.unlink(stats)
 
 
+def starved(s):
+    """A service that gets no processor is waited for; one line says so, and that of each rank."""
+    stats = f"{s.folder}/stats.json"
+    other = s.offloaded("exchange", ranks=2, OFFPATH_FAKE_STARVED_MS="1500", OFFPATH_STATS_FILE=stats)
+    check(other.status == 0 and len(other.warnings()) == 1, str(other))
+    check("waits for a processor" in other.err and "1500 ms" in other.err, str(other))
+    check(all(line["starved_ns"] == 1500000000 and "loss" not in line for line in statistics(stats)), str(other))
+    os.unlink(stats)
+
+
 def lost_in_place(s):
     lost(s, "1:9:8", "idle", "in_place", failed=0)
     lost(s, "0:12:10,1:13:11", "idle", "in_place")
@@ -121,5 +131,5 @@ def lost_busy(s):
     kill_service(s, "busy")
 
 
-CASES = (lost_idle, lost_begun, lost_twice, parted, lost_in_place, lost_kinds, lost_pairs, lost_persistent, lost_words,
-         lost_busy)
+CASES = (lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
+         lost_words, lost_busy)

@@ -331,6 +331,12 @@ def line(**changes):
             "2 ranks on 1 node (MPICH): 3 calls seen, 0 offloaded, 3 native (3 by policy); 1 FAILED; the service on "
             "host n1 was silent. Wait.",
         ),
+        (
+            [line(offloaded_count=1, starved_ns=ns) for ns in (0, 31_500_000_000)],
+            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; the service waited for a processor "
+            "for 31.5 s. Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the "
+            "node has cores.",
+        ),
     ],
 )
 def test_the_closing_line(lines, expected):

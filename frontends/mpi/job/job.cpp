@@ -173,4 +173,13 @@ void Job::warn_of_loss() const {
       loss_.problem.c_str(), loss_.cure.c_str());
 }
 
+void Job::warn_of_starvation() {
+  if (starvation_reported_.exchange(true) || !member_.nodes().leads(rank())) return;
+  const attach::Loss starved =
+      attach::starved_of(member_.nodes().host_of(rank()), offpath_session_starved_ns(session()),
+                         member_.nodes().around(rank()).neighbours);
+  say(settings_, LogLevel::warn, "%s (nothing is lost, and it is waited for). %s", starved.problem.c_str(),
+      starved.cure.c_str());
+}
+
 }  // namespace offpath::mpi

@@ -81,6 +81,10 @@ class Job {
 
   // One warning per lost service, by the first rank of its node.
   void report_lost_service();
+  // Whether the service is being waited for because it gets no processor: one warning, by the first rank of its node. Cheap.
+  void look_for_starvation() {
+    if (offpath_session_starved_ns(session()) != 0) warn_of_starvation();
+  }
   // One of two services that have lost each other, as a rank has told; `says`: this rank is the one to warn.
   void report_parting(const attach::Parting& parting, bool says);
   const attach::Loss& loss() const { return loss_; }
@@ -93,6 +97,7 @@ class Job {
   bool read_opening(const Opening& opening);
   bool stay_native(LogLevel level, const std::string& reason);
   void warn_of_loss() const;
+  void warn_of_starvation();
 
   std::atomic<bool> active_{false};
   attach::Membership member_{"rank"};
@@ -105,6 +110,7 @@ class Job {
   MPI_Group world_group_ = MPI_GROUP_NULL;
   std::array<uint8_t, OFFPATH_TOKEN_BYTES> token_{};
   Equipment all_{};
+  std::atomic<bool> starvation_reported_{false};
   std::atomic<bool> loss_reported_{false};
   attach::Loss loss_;  // by who set loss_reported_
   std::string reason_ = "MPI_Init was not called";

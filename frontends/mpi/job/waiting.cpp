@@ -55,6 +55,7 @@ void Waiter::poll() {
 
 void Waiter::sleep(uint64_t most_ns) {
   const bool ended = attach::sleep_until_event(job.session(), seen_events_, std::min(sleep_ns_, most_ns));
+  if (!ended) job.look_for_starvation();
   sleep_ns_ = ended ? kFirstSleepNs : std::min(sleep_ns_ + sleep_ns_ / 2, max_sleep_ns_);
   // Read before the next round, so that what ends during it cuts the next sleep short.
   seen_events_ = offpath_session_events(job.session());
