@@ -68,6 +68,14 @@ def messages_probed(s):
     check(all(one["offloaded_count"] > 0 and one["failed_count"] == 0 for one in found), f"none went: {found}")
 
 
+def messages_synchronous(s):
+    """A synchronous send is complete when a receive has matched it, not when a probe has."""
+    for ranks in (2, 4):
+        other, found = run(s, ranks=ranks, program="messages_synchronous")
+        same(s.native("messages_synchronous", ranks=ranks), other)
+        check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
+
+
 def messages_overlap(s):
     """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
     # In shared memory Open MPI completes no send before the receiver has looked, however short it is.
@@ -160,5 +168,5 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_overlap, messages_lost,
-         messages_random, messages_random_long, messages_solver, messages_fortran]
+CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
+         messages_overlap, messages_lost, messages_random, messages_random_long, messages_solver, messages_fortran]

@@ -29,7 +29,7 @@ bool Claim::settled() {
   const auto now = Clock::now();
   if (now < next_look_) return false;
   next_look_ = now + kLook;
-  int lost = office.lost(ticket_);
+  int lost = office.lost(static_cast<int>(ticket_.sender));
   // Where a third process is lost, the sender's service may have given this payload up, too. It cannot tell us.
   if (lost == MPI_SUCCESS && office.broken()) {
     if (!broken_since_) broken_since_ = now;
@@ -64,8 +64,7 @@ void Claim::fill(MPI_Status* status) const {
 
 std::optional<Ticket> ticket_of(const MPI_Status& status, ReceivedElements& elements) {
   int bytes = 0;
-  const bool long_enough = native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS;
-  if (!long_enough || bytes != static_cast<int>(kTicketBytes)) return std::nullopt;
+  if (native.Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || !synchronous_of(bytes)) return std::nullopt;
   return elements.ticket(office.mark());
 }
 

@@ -288,8 +288,7 @@ bool finish_freed() {
     if (code != MPI_SUCCESS) one.tracked->raise(code);
   }
   std::lock_guard lock(freed_mutex);
-  return std::none_of(freed.begin(), freed.end(),
-                      [](const Freed& one) { return one.tracked->is_send() || one.tracked->at_service(); });
+  return std::none_of(freed.begin(), freed.end(), [](const Freed& one) { return one.tracked->at_service(); });
 }
 
 void watch_completions() {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace offpath::mpi {
 
@@ -17,9 +18,10 @@ namespace {
 
 constexpr int kAgainTag = 1;
 
-bool has_length_of_ticket(const MPI_Status& status) {
+// 0: not that of a ticket.
+int length_of_ticket(const MPI_Status& status) {
   int bytes = 0;
-  return native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes == static_cast<int>(kTicketBytes);
+  return native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && synchronous_of(bytes) ? bytes : 0;
 }
 
 bool is_of(const MPI_Status& status, int from, int tag) {
@@ -57,11 +59,11 @@ KeptMessages::List::iterator KeptMessages::find(int from, int tag, MPI_Comm comm
 }
 
 // To have a message of the library with those bytes.
-void KeptMessages::send_again(const TicketBytes& bytes, Matched& matched) {
+void KeptMessages::send_again(const TicketBytes& bytes, int length, Matched& matched) {
   sent_tickets.tidy();
   auto again = std::make_unique<TicketBytes>(bytes);
   MPI_Request sent = MPI_REQUEST_NULL;
-  const int code = native.Isend(again->data(), static_cast<int>(kTicketBytes), MPI_BYTE, 0, kAgainTag, self_, &sent);
+  const int code = native.Isend(again->data(), length, MPI_BYTE, 0, kAgainTag, self_, &sent);
   if (code != MPI_SUCCESS) return;
   sent_tickets.add(sent, std::move(again));
   MPI_Status ignored;
@@ -71,15 +73,22 @@ void KeptMessages::send_again(const TicketBytes& bytes, Matched& matched) {
 
 // Only who receives it sees what is in it.
 void KeptMessages::look_into(Matched& matched) {
-  if (!has_length_of_ticket(matched.status)) return;
+  const int length = length_of_ticket(matched.status);
+  if (length == 0) return;
   TicketBytes bytes;
   MPI_Status ignored;
-  if (native.Mrecv(bytes.data(), static_cast<int>(kTicketBytes), MPI_BYTE, &matched.message, &ignored) != MPI_SUCCESS) {
-    return;
-  }
+  matched.held = *synchronous_of(length);
+  if (matched.held != 0) office.hold(matched.route->world_rank(matched.status.MPI_SOURCE), matched.held);
+  if (native.Mrecv(bytes.data(), length, MPI_BYTE, &matched.message, &ignored) != MPI_SUCCESS) return;
   const auto ticket = read_ticket(office.mark(), bytes.data());
   if (ticket) native.Status_set_elements_x(&matched.status, MPI_BYTE, static_cast<MPI_Count>(ticket->bytes));
-  send_again(bytes, matched);
+  if (!ticket) let_go(matched);
+  send_again(bytes, length, matched);
+}
+
+void KeptMessages::let_go(Matched& matched) {
+  const uint64_t held = std::exchange(matched.held, 0);
+  if (held != 0) office.let_go(matched.route->world_rank(matched.status.MPI_SOURCE), held);
 }
 
 int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm, int* found, MPI_Status* status) {
@@ -92,7 +101,7 @@ int KeptMessages::probe(int from, int tag, const RouteRef& route, MPI_Comm comm,
   MPI_Status seen;
   const int code = native.Iprobe(from, tag, comm, found, &seen);
   if (code != MPI_SUCCESS || *found == 0) return code;
-  if (!has_length_of_ticket(seen)) {
+  if (length_of_ticket(seen) == 0) {
     show(seen, status);
     return code;
   }
@@ -145,6 +154,7 @@ std::optional<Matched> KeptMessages::take(int from, int tag, MPI_Comm comm, Post
   std::optional<Matched> taken = std::move(*kept);
   kept_.erase(kept);
   count_.store(kept_.size(), std::memory_order_release);
+  let_go(*taken);
   return taken;
 }
 
@@ -173,6 +183,7 @@ std::optional<Matched> KeptMessages::take_back(MPI_Message message) {
   if (found == handed_out_.end()) return std::nullopt;
   std::optional<Matched> matched = std::move(found->second);
   handed_out_.erase(found);
+  let_go(*matched);
   return matched;
 }
 

@@ -7,7 +7,10 @@
 // With several threads a receive may be on its way into the library while another thread probes: what that is to receive
 // stays there, as nobody might ever ask for it again.
 //
-// Threads: any. The lock is held during native calls that do not wait.
+// What is taken out counts as received in the library, which completes a synchronous send. So its sender is told before
+// that this one is only held (Office::hold), and again when a receive of the program's has matched it.
+//
+// Threads: any. The lock is held during native calls that do not wait, and until a sender's service has heard of a hold.
 #pragma once
 
 #include "mpi/messages/routes.hpp"
@@ -38,6 +41,7 @@ struct Matched {
   MPI_Status status{};  // as the program is to see it
   RouteRef route;
   bool again = false;  // the library has it from ourselves: its own status says nothing about where it came from
+  uint64_t held = 0;   // the sender waits for its receive: number of the synchronous send
 
   // Gives a status of its receive what the program is to see.
   void correct(MPI_Status* received) const {
@@ -88,7 +92,9 @@ class KeptMessages {
   bool is_wanted(const MPI_Status& status, MPI_Comm comm) const;
   List::iterator find(int from, int tag, MPI_Comm comm);
   void look_into(Matched& matched);
-  void send_again(const TicketBytes& bytes, Matched& matched);
+  void send_again(const TicketBytes& bytes, int length, Matched& matched);
+  // A receive has matched it.
+  static void let_go(Matched& matched);
 
   std::atomic<size_t> count_{0};
   std::mutex mutex_;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -26,6 +27,9 @@ constexpr uint64_t kPartFromTheBeginning = 4;  // one in so many bytes
 constexpr uint64_t kPatienceNs = 1'000'000'000;
 constexpr unsigned kPositionBits = 48;
 constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
+
+// Of the number of a synchronous send; 0: it is none.
+uint64_t bit_of(uint64_t synchronous) { return synchronous == 0 ? 0 : uint64_t{1} << (synchronous - 1); }
 
 uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(number ^ address ^ bytes); }
 
@@ -138,7 +142,7 @@ bool Office::offloads(int peer, uint64_t bytes) const {
 
 bool Office::broken() const { return offpath_team_broken(team_) != 0 || offpath_session_alive(job.session()) == 0; }
 
-offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes) {
+offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op) {
   offpath_remote_t remote{};
   remote.struct_bytes = sizeof(remote);
   remote.kind = OFFPATH_PUT;
@@ -146,7 +150,7 @@ offpath_status_t Office::put(int to, size_t field, const void* data, uint64_t by
   remote.target_offset = tables_[static_cast<size_t>(to)] + static_cast<uint64_t>(job.rank()) * sizeof(Entry) + field;
   remote.target_bytes = bytes;
   remote.send = {0, 0, data, bytes, 0};
-  return offpath_remote(window_, &remote, nullptr);
+  return offpath_remote(window_, &remote, op);
 }
 
 // ---- as a sender
@@ -168,14 +172,16 @@ void Office::wish(int to, Outgoing& out, uint64_t bytes) {
   if (put(to, offsetof(Entry, wish), &bytes, sizeof(bytes)) == OFFPATH_OK) out.wished = bytes;
 }
 
-std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send, const offpath_layout_t* layouts,
-                                             offpath_element_t element) {
+std::optional<Office::Sending> Office::start(int to, bool synchronous, const offpath_block_t& send,
+                                             const offpath_layout_t* layouts, offpath_element_t element) {
   if (offpath_team_broken(team_) != 0) return std::nullopt;
   Sending sending;
   sending.signal = std::make_unique<uint64_t>();
   std::lock_guard lock(mutex_);
   Outgoing& out = outgoing_[to];
   take_grant(to, out);
+  const uint64_t number = synchronous ? static_cast<uint64_t>(std::countr_one(out.synchronous)) + 1 : 0;
+  if (number > kSynchronous) return std::nullopt;
   const uint64_t taken = __atomic_load_n(&table_[to].taken, __ATOMIC_ACQUIRE);
   const bool of_this = taken >> kPositionBits == out.region;  // else nothing was taken out of it yet
   const uint64_t position = of_this ? taken % kPositions : 0;
@@ -191,7 +197,8 @@ std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send
                     stretch->begin,
                     stretch->end,
                     stretch->offset,
-                    *sending.signal};
+                    *sending.signal,
+                    number};
   offpath_remote_t remote{};
   remote.struct_bytes = sizeof(remote);
   remote.kind = OFFPATH_PUT_SIGNAL;
@@ -208,7 +215,18 @@ std::optional<Office::Sending> Office::start(int to, const offpath_block_t& send
     return std::nullopt;
   }
   ++out.sent;
+  out.synchronous |= bit_of(number);
   return sending;
+}
+
+// Its service wrote that before the library could receive the ticket there.
+bool Office::received(int to, uint64_t synchronous) const {
+  return (__atomic_load_n(&table_[to].held, __ATOMIC_ACQUIRE) & bit_of(synchronous)) == 0;
+}
+
+void Office::forget(int to, uint64_t synchronous) {
+  std::lock_guard lock(mutex_);
+  outgoing_[to].synchronous &= ~bit_of(synchronous);
 }
 
 int Office::code_of(offpath_status_t status) { return offloader.errors().code_for(status); }
@@ -234,7 +252,7 @@ bool Office::arrived(const Ticket& ticket, const std::byte* payload) {
   return __atomic_load_n(reinterpret_cast<const uint64_t*>(payload + ticket.bytes), __ATOMIC_ACQUIRE) == ticket.signal;
 }
 
-int Office::lost(const Ticket& ticket) const {
+int Office::lost(int peer) const {
   if (offpath_session_alive(job.session()) == 0) {
     job.report_lost_service();
     return code_of(OFFPATH_ERR_SERVICE_LOST);
@@ -242,7 +260,7 @@ int Office::lost(const Ticket& ticket) const {
   if (offpath_team_broken(team_) == 0) return MPI_SUCCESS;
   std::vector<uint8_t> how(static_cast<size_t>(job.size()));
   offpath_team_lost(team_, how.data());
-  return how[ticket.sender] == OFFPATH_LOSS_NONE ? MPI_SUCCESS : code_of(OFFPATH_ERR_PEER_LOST);
+  return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_NONE ? MPI_SUCCESS : code_of(OFFPATH_ERR_PEER_LOST);
 }
 
 void Office::release(const Ticket& ticket) {
@@ -254,6 +272,27 @@ void Office::release(const Ticket& ticket) {
   if (!released.release(ticket.begin, ticket.end) || ticket.region != regions.size()) return;
   const uint64_t word = ticket.region << kPositionBits | released.taken();
   put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
+}
+
+void Office::hold(int from, uint64_t synchronous) {
+  offpath_op_t* told = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    const auto in = incoming_.find(from);
+    if (in == incoming_.end()) return;  // it has no room here, and so no tickets
+    in->second.held |= bit_of(synchronous);
+    if (put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t), &told) != OFFPATH_OK) return;
+  }
+  offpath_op_wait(told, UINT64_MAX);
+  offpath_op_free(told);
+}
+
+void Office::let_go(int from, uint64_t synchronous) {
+  std::lock_guard lock(mutex_);
+  const auto in = incoming_.find(from);
+  if (in == incoming_.end()) return;
+  in->second.held &= ~bit_of(synchronous);
+  put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t));
 }
 
 void Office::consider(int from) {

@@ -45,8 +45,12 @@ class Office {
   };
   // Starts the payload on its way. `send`: its block, `layouts` what that refers to, `element` what it is made of. Nothing:
   // it must go natively. May throw bad_alloc; then nothing was started.
-  std::optional<Sending> start(int to, const offpath_block_t& send, const offpath_layout_t* layouts,
+  std::optional<Sending> start(int to, bool synchronous, const offpath_block_t& send, const offpath_layout_t* layouts,
                                offpath_element_t element);
+  // The library says that a synchronous send's ticket was received: whether a receive of the program's has matched it.
+  bool received(int to, uint64_t synchronous) const;
+  // Its number may be another one's.
+  void forget(int to, uint64_t synchronous);
   // Of a status of the operation.
   static int code_of(offpath_status_t status);
   // No put is under way any more, or will ever end. Moves them on.
@@ -58,12 +62,17 @@ class Office {
   // Where the payload of a ticket lies, or will; nullptr: the ticket names what was not granted.
   const std::byte* find(const Ticket& ticket);
   static bool arrived(const Ticket& ticket, const std::byte* payload);
-  // It will never arrive: a service is lost, or the sender. MPI error code, or MPI_SUCCESS.
-  int lost(const Ticket& ticket) const;
+  // What is under way to or from there will never arrive: a service is lost, or that process. MPI error code, or
+  // MPI_SUCCESS.
+  int lost(int peer) const;
   // Some member of the job, or its service, is lost, and this process's may have given up others' operations with it.
   bool broken() const;
   // The payload was taken out.
   void release(const Ticket& ticket);
+  // A ticket of a synchronous send from there is about to be received by a probe: its sender knows when this returns. Waits
+  // for services, not for processes. The other one: a receive has matched it, or it was none.
+  void hold(int from, uint64_t synchronous);
+  void let_go(int from, uint64_t synchronous);
   // A message from that rank that the policy gives to the service came natively: it may get a region for the next one.
   void consider(int from);
 
@@ -81,6 +90,7 @@ class Office {
     Grant grant;
     uint64_t taken;  // number << 48 | position
     uint64_t wish;   // bytes
+    uint64_t held;   // synchronous sends to there whose tickets were received, but by probes only: bit number - 1
   };
   struct Outgoing {
     uint64_t region = 0;
@@ -88,6 +98,7 @@ class Office {
     RingAllocator ring;
     uint64_t sent = 0;
     uint64_t wished = 0;
+    uint64_t synchronous = 0;  // those under way: bit number - 1
   };
   struct Region {
     std::byte* memory;
@@ -97,6 +108,7 @@ class Office {
   struct Incoming {
     std::vector<Region> regions;
     uint64_t refused = 0;  // so long a message found no memory
+    uint64_t held = 0;     // as its sender is told
   };
 
   bool open_own(uint64_t* table);
@@ -107,7 +119,7 @@ class Office {
   void wish(int to, Outgoing& out, uint64_t bytes);
   bool grant(int to, Incoming& in, uint64_t payload);
   // 8 bytes or more, at once, into this process's entry there.
-  offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes);
+  offpath_status_t put(int to, size_t field, const void* data, uint64_t bytes, offpath_op_t** op = nullptr);
 
   std::atomic<bool> on_{false};
   Mark mark_{};

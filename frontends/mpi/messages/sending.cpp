@@ -43,8 +43,7 @@ bool may_offload(const Outgoing& message) {
 }
 
 // Puts the payload on its way. Nothing: the message goes natively.
-std::optional<Office::Sending> start(const Outgoing& message, const Route& route) {
-  const int to = route.world_rank(message.to);
+std::optional<Office::Sending> start(const Outgoing& message, int to, bool synchronous) {
   if (to < 0 || !good_tag(message.tag)) return std::nullopt;
   const Inside inside;
   const TypeRef type = find_type(message.type, job.control());
@@ -67,7 +66,7 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
     recording::decision.why = "form";
     return std::nullopt;
   }
-  std::optional<Office::Sending> started = office.start(to, block, &layout, type->made_of());
+  std::optional<Office::Sending> started = office.start(to, synchronous, block, &layout, type->made_of());
   if (started) {
     counts.offloaded.fetch_add(1, std::memory_order_relaxed);
     counts.offloaded_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -83,9 +82,10 @@ std::optional<Office::Sending> start(const Outgoing& message, const Route& route
 std::shared_ptr<TrackedSend> make_ticket(const Outgoing& message, bool synchronous) {
   const RouteRef route = routes.find(message.comm);
   if (route == nullptr) return nullptr;
-  std::optional<Office::Sending> started = start(message, *route);
+  const int peer = route->world_rank(message.to);
+  std::optional<Office::Sending> started = start(message, peer, synchronous);
   if (!started) return nullptr;
-  return std::make_shared<TrackedSend>(route, std::move(*started), synchronous);
+  return std::make_shared<TrackedSend>(route, std::move(*started), peer);
 }
 
 // Count: int or MPI_Count.

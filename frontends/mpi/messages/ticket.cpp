@@ -6,11 +6,13 @@
 namespace offpath::mpi {
 namespace {
 
-constexpr size_t kWords = kTicketBytes / sizeof(uint64_t);
+constexpr size_t kWords = sizeof(TicketBytes) / sizeof(uint64_t);
 using Words = std::array<uint64_t, kWords>;
-using Said = std::array<uint64_t, 7>;
+using Said = std::array<uint64_t, 8>;
 
-Said said_by(const Ticket& t) { return {t.sender, t.bytes, t.region, t.begin, t.end, t.offset, t.signal}; }
+Said said_by(const Ticket& t) {
+  return {t.sender, t.bytes, t.region, t.begin, t.end, t.offset, t.signal, t.synchronous};
+}
 
 // Mixes all bits of a word with all others (the finalizer of splitmix64).
 uint64_t mix(uint64_t word) {
@@ -44,7 +46,7 @@ std::optional<Ticket> read_ticket(const Mark& mark, const std::byte* bytes) {
   if (memcmp(bytes, mark.data(), sizeof(mark)) != 0) return std::nullopt;
   Said said;
   memcpy(said.data(), bytes + sizeof(mark), sizeof(said));
-  const Ticket ticket{said[0], said[1], said[2], said[3], said[4], said[5], said[6]};
+  const Ticket ticket{said[0], said[1], said[2], said[3], said[4], said[5], said[6], said[7]};
   const TicketBytes whole = write_ticket(mark, ticket);
   if (memcmp(bytes, whole.data(), kTicketBytes) != 0) return std::nullopt;
   return ticket;

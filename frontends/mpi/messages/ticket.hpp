@@ -11,8 +11,21 @@
 namespace offpath::mpi {
 
 inline constexpr size_t kTicketBytes = 1024;
+// Synchronous sends of one process to another that may be under way at a time, numbered from 1. The number is in the
+// ticket's length, which a probe sees before it takes the ticket out; odd ones, as few messages of programs are so long.
+inline constexpr uint64_t kSynchronous = 64;
+constexpr size_t ticket_length(uint64_t synchronous) {
+  return synchronous == 0 ? kTicketBytes : kTicketBytes + 2 * static_cast<size_t>(synchronous) - 1;
+}
+// The number of a ticket of that length, 0 of a send that is not synchronous. Nothing: no ticket is so long.
+constexpr std::optional<uint64_t> synchronous_of(int64_t length) {
+  if (length == static_cast<int64_t>(kTicketBytes)) return 0;
+  const int64_t more = length - static_cast<int64_t>(kTicketBytes);
+  if (more < 1 || more % 2 == 0 || more > static_cast<int64_t>(2 * kSynchronous)) return std::nullopt;
+  return static_cast<uint64_t>(more / 2 + 1);
+}
 using Mark = std::array<uint64_t, 4>;
-using TicketBytes = std::array<std::byte, kTicketBytes>;
+using TicketBytes = std::array<std::byte, kTicketBytes + 2 * kSynchronous>;  // room for the longest
 
 struct Ticket {
   uint64_t sender = 0;  // rank in MPI_COMM_WORLD
@@ -20,13 +33,15 @@ struct Ticket {
   uint64_t region = 0;  // that the receiver has granted: its number, and the stretch of the ring that is used
   uint64_t begin = 0;
   uint64_t end = 0;
-  uint64_t offset = 0;  // of the payload in the region; the signal lies behind it
-  uint64_t signal = 0;  // what is there when the payload is
+  uint64_t offset = 0;       // of the payload in the region; the signal lies behind it
+  uint64_t signal = 0;       // what is there when the payload is
+  uint64_t synchronous = 0;  // number of the send
   bool operator==(const Ticket&) const = default;
 };
 
+// ticket_length(ticket.synchronous) of them are sent.
 TicketBytes write_ticket(const Mark& mark, const Ticket& ticket);
-// Nothing: these are other bytes. `bytes`: kTicketBytes of them.
+// Nothing: these are other bytes. `bytes`: the first kTicketBytes of them.
 std::optional<Ticket> read_ticket(const Mark& mark, const std::byte* bytes);
 
 // A word for the signal of a message that no other one of the job has, and payloads have by chance only.

@@ -30,10 +30,10 @@ int cancel_sent(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, bool synchronous)
+TrackedSend::TrackedSend(RouteRef route, Office::Sending sending, int peer)
     : Tracked(std::move(route)),
       sending_(std::move(sending)),
-      synchronous_(synchronous),
+      peer_(peer),
       ticket_(std::make_unique<TicketBytes>(write_ticket(office.mark(), sending_.ticket))) {}
 
 TrackedSend::~TrackedSend() {
@@ -43,8 +43,10 @@ TrackedSend::~TrackedSend() {
 
 int TrackedSend::post(int to, int tag, MPI_Comm comm, MPI_Request* request) {
   sent_tickets.tidy();
-  const auto send = synchronous_ ? native.Issend : native.Isend;
-  int code = send(ticket_->data(), static_cast<int>(kTicketBytes), MPI_BYTE, to, tag, comm, &ticket_sent_);
+  const uint64_t synchronous = sending_.ticket.synchronous;
+  const auto send = synchronous != 0 ? native.Issend : native.Isend;
+  const auto length = static_cast<int>(ticket_length(synchronous));
+  int code = send(ticket_->data(), length, MPI_BYTE, to, tag, comm, &ticket_sent_);
   if (code == MPI_SUCCESS) code = native.Grequest_start(&query_sent, &free_sent, &cancel_sent, nullptr, &request_);
   if (code == MPI_SUCCESS) *request = request_;
   return code;
@@ -52,14 +54,25 @@ int TrackedSend::post(int to, int tag, MPI_Comm comm, MPI_Request* request) {
 
 bool TrackedSend::at_service() const { return offpath_op_test(sending_.op) == OFFPATH_IN_PROGRESS; }
 
-bool TrackedSend::is_over() {
-  if (at_service()) return false;
-  int sent = 1;
-  if (synchronous_) beneath.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
+bool TrackedSend::is_matched() {
+  const uint64_t synchronous = sending_.ticket.synchronous;
+  if (synchronous == 0) return true;
+  int sent = 0;
+  beneath.Test(&ticket_sent_, &sent, MPI_STATUS_IGNORE);
   if (sent == 0) return false;
-  if (!completed_) native.Grequest_complete(request_);
-  completed_ = true;
+  if (!office.received(peer_, synchronous)) {
+    lost_ = office.lost(peer_);
+    if (lost_ == MPI_SUCCESS) return false;
+  }
+  office.forget(peer_, synchronous);
   return true;
+}
+
+bool TrackedSend::is_over() {
+  if (completed_) return true;
+  if (at_service() || !is_matched()) return false;
+  native.Grequest_complete(request_);
+  return completed_ = true;
 }
 
 bool TrackedSend::ready(MPI_Request) {
@@ -83,7 +96,7 @@ void TrackedSend::before() {
 
 int TrackedSend::after(MPI_Status*) {
   const offpath_status_t status = offpath_op_test(sending_.op);
-  const int code = status == OFFPATH_OK ? MPI_SUCCESS : Office::code_of(status);
+  const int code = status == OFFPATH_OK ? lost_ : Office::code_of(status);
   if (recorded_ != recording::kUnrecorded) recording::record_service(recorded_, {&sending_.op, 1}, code);
   if (code == MPI_SUCCESS) return code;
   counts.failed.fetch_add(1, std::memory_order_relaxed);

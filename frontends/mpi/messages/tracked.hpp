@@ -60,7 +60,7 @@ using TrackedRef = std::shared_ptr<Tracked>;
 // complete only when the receiver has looked (Open MPI in shared memory).
 class TrackedSend : public Tracked {
  public:
-  TrackedSend(RouteRef route, Office::Sending sending, bool synchronous);
+  TrackedSend(RouteRef route, Office::Sending sending, int peer);
   ~TrackedSend() override;
 
   // Sends the ticket natively and makes the program's request. MPI error code.
@@ -74,9 +74,12 @@ class TrackedSend : public Tracked {
 
  private:
   bool is_over();
+  // A receive has matched it, if that is what its end means.
+  bool is_matched();
 
   Office::Sending sending_;
-  bool synchronous_;
+  int peer_;                // in MPI_COMM_WORLD
+  int lost_ = MPI_SUCCESS;  // nobody will say whether it was received
   uint64_t recorded_ = recording::decision.operation;
   std::unique_ptr<TicketBytes> ticket_;
   MPI_Request ticket_sent_ = MPI_REQUEST_NULL;

@@ -23,15 +23,24 @@ TEST(Ticket, IsReadAsItWasWritten) {
 
 TEST(Ticket, OtherBytesAreNone) {
   TicketBytes bytes = write_ticket(kMark, kTicket);
-  for (std::byte& byte : bytes) {
-    byte ^= std::byte{16};
+  for (size_t i = 0; i < kTicketBytes; ++i) {
+    bytes[i] ^= std::byte{16};
     EXPECT_FALSE(read_ticket(kMark, bytes.data()));
-    byte ^= std::byte{16};
+    bytes[i] ^= std::byte{16};
   }
   EXPECT_TRUE(read_ticket(kMark, bytes.data()));
   Mark of_other_job = kMark;
   of_other_job[3] ^= 1;
   EXPECT_FALSE(read_ticket(of_other_job, bytes.data()));
+}
+
+TEST(Ticket, LengthSaysWhichSynchronousSendItIs) {
+  for (uint64_t number = 0; number <= kSynchronous; ++number) {
+    ASSERT_LE(ticket_length(number), sizeof(TicketBytes));
+    EXPECT_EQ(synchronous_of(static_cast<int64_t>(ticket_length(number))), number);
+  }
+  EXPECT_FALSE(synchronous_of(static_cast<int64_t>(ticket_length(kSynchronous)) + 2));
+  for (const int64_t other : {-1, 0, 1023, 1026, 1152, 2048}) EXPECT_FALSE(synchronous_of(other)) << other;
 }
 
 TEST(Ticket, SignalsDiffer) {
