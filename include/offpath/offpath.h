@@ -118,8 +118,8 @@ offpath_status_t offpath_session_address(offpath_session_t* session, void* addre
  * all that waits: a service that gives no sign of life for OFFPATH_SERVICE_SILENCE_MS is ended, and so lost. */
 int offpath_session_alive(offpath_session_t* session);
 
-/* 1 while operations wait in this process because the service has no room for them. They move on with the tests and waits
- * of any; where peers may need them, a caller that blocks elsewhere sees to it. Never blocks (one short lock). */
+/* 1 while operations wait in this process because the service has no room for them. They move on by themselves when others end,
+ * by a thread of the library's; where the system refuses one, with the tests and waits of any. Never blocks (one short lock). */
 int offpath_session_holds_back(offpath_session_t* session);
 
 /* 1 while operations of this session are under way, or wait for room: who waits for anything else on the service's cores does

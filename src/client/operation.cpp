@@ -55,6 +55,8 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
       return OFFPATH_ERR_NO_MEMORY;
     }
     queue.push_back(&op);
+    if (submitter == nullptr) submitter = std::make_unique<offpath::client::Submitter>(*this);
+    submitter->wake();
   }
   ++op.team->unfinished;
   if (op.window != nullptr) ++op.window->unfinished;

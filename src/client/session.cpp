@@ -195,10 +195,13 @@ void offpath_session_detach(offpath_session_t* session) {
   if (session == nullptr) return;
   ErrnoGuard guard;
   offpath::client::waits::forget(*session);
-  if (session->mine())
+  if (session->mine()) {
     session->notifier.reset();
-  else [[maybe_unused]]
-    auto* const parents = session->notifier.release();  // its thread is not here
+    session->submitter.reset();
+  } else {  // their threads are not here
+    [[maybe_unused]] auto* const parents = session->notifier.release();
+    [[maybe_unused]] auto* const parents_too = session->submitter.release();
+  }
   if (session->mine() && session->check_alive()) session->leave();
   delete session;
 }

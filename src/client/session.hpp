@@ -19,6 +19,7 @@
 #include "client/mapping.hpp"
 #include "client/moved/moved.hpp"
 #include "client/notifier.hpp"
+#include "client/submitter.hpp"
 #include "client/waits.hpp"
 #include "session/layout.hpp"
 #include "session/link.hpp"
@@ -194,9 +195,10 @@ struct offpath_session {
   offpath_team own;  // of operations that are no team's: this session alone
   std::vector<std::unique_ptr<offpath_function>> functions;
   uint64_t next_task = 0;
-  std::unique_ptr<offpath::client::Notifier> notifier;  // made when somebody wants it
-  offpath::client::waits::Noted noted_waits;            // inside MPI
-  bool tasks_stay_home = false;                         // OFFPATH_TASK_BALANCE=off
+  std::unique_ptr<offpath::client::Notifier> notifier;    // made when somebody wants it
+  std::unique_ptr<offpath::client::Submitter> submitter;  // made when an operation waits in the queue
+  offpath::client::waits::Noted noted_waits;              // inside MPI
+  bool tasks_stay_home = false;                           // OFFPATH_TASK_BALANCE=off
   std::vector<uint64_t> to_free;  // offsets of the heap: the program has freed them, but tasks use them
   std::atomic<bool> timing{false};
   uint64_t posted_count = 0;

@@ -167,6 +167,32 @@ TEST(ManyOperations, HeldBackWhereTheServiceHasNoRoom) {
   });
 }
 
+// Rank 0 calls nothing of ours until the other one has completed all of its own.
+TEST(ManyOperations, MoveOnWhateverTheProgramDoes) {
+  Job(2, 1).run([](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    constexpr size_t kMany = 3000;
+    std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
+    std::vector<offpath_op_t*> ops(kMany);
+    if (p.rank == 1) p.barrier();  // nothing ends before
+    for (uint32_t k = 0; k < kMany; ++k) {
+      send[2 * k] = send[2 * k + 1] = k * 2 + p.rank;
+      REQUIRE_STATUS(offpath_alltoall(team, &send[2 * k], &recv[2 * k], 4, &ops[k]), OFFPATH_OK);
+    }
+    if (p.rank == 0) p.barrier();
+    if (p.rank == 0) p.barrier();
+    for (uint32_t k = 0; k < kMany; ++k) {
+      p.wait_ok(ops[k]);
+      REQUIRE(recv[2 * k] == k * 2 && recv[2 * k + 1] == k * 2 + 1);
+      offpath_op_free(ops[k]);
+    }
+    if (p.rank == 1) p.barrier();
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
 TEST(Operation, UnfinishedOnesSayWhatTheyWaitFor) {
   Job(3, 2).run([](Process& p) {
     offpath_session_t* session = nullptr;

@@ -76,6 +76,13 @@ def messages_synchronous(s):
         check(all(one["offloaded_count"] > 0 for one in found), f"none went: {found}")
 
 
+def messages_queued(s):
+    """Whatever call the sender blocks in, what the service had no room for goes on."""
+    other, found = run(s, s.folder, program="messages_queued")
+    same(s.native("messages_queued", s.folder, ranks=2), other)
+    check(found[0]["offloaded_count"] > 16 * 1100, f"few went: {found}")
+
+
 def messages_overlap(s):
     """Payloads move while the receiver, or the sender, is not in MPI: natively these programs do not end."""
     # In shared memory Open MPI completes no send before the receiver has looked, however short it is.
@@ -169,4 +176,4 @@ def messages_fortran(s):
 
 
 CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
-         messages_overlap, messages_lost, messages_random, messages_random_long, messages_solver, messages_fortran]
+         messages_queued, messages_overlap, messages_lost, messages_random, messages_random_long, messages_solver, messages_fortran]

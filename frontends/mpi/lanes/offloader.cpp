@@ -79,7 +79,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
   else
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
-  if (operation.held_back() || offpath_session_holds_back(job.session()) != 0) hold_back(true);
+  if (operation.held_back()) hold_back(true);
   *request = operation.request;
   return route;
 }
@@ -145,8 +145,7 @@ void Offloader::move_held() {
 void Offloader::advance_lanes() {
   for (Lane* lane : active_) lane->advance();
   std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
-  hold_back(std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); }) ||
-            offpath_session_holds_back(job.session()) != 0);
+  hold_back(std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); }));
 }
 
 void Offloader::hold_back(bool held) {

@@ -298,7 +298,7 @@ static void named(void) {
 int main(int argc, char** argv) {
   int provided;
   const char* mode = argc > 1 ? argv[1] : "";
-  const int threaded = strcmp(mode, "threads") == 0 || strcmp(mode, "full") == 0;
+  const int threaded = strcmp(mode, "threads") == 0;
   MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   sigset_t blocked;
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);

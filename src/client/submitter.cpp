@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "client/submitter.hpp"
+
+#include "base/quiet_thread.hpp"
+#include "client/session.hpp"
+#include "session/futex.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+
+namespace offpath::client {
+
+namespace {
+constexpr uint64_t kNapNs = 1000000000;               // then it looks whether the service lives
+constexpr std::chrono::microseconds kForOthers{100};  // for operations that end one after the other
+}  // namespace
+
+Submitter::~Submitter() {
+  {
+    std::unique_lock lock(session_.mutex);
+    stopping_ = true;
+    more_.notify_all();
+    while (running_) {  // it may be about to sleep
+      session::futex_wake(session_.header().events, INT32_MAX);
+      gone_.wait_for(lock, std::chrono::milliseconds(1));
+    }
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Submitter::wake() {
+  if (running_) return more_.notify_one();
+  try {
+    thread_ = base::quiet_thread([this] { run(); });
+    running_ = true;
+  } catch (const std::exception&) {  // the system has no thread left
+  }
+}
+
+void Submitter::run() {
+  std::unique_lock lock(session_.mutex);
+  while (!stopping_) {
+    if (session_.queue.empty() || session_.lost) {
+      more_.wait(lock);
+      continue;
+    }
+    const uint32_t seen = offpath_session_events(&session_);
+    session_.drain_queue();
+    if (session_.queue.empty()) continue;
+    lock.unlock();
+    offpath_session_sleep(&session_, seen, kNapNs);
+    std::this_thread::sleep_for(kForOthers);
+    lock.lock();
+  }
+  running_ = false;
+  gone_.notify_all();
+}
+
+}  // namespace offpath::client
