@@ -72,6 +72,12 @@ def rests(s):
     check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))
 
 
+def thread_level(s):
+    """As without us, although the library may have been asked for more."""
+    for asked in ((), ("0",), ("1",), ("2",), ("3",)):
+        same(s.native("thread_level", *asked, ranks=2), s.offloaded("thread_level", *asked, ranks=2))
+
+
 def early(s):
     native = s.native("early", ranks=2)
     check("initialized early: 0, errno 5" in native.out, str(native))
@@ -325,13 +331,12 @@ CASES = {
     "statistics": report_statistics,
     **tracing.CASES,
     **telemetry.CASES,
-    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments, rests,
-                               early, at_exit, neighbors, pairs, types, persistent, no_service, switched_off,
-                               no_backend,
-                               one_process, no_spare_core, policy_host, bad_policy, bad_blocking, refused_attach,
-                               symbols, without_mpi, waits, waits_recorded, *adapting.CASES, *doorways.CASES,
-                               *local_facts.CASES, *teams.CASES, *losses.CASES, *onesided.CASES,
-                               *mapped.CASES, *pointtopoint.CASES, *agents.CASES)},
+    **{f.__name__: f for f in (exchange, few_slots, completion, request_free, progress, threads, arguments,
+                               thread_level, rests, early, at_exit, neighbors, pairs, types, persistent, no_service,
+                               switched_off, no_backend, one_process, no_spare_core, policy_host, bad_policy,
+                               bad_blocking, refused_attach, symbols, without_mpi, waits, waits_recorded,
+                               *adapting.CASES, *doorways.CASES, *local_facts.CASES, *teams.CASES,
+                               *losses.CASES, *onesided.CASES, *mapped.CASES, *pointtopoint.CASES, *agents.CASES)},
 }
 
 

@@ -2,11 +2,12 @@
 """Cases in which a service is lost: at an exact operation of the fake client, or killed for real."""
 
 import os
+import random
 import re
 import signal
 import time
 
-from setting import FORCED, check, end_group, statistics
+from setting import FORCED, all_stopped, check, end_group, statistics, wait_for, wait_until
 
 
 def lost(s, lose, *arguments, failed=None):
@@ -131,5 +132,64 @@ def lost_busy(s):
     kill_service(s, "busy")
 
 
-CASES = (lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
+def lost_blocked(s):
+    """Ranks that block in calls that are not ours answer, and do their part, while one waits for what was lost."""
+    ranks, calls = 9, 15
+    for first in range(0, calls, ranks - 1):
+        acts = [f"{s.folder}/{name}-{first}" for name in ("ready", "go", "posted", "killed")]
+        changes = dict(zip(("LOST_READY", "LOST_GO", "KILL_READY", "KILL_GO"), acts))
+        # Nobody gives up within this test: who waits is answered, or it fails.
+        changes |= {**FORCED, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+        process = s.launch([s.program("lost_blocked"), s.folder, str(first)], ranks, changes, s.library)
+        try:
+            wait_for(acts[0])
+            (service,) = s.service_pids()
+            os.kill(service, signal.SIGSTOP)
+            wait_until(lambda: all_stopped(service), f"all threads of {service} are stopped")  # noqa: B023
+            open(acts[1], "w").close()
+            wait_for(acts[2])
+            os.kill(service, signal.SIGKILL)
+            wait_until(lambda: service not in s.service_pids(), f"{service} is gone")  # noqa: B023
+            open(acts[3], "w").close()
+            other = s.collect(process)
+        finally:
+            end_group(process)
+        check(other.status == 0 and "while blocked: ok" in other.out and "later ones: ok" in other.out, str(other))
+        # None was begun at the service: all of them are done natively.
+        check("failed 0" in other.out and len(other.warnings()) == 1, str(other))
+
+
+def killed_at_random(s, seeds):
+    """Random programs that block in native calls, each killed at a random moment. Nobody gives up within this test."""
+    longest = 0.0
+    for seed in seeds:
+        ready, go = f"{s.folder}/ready-{seed}", f"{s.folder}/go-{seed}"
+        changes = {**FORCED, "LOST_READY": ready, "LOST_GO": go, "OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+        ranks = 2 + seed % 3
+        process = s.launch([s.program("lost_random"), str(seed)], ranks, changes, s.library)
+        try:
+            wait_for(ready)
+            time.sleep(random.Random(seed).uniform(0, 0.1))
+            (service,) = s.service_pids()
+            os.kill(service, signal.SIGKILL)
+            open(go, "w").close()
+            other = s.collect(process)
+        finally:
+            end_group(process)
+        check(other.status == 0 and "after the loss: ok" in other.out, f"seed {seed}, {ranks} ranks: {other}")
+        check(len(other.warnings()) == 1, f"seed {seed}: not exactly one warning: {other}")
+        longest = max(longest, float(re.search(r"longest wait ([\d.]+)", other.out)[1]))
+    print(f"killed {len(seeds)} services, longest wait {longest:.3f} s")
+
+
+def lost_random(s):
+    killed_at_random(s, range(1, 6))
+
+
+def lost_random_long(s):
+    killed_at_random(s, range(6, 106))
+
+
+CASES = (lost_blocked, lost_random, lost_random_long,
+         lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
          lost_words, lost_busy)

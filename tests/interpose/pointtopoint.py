@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cases of point-to-point messages. The service carries them between ranks of one node, too, where a row says so."""
 
-import glob
 import os
 import signal
-import time
 
-from setting import FORCED, Wrong, check, end_group, same, statistics
+from setting import FORCED, all_stopped, check, end_group, same, statistics, wait_for, wait_until
 
 POLICY = "*:host,send:2K-inf:dpu"
 
@@ -90,27 +88,6 @@ def messages_overlap(s):
     check(all_arrived(found) > 0 and found[1]["ready_count"] > 0, f"no payload was there first: {found}")
 
 
-def wait_until(is_so, what, seconds=60):
-    for _ in range(seconds * 100):
-        if is_so():
-            return
-        time.sleep(0.01)
-    raise Wrong(f"not so after {seconds} s: {what}")
-
-
-def wait_for(path):
-    wait_until(lambda: os.path.exists(path), f"{path} is there")
-
-
-def all_stopped(process):
-    """A signal stops the other threads when one has got to see it."""
-    states = []
-    for path in glob.glob(f"/proc/{process}/task/*/stat"):
-        with open(path) as file:
-            states.append(file.read().rsplit(")", 1)[1].split()[0])
-    return all(state == "T" for state in states)
-
-
 def messages_lost(s):
     """The service is stopped, so that all messages posted then are under way when it is ended."""
     changes = {**FORCED, "OFFPATH_POLICY": POLICY, "OFFPATH_STATS_FILE": f"{s.folder}/stats.json"}
@@ -176,4 +153,5 @@ def messages_fortran(s):
 
 
 CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
-         messages_queued, messages_overlap, messages_lost, messages_random, messages_random_long, messages_solver, messages_fortran]
+         messages_queued, messages_overlap, messages_lost, messages_random, messages_random_long,
+         messages_solver, messages_fortran]

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 FORCED = {"OFFPATH_POLICY": "*:dpu", "OFFPATH_SERVICE_SHARE": "1"}
 SECONDS = 100
@@ -27,6 +28,27 @@ class Skipped(Exception):
 def check(condition, text):
     if not condition:
         raise Wrong(text)
+
+
+def wait_until(is_so, what, seconds=60):
+    for _ in range(seconds * 100):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise Wrong(f"not so after {seconds} s: {what}")
+
+
+def wait_for(path):
+    wait_until(lambda: os.path.exists(path), f"{path} is there")
+
+
+def all_stopped(process):
+    """A signal stops the other threads when one has got to see it."""
+    states = []
+    for path in glob.glob(f"/proc/{process}/task/*/stat"):
+        with open(path) as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return all(state == "T" for state in states)
 
 
 class Run:

@@ -72,6 +72,32 @@ def test_a_service_of_one_node_is_killed(lab, mpi, mode, tmp_path):
     assert result.stderr.count("was lost") == 1, result.stderr
 
 
+@pytest.mark.parametrize("which", (0, -1))
+@pytest.mark.parametrize("mpi", MPIS)
+def test_ranks_that_block_in_native_calls_answer_when_a_service_is_lost(lab, mpi, which, tmp_path):
+    """Nobody gives up within this test, so one that is not answered makes it fail."""
+    if lab.plan.node_count != 2:
+        pytest.skip("once is enough")
+    program = paths().prefix / "tests" / "interpose" / mpi / "lost_blocked"
+    stop, kill = tmp_path / "stop", tmp_path / "kill"
+    stop.mkdir(), kill.mkdir()
+
+    def end(how):
+        os.kill(sorted(services(stop))[which], how)
+
+    with (
+        meanwhile(stop, lambda: end(signal.SIGSTOP)) as variables,
+        meanwhile(kill, lambda: end(signal.SIGKILL)) as later,
+    ):
+        env = EVERYTHING | variables | {name.replace("LOST", "KILL"): path for name, path in later.items()}
+        env |= {"OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
+        argv = [str(program), str(tmp_path), "8"]
+        result = lab.mpirun(mpi, 2, argv, offload=True, env=env, timeout=LIMIT_S)
+    assert result.returncode == 0, result.stderr + result.stdout
+    assert "while blocked: ok" in result.stdout and "later ones: ok" in result.stdout, result.stdout
+    assert "in time" not in result.stderr and result.stderr.count("was lost") == 1, result.stderr
+
+
 def test_nothing_is_left(lab):
     listing = subprocess.run(["pgrep", "-a", "-x", "offpathd"], capture_output=True, text=True).stdout
     assert lab.name not in listing

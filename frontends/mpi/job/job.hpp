@@ -14,6 +14,7 @@
 #include <mpi.h>
 #include <offpath/offpath.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -43,6 +44,11 @@ class Job {
   void detach() { member_.detach(); }
   // After the statistics. Inside.
   void stop();
+
+  // The program has asked for that level of threads, and the library was asked for more on our behalf. Before start().
+  void grant_threads(int level) { most_threads_ = level; }
+  // What the program may do with threads, where that is what the library grants.
+  int granted_threads(int granted) const { return std::min(granted, most_threads_); }
 
   bool active() const { return active_.load(std::memory_order_acquire); }
   int rank() const { return member_.rank(); }
@@ -105,6 +111,7 @@ class Job {
   policy::Table policy_;
   bool adapts_ = false;
   NamedPreferences named_preferences_;
+  int most_threads_ = MPI_THREAD_MULTIPLE;
   uint32_t blocking_ = 0;             // bit 1 << policy::Collective
   MPI_Comm control_ = MPI_COMM_NULL;  // until the end, for the statistics; null in a job of one process
   MPI_Group world_group_ = MPI_GROUP_NULL;

@@ -86,11 +86,13 @@ class Lane {
   // Moves everything on as far as it goes without waiting.
   void advance();
   bool idle() const { return operations_.empty(); }
+  // It has had operations.
+  bool in_use() const { return next_sequence_ > 0; }
   bool holds_back() const;
   // It has lost a service. Any thread.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
   bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
-  // Before MPI_Finalize, when nothing is under way. check() notices a loss; respond() answers other ranks' words only.
+  // Whether or not anything is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
   void respond();
   // All words that will come have come.

@@ -15,19 +15,27 @@ Mover mover;
 
 namespace {
 
-constexpr std::chrono::microseconds kNap{500};  // most programs wait for what they post, and that moves it, too
+using std::chrono::microseconds;
+constexpr microseconds kHeldBack{500};  // most programs wait for what they post, and that moves it, too
+constexpr microseconds kUnderWay{Offloader::kLookNs / 1000};
+constexpr microseconds kQuiet{500'000};  // others may still be at what has ended here
+
+microseconds nap() {
+  if (offloader.holds_back()) return kHeldBack;
+  return offloader.needs_attention() ? kUnderWay : kQuiet;
+}
 
 void move() {
   if (Inside::here()) return;  // a native call of ours
   try {
-    offloader.move_held();
+    offloader.move();
   } catch (const std::exception&) {
     // Without memory: the next round tries again.
   }
 }
 
 int move_in_round() {
-  if (offloader.holds_back()) move();
+  if (offloader.holds_back() || offloader.look_is_due()) move();
   return 0;
 }
 
@@ -65,23 +73,22 @@ void Mover::stop() {
 
 void Mover::wake() {
   std::lock_guard lock(mutex_);
-  wanted_ = true;
   woken_.notify_one();
 }
 
 void Mover::run() {
   pthread_setname_np(pthread_self(), "offpath-mover");
   std::unique_lock lock(mutex_);
-  for (;;) {
-    woken_.wait(lock, [this] { return wanted_ || stopping_; });
-    if (stopping_) return;
-    wanted_ = false;
-    while (!stopping_ && offloader.holds_back()) {
-      if (woken_.wait_for(lock, kNap, [this] { return stopping_; })) return;
-      lock.unlock();
-      move();
-      lock.lock();
+  while (!stopping_) {
+    if (!offloader.in_use() && !offloader.holds_back()) {
+      woken_.wait(lock);
+      continue;
     }
+    // Whoever wakes it has begun to hold something back, which takes a nap of that kind.
+    if (woken_.wait_for(lock, nap()) == std::cv_status::no_timeout) continue;
+    lock.unlock();
+    move();
+    lock.lock();
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/lanes/offloader.hpp"
 
+#include "base/clock.hpp"
 #include "mpi/job/counters.hpp"
 #include "mpi/job/job.hpp"
 #include "mpi/lanes/mover.hpp"
@@ -80,6 +81,7 @@ Lane::Route Offloader::submit(Lane& lane, std::unique_ptr<PostedCall> prepared, 
     lane.add(&operation);
   if (was_idle) active_.push_back(&lane);
   if (operation.held_back()) hold_back(true);
+  if (!in_use_.exchange(true, std::memory_order_relaxed)) mover.wake();
   *request = operation.request;
   return route;
 }
@@ -136,13 +138,27 @@ void Offloader::progress() {
   });
 }
 
-void Offloader::move_held() {
+void Offloader::move() {
   const Inside inside;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock.owns_lock()) advance_lanes();
 }
 
+bool Offloader::look_is_due() const {
+  if (!in_use_.load(std::memory_order_relaxed)) return false;
+  return base::clock_ns(CLOCK_MONOTONIC_COARSE) - looked_ns_.load(std::memory_order_relaxed) >= kLookNs;
+}
+
+// Also lanes whose operations have all ended here: others may still be at them, and wait for this rank's word.
+void Offloader::look() {
+  looked_ns_.store(base::clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
+  for (const auto& lane : lanes_) {
+    if (lane->in_use()) lane->check();
+  }
+}
+
 void Offloader::advance_lanes() {
+  if (look_is_due()) look();
   for (Lane* lane : active_) lane->advance();
   std::erase_if(active_, [](const Lane* lane) { return lane->idle(); });
   hold_back(std::any_of(active_.begin(), active_.end(), [](const Lane* lane) { return lane->holds_back(); }));

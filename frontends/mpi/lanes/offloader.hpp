@@ -36,10 +36,16 @@ class Offloader {
 
   // Moves everything on; also native communication. Never waits.
   void progress();
-  // As progress(), of what a lane holds back; for the mover.
-  void move_held();
-  // There is such an operation. A load.
+  // As progress(), of what lanes have; for the mover.
+  void move();
+  // A lane holds an operation back. A load.
   bool holds_back() const { return holds_back_.load(std::memory_order_relaxed); }
+  // Losses are to be looked for now, and other ranks to be answered. Until one operation was posted they never are.
+  bool look_is_due() const;
+  // At the end ranks that have left are no loss, and nobody waits for words that were not asked for.
+  void look_no_more() { in_use_.store(false, std::memory_order_relaxed); }
+  bool in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  static constexpr uint64_t kLookNs = 100'000'000;
   // As progress(), for all lanes, also those without operations: a rank at its end looks for losses, or only answers
   // the others, who look for them.
   enum class AtEnd { look, answer };
@@ -76,6 +82,7 @@ class Offloader {
 
  private:
   void advance_lanes();
+  void look();
   void hold_back(bool held);
   void finish(Requested& operation);
   int begin(Requested& operation);
@@ -86,6 +93,8 @@ class Offloader {
   std::mutex mutex_;
   std::atomic<uint64_t> attention_{0};
   std::atomic<bool> holds_back_{false};
+  std::atomic<bool> in_use_{false};
+  std::atomic<uint64_t> looked_ns_{0};
   uint64_t posted_count_ = 0;  // at the service now
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> active_;  // lanes with operations

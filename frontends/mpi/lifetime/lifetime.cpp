@@ -20,6 +20,7 @@
 #include "mpi/rma/windows.hpp"
 #include "mpi/types/datatype.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace offpath::mpi {
@@ -78,6 +79,7 @@ void drain() {
   // Nobody leaves before nobody's operation needs it any more. Losses count until the first barrier; who hears of one
   // then still answers, so that no word is left in the native library when it ends.
   pass_barrier(Offloader::AtEnd::look);
+  offloader.look_no_more();
   pass_barrier(Offloader::AtEnd::answer);
   const uint64_t deadline = base::clock_ns() + kLastWordsNs;
   while (!offloader.settled() && base::clock_ns() < deadline) {
@@ -105,10 +107,20 @@ void stop() {
   job.stop();
 }
 
+// Some row of this process's policy gives the service something, on however many nodes.
+bool may_offload() {
+  const Settings settings = Settings::from_environment();
+  policy::Table table = policy::Table::measured();
+  if (!table.apply(settings.memory, policy::Origin::remembered).ok() || !table.apply(settings.policy).ok())
+    return false;
+  return std::any_of(table.rows().begin(), table.rows().end(),
+                     [&](const policy::Row& row) { return table.offloads(std::max<uint32_t>(row.min_nodes, 1)); });
+}
+
 // What to ask native MPI for.
 int thread_level(int required) {
   try {
-    if (Settings::from_environment().adapt == "on") return Mover::thread_level(required);
+    if (may_offload()) return Mover::thread_level(required);
   } catch (const std::exception&) {  // the job will say so
   }
   return required;
@@ -132,12 +144,23 @@ int Init(int* argc, char*** argv) {
   const int level = thread_level(MPI_THREAD_SINGLE);
   if (level == MPI_THREAD_SINGLE) return started(native.Init(argc, argv));
   int provided = level;
+  job.grant_threads(MPI_THREAD_SINGLE);
   return started(native.Init_thread(argc, argv, level, &provided));
 }
 
-// The program is told what was granted, which may be more than it asks for.
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
-  return started(native.Init_thread(argc, argv, thread_level(required), provided));
+  const int level = thread_level(required);
+  if (level != required) job.grant_threads(required);
+  const int code = native.Init_thread(argc, argv, level, provided);
+  if (code == MPI_SUCCESS) *provided = job.granted_threads(*provided);
+  return started(code);
+}
+
+// What was asked for beyond the program's wish is ours: it is told what it would be without us.
+int Query_thread(int* provided) {
+  const int code = native.Query_thread(provided);
+  if (code == MPI_SUCCESS) *provided = job.granted_threads(*provided);
+  return code;
 }
 
 int Finalize() {

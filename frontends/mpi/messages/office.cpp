@@ -35,7 +35,7 @@ uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(
 
 bool several_threads() {
   int granted = MPI_THREAD_SINGLE;
-  return native.Query_thread(&granted) == MPI_SUCCESS && granted == MPI_THREAD_MULTIPLE;
+  return native.Query_thread(&granted) == MPI_SUCCESS && job.granted_threads(granted) == MPI_THREAD_MULTIPLE;
 }
 
 // From where on the policy has the service carry messages on that many nodes; nothing: nowhere.

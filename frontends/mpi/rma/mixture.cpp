@@ -2,6 +2,7 @@
 #include "mpi/rma/mixture.hpp"
 
 #include "base/clock.hpp"
+#include "mpi/job/job.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/recording/decision.hpp"
 
@@ -43,7 +44,7 @@ Mixture::Mixture(MPI_Win win, std::vector<policy::Place> places, Ways ways, bool
 
 bool Mixture::possible(MPI_Win win) {
   int level = MPI_THREAD_MULTIPLE;
-  if (native.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE) return false;
+  if (native.Query_thread(&level) != MPI_SUCCESS || job.granted_threads(level) == MPI_THREAD_MULTIPLE) return false;
   int* model = nullptr;
   int found = 0;
   return native.Win_get_attr(win, MPI_WIN_MODEL, &model, &found) == MPI_SUCCESS && found != 0 &&

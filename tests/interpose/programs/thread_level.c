@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a program is told of threads. Argument: what it asks for; none: it calls MPI_Init. */
+#include "check.h"
+
+int main(int argc, char** argv) {
+  int provided = -1, asked = -1;
+  if (argc > 1)
+    MPI_Init_thread(&argc, &argv, atoi(argv[1]), &provided);
+  else
+    MPI_Init(&argc, &argv);
+  MPI_Query_thread(&asked);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) printf("provided %d, then %d\n", provided, asked);
+  return finish();
+}
