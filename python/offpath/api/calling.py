@@ -34,6 +34,29 @@ main()
 """
 
 
+_NUMBERS = frozenset("bBhHiIlLqQfd?")  # that memoryview and NumPy have under the same letters
+
+
+def _format_of(buffer: Buffer) -> str | bytes:
+    """For worker.array_of."""
+    if buffer.format.lstrip("@=<>!") in _NUMBERS:
+        return buffer.format
+    try:
+        import numpy
+
+        kind = numpy.asarray(buffer.owner).dtype
+    except (ImportError, ValueError, TypeError, RuntimeError) as error:
+        raise ArgumentError(
+            f"elements of format {buffer.format!r} cannot be named to an executor ({error}). Pass a NumPy array, or "
+            "bytes."
+        ) from None
+    if kind.hasobject:
+        raise ArgumentError(
+            "an array of Python objects cannot be passed (their memory is the program's). Pass numbers."
+        )
+    return pickle.dumps(kind, protocol=4)
+
+
 def check_callable(function: Any) -> None:
     if not callable(function):
         raise ArgumentError(
@@ -48,7 +71,7 @@ def argument_for(
     """For frontends/python/interpreter.cpp."""
     places = []
     for buffer, one in zip(held, access):
-        places.append(Place(sharing.offset_of(buffer), buffer.format, buffer.shape, bool(one & Access.OUT)))
+        places.append(Place(sharing.offset_of(buffer), _format_of(buffer), buffer.shape, bool(one & Access.OUT)))
     places.append(Place(sharing.offset_of(report.buffer), "B", (REPORT_BYTES,), True))
     text, is_code = pickled(function)
     call = Call(

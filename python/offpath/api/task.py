@@ -70,7 +70,10 @@ class Task(Operation[Any]):
         ending = self._ending
         if ending is None or ending.error is None:
             return failure(status, self._said)
-        ending.error.__cause__ = TaskError(f"{self._said}\n\n{ending.text}")
+        told = TaskError(f"{self._said}\n\n{ending.text}")
+        if not isinstance(ending.error, Exception):  # SystemExit and the like would end this program
+            return told
+        ending.error.__cause__ = told
         return ending.error
 
 

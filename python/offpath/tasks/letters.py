@@ -19,10 +19,10 @@ _LENGTH_BYTES = 8
 @dataclass(frozen=True)
 class Place:
     """An array as the interpreter finds it. at: offset in the file of the program's shared memory; None: it was
-    sent."""
+    sent. format: of one plain number, by the buffer protocol's letter; of all else, NumPy's type, pickled."""
 
     at: int | None
-    format: str
+    format: str | bytes
     shape: tuple[int, ...]
     writable: bool
 

@@ -139,10 +139,16 @@ def array_of(memory: memoryview, place: Place) -> Any:
     try:
         import numpy
     except ImportError:
+        if isinstance(place.format, bytes):
+            raise ImportError(
+                f"an array of complex numbers, of structures or the like needs NumPy ({sys.executable} on "
+                f"{os.uname().nodename} has none). Install it for that one."
+            ) from None
         letter: Any = place.format.lstrip("@=<")
         plain = memory.cast(letter, place.shape) if memory.nbytes else memory
         return plain if place.writable else plain.toreadonly()
-    array = numpy.frombuffer(memory, numpy.dtype(place.format)).reshape(place.shape)
+    kind = pickle.loads(place.format) if isinstance(place.format, bytes) else numpy.dtype(place.format)
+    array = numpy.frombuffer(memory, kind).reshape(place.shape)
     array.flags.writeable = place.writable
     return array
 

@@ -16,6 +16,15 @@ def doubled(x, y):
     return x.flags.writeable, y.flags.writeable, y.shape, str(y.dtype)
 
 
+def copied(x, y):
+    y[:] = x
+    return str(x.dtype), y.shape
+
+
+def interrupts():
+    raise KeyboardInterrupt
+
+
 def fails(x):
     raise KeyError(f"no atom in {x.shape}")
 
@@ -42,6 +51,11 @@ def leaves():
 
 def sleeps(seconds=1000):
     time.sleep(seconds)
+
+
+def sleeps_as(process):
+    process[0] = os.getpid()
+    time.sleep(1000)
 
 
 def process():
