@@ -27,7 +27,8 @@
 namespace {
 
 constexpr int kLookMs = 20;  // so often a wait looks whether the task was cancelled
-constexpr int kSocket = 3;   // of the interpreter
+constexpr int kStoppedLooks = 50;
+constexpr int kSocket = 3;  // of the interpreter
 constexpr int kBoard = 4;
 constexpr int32_t kNotCalled = 5;  // the interpreter says why not, and nothing follows
 
@@ -159,11 +160,12 @@ class Interpreter {
     return true;
   }
 
-  bool say(const void* from, uint64_t bytes) const {
+  bool say(const void* from, uint64_t bytes, const volatile uint32_t* cancelled) const {
     const auto* at = static_cast<const uint8_t*>(from);
     while (bytes > 0) {
-      const ssize_t sent = send(socket_, at, bytes, MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
+      if (!await(POLLOUT, cancelled)) return false;
+      const ssize_t sent = send(socket_, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (sent <= 0) return false;
       at += sent;
       bytes -= static_cast<uint64_t>(sent);
@@ -175,10 +177,7 @@ class Interpreter {
   bool hear(void* into, uint64_t bytes, const volatile uint32_t* cancelled) const {
     auto* at = static_cast<uint8_t*>(into);
     while (bytes > 0) {
-      if (*cancelled != 0) return false;
-      pollfd wait{socket_, POLLIN, 0};
-      const int ready = poll(&wait, 1, kLookMs);
-      if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+      if (!await(POLLIN, cancelled)) return false;
       const ssize_t got = recv(socket_, at, bytes, 0);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return false;
@@ -204,6 +203,26 @@ class Interpreter {
   }
 
  private:
+  // False: nobody wants the result any more.
+  bool await(short events, const volatile uint32_t* cancelled) const {
+    int stopped_looks = 0;
+    while (*cancelled == 0) {
+      pollfd wait{socket_, events, 0};
+      const int ready = poll(&wait, 1, kLookMs);
+      if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+      stopped_looks = is_stopped() ? stopped_looks + 1 : 0;
+      // The worker looks after executors alone: it ends one that stays stopped, and with it its interpreter.
+      if (stopped_looks > kStoppedLooks) raise(SIGSTOP);
+    }
+    return false;
+  }
+
+  bool is_stopped() const {
+    siginfo_t about{};
+    return waitid(P_PID, static_cast<id_t>(process_), &about, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           about.si_pid == process_;
+  }
+
   std::string words_;
   pid_t process_ = -1;
   int socket_ = -1;
@@ -241,11 +260,11 @@ bool ask(const offpath_task_t& task, const std::vector<Where>& places, const Boa
                          places[i]};
     said.append(reinterpret_cast<const char*>(&one), sizeof(one));
   }
-  if (!interpreter().say(said.data(), said.size())) return false;
+  if (!interpreter().say(said.data(), said.size(), task.cancelled)) return false;
   for (uint32_t i = 0; i < task.ranges_count; ++i) {
     const offpath_task_range_t& range = task.ranges[i];
     const bool follows = places[i] == Where::sent && (range.access & OFFPATH_TASK_IN) != 0;
-    if (follows && !interpreter().say(range.address, range.bytes)) return false;
+    if (follows && !interpreter().say(range.address, range.bytes, task.cancelled)) return false;
   }
   return true;
 }

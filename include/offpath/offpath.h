@@ -726,7 +726,7 @@ offpath_status_t offpath_function_register(offpath_session_t* session, const off
 #define OFFPATH_TASK_RANGES_MAX 1024
 #define OFFPATH_TASK_AFTER_MAX 1024
 
-/* It does not move to another node (OFFPATH_TASK_BALANCE), whatever is to do here. */
+/* It does not move to another node (OFFPATH_TASK_BALANCE), whatever is to do here, and is begun once at most. */
 #define OFFPATH_TASK_STAYS_HOME 1
 
 typedef struct offpath_task_params {

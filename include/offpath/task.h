@@ -12,7 +12,7 @@
  *   }
  *   OFFPATH_TASK_FUNCTION(axpy, "axpy(double, in double[], inout double[]) 1");
  *
- * A task is a pure function of its argument and of what its ranges hold when it begins. It may be run again elsewhere, so it
+ * A task is a pure function of its argument and of what its ranges hold when it begins. It may be run again, so it
  * writes nothing but its "out" and "inout" ranges, and does not read what only earlier tasks left in the executor. Pointers of
  * the program mean nothing there. One that crashes, exits or throws fails its own operation and nothing else.
  */

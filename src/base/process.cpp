@@ -2,6 +2,7 @@
 #include "base/process.hpp"
 
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,12 @@ void kill_process(const Fd& descriptor, pid_t process) {
   }
 #endif
   if (process > 1) kill(process, SIGKILL);
+}
+
+bool is_stopped(pid_t child) {
+  siginfo_t about{};
+  return child > 0 && waitid(P_PID, static_cast<id_t>(child), &about, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         about.si_pid == child;
 }
 
 std::string own_folder() {

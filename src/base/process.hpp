@@ -15,6 +15,8 @@ namespace offpath::base {
 Fd open_process(pid_t process);
 // Ends it whatever it does. `process`: its number, for kernels without such descriptors.
 void kill_process(const Fd& descriptor, pid_t process);
+// Of a child: whether a signal has stopped it, for now. One that a debugger holds is not meant.
+bool is_stopped(pid_t child);
 // Where the program of this process lies, with a '/' at its end.
 std::string own_folder();
 // The words of a command, which have spaces between them. No shell reads them.

@@ -144,7 +144,6 @@ Status TaskRunner::call(Entry& entry, int32_t& code, uint64_t& run_ns) {
                             argument_bytes, ranges.data(), reinterpret_cast<const volatile uint32_t*>(&entry.cancelled),
                             text,           sizeof(text)};
   const uint64_t begun_ns = base::clock_ns();
-  entry.begun_ns.store(begun_ns, std::memory_order_release);
   Status status;
   try {
     code = function->call(&task);
@@ -162,6 +161,7 @@ Status TaskRunner::call(Entry& entry, int32_t& code, uint64_t& run_ns) {
 
 void TaskRunner::run(uint32_t index) {
   Entry& entry = board_->entry(index);
+  entry.begun_ns.store(base::clock_ns(), std::memory_order_release);
   int32_t code = 0;
   uint64_t run_ns = 0;
   const Status status = call(entry, code, run_ns);

@@ -3,11 +3,14 @@
 #include "allreduce.hpp"
 #include "task.hpp"
 
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 namespace offpath::testing {
 namespace {
@@ -23,9 +26,10 @@ class Misbehaving {
     for (uint32_t place = 0; place < kPlaces; ++place) unlink(file(place).c_str());
   }
   // It says by file(place) that it runs: memory may be a copy.
-  offpath_op_t* submit(char how, uint32_t place = 0, uint64_t limit_ns = 0, std::vector<offpath_op_t*> after = {}) {
+  offpath_op_t* submit(char how, uint32_t place = 0, uint64_t limit_ns = 0, std::vector<offpath_op_t*> after = {},
+                       uint32_t access = OFFPATH_TASK_OUT, uint32_t flags = 0) {
     unlink(file(place).c_str());
-    const offpath_task_range_t range{&memory[place], 1, OFFPATH_TASK_OUT, 0};
+    const offpath_task_range_t range{&memory[place], 1, access, 0};
     const std::string argument = how + file(place);
     offpath_task_params_t params = tasks.params("misbehave");
     params.argument = argument.c_str();
@@ -33,6 +37,7 @@ class Misbehaving {
     params.ranges = &range;
     params.ranges_count = 1;
     params.limit_ns = limit_ns;
+    params.flags = flags;
     params.after = after.data();
     params.after_count = static_cast<uint32_t>(after.size());
     return tasks.submit(params);
@@ -215,6 +220,78 @@ TEST(TaskFailure, ExecutorKilled) {
       REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
       offpath_op_free(op);
     }
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// Whoever may be run again is: another executor does it.
+TEST(TaskFailure, ExecutorStopped) {
+  if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    const auto process = [&] {
+      int32_t number = 0;
+      const offpath_task_range_t range{&number, sizeof(number), OFFPATH_TASK_OUT, 0};
+      offpath_task_params_t params = tasks.tasks.params("process");
+      params.ranges = &range;
+      params.ranges_count = 1;
+      REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
+      return number;
+    };
+    // Before a task comes.
+    int32_t stopped = process();
+    kill(stopped, SIGSTOP);
+    tasks.check_end(tasks.submit('-', 0, uint64_t{3600} * 1000000000), OFFPATH_OK, "");
+    REQUIRE(process() != stopped);
+    // While it runs one that ends when it is begun again.
+    stopped = process();
+    offpath_op_t* op = tasks.submit('o');
+    tasks.await_begin();
+    kill(stopped, SIGSTOP);
+    tasks.check_end(op, OFFPATH_OK, "");
+    // One that has changed what it reads, and one that is to stay here, are begun once.
+    for (const bool stays : {true, false}) {
+      stopped = process();
+      op = tasks.submit('w', 0, 0, {}, stays ? OFFPATH_TASK_OUT : OFFPATH_TASK_INOUT,
+                        stays ? OFFPATH_TASK_STAYS_HOME : 0);
+      tasks.await_begin();
+      kill(stopped, SIGSTOP);
+      REQUIRE(tasks.check_end(op, OFFPATH_ERR_TASK, "was stopped by a signal").executor ==
+              static_cast<uint32_t>(stopped));
+    }
+    // Nothing happens to one that goes on.
+    stopped = process();
+    op = tasks.submit('c');
+    tasks.await_begin();
+    kill(stopped, SIGSTOP);
+    kill(stopped, SIGCONT);
+    REQUIRE_STATUS(offpath_task_cancel(op), OFFPATH_OK);
+    tasks.check_end(op, OFFPATH_ERR_CANCELLED, "cancelled");
+    offpath_session_detach(tasks.session);
+  });
+}
+
+// To the kernel it is not stopped, as a debugger holds it.
+TEST(TaskFailure, ExecutorThatTakesNothing) {
+  if (on_dpu()) GTEST_SKIP() << "its processes have other numbers here";
+  Job(1).run([](Process& p) {
+    with_executors("1");
+    Misbehaving tasks(p);
+    int32_t process = 0;
+    const offpath_task_range_t range{&process, sizeof(process), OFFPATH_TASK_OUT, 0};
+    offpath_task_params_t params = tasks.tasks.params("process");
+    params.ranges = &range;
+    params.ranges_count = 1;
+    REQUIRE_STATUS(tasks.tasks.run(params), OFFPATH_OK);
+    if (ptrace(PTRACE_SEIZE, process, nullptr, nullptr) != 0) return;  // not allowed here
+    REQUIRE(ptrace(PTRACE_INTERRUPT, process, nullptr, nullptr) == 0);
+    int status = 0;
+    REQUIRE(waitpid(process, &status, __WALL) == process && WIFSTOPPED(status));
+    std::thread debugger([&] { waitpid(process, &status, __WALL); });  // the kernel shows its end to the debugger first
+    tasks.check_end(tasks.submit('-'), OFFPATH_OK, "");
+    debugger.join();
+    REQUIRE(WIFSIGNALED(status));
     offpath_session_detach(tasks.session);
   });
 }

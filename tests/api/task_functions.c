@@ -65,6 +65,7 @@ OFFPATH_TASK_FUNCTION(processor, "processor 1");
 // Says by the file that the argument names that it runs, then does what the argument's letter says.
 static int misbehave(const offpath_task_t* task) {
   const char how = *(const char*)task->argument;
+  const int before = task->argument_bytes > 1 && access((const char*)task->argument + 1, F_OK) == 0;
   if (task->argument_bytes > 1) close(open((const char*)task->argument + 1, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   switch (how) {
     case 's':
@@ -85,6 +86,11 @@ static int misbehave(const offpath_task_t* task) {
     case 'w': {  // for ever
       const struct timespec pause = {0, 1000000};
       while (1) nanosleep(&pause, NULL);
+    }
+    case 'o': {  // for ever, but not if it is begun again
+      const struct timespec pause = {0, 1000000};
+      while (before == 0) nanosleep(&pause, NULL);
+      return 0;
     }
     case 'c': {  // until it is told
       const struct timespec pause = {0, 1000000};

@@ -334,3 +334,22 @@ def test_a_collective_comes_after_a_task_and_a_task_after_that(session):  # noqa
     with pytest.raises(offpath.DependenceError):
         team.allreduce(y)
     assert (team.allreduce(y) == 4).all()
+
+
+def parent_of(process):
+    with open(f"/proc/{process}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+@pytest.mark.parametrize("which", [int, parent_of], ids=["interpreter", "executor"])
+def test_one_that_is_stopped(session, which):  # noqa: F811
+    """A task is begun again; one that has changed what it reads fails instead."""
+    interpreter = session.task(functions.process).wait()
+    os.kill(which(interpreter), signal.SIGSTOP)
+    assert session.task(functions.process).wait() != interpreter
+    interpreter = session.empty(1)
+    running = session.task(functions.sleeps_as, inouts=[interpreter])
+    assert eventually(lambda: interpreter[0] > 0)
+    os.kill(which(int(interpreter[0])), signal.SIGSTOP)
+    with pytest.raises(offpath.TaskError, match="was stopped by a signal"):
+        running.wait()

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 extern char** environ;
 
@@ -83,6 +84,8 @@ Status Executors::start(uint32_t number) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, error,
                                 "cannot execute '%.100s' (it runs the tasks). Install it", arguments[0]);
   }
+  executor.given_up = nullptr;
+  executor.stillness = base::Silence(kStoppedNs);
   executor.alive = base::open_process(executor.process);
   executor.socket = std::move(ours);
   fcntl(executor.socket.get(), F_SETFL, O_NONBLOCK);  // one that is busy for long may not hear
@@ -113,6 +116,24 @@ void Executors::kill(uint32_t number) {
   if (all_[number].process > 0) base::kill_process(all_[number].alive, all_[number].process);
 }
 
+void Executors::end_stopped(uint64_t now_ns, bool waits, uint64_t idle) {
+  constexpr auto kSilent = base::Silence::Verdict::silent;
+  const uint32_t taken = board_.header().taken.load(std::memory_order_relaxed);
+  const bool takes = taken != std::exchange(taken_, taken) || !waits || idle == 0;
+  const bool none_takes = taking_.look(now_ns, takes) == kSilent;
+  for (uint32_t number = 0; number < all_.size(); ++number) {
+    Executor& executor = all_[number];
+    if (executor.process <= 0 || executor.given_up != nullptr) continue;
+    const char* why = nullptr;
+    if (executor.stillness.look(now_ns, !base::is_stopped(executor.process)) == kSilent)
+      why = "its executor was stopped by a signal, did not go on for 2 s and was ended";
+    if (none_takes && (idle >> number & 1) != 0) why = "its executor took no task for 5 s and was ended";
+    if (why == nullptr) continue;
+    kill(number);
+    executor.given_up = why;
+  }
+}
+
 std::string Executors::take_last_words(uint32_t number, int32_t& signal) {
   Executor& executor = all_[number];
   int status = 0;
@@ -123,6 +144,7 @@ std::string Executors::take_last_words(uint32_t number, int32_t& signal) {
   executor.alive.reset();
   executor.socket.reset();
   signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (executor.given_up != nullptr) return executor.given_up;
   tasks::LastWords said;  // user code may write there
   memcpy(static_cast<void*>(&said), &board_.header().last_words[number], sizeof(said));
   if (said.said == 0) return describe_end(status);

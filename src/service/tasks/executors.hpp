@@ -5,6 +5,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/silence.hpp"
 #include "tasks/board.hpp"
 
 #include <sys/types.h>
@@ -37,6 +38,14 @@ class Executors {
   // Readable when it has ended; -1: it does not run.
   int ended_fd(uint32_t number) const;
   void kill(uint32_t number);
+  // To be called about every kLookNs while there are tasks: ends those that a signal has stopped, and those that have nothing to
+  // do (a bit is set in `idle`) and take nothing, though a task `waits` on the board.
+  void end_stopped(uint64_t now_ns, bool waits, uint64_t idle);
+  static constexpr uint64_t kStoppedNs = 2000000000;       // who stops a job for a moment may go on with it
+  static constexpr uint64_t kTakesNothingNs = 5000000000;  // one may have to be started, on a core that others use
+  static constexpr uint64_t kLookNs = kStoppedNs / 8;
+  // Precondition: it has ended. Whether by end_stopped(), so that what it did may be begun again.
+  bool was_given_up(uint32_t number) const { return all_[number].given_up != nullptr; }
   // Precondition: it has ended. How, for a person; `signal`: that ended it, or 0.
   std::string take_last_words(uint32_t number, int32_t& signal);
   // It has run something, so that it is worth replacing.
@@ -51,6 +60,8 @@ class Executors {
     pid_t process = -1;
     base::Fd alive, socket;
     uint32_t early_ends = 0;
+    base::Silence stillness{kStoppedNs};
+    const char* given_up = nullptr;  // why end_stopped() has ended it
   };
   struct Client {
     int file;  // the client's mapping owns it
@@ -58,12 +69,15 @@ class Executors {
   };
   base::Status start(uint32_t number);
   void tell(uint32_t number, uint64_t client, const Client& memory);
+  void give_up(uint32_t number, const char* why);
 
   const Options options_;
   const tasks::Board& board_;
   const int bell_;
   std::vector<Executor> all_;
   std::map<uint64_t, Client> clients_;
+  base::Silence taking_{kTakesNothingNs};
+  uint32_t taken_ = 0;  // from the board, at the last look
 };
 
 }  // namespace offpath::service

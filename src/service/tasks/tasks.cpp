@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kAhead = 8;  // tasks on the board per executor
 constexpr uint64_t kLookIntervalNs = 5000000;
 constexpr int kLookIntervalMs = 5;
+constexpr int kExecutorsLookMs = Executors::kLookNs / 1000000;
 }  // namespace
 
 Tasks::Tasks(const Options& options, int bell, std::function<void()> wake, std::function<void(int, uint32_t)> watch,
@@ -178,6 +179,7 @@ bool Tasks::progress() {
     posted_ = 0;
   }
   if (timed_ > 0) look_at_clock();
+  if (outstanding_ > 0) look_at_executors();
   return any;
 }
 
@@ -231,6 +233,37 @@ void Tasks::look_at_clock() {
   }
 }
 
+// A limit of a task counts only what it runs; many have none.
+void Tasks::look_at_executors() {
+  const uint64_t now_ns = base::clock_ns(CLOCK_MONOTONIC_COARSE);
+  if (now_ns < executors_look_ns_) return;
+  executors_look_ns_ = now_ns + Executors::kLookNs;
+  bool waits = false;
+  uint64_t idle = executors_->count() >= 64 ? UINT64_MAX : (uint64_t{1} << executors_->count()) - 1;
+  for (const Job* job : on_board_) {
+    if (job == nullptr || job->stage != Stage::posted) continue;
+    const uint32_t word = board_->entry(job->entry).word.load(std::memory_order_acquire);
+    waits |= tasks::state_of(word) == State::ready;
+    if (tasks::state_of(word) != State::ready) idle &= ~(uint64_t{1} << tasks::executor_of(word) % 64);
+  }
+  executors_->end_stopped(now_ns, waits, idle);
+}
+
+bool Tasks::begin_again(Job& job) {
+  const bool once = (job.task.flags & OFFPATH_TASK_STAYS_HOME) != 0;
+  if (once || job.begun_again || job.client == 0 || job.kill_at_ns != 0) return false;
+  for (uint32_t i = 0; i < job.task.ranges.size(); ++i) {
+    const bool copied =
+        std::any_of(job.pieces.begin(), job.pieces.end(), [&](const Range& one) { return one.range == i; });
+    if (!copied && (job.task.ranges[i].access & OFFPATH_TASK_INOUT) == OFFPATH_TASK_INOUT) return false;
+  }
+  leave_board(job);
+  job.begun_again = true;
+  job.stage = Stage::queued;
+  queued_.insert({key_of(job), &job});
+  return true;
+}
+
 bool Tasks::announce_sleep() {
   if (executors_ == nullptr) return false;
   board_->header().worker_sleeps.store(1, std::memory_order_seq_cst);
@@ -245,7 +278,7 @@ void Tasks::note_awake() {
 // Executors do not ring when they have made room in the ring.
 int Tasks::timeout_ms() const {
   const bool waits_for_room = executors_ != nullptr && !(queued_.empty() && copied_.empty()) && !board_->has_room();
-  return timed_ > 0 || waits_for_room ? kLookIntervalMs : -1;
+  return timed_ > 0 || waits_for_room ? kLookIntervalMs : outstanding_ > 0 ? kExecutorsLookMs : -1;
 }
 
 void Tasks::on_executor_ended(uint32_t number) {
@@ -253,6 +286,7 @@ void Tasks::on_executor_ended(uint32_t number) {
   const auto process = static_cast<uint32_t>(executors_->process(number));
   collect();  // what it has done before
   int32_t signal = 0;
+  const bool given_up = executors_->was_given_up(number);
   const std::string words = executors_->take_last_words(number, signal);
   ++counts_.executors_lost;
   for (Job* job : std::array<Job*, tasks::kEntries>(on_board_)) {
@@ -268,6 +302,7 @@ void Tasks::on_executor_ended(uint32_t number) {
       end(*job, job->end);
     } else if (state == State::running) {
       executors_->note_use(number);
+      if (given_up && begin_again(*job)) continue;
       TaskEnd result;
       result.executor = process;
       result.signal = signal;

@@ -177,6 +177,7 @@ class Tasks {
     uint64_t away = 0;          // its number at another worker; 0: nothing of it is there
     uint64_t guest = 0;         // the number of one of another worker
     bool on_copies = false;     // nothing of it is used in place, as its results may come from elsewhere
+    bool begun_again = false;   // its first executor was given up
   };
   using Key = std::tuple<int64_t, uint64_t, uint64_t>;  // -priority, deadline, serial
   static Key key_of(const Job& job);
@@ -208,6 +209,9 @@ class Tasks {
   bool collect();
   void take_result(Job& job);
   void look_at_clock();
+  void look_at_executors();
+  // False: what it had begun may have changed what it reads.
+  bool begin_again(Job& job);
   void take_away(Job& job, const base::Status& why);
   void end(Job& job, TaskEnd result);
   // It ends when nothing of it is copied any more.
@@ -242,6 +246,7 @@ class Tasks {
   uint32_t timed_ = 0;        // jobs with a limit, or cancelled
   uint64_t next_serial_ = 1;
   uint64_t next_look_ns_ = 0;
+  uint64_t executors_look_ns_ = 0;  // when they are looked at next
   TaskCounts counts_;
 };
 

@@ -4,6 +4,7 @@
 The argument: which of them."""
 
 import os
+import signal
 import sys
 import types
 import warnings
@@ -129,6 +130,25 @@ def check_a_weak_worker():
     assert not any(torch.allclose(*pair, atol=1e-6) for pair in zip(alone, (p.grad for p in model.parameters())))
 
 
+def check_stopped_executors():
+    """In mid-epoch, with a validation under way: others begin anew what they had begun."""
+    validation = Validation(torch_pictures.model(), torch_pictures.evaluate, torch_pictures.Pictures(5))
+    wanted, found = list(DataLoader(torch_pictures.Pictures(60), 8, seed=5, on="host")), []
+
+    def epoch():
+        for batch in DataLoader(torch_pictures.Pictures(60), 8, seed=5, prefetch=2):
+            found.append(batch)
+            if len(found) == 3:
+                executor = offpath.task(os.getppid).wait()
+                validation.begin()
+                os.kill(executor, signal.SIGSTOP)
+        return validation.finish()
+
+    results, warned = said(epoch)
+    assert not warned and len(results) == 1, warned
+    equal(found, wanted)
+
+
 def check_a_lost_service():
     """Before the first batch."""
     known = offpath.task(os.getpid)  # of the session that is there already
@@ -165,6 +185,7 @@ if __name__ == "__main__":
         check_what_is_not_there()
         check_lengths()
         check_a_weak_worker()
+        check_stopped_executors()
         check_a_lost_service()
     elif sys.argv[1] == "goes":
         check_a_dpu_that_goes(*sys.argv[2:])
