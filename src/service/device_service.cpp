@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/device_service.hpp"
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "device/frames.hpp"
@@ -37,6 +38,7 @@ using base::Status;
 
 namespace {
 
+constexpr int kStoppedLookMs = DeviceService::kStoppedNs / 1000000 / 8;
 constexpr int kLingerMs = 50;       // for programs that start while the last one ends
 constexpr int kGreetingMs = 10000;  // as long as programs wait for a device
 constexpr int kSocketFd = 3;
@@ -106,10 +108,11 @@ void DeviceService::serve(int listening) {
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
     const bool stays = options_.key || options_.munge || !children_.empty();
     const int ready = poll(waits.data(), waits.size(),
-                           stays        ? -1
-                           : had_client ? kLingerMs
-                                        : options_.first_client_timeout_ms);
-    if (ready < 0 && errno == EINTR) continue;
+                           end_stopped() ? kStoppedLookMs
+                           : stays       ? -1
+                           : had_client  ? kLingerMs
+                                         : options_.first_client_timeout_ms);
+    if ((ready < 0 && errno == EINTR) || (ready == 0 && !children_.empty())) continue;
     if (ready <= 0) break;
     if (bool ends = false; waits[0].revents != 0) {
       hear_signals(ends);
@@ -143,6 +146,33 @@ void DeviceService::hear_signals(bool& ends) {
   for (pid_t process; (process = waitpid(-1, nullptr, WNOHANG)) > 0;) {
     for (Child& child : children_) child.waited = child.waited || child.process == process;
   }
+  if (!options_.key && !options_.munge) return;
+  for (const pid_t job : jobs_of(getpid())) {
+    if (base::is_stopped(job)) stopped_.try_emplace(job, base::silence_limit_ns());
+  }
+}
+
+// The kernel tells of those that a signal stops as of those that end. True: some are stopped now, so look again.
+bool DeviceService::end_stopped() {
+  bool any = false;
+  for (Child& child : children_) {
+    const bool stopped = !child.waited && base::is_stopped(child.process);
+    any |= stopped;
+    if (child.stillness.look(base::clock_ns(), !stopped) != base::Silence::Verdict::silent) continue;
+    base::log_write(LogLevel::warn, "executor %d was stopped by a signal, did not go on and is ended", child.process);
+    kill(child.process, SIGKILL);
+  }
+  for (auto next = stopped_.begin(); next != stopped_.end();) {
+    const auto job = next++;
+    if (!base::is_stopped(job->first)) {
+      stopped_.erase(job);
+    } else if (job->second.look(base::clock_ns(), false) == base::Silence::Verdict::silent) {
+      base::log_write(LogLevel::warn, "a job's service, %d, was stopped by a signal, did not go on and is ended",
+                      job->first);
+      kill(job->first, SIGKILL);
+    }
+  }
+  return any || !stopped_.empty();
 }
 
 void DeviceService::accept_one(int listening) {
@@ -207,7 +237,8 @@ void DeviceService::answer(int socket, const device::Introduction& who) {
   const pid_t starter = getppid();
   Status sent;
   if (who.purpose() == device::Purpose::probe) {
-    sent = who.answer(socket, device::about_this_machine(jobs_of(starter), options_.max_clients));
+    sent = who.answer(socket,
+                      device::about_this_machine(static_cast<uint32_t>(jobs_of(starter).size()), options_.max_clients));
     if (sent.ok()) device::serve_probe(socket, socket);
   } else {
     const auto request = device::decode_request(who.request());

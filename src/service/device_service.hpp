@@ -6,10 +6,12 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "base/silence.hpp"
 #include "device/introduction.hpp"
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,23 +41,28 @@ class DeviceService {
   // Serves until SIGTERM or, on a Unix socket, until the last executor has ended.
   void serve(int listening);
 
+  static constexpr uint64_t kStoppedNs = 2000000000;  // so long an executor may be stopped by a signal
+
  private:
   struct Child {
     pid_t process;
     base::Fd alive;  // readable when it has ended
     bool waited = false;
+    base::Silence stillness{kStoppedNs};
   };
   void accept_one(int listening);
   void become_executor(int socket, bool full);
   base::Status admit(int socket, bool full, std::vector<std::string>& words);
   [[noreturn]] void answer(int socket, const device::Introduction& who);
   void hear_signals(bool& ends);
+  bool end_stopped();
   void reap(std::list<Child>::iterator child);
 
   DeviceServiceOptions options_;
   std::vector<std::string> executor_, for_agents_;
   std::vector<std::string> environment_;  // in the child: its client's
   std::list<Child> children_;
+  std::map<pid_t, base::Silence> stopped_;  // services of jobs, whose agents nobody would hear
 };
 
 }  // namespace offpath::service

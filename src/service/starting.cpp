@@ -108,8 +108,8 @@ bool is_known(const device::StartRequest& request) {
 
 }  // namespace
 
-uint32_t jobs_of(pid_t starter) {
-  uint32_t count = 0;
+std::vector<pid_t> jobs_of(pid_t starter) {
+  std::vector<pid_t> jobs;
   DIR* folder = opendir("/proc");
   for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
     const pid_t process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
@@ -125,14 +125,14 @@ uint32_t jobs_of(pid_t starter) {
     int parent = 0, session = 0;
     const bool read = behind != nullptr && sscanf(behind + 1, " %c %d %*d %d", &state, &parent, &session) == 3;
     // Those in the starter's own session are executors, and children that answer somebody.
-    if (read && parent == starter && session != getsid(starter) && state != 'Z') ++count;
+    if (read && parent == starter && session != getsid(starter) && state != 'Z') jobs.push_back(process);
   }
   if (folder != nullptr) closedir(folder);
-  return count;
+  return jobs;
 }
 
 Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options) {
-  if (jobs_of(options.starter) >= options.most && !is_known(request)) {
+  if (jobs_of(options.starter).size() >= options.most && !is_known(request)) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "this DPU is full: it serves %u jobs already (its limit). Try later, or raise offpathd's "
                          "--max-clients there",

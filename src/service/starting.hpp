@@ -19,8 +19,8 @@ struct StartingOptions {
   pid_t starter = 0;               // whose children they are
 };
 
-// How many jobs have their services at `starter`: each is a session of its own.
-uint32_t jobs_of(pid_t starter);
+// The services of jobs that `starter` has: each is a session of its own.
+std::vector<pid_t> jobs_of(pid_t starter);
 
 // The line, or why there is none.
 base::Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options);

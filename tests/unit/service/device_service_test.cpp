@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 namespace offpath::service {
 namespace {
@@ -81,6 +82,12 @@ class DeviceServiceTest : public testing::Test {
     auto answer = device::ask_starter("127.0.0.1:" + std::to_string(entry_.port) + wishes, token, kTimeoutMs);
     unsetenv("OFFPATH_DEVICE_KEY_FILE");
     return answer;
+  }
+  base::Result<std::string> probed() {
+    setenv("OFFPATH_DEVICE_KEY_FILE", write_file("key", std::string(32, 'k')).c_str(), 1);
+    auto about = device::probe("127.0.0.1:" + std::to_string(entry_.port), kTimeoutMs);
+    unsetenv("OFFPATH_DEVICE_KEY_FILE");
+    return about;
   }
   void start_starter(const std::string& script, uint32_t max_clients = 8) {
     key_ = device::read_key(write_file("key", std::string(32, 'k'))).value();
@@ -211,10 +218,6 @@ TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
   ASSERT_FALSE(full.ok());
   EXPECT_NE(std::string(full.status().text()).find("this DPU is full: it serves 1 jobs"), std::string::npos)
       << full.status().text();
-  const auto probed = [&] {
-    setenv("OFFPATH_DEVICE_KEY_FILE", write_file("key", std::string(32, 'k')).c_str(), 1);
-    return device::probe("127.0.0.1:" + std::to_string(entry_.port), kTimeoutMs);
-  };
   const auto about = probed();
   ASSERT_TRUE(about.ok()) << about.status().text();
   EXPECT_NE(about.value().find("\"jobs\": 1, \"most_jobs\": 1"), std::string::npos) << about.value();
@@ -224,6 +227,34 @@ TEST_F(DeviceServiceTest, JobsWhoseServicesRunCountUntilTheyEnd) {
   write_file("runs", "");
   EXPECT_TRUE(ask("", 2).ok());
   unsetenv("OFFPATH_DEVICE_KEY_FILE");
+}
+
+TEST_F(DeviceServiceTest, AStoppedExecutorIsEnded) {
+  start_local();
+  auto stopped = open_local();
+  auto other = open_local();
+  ASSERT_TRUE(stopped.ok() && other.ok());
+  const auto process = [](const auto& device) { return static_cast<pid_t>(device.value()->description().process); };
+  kill(process(other), SIGSTOP);
+  kill(process(stopped), SIGSTOP);
+  kill(process(other), SIGCONT);
+  wait_until_lost(*stopped.value());
+  EXPECT_TRUE(other.value()->state().ok());
+}
+
+// Its agents may be gone, and it would not hear of that.
+TEST_F(DeviceServiceTest, AStoppedServiceOfAJobIsEnded) {
+  setenv("OFFPATH_SERVICE_SILENCE_MS", "200", 1);
+  const std::string runs = folder_ + "/runs";
+  start_starter("sleep 1000 >/dev/null 2>&1 </dev/null & echo $! >" + runs + "; echo line");
+  unsetenv("OFFPATH_SERVICE_SILENCE_MS");
+  ASSERT_TRUE(ask("").ok());
+  pid_t job = 0;
+  std::ifstream(runs) >> job;
+  ASSERT_GT(job, 0);
+  while (probed().value().find("\"jobs\": 1") == std::string::npos) sched_yield();  // it is the starter's by then
+  kill(job, SIGSTOP);
+  while (probed().value().find("\"jobs\": 0") == std::string::npos) sched_yield();
 }
 
 TEST_F(DeviceServiceTest, WhoSaysNothingTakesNoJobsPlace) {
