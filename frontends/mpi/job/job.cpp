@@ -169,7 +169,8 @@ void Job::report_parting(const attach::Parting& parting, bool says) {
 }
 
 void Job::warn_of_loss() const {
-  say(settings_, LogLevel::warn, "%s (operations it worked on fail, all further MPI calls stay native). %s",
+  say(settings_, LogLevel::warn,
+      "%s (operations it worked on fail, and whatever is called on an offloaded window; all else is native now). %s",
       loss_.problem.c_str(), loss_.cure.c_str());
 }
 
