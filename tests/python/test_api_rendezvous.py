@@ -126,11 +126,103 @@ def test_ranks_meet(kind, tmp_path):
     assert met[0].addresses[2][5:] == met[1].drawn.token
 
 
-def test_with_a_secret_the_token_does_not_travel():
+@pytest.fixture(autouse=True)
+def runtime_folder(tmp_path, monkeypatch):
+    """Of this node; nothing may be left there."""
+    folder = tmp_path / "runtime"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("OFFPATH_RUNTIME_DIR", str(folder))
+    yield folder
+    assert not list(folder.iterdir())
+
+
+def only_number(rank, drawn):
+    return b"%d" % rank
+
+
+@pytest.mark.parametrize("secret", [SECRET, b""])
+def test_who_reads_the_store_learns_no_secret(secret):
     store = Dictionary()
-    met = meet([store] * 2, secret=SECRET, address=lambda rank, drawn: b"%d" % rank)
+    met = meet([store] * 2, secret=secret, address=only_number)
     assert met[0].drawn == met[1].drawn
-    assert not any(met[0].drawn.token in value for value in store.values())
+    read = b"".join(store.values())
+    for word in (met[0].drawn.token, met[0].drawn.team_id, met[0].drawn.key):
+        assert word not in read and word.hex().encode() not in read
+
+
+def test_the_programs_store_and_the_jobs_secret(monkeypatch):
+    """As torch's process groups call it."""
+    monkeypatch.setenv("OFFPATH_JOB_SECRET", SECRET.decode())
+    place = start._place(Dictionary(), 1, 2)
+    assert place.secret == SECRET
+    monkeypatch.setenv("OFFPATH_JOB_SECRET", "short")
+    with pytest.raises(ArgumentError, match="could be guessed"):
+        start._meet(start._place(Dictionary(), 1, 2), Dictionary(), 1.0, only_number)
+
+
+class Attacked(Dictionary):
+    """Somebody else writes, too: what `change` makes of each value."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def set(self, key, value):
+        self[key] = self.change(key, value)
+
+
+@pytest.mark.parametrize("secret", [SECRET, b""])
+@pytest.mark.parametrize("what", ["drawn", "address/1", "table"])
+def test_who_writes_to_the_store_joins_nothing(what, secret, monkeypatch):
+    monkeypatch.setattr("offpath.rendezvous.meeting._GRACE_S", 0.2)
+
+    def change(key, value):
+        return value[:-1] + bytes([value[-1] ^ 1]) if key.endswith(what) else value
+
+    met = meet([Attacked(change)] * 2, secret=secret, address=only_number, timeout=5)
+    assert isinstance(met[1], OffpathError)
+    told = str(met[1])
+    assert "was not written by a rank of this job" in told or (what == "drawn" and "no common secret" in told)
+
+
+def test_ranks_of_several_nodes_need_a_secret(tmp_path, monkeypatch):
+    """Whoever can read their store would know as much as they do."""
+    values, node = {}, threading.local()
+    folder_of = {False: tmp_path / "runtime", True: tmp_path / "another node"}
+    monkeypatch.setattr("offpath.rendezvous.secret.runtime_folder", lambda: folder_of[getattr(node, "other", False)])
+
+    class There(Dictionary):
+        def get(self, key):
+            node.other = True  # this thread is rank 1
+            return values.get(key)
+
+        def set(self, key, value):
+            values[key] = value
+
+    class Here(There):
+        def get(self, key):
+            return values.get(key)
+
+    met = meet([Here(), There()], address=only_number)
+    for error in met.values():
+        assert isinstance(error, OffpathError) and "Set OFFPATH_JOB_SECRET" in str(error) and "rank 1" in str(error)
+
+
+def test_different_secrets_are_named():
+    store, out = Dictionary(), {}
+
+    def one(rank, secret):
+        try:
+            out[rank] = Meeting(store, "1", rank, 2, 5.0, secret).hold(lambda drawn: b"here")
+        except OffpathError as error:
+            out[rank] = error
+
+    threads = [threading.Thread(target=one, args=(rank, SECRET + bytes([rank]))) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("the ranks have different secrets" in str(error) for error in out.values()), out
 
 
 def test_who_is_missing_is_named(tmp_path):

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import secrets
 import shlex
 import subprocess
 import uuid
@@ -111,10 +112,12 @@ def test_steps_after_and_beside_each_other_and_array_jobs(cluster, built, tmp_pa
 
 
 def test_a_pytorch_program_that_srun_starts(cluster, tmp_path):
-    """offpath.torch.init_process_group() finds its ranks on two nodes; nothing but Slurm says where they are."""
+    """offpath.torch.init_process_group() finds its ranks on two nodes; nothing but Slurm says where they are. Their
+    secret lets them meet."""
     program = [torch_support.interpreter(), str(PROGRAMS / "torch_group.py"), str(SEED), "launched"]
     wanted = ("PYTHONPATH", "OMP_NUM_THREADS", "OFFPATH_SERVICE_SHARE")
     own = {name: torch_support.environment()[name] for name in wanted} | {"GLOO_SOCKET_IFNAME": "eth0"}
+    own["OFFPATH_JOB_SECRET"] = secrets.token_hex(16)
     result = cluster.run(["srun", "--quiet", "-N2", "-n2", *program], tmp_path, own)
     assert result.returncode == 0, result.stdout + result.stderr
     assert sorted(result.stdout.splitlines()) == [f"rank {rank} of 2: the same" for rank in range(2)], result.stderr

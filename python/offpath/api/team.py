@@ -59,6 +59,7 @@ class Team(Posting):
         self._id, self._addresses = bytes(team_id), list(addresses)
         self._children = 0
         self._leave: Callable[[bool], None] | None = None
+        self._key = b""  # of what its members say by a store that strangers can reach (offpath.rendezvous.secret)
         if len(team_id) != TEAM_ID_BYTES:
             raise ArgumentError(f"a team id has {TEAM_ID_BYTES} bytes, not {len(team_id)}. Use secrets.token_bytes.")
         stride = max((len(address) for address in addresses), default=1)

@@ -18,6 +18,8 @@ from offpath.rendezvous.launchers import started
 class FolderStore:
     """folder: made if it is not there. of_one_node: what processes have left behind that live no more is not seen."""
 
+    private = True
+
     def __init__(self, folder: str | Path, *, of_one_node: bool = False):
         try:
             self.folder = private_folder(Path(folder))

@@ -57,20 +57,19 @@ def _torchrun(environ: Environ) -> Optional[Place]:
     # torch's own store listens on that port, or will.
     return Place(
         "torchrun", _number(environ, "RANK"), _number(environ, "WORLD_SIZE"), _number(environ, "LOCAL_WORLD_SIZE", 0),
-        _job("RANK", environ["MASTER_ADDR"], str(port), *more), (environ["MASTER_ADDR"], port + 1), _secret(environ),
+        _job("RANK", environ["MASTER_ADDR"], str(port), *more), (environ["MASTER_ADDR"], port + 1),
+        given_secret(environ),
     )  # fmt: skip
 
 
 def _openmpi(environ: Environ) -> Optional[Place]:
     if "OMPI_COMM_WORLD_RANK" not in environ or "OMPI_COMM_WORLD_SIZE" not in environ:
         return None
-    # mpirun draws it for networks that want a key; it never travels but to the ranks.
-    drawn = environ.get("OMPI_MCA_orte_precondition_transports", "")
     return Place(
         "Open MPI's mpirun", _number(environ, "OMPI_COMM_WORLD_RANK"), _number(environ, "OMPI_COMM_WORLD_SIZE"),
         _number(environ, "OMPI_COMM_WORLD_LOCAL_SIZE", 0),
         _job("OMPI_COMM_WORLD_RANK", environ.get("PMIX_NAMESPACE", environ.get("OMPI_MCA_ess_base_jobid", ""))),
-        None, _secret(environ) or drawn.encode(),
+        None, given_secret(environ),
     )  # fmt: skip
 
 
@@ -83,7 +82,7 @@ def _pmi(environ: Environ) -> Optional[Place]:
         return None
     return Place(
         "MPICH's mpiexec", _number(environ, "PMI_RANK"), _number(environ, "PMI_SIZE"),
-        _number(environ, "MPI_LOCALNRANKS", 0), _job("PMI_RANK"), None, _secret(environ),
+        _number(environ, "MPI_LOCALNRANKS", 0), _job("PMI_RANK"), None, given_secret(environ),
     )  # fmt: skip
 
 
@@ -98,12 +97,14 @@ def _slurm(environ: Environ) -> Optional[Place]:
     port = 15000 + int.from_bytes(hashlib.sha256(step.encode()).digest()[:4], "big") % 15000
     return Place(
         "Slurm", _number(environ, "SLURM_PROCID"), size, local, step, (first_host(nodes), port) if nodes else None,
-        _secret(environ),
+        given_secret(environ),
     )  # fmt: skip
 
 
-def _secret(environ: Environ) -> bytes:
-    return environ.get("OFFPATH_JOB_SECRET", "").encode()
+def given_secret(environ: Environ) -> bytes:
+    """What the user has given the job; else what Open MPI's mpirun draws for networks that want a key, which never
+    travels but to its ranks."""
+    return (environ.get("OFFPATH_JOB_SECRET") or environ.get("OMPI_MCA_orte_precondition_transports", "")).encode()
 
 
 def _number(environ: Environ, name: str, otherwise: int | None = None) -> int:

@@ -4,7 +4,6 @@ all."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -12,18 +11,14 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 from offpath.api.failures import OffpathError, WaitTimeout
+from offpath.rendezvous.folder_store import FolderStore
+from offpath.rendezvous.secret import WORDS_BYTES, Drawn, SealedStore, draw, find_secret, leave_secret
 from offpath.rendezvous.stores import Deadline, Store, await_key
 
 _GRACE_S = 5.0  # rank 0 decides that somebody is missing; the others still hear it
 _NAMED = 8
-
-
-@dataclass(frozen=True)
-class Drawn:
-    token: bytes
-    team_id: bytes
+_MOST_TOLD = 1000  # characters of what a rank has failed with
 
 
 @dataclass(frozen=True)
@@ -37,17 +32,31 @@ class Meeting:
         self.store, self.name, self.rank, self.size = store, name, rank, size
         self.deadline = Deadline(timeout)
         self._secret = secret
+        self._left: FolderStore | None = None
+        self._sealed: Store = store  # until the secret is known
 
     def hold(self, address_of: Callable[[Drawn], bytes]) -> Met:
         """address_of attaches. Raises WaitTimeout, which says who is missing; what another rank has failed with; or
         what address_of raises."""
-        drawn = self._draw()
         try:
+            return self._hold(address_of)
+        finally:
+            if self._left is not None:
+                self._left.close(last=True)
+
+    def _hold(self, address_of: Callable[[Drawn], bytes]) -> Met:
+        words = (
+            secrets.token_bytes(WORDS_BYTES) if self.rank == 0 else self._of_rank_0(self.store, "drawn")[-WORDS_BYTES:]
+        )
+        try:
+            drawn = self._draw(words)
             self._set(f"address/{self.rank}", address_of(drawn))
         except OffpathError as error:
-            self._set(f"failed/{self.rank}", f"rank {self.rank} on {socket.gethostname()}: {error}".encode())
+            text = f"rank {self.rank} on {socket.gethostname()}: {error}"
+            # Without a proof, as it may be for want of the secret. Who writes there can stop a meeting in any case.
+            self.store.set(self._key(f"failed/{self.rank}"), text.encode())
             if self.rank == 0:
-                self._tell({"failed": f"rank 0 on {socket.gethostname()}: {error}"})
+                self._tell({"failed": text})
                 self._see_off(range(self.size))
             else:
                 self._set(f"done/{self.rank}", b"1")
@@ -57,33 +66,34 @@ class Meeting:
             self._tell({"addresses": [address.hex() for address in addresses]})
             self._see_off(range(self.size))
             return Met(drawn, addresses)
-        said = json.loads(self._of_rank_0("table", _GRACE_S))
+        said = json.loads(self._of_rank_0(self._sealed, "table", _GRACE_S))
         self._set(f"done/{self.rank}", b"1")
         if "failed" in said:
             raise WaitTimeout(said["failed"]) if said.get("late") else OffpathError(said["failed"])
         return Met(drawn, [bytes.fromhex(address) for address in said["addresses"]])
 
-    def _draw(self) -> Drawn:
-        """With a secret, what travels is of no use without it."""
+    def _draw(self, words: bytes) -> Drawn:
+        """What travels is of no use without the secret, and what is changed on its way is noticed by it."""
+        secret, key = self._secret, self._key("secret")
+        if not secret and self.rank == 0:
+            secret, self._left = leave_secret(self.store, key, words)
+        elif not secret:
+            secret = find_secret(self.store, key, words, self.rank)
+        drawn = draw(words, secret)
+        self._sealed = SealedStore(self.store, drawn.key)
         if self.rank == 0:
-            words = secrets.token_bytes(TOKEN_BYTES + TEAM_ID_BYTES)
             self._set("drawn", words)
         else:
-            words = self._of_rank_0("drawn")
-        if not self._secret:
-            return Drawn(words[:TOKEN_BYTES], words[TOKEN_BYTES:])
-        made = hashlib.blake2b(
-            words, key=hashlib.sha256(self._secret).digest(), digest_size=TOKEN_BYTES + TEAM_ID_BYTES
-        )
-        return Drawn(made.digest()[:TOKEN_BYTES], made.digest()[TOKEN_BYTES:])
+            self._sealed.get(self._key("drawn"))
+        return drawn
 
     def _collect(self) -> list[bytes]:
         found: dict[int, bytes] = {}
         for rank in range(self.size):
-            address = await_key(self.store, self._key(f"address/{rank}"), Deadline(0))
+            address = self._address(rank, 0)
             while address is None and not self.deadline.over:
                 self._look_for_failures()
-                address = await_key(self.store, self._key(f"address/{rank}"), Deadline(min(0.2, self.deadline.left())))
+                address = self._address(rank, min(0.2, self.deadline.left()))
             if address is not None:
                 found[rank] = address
         if len(found) < self.size:
@@ -102,9 +112,17 @@ class Meeting:
         for rank in range(self.size):
             failed = await_key(self.store, self._key(f"failed/{rank}"), Deadline(0))
             if failed is not None:
-                self._tell({"failed": failed.decode()})
+                text = "".join(c for c in failed.decode(errors="replace") if c.isprintable())[:_MOST_TOLD]
+                self._tell({"failed": text})
                 self._see_off(range(self.size))
-                raise OffpathError(failed.decode())
+                raise OffpathError(text)
+
+    def _address(self, rank: int, seconds: float) -> bytes | None:
+        try:
+            return await_key(self._sealed, self._key(f"address/{rank}"), Deadline(seconds))
+        except OffpathError as error:
+            self._tell({"failed": str(error)})
+            raise
 
     def _tell(self, what: dict[str, object]) -> None:
         self._set("table", json.dumps(what).encode())
@@ -117,8 +135,8 @@ class Meeting:
                 continue
             await_key(self.store, self._key(f"done/{rank}"), until)
 
-    def _of_rank_0(self, what: str, seconds_more: float = 0.0) -> bytes:
-        value = await_key(self.store, self._key(what), self.deadline, seconds_more)
+    def _of_rank_0(self, store: Store, what: str, seconds_more: float = 0.0) -> bytes:
+        value = await_key(store, self._key(what), self.deadline, seconds_more)
         if value is None:
             raise WaitTimeout(
                 f"rank 0 of {self.size} did not come within {self.deadline.seconds:g} s (it tells all others where "
@@ -128,7 +146,7 @@ class Meeting:
         return value
 
     def _set(self, what: str, value: bytes) -> None:
-        self.store.set(self._key(what), value)
+        self._sealed.set(self._key(what), value)
 
     def _key(self, what: str) -> str:
         return f"offpath/{self.name}/{what}"

@@ -19,8 +19,9 @@ from offpath.errors import UserError
 from offpath.paths import runtime_folder
 from offpath.rendezvous import with_mpi
 from offpath.rendezvous.folder_store import FolderStore
-from offpath.rendezvous.launchers import Place, find_place
-from offpath.rendezvous.meeting import Drawn, Meeting, Met
+from offpath.rendezvous.launchers import Place, find_place, given_secret
+from offpath.rendezvous.meeting import Meeting, Met
+from offpath.rendezvous.secret import Drawn, check_secret
 from offpath.rendezvous.stores import Store
 from offpath.rendezvous.tcp_store import TcpStore
 
@@ -76,14 +77,15 @@ def _place(store: Store | None, rank: int | None, size: int | None) -> Place:
         raise ArgumentError(
             "rank and size alone do not find the others. Pass a store, too (offpath.FolderStore, torch's)."
         )
-    return Place("the program", rank, size, 1 if size == 1 else 0, f"alone-{os.getpid()}")
+    local = 1 if size == 1 else 0
+    return Place("the program", rank, size, local, f"alone-{os.getpid()}", secret=given_secret(os.environ))
 
 
 def _meet(place: Place, store: Store | None, seconds: float, address_of: Callable[[Drawn], bytes]) -> Met:
     made = None if store is not None else _own_store(place, seconds)
     chosen = store if made is None else made
     assert chosen is not None
-    meeting = Meeting(chosen, f"{next(_meetings)}", place.rank, place.size, seconds, place.secret)
+    meeting = Meeting(chosen, f"{next(_meetings)}", place.rank, place.size, seconds, check_secret(place.secret))
     try:
         return meeting.hold(address_of)
     finally:
@@ -145,7 +147,7 @@ def _team(session: Session, place: Place, met: Met) -> Team:
                 last.barrier()
         session.close()
 
-    world._leave = leave
+    world._leave, world._key = leave, met.drawn.key
     _worlds.add(world)
     return world
 

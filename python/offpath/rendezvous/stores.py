@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 class Store(Protocol):
     """Two functions that all ranks share; torch's stores are such. get: bytes once they are there; before, None, an
-    exception of kind LookupError, or a wait with a bound of its own."""
+    exception of kind LookupError, or a wait with a bound of its own. One with a true attribute `private` is read by
+    nobody but the ranks' user; any other by everybody."""
 
     def set(self, key: str, value: bytes) -> Any: ...
 

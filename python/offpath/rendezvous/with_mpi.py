@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
-from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 from offpath.api.failures import ArgumentError, OffpathError, WaitTimeout
-from offpath.rendezvous.meeting import Drawn, Met
+from offpath.rendezvous.launchers import given_secret
+from offpath.rendezvous.meeting import Met
+from offpath.rendezvous.secret import WORDS_BYTES, Drawn, check_secret, draw
 from offpath.rendezvous.stores import Deadline
 
 
@@ -45,12 +47,14 @@ def await_all(comm: Any, timeout: float) -> None:
 
 
 def meet(comm: Any, timeout: float, address_of: Callable[[Drawn], bytes]) -> Met:
-    """Collective over comm."""
-    words = secrets.token_bytes(TOKEN_BYTES + TEAM_ID_BYTES) if comm.Get_rank() == 0 else None
-    words = comm.bcast(words, root=0)
-    drawn = Drawn(words[:TOKEN_BYTES], words[TOKEN_BYTES:])
-    address, failed = b"", ""
+    """Collective over comm. What MPI carries is MPI's to protect; a secret that was given counts as well."""
+    rank_0 = comm.Get_rank() == 0
+    words, drawn_one = comm.bcast(
+        (secrets.token_bytes(WORDS_BYTES), secrets.token_bytes(WORDS_BYTES)) if rank_0 else None
+    )
+    drawn, address, failed = draw(words, given_secret(os.environ) or drawn_one), b"", ""
     try:
+        check_secret(given_secret(os.environ))
         address = address_of(drawn)
     except OffpathError as error:
         failed = f"rank {comm.Get_rank()} on {socket.gethostname()}: {error}"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from offpath.api.constants import TEAM_ID_BYTES
 from offpath.api.failures import NoServiceError
 from offpath.api.operation import Operation
 from offpath.api.session import Session
 from offpath.api.team import Team
+from offpath.rendezvous.secret import WORDS_BYTES, SealedStore, draw
 from offpath.rendezvous.start import init
 from offpath.rendezvous.stores import Deadline, Store, await_key
 
@@ -24,13 +24,14 @@ def team_of(store: Store, rank: int, size: int, seconds: float) -> Team:
     if _world is None or _world.session.closed:
         _world = init(store=store, rank=rank, size=size, timeout=seconds)
         return _world
-    store.set(f"offpath/address/{rank}", _world.session.address)
+    known, deadline = SealedStore(store, _world._key), Deadline(seconds)
     if rank == 0:
-        store.set("offpath/team", secrets.token_bytes(TEAM_ID_BYTES))
-    deadline = Deadline(seconds)
-    team_id = _awaited(store, "offpath/team", 0, deadline)
-    addresses = [_awaited(store, f"offpath/address/{member}", member, deadline) for member in range(size)]
-    return Team(_world.session, team_id, rank, addresses)
+        known.set("offpath/team", secrets.token_bytes(WORDS_BYTES))
+    team = draw(_awaited(known, "offpath/team", 0, deadline), _world._key)
+    sealed = SealedStore(store, team.key)
+    sealed.set(f"offpath/address/{rank}", _world.session.address)
+    addresses = [_awaited(sealed, f"offpath/address/{member}", member, deadline) for member in range(size)]
+    return Team(_world.session, team.team_id, rank, addresses)
 
 
 def session() -> Session:
