@@ -279,6 +279,35 @@ def test_a_store_by_tcp_answers_only_who_knows_the_secret():
         TcpStore(host, int(port), serves=False, secret=SECRET, timeout=0.1)
 
 
+def test_strangers_at_a_store_cost_next_to_nothing():
+    """Many who say nothing, and one who says a byte now and then; whoever knows the secret is served meanwhile."""
+    server, client = tcp_stores(2)
+    client.set("a key", b"value")
+    threads = threading.active_count()
+    host, port = server.where.split(":")
+    with contextlib.ExitStack() as opened:
+        slow, *_ = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(300)]
+        assert client.get("a key") == b"value"
+        late = TcpStore(host, int(port), serves=False, secret=SECRET, timeout=10)
+        assert late.get("a key") == b"value" and threading.active_count() == threads
+        slow = opened.enter_context(socket.create_connection((host, int(port))))
+        assert len(slow.recv(1000)) == 32
+        slow.settimeout(0.5)
+        for _ in range(20):
+            try:
+                slow.sendall(b"x")
+                if slow.recv(1000) == b"":
+                    break
+            except socket.timeout:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("who proves nothing stays")
+    for store in (late, client, server):
+        store.close()
+
+
 def test_no_store_without_a_secret():
     with pytest.raises(ArgumentError, match="OFFPATH_JOB_SECRET"):
         TcpStore("localhost", 1, serves=True, secret=b"short")

@@ -4,21 +4,16 @@ before anything else is said, and each message carries a proof of its own. Value
 
 from __future__ import annotations
 
-import contextlib
-import hmac
-import os
 import socket
 import struct
-import threading
 import time
 
 from offpath.api.failures import ArgumentError, NoServiceError, WaitTimeout
+from offpath.rendezvous.conversation import Conversation
+from offpath.rendezvous.secret import SHORTEST
+from offpath.rendezvous.tcp_server import TcpServer
 
-_NONCE = 32
-_PROOF = 32
-_LIMIT = 64 << 20
 _PATIENCE_S = 20.0
-_SHORTEST_SECRET = 16
 
 
 class TcpStore:
@@ -29,7 +24,7 @@ class TcpStore:
     """
 
     def __init__(self, host: str, port: int, *, serves: bool, secret: bytes, timeout: float = 300.0):
-        if len(secret) < _SHORTEST_SECRET:
+        if len(secret) < SHORTEST:
             raise ArgumentError(
                 "the processes of this job have no common secret (anybody on the network could join them, or read "
                 "the job's token). Set OFFPATH_JOB_SECRET to the same 16 or more random characters for all of them, "
@@ -37,7 +32,7 @@ class TcpStore:
             )
         self._secret = secret
         self._values: dict[str, bytes] = {}
-        self._listening: socket.socket | None = None
+        self._server: TcpServer | None = None
         self._line: _Line | None = None
         self.where = f"{host}:{port}"
         if serves:
@@ -60,17 +55,15 @@ class TcpStore:
         return answer[1:]
 
     def close(self, last: bool = True) -> None:
-        if self._listening is not None:
-            with contextlib.suppress(OSError):
-                self._listening.shutdown(socket.SHUT_RDWR)  # ends the accept() of the other thread
-            self._listening.close()
+        if self._server is not None:
+            self._server.close()
         if self._line is not None:
             self._line.close()
 
     def _serve(self, port: int) -> None:
         both = socket.has_dualstack_ipv6()
         try:
-            self._listening = socket.create_server(
+            listening = socket.create_server(
                 ("", port), family=socket.AF_INET6 if both else socket.AF_INET, dualstack_ipv6=both, backlog=1024
             )
         except OSError as error:
@@ -78,28 +71,11 @@ class TcpStore:
                 f"port {port} cannot be opened ({error.strerror}; the other ranks look for rank 0 there). Name a "
                 "free one in OFFPATH_INIT_ADDRESS=host:port on all ranks."
             ) from None
-        threading.Thread(target=self._accept, args=(self._listening,), name="offpath-store", daemon=True).start()
-
-    def _accept(self, listening: socket.socket) -> None:
-        while True:
-            try:
-                peer, _ = listening.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._answer, args=(peer,), name="offpath-store", daemon=True).start()
-
-    def _answer(self, peer: socket.socket) -> None:
-        try:
-            with peer:
-                line = _Line(peer, self._secret, serves=True)
-                while True:
-                    line.send(self._reply(line.receive()))
-        except (OSError, ValueError, struct.error):
-            return  # gone, or nobody of ours
+        self._server = TcpServer(listening, self._secret, self._reply)
 
     def _reply(self, asked: bytes) -> bytes:
         if asked[:1] == b"S":
-            (length,) = struct.unpack_from("!I", asked, 1)
+            (length,) = struct.unpack("!I", asked[1:5].ljust(4, b"\0"))
             self._values[asked[5 : 5 + length].decode()] = asked[5 + length :]
             return b"1"
         value = self._values.get(asked[1:].decode())
@@ -110,7 +86,7 @@ class TcpStore:
         end, said = time.monotonic() + timeout, ""
         while True:
             try:
-                return _Line(socket.create_connection((host, port), timeout=_PATIENCE_S), self._secret, serves=False)
+                return _Line(socket.create_connection((host, port), timeout=_PATIENCE_S), self._secret)
             except ValueError as error:
                 raise ArgumentError(
                     f"who listens at {host}:{port} does not know the job's secret ({error}). Give all ranks the same "
@@ -130,52 +106,31 @@ class _Line:
     """A connection on which both ends have proven the secret. Raises ValueError where the other one cannot, or changed
     anything; OSError when it is gone."""
 
-    def __init__(self, connection: socket.socket, secret: bytes, serves: bool):
-        self._socket = connection
+    def __init__(self, connection: socket.socket, secret: bytes):
+        self._socket, self._conversation = connection, Conversation(secret, serves=False)
         connection.settimeout(_PATIENCE_S)
-        mine = os.urandom(_NONCE)
-        connection.sendall(mine)
-        other = self._exactly(_NONCE)
-        said = (mine + other) if serves else (other + mine)
-        self._out, self._in = (hmac.digest(secret, word + said, "sha256") for word in _words(serves))
-        self._sent = self._received = 0
-        self.send(b"")
-        if self.receive() != b"":
-            raise ValueError("greeting")
-        connection.settimeout(None if serves else _PATIENCE_S)
+        try:
+            connection.sendall(self._conversation.first)
+            while not self._conversation.proven:
+                self._more()
+        except BaseException:
+            connection.close()
+            raise
 
     def ask(self, words: bytes) -> bytes:
-        self.send(words)
-        return self.receive()
-
-    def send(self, words: bytes) -> None:
-        proof = hmac.digest(self._out, struct.pack("!Q", self._sent) + words, "sha256")
-        self._sent += 1
-        self._socket.sendall(struct.pack("!I", len(words)) + proof + words)
-
-    def receive(self) -> bytes:
-        (length,) = struct.unpack("!I", self._exactly(4))
-        if length > (_LIMIT if self._received else 0):
-            raise ValueError("a message of that length is not ours")
-        proof = self._exactly(_PROOF)
-        words = self._exactly(length)
-        if not hmac.compare_digest(proof, hmac.digest(self._in, struct.pack("!Q", self._received) + words, "sha256")):
-            raise ValueError("its proof is wrong")
-        self._received += 1
-        return words
+        self._socket.sendall(self._conversation.say(words))
+        while True:
+            for answer in self._more():
+                return answer
 
     def close(self) -> None:
         self._socket.close()
 
-    def _exactly(self, count: int) -> bytes:
-        got = bytearray()
-        while len(got) < count:
-            part = self._socket.recv(min(count - len(got), 1 << 20))
-            if not part:
-                raise ConnectionResetError("the other end has closed the connection")
-            got += part
-        return bytes(got)
-
-
-def _words(serves: bool) -> tuple[bytes, bytes]:
-    return (b"server", b"client") if serves else (b"client", b"server")
+    def _more(self) -> list[bytes]:
+        came = self._socket.recv(1 << 20)
+        if not came:
+            raise ConnectionResetError("the other end has closed the connection")
+        heard, answer = self._conversation.hear(came)
+        if answer:
+            self._socket.sendall(answer)
+        return heard
