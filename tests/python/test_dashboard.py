@@ -15,7 +15,7 @@ import urllib.request
 
 import pytest
 from conftest import LIMIT_S, ROOT
-from offpath.telemetry import prometheus
+from offpath.telemetry import metrics_token, prometheus
 from test_top import eventually, folder, late, running  # noqa: F401
 
 FOLDER = ROOT / "packaging" / "grafana"
@@ -100,7 +100,11 @@ def scraping(tmp_path, targets):
         if shutil.which(name) is None:
             pytest.skip(f"there is no {name} (queries are its). Install Debian's prometheus")
     config = tmp_path / "prometheus.yml"
-    text = (FOLDER / "prometheus.yml").read_text()
+    text = (
+        (FOLDER / "prometheus.yml")
+        .read_text()
+        .replace("/home/USER/.config/offpath/metrics.token", str(metrics_token.file()))
+    )
     for default, target in zip(("127.0.0.1:9400", "127.0.0.1:9100"), targets, strict=True):
         assert default in text
         text = text.replace(default, target)
@@ -147,7 +151,8 @@ def test_prometheus_has_an_answer_to_every_query(late, folder, tmp_path):  # noq
         post.touch()
         ask = stack.enter_context(scraping(tmp_path, (live, stack.enter_context(served(ended)))))
         eventually(lambda: ask("sum(rate(offpath_operations_done_total[20s])) > 0"))
-        for source in (urllib.request.urlopen(f"http://{live}/metrics", timeout=LIMIT_S).read(), ended.read_bytes()):
+        asked = urllib.request.Request(f"http://{live}/metrics", headers=metrics_token.header())
+        for source in (urllib.request.urlopen(asked, timeout=LIMIT_S).read(), ended.read_bytes()):
             checked = subprocess.run(["promtool", "check", "metrics"], input=source, capture_output=True)
             assert checked.returncode == 0, checked.stdout + checked.stderr
         without = {title for title, query in QUERIES.items() if not numbers(eventually_asked(ask, query))}

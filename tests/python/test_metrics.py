@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath run --metrics PORT`: addresses, Prometheus' text format, and real jobs that are scraped."""
 
+import contextlib
 import re
+import socket
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
-from offpath.telemetry import batch_job, jobs, metrics_server, prometheus
+from offpath.errors import UserError
+from offpath.telemetry import batch_job, jobs, metrics_server, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from prometheus_client import generate_latest, parser
 from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401
@@ -28,6 +32,59 @@ def test_a_port_in_use_is_one_line_before_the_program_starts(witness_env, tmp_pa
         result = offpath("run", "--metrics", port, "--", "touch", str(tmp_path / "started"), env=witness_env)
     assert_one_line_error(result, port, "in use", status=2)
     assert not (tmp_path / "started").exists()
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with metrics_server.serving("127.0.0.1", 0, BatchJob()) as url:
+        yield url
+
+
+@pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer "}, {"Authorization": "Bearer " + "0" * 64}])
+def test_other_users_read_no_metrics(served, header):
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(urllib.request.Request(served, headers=header), timeout=LIMIT_S)
+    with urllib.request.urlopen(
+        urllib.request.Request(served, headers=metrics_token.header()), timeout=LIMIT_S
+    ) as answer:
+        assert answer.status == 200
+
+
+def test_the_token_is_the_users_own_and_stays(served):
+    token = metrics_token.read_or_make()
+    assert len(token) == 64 and metrics_token.read_or_make() == token
+    assert (
+        metrics_token.file().stat().st_mode & 0o777 == 0o600 and len(list(metrics_token.file().parent.iterdir())) == 1
+    )
+    metrics_token.file().chmod(0o644)
+    with pytest.raises(UserError, match="others could read"):
+        metrics_token.read_or_make()
+
+
+def test_who_sends_no_token_keeps_nobody_out(served):
+    threads = threading.active_count()
+    host, port = served.removeprefix("http://").partition("/")[0].split(":")
+    with contextlib.ExitStack() as opened:
+        strangers = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(100)]
+        with urllib.request.urlopen(
+            urllib.request.Request(served, headers=metrics_token.header()), timeout=LIMIT_S
+        ) as answer:
+            assert answer.status == 200
+        assert eventually(lambda: threading.active_count() <= threads + 16)
+        slow = strangers[-1]
+        slow.settimeout(0.5)
+        for _ in range(20):
+            try:
+                slow.sendall(b"G")
+                if slow.recv(1) == b"":
+                    break
+            except socket.timeout:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("who sends no token stays")
 
 
 def test_there_is_no_such_port(witness_env):
@@ -84,7 +141,8 @@ def test_metrics_of_a_real_job(late, folder):  # noqa: F811
         url = re.fullmatch(r"offpath: metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)[1]
 
         def scrape():
-            with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
+            asked = urllib.request.Request(url, headers=metrics_token.header())
+            with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
                 assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
                 return families(answer.read().decode())
 
@@ -99,6 +157,6 @@ def test_metrics_of_a_real_job(late, folder):  # noqa: F811
         assert of_ranks(found, "oldest_operation_seconds")["1"] == 0
         assert found["offpath_worker_cpu_seconds"].samples[0].value > 0
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(url + "x", timeout=LIMIT_S)
+            urllib.request.urlopen(urllib.request.Request(url + "x", headers=metrics_token.header()), timeout=LIMIT_S)
         post.touch()
         assert eventually(lambda: of_ranks(scrape(), "operations_done")["0"] > 2)

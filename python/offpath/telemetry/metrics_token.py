@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The token that whoever asks for metrics must send: one of each user for all runs, so Prometheus is told once."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+from offpath.errors import UserError
+
+
+def file() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "offpath" / "metrics.token"
+
+
+def read_or_make() -> str:
+    """Raises UserError."""
+    path = file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        with contextlib.suppress(FileExistsError):  # another run makes it, too
+            if not path.exists():
+                with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+                    out.write(secrets.token_hex(32) + "\n")
+                try:
+                    os.link(fresh, path)
+                finally:
+                    fresh.unlink()
+        token = path.read_text().strip()
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be used ({error.strerror}; it holds the token for metrics). Correct it."
+        ) from None
+    if len(token) < 16 or path.stat().st_mode & 0o077:
+        raise UserError(f"{path} is no secret token (others could read metrics). Remove it; a new one is made.")
+    return token
+
+
+def header() -> dict[str, str]:
+    """For a request."""
+    return {"Authorization": f"Bearer {read_or_make()}"}
+
+
+def is_sent(header: str | None, token: str) -> bool:
+    return hmac.compare_digest((header or "").encode(), f"Bearer {token}".encode())
