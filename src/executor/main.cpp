@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
   app.add_option("--tasks-memory", tasks.memory_bytes, "most bytes that functions may allocate; 0: no limit")
       ->needs(board);
   CLI11_PARSE(app, argc, argv);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // user code gains no rights by programs that it starts
   if (tasks.board >= 0) {
     tasks.socket = options.socket;
     tasks.number = static_cast<uint32_t>(options.number);

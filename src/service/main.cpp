@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -47,6 +48,13 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// It holds the job's token and maps its clients' memory: no core file has them, and no other process of the user looks into
+// them. `starts_nothing_else`: what it starts is ours, so that it never needs rights that this process has not.
+void contain(bool starts_nothing_else) {
+  prctl(PR_SET_DUMPABLE, 0);
+  if (starts_nothing_else) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
 // Schedulers send them to every process of a job, to tell its program that time is up or that it is to save its state.
@@ -283,6 +291,8 @@ int main(int argc, char** argv) {
   if (status.ok()) status = read_token(token_fd, options.token);
   if (status.ok()) status = Environment::problem();
   close(token_fd);
+  contain(!is_agent &&
+          device_options.executor.empty());  // ssh to a DPU, or a container's starter, may be setuid programs
   if (is_agent) return serve_as_agent(options, listening, status);
 
   const std::string socket_path = options.socket_path;

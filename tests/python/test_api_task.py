@@ -3,10 +3,13 @@
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import offpath
@@ -334,6 +337,43 @@ def test_a_collective_comes_after_a_task_and_a_task_after_that(session):  # noqa
     with pytest.raises(offpath.DependenceError):
         team.allreduce(y)
     assert (team.allreduce(y) == 4).all()
+
+
+CONTAINED = """
+import os, secrets, sys, offpath
+sys.path.append(sys.argv[1])
+import task_functions
+
+def field(process, name):
+    with open(f"/proc/{process}/status") as status:
+        return next(line.split()[1] for line in status if line.startswith(name + ":"))
+
+with offpath.attach(secrets.token_bytes(32), node_only=True) as session:
+    executor = field(session.task(task_functions.process).wait(), "PPid")
+    service = field(executor, "PPid")
+    rights = [field(process, "NoNewPrivs") for process in (executor, service)]
+    print(*rights, os.stat(f"/proc/{executor}").st_uid == os.getuid())
+    try:
+        open(f"/proc/{service}/environ").close()
+        print("open to the user's other processes")
+    except PermissionError:
+        print("closed")
+"""
+
+
+def test_services_and_executors_are_contained(environment, tmp_path):  # noqa: F811
+    """A service holds its job's token: no core file has it. Nobody gains rights by what an executor starts."""
+    folder = Path(tempfile.mkdtemp(prefix="offpath-nobody-"))
+    user = 65534 if os.getuid() == 0 else os.getuid()  # root would see everything
+    os.chown(folder, user, -1)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", CONTAINED, str(PROGRAMS)], env=environment | {"OFFPATH_RUNTIME_DIR": str(folder)},
+            cwd=folder, user=user, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+    assert done.stdout == "1 1 True\nclosed\n", done.stdout + done.stderr
 
 
 def parent_of(process):

@@ -174,3 +174,13 @@ def test_the_debian_package_on_a_bare_debian_12(tmp_path):
     )
     assert f"offpath {__version__}" in said and "matplotlib is not installed" in said
     assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ calls seen, [1-9]\d* offloaded", said)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze. Install systemd")
+def test_the_unit_is_contained(tmp_path):
+    """What systemd says of it: 9.6 of 10 without its lines; what is left is what jobs need."""
+    unit = tmp_path / "offpathd.service"
+    unit.write_text((ROOT / "packaging" / "offpathd.service.in").read_text().replace("@bin@/offpathd", "/bin/true"))
+    for words in (["verify"], ["security", "--offline=true", "--threshold=35", "--no-pager"]):
+        done = subprocess.run(["systemd-analyze", *words, unit], capture_output=True, text=True)
+        assert done.returncode == 0 and "Unknown" not in done.stderr, done.stdout + done.stderr
