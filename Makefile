@@ -6,14 +6,6 @@ PYTHON := .venv/bin/python
 CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' 'fuzz/*' \
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
-# Compiled before, in this tree or in another clone: not compiled again, where there is ccache.
-ifneq ($(shell command -v ccache),)
-export CMAKE_C_COMPILER_LAUNCHER ?= ccache
-export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
-export CCACHE_BASEDIR ?= $(CURDIR)
-export CCACHE_NOHASHDIR ?= 1
-endif
-
 .DEFAULT_GOAL := help
 .PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install wheel clean distclean
 

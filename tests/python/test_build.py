@@ -79,6 +79,57 @@ def test_a_first_demo_waits_for_few_steps():
     assert 50 < len(steps.stdout.splitlines()) <= 150
 
 
+TREE = """
+cmake_minimum_required(VERSION 3.25)
+project(tree LANGUAGES C CXX)
+add_library(parts STATIC one.c two.cpp)
+"""
+
+
+@pytest.fixture
+def make_tree(tmp_path):
+    """A tree with our Makefile, presets and launcher, and a folder to be in front of PATH, where there is no ccache yet."""
+    tree, tools = tmp_path / "tree", tmp_path / "bin"
+    (tree / "tools").mkdir(parents=True)
+    tools.mkdir()
+    for name in ("Makefile", "CMakePresets.json", "tools/compile"):
+        if (ROOT / name).exists():
+            shutil.copy2(ROOT / name, tree / name)
+    (tree / "CMakeLists.txt").write_text(TREE)
+    (tree / "one.c").write_text("int one(void) { return 1; }\n")
+    (tree / "two.cpp").write_text("int two() { return 2; }\n")
+    (tree / "tools" / "setup").write_text("#!/bin/sh\n")
+    (tree / "tools" / "setup").chmod(0o755)
+    for folder in ("/usr/bin", "/bin"):
+        for tool in os.scandir(folder):
+            if tool.name != "ccache" and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool.path)
+
+    def make(target: str) -> int:
+        """How many files it compiled."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("CMAKE_", "CCACHE_"))}
+        command = ["make", "--no-print-directory", target]
+        result = subprocess.run(command, cwd=tree, capture_output=True, text=True, env=env | {"PATH": str(tools)})
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout.count("Building C")
+
+    return tree, tools, make
+
+
+def test_what_was_compiled_stays_compiled_when_ccache_comes(make_tree, tmp_path):
+    tree, tools, make = make_tree
+    assert make("build") == 2
+    used = tmp_path / "used"
+    (tools / "ccache").write_text(f'#!/bin/sh\necho "$CCACHE_BASEDIR" >>{used}\nexec "$@"\n')
+    (tools / "ccache").chmod(0o755)
+    assert make("programs") == 0
+    (tree / "two.cpp").write_text("int two() { return 3; }\n")
+    assert make("programs") == 1
+    assert used.read_text().split() == [str(tree)]  # what is new goes by way of ccache, and other clones may use it
+    (tools / "ccache").unlink()
+    assert make("programs") == 0
+
+
 def test_both_means_those_that_are_there(tmp_path, monkeypatch, capsys):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "liboffpath_mpi_mpich.so").touch()
