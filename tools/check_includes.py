@@ -13,6 +13,7 @@ from pathlib import Path
 # Component -> the components it stands on. Arrows are transitive: what a component stands on may use more below it.
 # A component is a folder below src/, or one below the root; the longest name that fits a file is its component.
 STANDS_ON = {
+    "arguments": [],
     "base": [],
     "wire": ["base"],
     "session": ["base"],
@@ -35,9 +36,9 @@ STANDS_ON = {
     "sites": [],
     "tasks": ["session"],
     "device": ["session"],
-    "executor": ["device", "tasks"],
+    "executor": ["arguments", "device", "tasks"],
     "agent": ["device", "memory", "fabric", "tasks"],
-    "service": ["engine", "ops", "session", "policy", "device", "agent", "tasks"],
+    "service": ["arguments", "engine", "ops", "session", "policy", "device", "agent", "tasks"],
     "watch": [],
     "client": ["session", "collective", "remote", "policy", "tasks", "watch"],
     "frontends/attach": ["base"],
@@ -70,7 +71,7 @@ STANDS_ON = {
         "frontends/mpi/proxy",
     ],
     "include": [],
-    "apps": [],
+    "apps": ["arguments"],
     "apps/task_session": ["include"],  # applications know nothing of Offpath, but for those that are tasks
     "apps/minimd/tasks": ["apps", "apps/task_session", "include"],
     "apps/amr/tasks": ["apps", "apps/task_session", "include"],

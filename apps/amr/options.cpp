@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include "../arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 
 namespace amr {
 namespace {

@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "../arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 
 namespace fft3d {
 namespace {

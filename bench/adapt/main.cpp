@@ -13,7 +13,7 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "../../apps/arguments/speaker.hpp"
 #include "../collectives/clocks.hpp"
 #include "../../apps/report/json_file.hpp"

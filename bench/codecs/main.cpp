@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "fields.hpp"
 #include "kernels/codecs/coding.hpp"
 

@@ -2,7 +2,7 @@
 // offpath-delay: links with latency for `offpath lab`, where the kernel has no queueing discipline for it. Each link is
 // two TAP devices of this network namespace; a frame that enters one of them leaves the other one later. They go when
 // this process ends. Prints "ready" when the devices are there.
-#include <CLI/CLI.hpp>
+#include "arguments/arguments.hpp"
 
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -93,12 +93,14 @@ int64_t let_out(Direction& direction, int64_t never) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Links that take their time, for `offpath lab`. Runs until it is killed; needs root.", "offpath-delay");
   double delay_us = 0;
   std::vector<std::string> links;
-  app.add_option("--delay-us", delay_us, "how long a frame is under way")->required()->check(CLI::Range(0.0, 1e6));
-  app.add_option("links", links, "PORT=UPLINK: names of the two ends of a link")->required();
-  CLI11_PARSE(app, argc, argv);
+  arguments::Arguments app("offpath-delay",
+                           "Links that take their time, for `offpath lab`. Runs until it is killed; needs root.");
+  app.real("--delay-us", delay_us, 0, 1e6, "how long a frame is under way");
+  app.required("--delay-us");
+  app.others("links", links, "PORT=UPLINK: names of the two ends of a link");
+  if (const auto status = app.done(argc, argv)) return *status;
 
   std::vector<Direction> directions;
   for (const std::string& link : links) {

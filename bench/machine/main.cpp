@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "measure.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <offpath/offpath.h>
 
-#include <CLI/CLI.hpp>
+#include "arguments/arguments.hpp"
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
@@ -208,19 +208,20 @@ class Rank {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   Options options;
-  CLI::App app("Measures what balancing of tasks brings.", "balance");
-  app.add_option("--functions", options.library, "shared object with the functions")->required();
-  app.add_option("--speeds", options.speeds, "folder for how slow executors are")->required();
-  app.add_option("--steps", options.steps)->check(CLI::Range(1U, 1000000U));
-  app.add_option("--pieces", options.pieces, "of each rank in a step")->check(CLI::Range(1U, 300U));
-  app.add_option("--times", options.times, "as many, or as slow, is the chosen rank")->check(CLI::Range(1U, 100U));
-  app.add_option("--period", options.period, "steps until another rank is chosen")->check(CLI::Range(1U, 1000000U));
-  app.add_option("--bytes", options.bytes, "that a piece reads, and writes")->check(CLI::Range(8U, 1U << 26));
-  app.add_option("--ms", options.ms, "that a piece waits")->check(CLI::Range(0.0, 10000.0));
-  app.add_option("--rounds", options.rounds, "that a piece computes");
-  app.add_option("--uneven", options.uneven)->check(CLI::IsMember({"none", "loaded", "slow"}));
-  app.add_option("--json", options.json, "file for the results");
-  CLI11_PARSE(app, argc, argv);
+  arguments::Arguments app("balance", "Measures what balancing of tasks brings.");
+  app.text("--functions", options.library, "shared object with the functions");
+  app.text("--speeds", options.speeds, "folder for how slow executors are");
+  app.number("--steps", options.steps, 1, 1000000, "that are timed");
+  app.number("--pieces", options.pieces, 1, 300, "of each rank in a step");
+  app.number("--times", options.times, 1, 100, "as many, or as slow, is the chosen rank");
+  app.number("--period", options.period, 1, 1000000, "steps until another rank is chosen");
+  app.number("--bytes", options.bytes, 8, 1 << 26, "that a piece reads, and writes");
+  app.real("--ms", options.ms, 0, 10000, "that a piece waits");
+  app.number("--rounds", options.rounds, 0, arguments::kUnlimited, "that a piece computes");
+  app.word("--uneven", options.uneven, {{"none", "none"}, {"loaded", "loaded"}, {"slow", "slow"}}, "what is uneven");
+  app.text("--json", options.json, "file for the results");
+  for (const char* name : {"--functions", "--speeds"}) app.required(name);
+  if (const auto status = app.done(argc, argv)) return *status;
   {
     Rank rank(options);
     rank.step(0);  // executors are up, functions are loaded, and their cost is known

@@ -4,7 +4,7 @@
 // `offpath bench tasks` runs it.
 #include <offpath/offpath.h>
 
-#include <CLI/CLI.hpp>
+#include "arguments/arguments.hpp"
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -76,15 +76,15 @@ int main(int argc, char** argv) {
   std::string library, json, cores, ping_to;
   int serve_port = 0;
   uint32_t repeats = 2000, count = 200000;
-  CLI::App app("Measures what tasks cost.", "offpath-bench-tasks");
-  app.add_option("--functions", library, "shared object with the functions");
-  app.add_option("--ping", ping_to, "HOST:PORT of one that answers pings: measure these, too, in turns");
-  app.add_option("--serve-pings", serve_port, "answer them at this port instead, for one connection");
-  app.add_option("--cores", cores, "of the service");
-  app.add_option("--repeats", repeats, "tasks that are timed alone")->check(CLI::Range(1U, 10000000U));
-  app.add_option("--count", count, "tasks that are timed together")->check(CLI::Range(1U, 100000000U));
-  app.add_option("--json", json, "file for the results");
-  CLI11_PARSE(app, argc, argv);
+  arguments::Arguments app("offpath-bench-tasks", "Measures what tasks cost.");
+  app.text("--functions", library, "shared object with the functions");
+  app.text("--ping", ping_to, "HOST:PORT of one that answers pings: measure these, too, in turns");
+  app.number("--serve-pings", serve_port, 0, 65535, "answer them at this port instead, for one connection");
+  app.text("--cores", cores, "of the service");
+  app.number("--repeats", repeats, 1, 10000000, "tasks that are timed alone");
+  app.number("--count", count, 1, 100000000, "tasks that are timed together");
+  app.text("--json", json, "file for the results");
+  if (const auto status = app.done(argc, argv)) return *status;
   if (serve_port != 0) return bench::serve_pings(serve_port);
   bench::Ping ping;
   if (!ping_to.empty() && !ping.open(ping_to)) return fail("nobody answers", ping_to.c_str());

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "link.hpp"
 #include "worker.hpp"
 

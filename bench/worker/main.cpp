@@ -13,7 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "counted.hpp"
 #include "messages.hpp"
 #include "side.hpp"

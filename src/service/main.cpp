@@ -2,6 +2,7 @@
 // offpathd: the service. Started by the first client of a job on a node, which gives it a listening socket and the
 // job's token; can also be started by hand for a look at its options.
 #include "agent/agent.hpp"
+#include "arguments/arguments.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/quiet_thread.hpp"
@@ -16,11 +17,10 @@
 #include "session/dpus.hpp"
 #include "session/reception.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <system_error>
@@ -201,49 +201,44 @@ int main(int argc, char** argv) {
   bool devices = false, is_agent = false, for_agents = false;
   std::string address, key_file;
   offpath::service::DeviceServiceOptions device_options;
-  CLI::App app(
-      "Offpath's service: moves communication for the processes of one job on this node.\n"
-      "Clients start it by themselves; see 'offpath run --help'.",
-      "offpathd");
-  app.set_version_flag("--version", "offpathd " OFFPATH_VERSION);
-  auto* listen_fd = app.add_option("--listen-fd", listening, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
-  app.add_option("--token-fd", token_fd, "descriptor to read the job's token from")->needs(listen_fd);
-  app.add_option("--socket-path", options.socket_path, "path of that socket; removed at the end");
-  app.add_option("--cores", options.cores, "cores for the workers, and one helper per core left, e.g. 2,3 or 4-7");
-  app.add_flag("--share", options.shares_cores, "these cores also run the application: never spin");
-  app.add_flag("--devices", devices, "start executors for target regions, instead of moving communication")
-      ->needs(listen_fd);
-  app.add_flag("--agent", is_agent, "serve as the agent of the service on the DPU that OFFPATH_DPU names")
-      ->needs(listen_fd);
-  app.add_flag("--for-agents", for_agents,
-               "find or start the service of the job whose token comes on standard input, for an agent on another "
-               "machine, and print where it is")
-      ->excludes(listen_fd);
-  auto* listen =
-      app.add_option("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
-  app.add_option("--key-file", key_file, "what these clients must know, at least 16 bytes")->needs(listen);
-  listen->excludes(listen_fd);
-  app.add_flag("--munge", device_options.munge,
-               "start the services of jobs for all users whom MUNGE names, each as that user; needs root")
-      ->needs(listen);
-  app.add_option("--executor", device_options.executor,
-                 "command that runs regions and tasks, as where the processor is emulated; default: offpath-executor "
-                 "beside this program")
-      ->take_last();
-  app.add_option(
-         "--for-agents-command", device_options.for_agents,
-         "command that finds or starts the service of a job for its agents; default: this program's --for-agents")
-      ->needs(listen);
   bool probed = false;
   std::string dpu;
-  app.add_flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
-  app.add_option("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
-  app.add_option("--max-clients", device_options.max_clients, "programs, and jobs, served at a time")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--memory", device_options.memory_bytes,
-                 "bytes that one program can map; default: half of the machine's");
-  app.require_option();
-  CLI11_PARSE(app, argc, argv);
+  arguments::Arguments app("offpathd",
+                           "Offpath's service: moves communication for the processes of one job on this node.\n"
+                           "Clients start it by themselves; see 'offpath run --help'.");
+  app.version("offpathd " OFFPATH_VERSION);
+  app.number("--listen-fd", listening, 0, INT_MAX, "descriptor of a listening Unix socket (SOCK_SEQPACKET)");
+  app.number("--token-fd", token_fd, 0, INT_MAX, "descriptor to read the job's token from");
+  app.text("--socket-path", options.socket_path, "path of that socket; removed at the end");
+  app.text("--cores", options.cores, "cores for the workers, and one helper per core left, e.g. 2,3 or 4-7");
+  app.flag("--share", options.shares_cores, "these cores also run the application: never spin");
+  app.flag("--devices", devices, "start executors for target regions, instead of moving communication");
+  app.flag("--agent", is_agent, "serve as the agent of the service on the DPU that OFFPATH_DPU names");
+  app.flag("--for-agents", for_agents,
+           "find or start the service of the job whose token comes on standard input, for an agent on another "
+           "machine, and print where it is");
+  app.text("--listen", address, "HOST:PORT: start executors for clients that connect there, until SIGTERM");
+  app.text("--key-file", key_file, "what these clients must know, at least 16 bytes");
+  app.flag("--munge", device_options.munge,
+           "start the services of jobs for all users whom MUNGE names, each as that user; needs root");
+  app.text("--executor", device_options.executor,
+           "command that runs regions and tasks, as where the processor is emulated; default: offpath-executor "
+           "beside this program");
+  app.text("--for-agents-command", device_options.for_agents,
+           "command that finds or starts the service of a job for its agents; default: this program's --for-agents");
+  app.flag("--probe", probed, "answer on standard input and output what this machine and the way to it are like");
+  app.text("--check-dpu", dpu, "ask a DPU, HOST:PORT or exec:COMMAND, for that, and print it as JSON");
+  app.number("--max-clients", device_options.max_clients, 1, 4096, "programs, and jobs, served at a time");
+  app.number("--memory", device_options.memory_bytes, 0, arguments::kUnlimited,
+             "bytes that one program can map; default: half of the machine's");
+  for (const char* name : {"--token-fd", "--devices", "--agent"}) app.needs(name, "--listen-fd");
+  for (const char* name : {"--key-file", "--munge", "--for-agents-command"}) app.needs(name, "--listen");
+  for (const char* name : {"--for-agents", "--listen"}) app.excludes(name, "--listen-fd");
+  if (const auto status = app.done(argc, argv)) return *status;
+  if (argc == 1) {
+    fputs("offpathd: nothing is asked for (programs start it themselves). Use --help to see the options\n", stderr);
+    return 2;
+  }
 
   signal(SIGPIPE, SIG_IGN);
   if (probed) {

@@ -8,36 +8,35 @@ import re
 from offpath.reference.model import Command, Option
 from sources import ROOT, Call, files, literals
 
+# How a kind of option is declared -> what it takes.
+KINDS = {"flag": "", "version": "", "text": "TEXT", "number": "N", "real": "X", "word": "WORD"}
 HELP = Option(("-h", "--help"), "", "Show all options, and end.")
 
 
 def native() -> list[Command]:
-    """Programs whose options CLI11 reads."""
+    """Programs of ours; applications and benchmarks show theirs with --help."""
     return sorted(filter(None, map(_of_file, files("src", "frontends", "bench"))), key=lambda command: command.name)
 
 
 def _of_file(file) -> Command | None:
-    if "CLI::App app(" not in file.read_text():
+    if "arguments::Arguments app(" not in file.read_text():
         return None
     calls: list[tuple[Call, list[str]]] = []
     for literal in literals(file):
-        if literal.call.name in ("app", "app.add_option", "app.add_flag", "app.set_version_flag"):
+        if literal.call.name in ("app", *("app." + kind for kind in KINDS)):
             if not calls or calls[-1][0] is not literal.call:
                 calls.append((literal.call, []))
             calls[-1][1].append(literal.text)
-    about, name, options = "", file.parent.name, []
+    about, name, options = "", "", []
     for call, strings in calls:
         kind = call.name
         if kind == "app":
-            about, name = strings[0], strings[1] if len(strings) > 1 else name
-        else:
-            meaning = (
-                strings[1] if len(strings) > 1 and kind != "app.set_version_flag" else "Show the version, and end."
-            )
-            names = tuple(strings[0].split(","))
-            value = "" if kind != "app.add_option" else "VALUE"
-            options.append(Option(names if strings[0].startswith("-") else (), value, _capital(meaning)))
-    return Command((name,), about.replace("\n", "\n\n"), (), (*(each for each in options if each.names), HELP))
+            name, about = strings[0], strings[1]
+        elif kind == "app.version":
+            options.append(Option(("--version",), "", "Show the version, and end."))
+        elif strings[0].startswith("-"):
+            options.append(Option((strings[0],), KINDS[kind[4:]], _capital(strings[-1])))
+    return Command((name,), about.replace("\n", "\n\n"), (), (*options, HELP))
 
 
 def _capital(text: str) -> str:

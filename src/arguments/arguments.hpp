@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Command lines of applications and benchmarks: each option is declared once, with its limits; errors and --help come
-// from that. Of a repeated option the last counts. (The library behind it takes seconds to compile: only here.)
+// Command lines of programs: each option is declared once, with its limits; errors and --help come from that. Of a
+// repeated option the last counts. A value stands behind its option, or after a "=".
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +14,18 @@ namespace arguments {
 
 class Arguments {
  public:
-  Arguments(const std::string& program, const std::string& description);
-  ~Arguments();
+  Arguments(std::string program, std::string description);
 
   // What is declared must outlive parse(). Values keep what they had where the option is not given; --help shows
   // that, if it is within the limits.
   void flag(const std::string& name, bool& value, const std::string& help);
   void text(const std::string& name, std::string& value, const std::string& help);
-  void number(const std::string& name, int& value, int lowest, int highest, const std::string& help);
-  void number(const std::string& name, std::int64_t& value, std::int64_t lowest, std::int64_t highest,
-              const std::string& help);
+  template <class Integer>
+  void number(const std::string& name, Integer& value, std::int64_t lowest, std::int64_t highest,
+              const std::string& help) {
+    whole(name, static_cast<std::int64_t>(value), lowest, highest, help,
+          [&value](std::int64_t given) { value = static_cast<Integer>(given); });
+  }
   void real(const std::string& name, double& value, double lowest, double highest, const std::string& help);
   // Separated by commas, at least one.
   void numbers(const std::string& name, std::vector<std::int64_t>& values, std::int64_t lowest, std::int64_t highest,
@@ -44,12 +46,31 @@ class Arguments {
     });
   }
 
+  // What is no option: at least one of them.
+  void others(const std::string& name, std::vector<std::string>& values, const std::string& help);
+
+  // `text` is shown, instead of doing anything, for --version.
+  void version(const std::string& text);
+  // Of options that were declared before.
+  void required(const std::string& name);
+  void needs(const std::string& name, const std::string& other);
+  void excludes(const std::string& name, const std::string& other);
+
   // Empty when the arguments are good, else one line for the user.
   std::string parse(int argc, const char* const* argv);
   // To be shown instead of doing anything; empty: nobody has asked for it.
   const std::string& help() const { return help_; }
+  // Parses, and says on the standard streams what is to be said. The exit status, if there is nothing left to do.
+  std::optional<int> done(int argc, const char* const* argv);
 
  private:
+  struct Option {
+    std::string name = {}, kind = {}, preset = {}, needed = {}, help = {};
+    std::function<bool(const std::string&)> take = {};  // false: not usable
+    bool is_flag = false, is_required = false, is_given = false;
+    std::vector<std::string> needs = {}, excludes = {};
+  };
+
   enum class Many { no, yes };
   template <class Value>
   static std::vector<std::string> names(const Words<Value>& words) {
@@ -68,9 +89,17 @@ class Arguments {
   void choose(const std::string& name, Many many, const std::vector<std::string>& words, const std::string& preset,
               const std::string& help, std::function<void(const std::vector<std::size_t>&)> take);
 
-  struct App;
-  std::unique_ptr<App> app_;
-  std::string help_;
+  void whole(const std::string& name, std::int64_t value, std::int64_t lowest, std::int64_t highest,
+             const std::string& help, std::function<void(std::int64_t)> take);
+  Option* find(const std::string& name);
+  Option& known(const std::string& name);
+  std::string take(Option& option, const std::string& text);
+  std::string check() const;
+  std::string page() const;
+
+  std::string program_, description_, version_, help_;
+  std::vector<Option> options_;
+  Option others_;
 };
 
 inline constexpr std::int64_t kUnlimited = INT64_MAX;
