@@ -82,6 +82,9 @@ function(offpath_mpi_program kind name)
     target_link_libraries(${name}_${mpi} PRIVATE offpath_flags mpi_${mpi} ${ARG_LINK})
     set_target_properties(${name}_${mpi} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${kind}/${mpi})
+    if(kind MATCHES "^(apps|bench)$")  # their files read the same headers, and are compiled for each MPI
+      set_target_properties(${name}_${mpi} PROPERTIES UNITY_BUILD ON)
+    endif()
   endforeach()
 endfunction()
 

@@ -8,7 +8,6 @@
 namespace bench {
 namespace {
 
-constexpr int kRoot = 0;
 constexpr std::size_t kFieldBytes = 4 << 20;
 
 }  // namespace

@@ -16,6 +16,8 @@
 
 namespace bench {
 
+inline constexpr int kRoot = 0;  // of collectives that have one
+
 class Operation {
  public:
   virtual ~Operation() = default;

@@ -6,7 +6,6 @@
 namespace bench {
 namespace {
 
-constexpr int kRoot = 0;
 constexpr double kSpoilt = -1;
 
 double content(int rank, int round, std::int64_t at) { return double((31 * rank + 7 * round + at) % 1021); }

@@ -30,14 +30,14 @@ class Patch : public ::testing::Test, public session::testing::ClientSegment {
   static uint32_t slot_offset(uint32_t index) { return static_cast<uint32_t>(kSlotsOffset + index * sizeof(Slot)); }
 };
 
-constexpr uint32_t kRecord = kArenaOffset + 4096;
+constexpr uint32_t kPatched = kArenaOffset + 4096;
 
 TEST_F(Patch, ASubmissionTakesItsRecordAlong) {
   slot(7).kind = static_cast<uint32_t>(OpKind::collective);
-  slot(7).record = kRecord;
+  slot(7).record = kPatched;
   slot(7).record_bytes = 1000;
-  memset(memory.data() + kRecord, 5, 1000);
-  EXPECT_EQ(pieces(7), (std::map<uint32_t, size_t>{{slot_offset(7), sizeof(Slot)}, {kRecord, 1000}}));
+  memset(memory.data() + kPatched, 5, 1000);
+  EXPECT_EQ(pieces(7), (std::map<uint32_t, size_t>{{slot_offset(7), sizeof(Slot)}, {kPatched, 1000}}));
 }
 
 TEST_F(Patch, ATeamTakesItsMembersAlong) {
@@ -46,10 +46,10 @@ TEST_F(Patch, ATeamTakesItsMembersAlong) {
   auto& team = at<TeamRecord>(kArenaOffset);
   team.size = 3;
   team.address_stride = 100;
-  team.addresses = kRecord;
-  team.lost = kRecord + 512;
+  team.addresses = kPatched;
+  team.lost = kPatched + 512;
   const std::map<uint32_t, size_t> expected{
-      {slot_offset(0), sizeof(Slot)}, {kArenaOffset, sizeof(TeamRecord)}, {kRecord, 300}, {kRecord + 512, 3}};
+      {slot_offset(0), sizeof(Slot)}, {kArenaOffset, sizeof(TeamRecord)}, {kPatched, 300}, {kPatched + 512, 3}};
   EXPECT_EQ(pieces(0), expected);
   for (uint64_t* field : {&team.addresses, &team.lost}) {  // lies: only what is there goes along
     const uint64_t good = std::exchange(*field, kSegmentBytes - 1);

@@ -154,12 +154,6 @@ Simple post_alltoall(Cluster& cluster, const std::vector<engine::TeamHandle>& te
   return buffers;
 }
 
-std::vector<uint32_t> everybody(uint32_t ranks) {
-  std::vector<uint32_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 TEST(Alltoall, MovesBlocksOfManyChunks) {
   Cluster cluster(3, 6, 7);
   const auto team = cluster.make_team(everybody(6), 1);

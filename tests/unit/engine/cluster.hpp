@@ -16,6 +16,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -338,5 +339,14 @@ inline fabric::GroupFaults drawn_faults(std::mt19937_64& random, const std::arra
 }
 
 inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+inline graph::Place at(const std::vector<uint8_t>& buffer, size_t offset = 0) {
+  return graph::client_place(address_of(buffer.data() + offset));
+}
+
+inline std::vector<uint32_t> everybody(uint32_t ranks) {
+  std::vector<uint32_t> all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
 
 }  // namespace offpath::testing

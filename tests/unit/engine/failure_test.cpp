@@ -16,8 +16,6 @@ using graph::Place;
 using graph::scratch_place;
 using Bytes = std::vector<uint8_t>;
 
-Place at(const Bytes& buffer, size_t offset = 0) { return client_place(address_of(buffer.data() + offset)); }
-
 class Failure : public ::testing::TestWithParam<uint32_t> {
  protected:
   void post(uint32_t rank, Graph graph) {

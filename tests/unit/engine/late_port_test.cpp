@@ -11,15 +11,15 @@ namespace offpath::testing {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-constexpr size_t kBytes = 8000;  // longer than what is pushed
+constexpr size_t kLongBytes = 8000;  // longer than what is pushed
 
 class Late : public ::testing::Test {
  protected:
   // 0 sends a block to 1, on another node; everything but the accesses is done.
   void send() {
     graph::Graph zero, one;
-    zero.offer(1, 0, graph::client_place(address_of(from.data())), kBytes);
-    one.pull(0, 0, graph::client_place(address_of(to.data())), kBytes);
+    zero.offer(1, 0, graph::client_place(address_of(from.data())), kLongBytes);
+    one.pull(0, 0, graph::client_place(address_of(to.data())), kLongBytes);
     cluster.engine_of(0).post(team[0], 0, std::move(zero), 0);
     cluster.engine_of(1).post(team[1], 0, std::move(one), 0);
     cluster.settle();
@@ -28,7 +28,7 @@ class Late : public ::testing::Test {
     while (port->step()) cluster.settle();
   }
 
-  Bytes from = Bytes(kBytes, 7), to = Bytes(kBytes, 0);
+  Bytes from = Bytes(kLongBytes, 7), to = Bytes(kLongBytes, 0);
   std::shared_ptr<LatePort> port = std::make_shared<LatePort>(memory::make_direct(), 1);
   Cluster cluster{2, 2, 1, {}, port};
   std::vector<engine::TeamHandle> team = cluster.make_team({0, 1}, 1);

@@ -13,7 +13,7 @@ using wire::Kind;
 
 constexpr uint64_t kTickNs = 50'000;  // coding looks at the clock often, which is not to be taken for silence
 
-engine::Config with(const char* wish) {
+engine::Config coding_by(const char* wish) {
   engine::Config config;
   config.chunk_bytes = 800;  // so much is coded together, 20 chunks
   config.compress = codecs::parse_wish(wish).value();
@@ -30,7 +30,7 @@ TEST(CodedMulticast, WhatIsSavedLeavesInFewerDatagrams) {
   if (ports_are_late()) GTEST_SKIP() << "what is being written still may be fetched, too";
   for (const char* wish : {"lz4", "zstd:shuffle=8", "deflate"}) {
     SCOPED_TRACE(wish);
-    Nodes nodes(2, with(wish), kTickNs);
+    Nodes nodes(2, coding_by(wish), kTickNs);
     nodes.use(text_bytes(8000));
     nodes.offer_groups();
     nodes.allgather(0);
@@ -45,7 +45,7 @@ TEST(CodedMulticast, WhatIsSavedLeavesInFewerDatagrams) {
 }
 
 TEST(CodedMulticast, WhatDoesNotShrinkGoesAsItIs) {
-  Nodes nodes(2, with("lz4"), kTickNs);
+  Nodes nodes(2, coding_by("lz4"), kTickNs);
   nodes.use(random_bytes(80'000));
   nodes.offer_groups();
   nodes.allgather(0);
@@ -71,7 +71,7 @@ TEST(CodedMulticast, WhatIsLostIsFetched) {
       {.lost = 0.1, .lost_for_all = 0.05, .doubled = 0.1, .overtaken = 0.3, .stale = 0.2}};
   for (uint64_t seed = 0; seed < 30 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Nodes nodes(seed, with(seed % 2 == 0 ? "lz4" : "zstd"), kTickNs);
+    Nodes nodes(seed, coding_by(seed % 2 == 0 ? "lz4" : "zstd"), kTickNs);
     nodes.use(text_bytes(4000 + 41 * seed));
     nodes.offer_groups();
     nodes.allgather(0);
@@ -88,7 +88,7 @@ TEST(CodedMulticast, WhatIsLostIsFetched) {
 // One datagram of a pack loses all of its chunks, but it is one that was lost: the group goes on.
 TEST(CodedMulticast, LossIsCountedInDatagrams) {
   if (ports_are_late()) GTEST_SKIP() << "what is being written still may be fetched, too";
-  engine::Config config = with("lz4");
+  engine::Config config = coding_by("lz4");
   config.chunk_bytes = 4000;
   Nodes nodes(3, config, kTickNs);
   nodes.use(text_bytes(40'000));
@@ -104,7 +104,7 @@ TEST(CodedMulticast, LossIsCountedInDatagrams) {
 
 TEST(CodedMulticast, NobodyGetsWhatANodeCannotRead) {
   LateCoder knows_lz4(1, codecs::bit_of(codecs::CodecId::lz4));
-  engine::Config config = with("zstd");
+  engine::Config config = coding_by("zstd");
   config.coder = &knows_lz4;
   Nodes nodes(2, config, kTickNs);
   nodes.use(text_bytes(8000));
@@ -119,7 +119,7 @@ TEST(CodedMulticast, ACoderMayAnswerLater) {
   for (uint64_t seed = 0; seed < 20 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     LateCoder coder(seed);
-    engine::Config config = with("lz4");
+    engine::Config config = coding_by("lz4");
     config.coder = &coder;
     Nodes nodes(seed, config, kTickNs);
     nodes.use(text_bytes(6000));
@@ -143,7 +143,7 @@ TEST(CodedMulticast, AutoCodesWhatShrinks) {
   if (ports_are_late()) GTEST_SKIP() << "what is being written still may be fetched, too";
   for (const bool shrinks : {true, false}) {
     SCOPED_TRACE(shrinks);
-    engine::Config config = with("auto");
+    engine::Config config = coding_by("auto");
     config.multicast_rate = 40'000;  // codecs take some ticks of the clock for each pack, and that less
     Nodes nodes(2, config, kTickNs);
     nodes.use(shrinks ? text_bytes(40'000) : random_bytes(40'000));
@@ -158,7 +158,7 @@ TEST(CodedMulticast, AutoCodesWhatShrinks) {
 }
 
 TEST(CodedMulticast, WhatWouldBeSavedIsSampled) {
-  Nodes nodes(2, with("sample"), kTickNs);
+  Nodes nodes(2, coding_by("sample"), kTickNs);
   nodes.use(text_bytes(40'000));
   nodes.offer_groups();
   nodes.allgather(0);
@@ -175,7 +175,7 @@ TEST(CodedMulticast, NumbersLoseSomethingOnce) {
   if (!codecs::is_built(codecs::CodecId::zfp)) GTEST_SKIP() << "this build has no zfp";
   for (const double lost : {0.0, 0.2, 1.0}) {
     SCOPED_TRACE(lost);
-    Nodes nodes(2, with("zfp:abs=1e-4"), kTickNs);
+    Nodes nodes(2, coding_by("zfp:abs=1e-4"), kTickNs);
     const Nodes::Data data = smooth_doubles(8000);
     nodes.use(data, OFFPATH_ELEMENT_F64);
     nodes.offer_groups();
@@ -206,7 +206,7 @@ TEST(CodedMulticast, NumbersLoseSomethingOnce) {
 TEST(CodedMulticast, StrangePacksHarmNobody) {
   for (uint64_t seed = 0; seed < 60 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Nodes nodes(seed, with(seed % 2 == 0 ? "lz4" : "off"), kTickNs);
+    Nodes nodes(seed, coding_by(seed % 2 == 0 ? "lz4" : "off"), kTickNs);
     nodes.use(text_bytes(4000));
     nodes.offer_groups();
     nodes.allgather(0);

@@ -13,8 +13,6 @@ using graph::Place;
 using graph::scratch_place;
 using Bytes = std::vector<uint8_t>;
 
-Place at(const Bytes& buffer) { return client_place(address_of(buffer.data())); }
-
 // A random sequence of copies and reductions between blocks that lie anywhere, against the same done by hand.
 void run_random_sequence(uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -23,14 +23,6 @@ std::shared_ptr<memory::Port> far_or_direct(bool far) {
   return memory::make_direct();
 }
 
-std::vector<uint32_t> everybody(uint32_t ranks) {
-  std::vector<uint32_t> all(ranks);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
-Place at(const Bytes& buffer, size_t offset = 0) { return client_place(address_of(buffer.data() + offset)); }
-
 struct Shape {
   uint32_t nodes;
   bool far;

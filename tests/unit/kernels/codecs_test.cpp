@@ -12,7 +12,7 @@ namespace {
 
 using namespace codecs;
 
-std::vector<Method> methods() {
+std::vector<Method> lossless_methods() {
   std::vector<Method> out;
   for (const CodecId codec : kCodecs) {
     for (const uint8_t width : {1, 2, 4, 8}) out.push_back({codec, width, 0});
@@ -105,7 +105,7 @@ TEST_P(Codecs, AMethodIsReadAsItIsWritten) {
   EXPECT_EQ(wish.value(), (Wish{false, GetParam()}));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Codecs, ::testing::ValuesIn(methods()), [](const auto& tested) {
+INSTANTIATE_TEST_SUITE_P(All, Codecs, ::testing::ValuesIn(lossless_methods()), [](const auto& tested) {
   return std::string(name_of(tested.param.codec)) + "_" + std::to_string(tested.param.width) + "_" +
          std::to_string(tested.param.level);
 });

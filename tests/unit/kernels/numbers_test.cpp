@@ -13,7 +13,7 @@ namespace {
 
 using namespace codecs;
 
-std::vector<Method> methods() {
+std::vector<Method> lossy_methods() {
   std::vector<Method> out;
   for (const CodecId codec : kNumberCodecs) {
     if (!is_built(codec)) continue;
@@ -182,7 +182,7 @@ std::string title(const ::testing::TestParamInfo<Method>& tested) {
   return std::string(name_of(method.codec)) + (method.bound.kind == BoundKind::absolute ? "_abs" : "_rel") +
          (method.elements == Elements::float32 ? "_float" : "_double");
 }
-INSTANTIATE_TEST_SUITE_P(All, Lossy, ::testing::ValuesIn(methods()), title);
+INSTANTIATE_TEST_SUITE_P(All, Lossy, ::testing::ValuesIn(lossy_methods()), title);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Lossy);  // in a build without these libraries
 
 }  // namespace

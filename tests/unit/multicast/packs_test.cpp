@@ -11,11 +11,11 @@ namespace {
 
 using Data = std::vector<uint8_t>;
 
-constexpr uint32_t kChunk = 40;
+constexpr uint32_t kPacked = 40;
 constexpr uint32_t kPack = 10;
 
 Arrivals arrivals_of(std::vector<uint64_t> parts, uint32_t own = 1) {
-  return Arrivals(*Shape::make(std::move(parts), kChunk), own);
+  return Arrivals(*Shape::make(std::move(parts), kPacked), own);
 }
 
 Data bytes_of(size_t count, uint64_t seed = 1) {
@@ -46,7 +46,7 @@ TEST(Packs, HoldWholeNumbers) {
     EXPECT_GE(chunks * chunk, size_t{16} << 10) << chunk;
     EXPECT_LT(chunks * chunk, (size_t{16} << 10) + 8 * chunk) << chunk;
   }
-  EXPECT_FALSE(Packs::make(0, kChunk));
+  EXPECT_FALSE(Packs::make(0, kPacked));
   EXPECT_FALSE(Packs::make(1, kCodedHeadBytes));
   EXPECT_FALSE(Packs::make(UINT32_MAX, 1400));
   EXPECT_FALSE(Packs::make(1, SIZE_MAX));
@@ -54,7 +54,7 @@ TEST(Packs, HoldWholeNumbers) {
 
 TEST(Packs, EndWithTheirPart) {
   const Arrivals arrivals = arrivals_of({1000, 400, 0, 30});  // 25, 10, 0 and 1 chunks
-  const Packs packs = *Packs::make(kPack, kChunk);
+  const Packs packs = *Packs::make(kPack, kPacked);
   const Shape& shape = arrivals.shape();
   EXPECT_EQ(packs.pack_of(shape, 0), (Chunks{0, 10}));
   EXPECT_EQ(packs.pack_of(shape, 19), (Chunks{10, 10}));
@@ -67,7 +67,7 @@ TEST(Packs, ComeWholeOnceInAnyOrder) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
     Arrivals arrivals = arrivals_of({1000, 400});
-    Packs packs = *Packs::make(kPack, kChunk);
+    Packs packs = *Packs::make(kPack, kPacked);
     std::vector<Sent> all;
     std::vector<Data> bytes;
     for (uint32_t pack = 0; pack < 2; ++pack) {
@@ -93,7 +93,7 @@ TEST(Packs, ComeWholeOnceInAnyOrder) {
 
 TEST(Packs, CountWhatIsLostInDatagrams) {
   Arrivals arrivals = arrivals_of({400, 400});
-  Packs packs = *Packs::make(kPack, kChunk);
+  Packs packs = *Packs::make(kPack, kPacked);
   const Data bytes = bytes_of(100);  // 4 datagrams
   const auto all = sent(packs, 0, {100, 1, 1, 1}, bytes);
   ASSERT_EQ(all.size(), 4U);
@@ -107,7 +107,7 @@ TEST(Packs, CountWhatIsLostInDatagrams) {
 
 TEST(Packs, AreOfUseWhileSomethingIsMissing) {
   Arrivals arrivals = arrivals_of({400, 400});
-  Packs packs = *Packs::make(kPack, kChunk);
+  Packs packs = *Packs::make(kPack, kPacked);
   const Data bytes = bytes_of(20);
   const Sent one = sent(packs, 0, {20, 1, 1, 1}, bytes)[0];
   arrivals.note({0, 9});
@@ -118,7 +118,7 @@ TEST(Packs, AreOfUseWhileSomethingIsMissing) {
 
 TEST(Packs, PassOverWhatCannotBe) {
   Arrivals arrivals = arrivals_of({400, 400});
-  Packs packs = *Packs::make(kPack, kChunk);
+  Packs packs = *Packs::make(kPack, kPacked);
   const Data bytes = bytes_of(400);
   const auto refused = [&](uint32_t sender, uint32_t number, const Data& datagram) {
     return !packs.take(arrivals, sender, number, datagram) && packs.fetched_too() == 0;
@@ -145,8 +145,8 @@ TEST(Packs, PassOverWhatCannotBe) {
 }
 
 TEST(Packs, AreGivenUpWhereTooManyAreOpen) {
-  Arrivals arrivals = arrivals_of({1000 * kChunk * kPack, 400});
-  Packs packs = *Packs::make(kPack, kChunk);
+  Arrivals arrivals = arrivals_of({1000 * kPacked * kPack, 400});
+  Packs packs = *Packs::make(kPack, kPacked);
   const Data bytes = bytes_of(60);  // 2 datagrams
   const auto pack = [&](uint32_t index) { return sent(packs, index * kPack, {60, 1, 1, 1}, bytes); };
   for (uint32_t i = 0; i <= Packs::kMostOpen; ++i) {

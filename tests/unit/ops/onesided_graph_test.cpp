@@ -18,7 +18,7 @@ constexpr Tuning kSmall = {128, 16, 2};
 
 ops::Topology topology(uint32_t rank) { return ops::Topology::make(rank, {0, 1}); }
 
-std::vector<uint8_t> random_bytes(std::mt19937_64& random) {
+std::vector<uint8_t> window_bytes(std::mt19937_64& random) {
   std::vector<uint8_t> out(kMemory);
   for (uint8_t& byte : out) byte = static_cast<uint8_t>(random());
   return out;
@@ -34,7 +34,7 @@ void run(offpath_remote_kind_t kind, offpath_operator_t op, uint64_t bytes, bool
   SCOPED_TRACE("kind " + std::to_string(kind) + " operator " + std::to_string(op) + " bytes " + std::to_string(bytes) +
                " strided " + std::to_string(strided) + " seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  std::vector<Machine> machines = {{topology(0), random_bytes(random), {}}, {topology(1), random_bytes(random), {}}};
+  std::vector<Machine> machines = {{topology(0), window_bytes(random), {}}, {topology(1), window_bytes(random), {}}};
   Remote remote;
   remote.target = 1;
   remote.wanted.kind = kind;

@@ -14,7 +14,7 @@ namespace {
 const Secret kSecret = fabric_secret(Secret{7});
 constexpr EndpointId kA{1}, kB{2};
 
-struct Exchange {
+struct Handshakes {
   Initiator initiator{kSecret, Greeting{Lane::bulk, Security::full, kA, kB}};
   Responder responder{kSecret, kB};
   // The four messages; `change` may damage one. Returns whether both got to the end.
@@ -41,7 +41,7 @@ constexpr auto kAsItIs = [](int, Words&) {};
 constexpr size_t kLengths[] = {kGreetingBytes, kChallengeBytes, kProofBytes, kVerdictBytes};
 
 TEST(TcpHandshake, BothLearnWhoTheOtherIsAndHaveTheSameKeys) {
-  Exchange exchange;
+  Handshakes exchange;
   ASSERT_TRUE(exchange.run([](int number, Words& words) { EXPECT_EQ(words.size(), kLengths[number]); }));
   const Greeting& greeting = exchange.responder.greeting();
   EXPECT_EQ(greeting.from, kA);
@@ -52,7 +52,7 @@ TEST(TcpHandshake, BothLearnWhoTheOtherIsAndHaveTheSameKeys) {
   EXPECT_EQ(exchange.initiator.keys().out, exchange.responder.keys().in);
   EXPECT_EQ(exchange.initiator.keys().in, exchange.responder.keys().out);
   EXPECT_NE(exchange.initiator.keys().in, exchange.initiator.keys().out);
-  Exchange another;
+  Handshakes another;
   ASSERT_TRUE(another.run(kAsItIs));
   EXPECT_NE(another.initiator.keys().out, exchange.initiator.keys().out) << "keys are for one connection";
 }
@@ -60,7 +60,7 @@ TEST(TcpHandshake, BothLearnWhoTheOtherIsAndHaveTheSameKeys) {
 TEST(TcpHandshake, EveryFlippedBitEndsIt) {
   for (int message = 0; message < 4; ++message) {
     for (size_t bit = 0; bit < 8 * kLengths[message]; ++bit) {
-      Exchange exchange;
+      Handshakes exchange;
       ASSERT_FALSE(exchange.run([&](int number, Words& words) {
         if (number == message) words[bit / 8] = static_cast<uint8_t>(words[bit / 8] ^ 1 << bit % 8);
       })) << message
@@ -70,7 +70,7 @@ TEST(TcpHandshake, EveryFlippedBitEndsIt) {
 }
 
 TEST(TcpHandshake, AnotherKeyEndsItAtTheFirstWord) {
-  Exchange exchange;
+  Handshakes exchange;
   exchange.initiator = Initiator(fabric_secret({8}), {Lane::brief, Security::auth, kA, kB});
   EXPECT_FALSE(exchange.run(kAsItIs));
   EXPECT_EQ(exchange.responder.stage(), Stage::failed);
@@ -79,7 +79,7 @@ TEST(TcpHandshake, AnotherKeyEndsItAtTheFirstWord) {
 
 TEST(TcpHandshake, WhatWasRecordedProvesNothing) {
   std::vector<Words> recorded;
-  Exchange genuine;
+  Handshakes genuine;
   ASSERT_TRUE(genuine.run([&](int, Words& words) { recorded.push_back(words); }));
   Responder again(kSecret, kB);
   again.take(recorded[0]);  // known to be of the job, but who says it?
