@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from kinds import ALONE, SIDE_BY_SIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -36,28 +37,12 @@ SEED = int(os.environ["OFFPATH_TEST_SEED"])
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machine is not tested here
 
-# Their tests start nothing but the command line and can run beside each other: pytest -n 2 -m "not machine". Except for
-# those marked machine or requires_root. What is not listed runs MPI programs, labs or services: one after the other.
-SIDE_BY_SIDE = {
-    "test_bench_training",
-    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_guest", "test_bench_krylov",
-    "test_bench_onesided",
-    "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_pt2pt", "test_charts", "test_clusters",
-    "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
-    "test_bench_trust", "test_frames", "test_goals", "test_measured", "test_measure_programs", "test_packaging",
-    "test_include_check", "test_memory", "test_plan",
-    "test_plan_dealing", "test_plan_messages", "test_plan_traffic", "test_plan_minimd", "test_plan_balance",
-    "test_plan_training",
-    "test_plan_validation",
-    "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",
-    "test_split_schedule", "test_stability", "test_telemetry", "test_tune",
-}  # fmt: skip
-
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services, so nothing may run beside it")
+    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services (two of them at a time)")
+    config.addinivalue_line("markers", "alone: looks at the whole machine, so nothing may run beside it")
     config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
     config.addinivalue_line("markers", "grid(n): of the sets of parameters n are drawn; all with make nightly")
 
@@ -88,13 +73,15 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
             item.add_marker(pytest.mark.machine)
+        if item.module.__name__ in ALONE:
+            item.add_marker(pytest.mark.alone)
         if item.get_closest_marker("nightly") and not FULL:
             item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
 
 
 def pytest_runtest_setup(item):
-    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1" and item.get_closest_marker("machine"):
-        pytest.fail('this test needs the machine for itself. With -n give -m "not machine", too', pytrace=False)
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1" and item.get_closest_marker("alone"):
+        pytest.fail('this test looks at the whole machine. With -n give -m "not alone", too', pytrace=False)
 
 
 def offpath(*arguments: str, env: dict | None = None, **options) -> subprocess.CompletedProcess:

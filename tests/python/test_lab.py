@@ -90,6 +90,7 @@ def test_nodes_share_the_working_directory_and_programs_only(programs, lab_name,
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["beside", "work"]
 
 
+@pytest.mark.alone
 def test_nothing_of_the_machine_is_touched(lab_name):
     before = links_of_the_machine(), Path("/etc/hosts").read_text(), os.path.exists("/etc/netns")
     assert offpath("lab", "up", "--name", lab_name).returncode == 0
@@ -128,6 +129,7 @@ def test_host_and_dpu_reach_every_other(lab_name, shared_by, monkeypatch):
         listener.communicate()
 
 
+@pytest.mark.alone  # another lab would remove it
 @pytest.mark.parametrize("instant", ["namespaces", "switch", "node1", "node3"])
 def test_up_killed_midway_then_down(instant, lab_name):
     script = f"""
@@ -156,6 +158,7 @@ def test_up_that_fails_leaves_nothing(lab_name, monkeypatch):
     assert_nothing_left(lab_name)
 
 
+@pytest.mark.alone  # another lab would remove it
 def test_lab_whose_owner_was_killed_goes_with_the_next(lab_name):
     script = f"""
 import os, signal
