@@ -172,10 +172,10 @@ class Setting:
 
 
 def run_cases(names, cases, new_setting):
-    """Each in a setting of its own; a line each. Returns the exit status."""
+    """Each in a setting of its own; a line each, with its time. Returns the exit status."""
     verdicts = []
     for name in names:
-        setting, verdict = new_setting(), "right"
+        setting, verdict, begin = new_setting(), "right", time.monotonic()
         try:
             cases[name](setting)
         except Wrong as wrong:
@@ -184,7 +184,7 @@ def run_cases(names, cases, new_setting):
             verdict = f"skipped: {skipped}"
         finally:
             setting.close()
-        print(f"{name}: {verdict}", flush=True)
+        print(f"{name}: {verdict} ({time.monotonic() - begin:.1f} s)", flush=True)
         verdicts.append(verdict)
     if any(verdict.startswith("WRONG") for verdict in verdicts):
         return 1

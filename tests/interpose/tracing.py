@@ -13,9 +13,9 @@ from offpath.telemetry.parts import ONE_SIDED
 from setting import check, same
 
 
-def traced(s, name, *arguments, ranks=4, **changes):
-    """The lines of each rank."""
-    untraced = s.offloaded(name, *arguments, ranks=ranks, **changes)
+def traced(s, name, *arguments, ranks=4, untraced=None, **changes):
+    """The lines of each rank. `untraced`: a run that did the same without being recorded, where there is one already."""
+    untraced = untraced or s.offloaded(name, *arguments, ranks=ranks, **changes)
     check(untraced.status == 0, str(untraced))
     other = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_TRACE=f"{s.folder}/trace", **changes)
     same(untraced, other)
@@ -58,7 +58,7 @@ def check_lines(s, lines):
 
 
 def trace_forms(s, form):
-    for lines in traced(s, "forms", form):
+    for lines in traced(s, "forms", form, untraced=s.native("forms", "nonblocking")):
         check(check_lines(s, lines), "nothing was offloaded")
 
 
@@ -77,7 +77,7 @@ def trace_windows(s):
 
 def trace_off(s):
     """Nothing can be offloaded: the trace says why."""
-    for lines in traced(s, "exchange", OFFPATH_POLICY="*:host"):
+    for lines in traced(s, "exchange", untraced=s.native("exchange"), OFFPATH_POLICY="*:host"):
         check("policy" in lines[0]["reason"], str(lines[0]))
         whys = {line.get("why") for line in lines if line.get("path")}
         check("off" in whys and whys <= {"off", "blocking"}, f"why: {whys}")
@@ -86,7 +86,8 @@ def trace_off(s):
 def trace_sample(s):
     """Of each call site on each communicator the first and then each third; the same on all ranks."""
     chosen = set()
-    for lines in traced(s, "forms", "nonblocking", OFFPATH_TRACE_SAMPLE="3"):
+    native = s.native("forms", "nonblocking")
+    for lines in traced(s, "forms", "nonblocking", untraced=native, OFFPATH_TRACE_SAMPLE="3"):
         check(check_lines(s, lines) is not None and lines[0]["sample"] == 3, "no sample")
         posts, end = [line for line in lines if "op" in line], lines[-1]
         places = {(line["comm"], line.get("file"), line.get("offset")) for line in posts}
