@@ -7,7 +7,7 @@ CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'front
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install wheel clean distclean
+.PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install wheel clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -19,12 +19,19 @@ setup:  ## Install what building and testing need: Debian packages, Python envir
 configure = { mkdir -p build && cmake --preset release -DOFFPATH_TESTS=$(1) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
 # A first demo waits for nothing that it does not show. A tree that was built for more stays so.
-demo:  ## Show on this machine what offloading gains (about four minutes from nothing)
-	@tools/setup run
+demo:  ## Show on this machine what offloading gains (three to four minutes from nothing)
+	@tools/setup --debian run
+	@$(MAKE) --no-print-directory -j2 demo-python demo-programs
+	@./offpath demo
+
+# Beside each other: one waits for the network most of the time, and the other shows that something is going on.
+demo-python:
+	@tools/setup run >build/python.log 2>&1 || { cat build/python.log; exit 1; }
+
+demo-programs:
 	@test -f $(BUILD)/build.ninja || $(call configure,OFF)
 	@grep -hE '^-- (Open MPI|MPICH):' build/configure.log || true
 	@cmake --build --preset release --target demo
-	@./offpath demo
 
 build:  ## Build everything that is installed: front ends, solvers, planner, applications, benchmarks
 	@tools/setup build

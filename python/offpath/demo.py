@@ -40,7 +40,7 @@ class Problem:
 
 def demo_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
-    seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 5.0,
     pairs: Annotated[int, typer.Option(min=1, help="Runs without and with Offpath, in turns.")] = 3,
     rate: Annotated[
         Optional[str], typer.Option(help="Rate of the lab's links. Default: communication takes 38 %.")
@@ -89,6 +89,8 @@ class _Watch:
 
     def say(self, text: str) -> None:
         self._progress.update(self._task, description=text)
+        if not console.is_interactive():
+            console.note(f"{text} ...")
 
     def note(self, text: str) -> None:
         console.note(text)
@@ -138,8 +140,8 @@ def _run(
 def _calibrate(kind: str, n: int, work: int) -> tuple[float, int]:
     """Seconds of computation and bytes that a rank sends in one iteration, measured on loopback."""
     where = comparison.LoopbackPlace(NODES * PPN)
-    outputs = [comparison.run_for_json(where, kind, Problem(n, work, 1).argv(kind), False, {})[0] for _ in range(3)]
-    # The best of a few: whatever else the machine does can only make it slower.
+    outputs = [comparison.run_for_json(where, kind, Problem(n, work, 1).argv(kind), False, {})[0] for _ in range(2)]
+    # The better one: whatever else the machine does can only make it slower.
     compute_s = min(_row_s(output, "Application") - _row_s(output, "All communications") for output in outputs)
     transposes, peers_elsewhere = 2 * VARIABLES, NODES * PPN - PPN
     return max(compute_s, 1e-6), transposes * outputs[0]["bytes_per_peer"] * PPN * peers_elsewhere
