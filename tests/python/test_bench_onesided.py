@@ -40,7 +40,7 @@ def check_rows(file, operation, sizes, np):
     return written
 
 
-@pytest.mark.grid(6)
+@pytest.mark.grid(4)
 @pytest.mark.machine
 @pytest.mark.parametrize("np", [2, 4])
 @pytest.mark.parametrize("operation", OPERATIONS)

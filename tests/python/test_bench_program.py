@@ -22,7 +22,7 @@ def collectives(mpi, np, *arguments):
     return mpirun(mpi, np, program("bench", mpi, "collectives"), *arguments)
 
 
-@pytest.mark.grid(8)
+@pytest.mark.grid(4)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("np", [1, 3])

@@ -18,7 +18,7 @@ def bspmm(library, np, *arguments):
     return mpirun(mpi, np, "env", *SETTINGS, str(program("apps", mpi, name)), *arguments)
 
 
-@pytest.mark.grid(6)
+@pytest.mark.grid(4)
 @pytest.mark.parametrize("variant", ["blocking", "nonblocking"])
 @pytest.mark.parametrize(("np", "tile", "tiles"), [(1, 5, 1), (2, 17, 6), (3, 8, 9), (4, 33, 3)])
 @pytest.mark.parametrize("library", PROGRAMS)

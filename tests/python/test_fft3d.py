@@ -14,6 +14,7 @@ def fft3d(mpi, np, *arguments):
     return mpirun(mpi, np, program("apps", mpi, "fft3d"), *arguments)
 
 
+@pytest.mark.grid(4)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 @pytest.mark.parametrize(
     ("np", "grid"), [(1, (6, 5, 7)), (2, (16, 16, 16)), (3, (12, 7, 10)), (4, (9, 5, 14)), (4, (13, 6, 3 + 2))]

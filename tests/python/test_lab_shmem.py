@@ -33,7 +33,7 @@ def run(lab: Lab, ppn: int, program: str, *arguments: str, offload: bool = True,
     return lab.mpirun(mpis.OPENSHMEM, ppn, argv, offload=offload, env=env, timeout=LIMIT_S)
 
 
-@pytest.mark.grid(6)
+@pytest.mark.grid(4)
 @pytest.mark.parametrize("ppn", (1, 2))
 @pytest.mark.parametrize("program", ("moves", "atomics", "order", "computing", "hybrid", "random"))
 def test_results_are_right(lab, ppn, program):

@@ -52,7 +52,7 @@ def sides(mpi, np, case, memory, seed=1, env=None, plugin=None):
     return start(mpi, np, [program, plugin, regions, case, memory, seed], NATIVE | (env or {}))
 
 
-@pytest.mark.grid(10)
+@pytest.mark.grid(6)
 @pytest.mark.parametrize("memory", ("shared", "staged"))
 @pytest.mark.parametrize("case", ("directions", "requests", "collectives", "windows", "alone", "errors", "lost"))
 @pytest.mark.parametrize("mpi", MPIS)

@@ -84,6 +84,7 @@ def test_the_other_form_each(cluster, built, form, mpi, tmp_path):
     test_around_or_inside_srun(cluster, built, form, mpi, tmp_path)
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("mpi", PMI)
 def test_each_mpis_own_mpirun_in_a_job(cluster, built, mpi, tmp_path):
     command = [*SHARE, "--stats", "s", "--", f"mpirun.{mpi}", "-np", "2", str(built / f"checked-{mpi}")]
@@ -223,6 +224,7 @@ def test_a_job_that_runs_out_of_time_is_ended_and_an_epilog_removes_its_sockets(
     assert "DUE TO TIME LIMIT" in (tmp_path / "work" / "out").read_text()
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("form, mpi", (("around", "openmpi"), ("inside", "mpich")))
 def test_a_signal_reaches_the_program_and_disturbs_nobody(cluster, built, form, mpi, tmp_path):
     program = str(built / f"signalled-{mpi}")
@@ -274,6 +276,7 @@ def test_several_programs_in_one_step(cluster, built, tmp_path):
     assert_offloaded(result, tmp_path / "s", "mpich")
 
 
+@pytest.mark.grid(1)
 @pytest.mark.parametrize("form", ("around", "inside"))
 def test_ranks_that_do_not_find_each_other_are_told(cluster, built, form, tmp_path):
     """MPICH over PMIx, which it does not speak."""
