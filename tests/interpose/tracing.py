@@ -14,7 +14,7 @@ from setting import check, same
 
 
 def traced(s, name, *arguments, ranks=4, untraced=None, **changes):
-    """The lines of each rank. `untraced`: a run that did the same without being recorded, where there is one already."""
+    """The lines of each rank. `untraced`: a run that did the same and was not recorded, where there is one already."""
     untraced = untraced or s.offloaded(name, *arguments, ranks=ranks, **changes)
     check(untraced.status == 0, str(untraced))
     other = s.offloaded(name, *arguments, ranks=ranks, OFFPATH_TRACE=f"{s.folder}/trace", **changes)

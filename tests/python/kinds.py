@@ -3,20 +3,19 @@
 
 # They start nothing but the command line, except for tests that are marked machine or requires_root.
 SIDE_BY_SIDE = {
-    "test_bench_training",
-    "test_bench_adapt", "test_bench_alltoall", "test_bench_collectives", "test_bench_guest", "test_bench_krylov",
-    "test_bench_onesided", "test_bench_trust", "test_measured", "test_measure_programs",
-    "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_pt2pt", "test_charts",
-    "test_call_sites", "test_clusters", "test_dashboard", "test_oldest", "test_otf2",
-    "test_build", "test_cli_errors", "test_config", "test_dpus", "test_demo_result", "test_docs", "test_docs_site",
-    "test_frames", "test_goals", "test_packaging", "test_include_check", "test_memory", "test_nightly", "test_plan",
-    "test_plan_dealing", "test_plan_messages", "test_plan_traffic", "test_plan_minimd", "test_plan_balance",
-    "test_plan_training",
-    "test_plan_validation",
-    "test_policy_table", "test_run", "test_runtime_folder", "test_split", "test_split_command", "test_split_reader",
-    "test_split_schedule", "test_stability", "test_telemetry", "test_tune",
+    "test_api_buffers", "test_api_header", "test_api_rendezvous", "test_bench_adapt", "test_bench_alltoall",
+    "test_bench_collectives", "test_bench_guest", "test_bench_krylov", "test_bench_onesided", "test_bench_pt2pt",
+    "test_bench_training", "test_bench_trust", "test_build", "test_call_sites", "test_charts", "test_cli_errors", "test_clusters",
+    "test_config", "test_dashboard", "test_demo_result", "test_docs", "test_docs_site", "test_dpus",
+    "test_frames", "test_goals", "test_include_check", "test_measure_programs",
+    "test_measured", "test_memory", "test_nightly", "test_oldest",
+    "test_otf2", "test_packaging", "test_plan", "test_plan_balance", "test_plan_dealing",
+    "test_plan_messages", "test_plan_minimd", "test_plan_traffic", "test_plan_training",
+    "test_plan_validation", "test_policy_table", "test_run", "test_runtime_folder", "test_split",
+    "test_split_command", "test_split_reader", "test_split_schedule", "test_stability", "test_telemetry",
+    "test_tune",
 }  # fmt: skip
 
-# They look at all shared memory or control groups of the machine, or change them: nothing runs beside them. So do tests that are
-# marked alone.
+# They look at all shared memory or control groups of the machine, or change them: nothing runs beside them. So do tests
+# that are marked alone.
 ALONE = {"test_slurm", "test_slurm_dpus", "test_slurm_killed"}
