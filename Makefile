@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 BUILD := build/release
 PYTHON := .venv/bin/python
+SHELL := /bin/bash -o pipefail
 CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'frontends/*' 'apps/*' 'bench/*' 'tests/*' 'fuzz/*' \
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
@@ -24,12 +25,12 @@ demo:  ## Show on this machine what offloading gains (three to four minutes from
 	@$(MAKE) --no-print-directory -j2 demo-python demo-programs
 	@./offpath demo
 
-# Beside each other: one waits for the network most of the time, and the other shows that something is going on.
+# Beside each other: one waits for the network most of the time.
 demo-python:
-	@tools/setup run >build/python.log 2>&1 || { cat build/python.log; exit 1; }
+	@tools/setup run | cat  # lines, not one that is drawn anew: ninja has such a one
 
 demo-programs:
-	@test -f $(BUILD)/build.ninja || $(call configure,OFF)
+	@test -f $(BUILD)/build.ninja || { echo "looking at this machine (build/configure.log) ..."; $(call configure,OFF); }
 	@grep -hE '^-- (Open MPI|MPICH):' build/configure.log || true
 	@cmake --build --preset release --target demo
 

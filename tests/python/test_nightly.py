@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """tools/nightly with steps of our own: what it says at the end, where it goes on, and that nothing is left."""
 
+import importlib.machinery
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +36,21 @@ def nightly(tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
 
     return run
+
+
+def test_all_files_and_fuzz_targets_are_in_some_step(tmp_path, monkeypatch):
+    loader = importlib.machinery.SourceFileLoader("nightly", str(ROOT / "tools" / "nightly"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("nightly", loader))
+    monkeypatch.setitem(sys.modules, "nightly", module)
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "OUT", tmp_path)
+    steps = module.steps()
+    assert len({step.name for step in steps}) == len(steps)
+    words = [word for step in steps for word in step.command]
+    files = [str(file.relative_to(ROOT)) for file in (ROOT / "tests" / "python").glob("test_*.py")]
+    assert sorted(word for word in words if word.startswith("tests/python/test_")) == sorted(files)
+    fuzz = {f"build/fuzz/bin/fuzz_{file.name.removesuffix('_fuzz.cpp')}" for file in (ROOT / "fuzz").glob("*_fuzz.cpp")}
+    assert fuzz <= set(words)
 
 
 def test_ends_with_a_table_and_one_line(nightly):
