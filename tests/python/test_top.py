@@ -222,6 +222,7 @@ def test_rates_are_of_the_time_between_looks(serve):
         (made.header(process=-5) + made.page(), "sizes"),
         (None, "nothing to read"),
     ],
+    ids=map(str, range(12)),  # the bytes hold a process id, and workers must collect the same names
 )
 def test_what_is_no_observation_is_one_line(serve, memory, words):
     serve(memory)
