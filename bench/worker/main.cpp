@@ -21,7 +21,7 @@
 namespace {
 
 using namespace worker_bench;
-using offpath::fabric::tcp::Security;
+using offpath::seal::Security;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
@@ -30,8 +30,9 @@ enum class Way { near, workers, sockets };
 
 const arguments::Arguments::Words<Way> kWays = {
     {"near", Way::near}, {"workers", Way::workers}, {"sockets", Way::sockets}};
-const arguments::Arguments::Words<Security> kSecurities = {
-    {"auth", Security::auth}, {"full", Security::full}, {"encrypt", Security::encrypt}};
+const arguments::Arguments::Words<Security> kSecurities = {{"auth", Security::auth},
+                                                           {"encrypt", Security::encrypt},
+                                                           {"user-data-unprotected", Security::user_data_unprotected}};
 
 struct Options {
   std::vector<Way> ways = {Way::near, Way::workers, Way::sockets};

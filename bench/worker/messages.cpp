@@ -13,7 +13,7 @@
 namespace worker_bench {
 
 using namespace offpath;
-using fabric::tcp::Security;
+using seal::Security;
 
 namespace {
 
@@ -40,7 +40,7 @@ class Counter : public fabric::Receiver {
 
 std::unique_ptr<fabric::Fabric> make_socket_endpoint(Security security) {
   fabric::tcp::Options options;
-  options.secret = fabric::tcp::fabric_secret({1});
+  options.secret = seal::secret_for(seal::Use::fabric, {1});
   options.security = security;
   options.devices = "lo";
   auto endpoint = fabric::tcp::make_context(std::move(options))->make_endpoint();

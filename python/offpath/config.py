@@ -102,7 +102,8 @@ SETTINGS = (
     Setting(
         "OFFPATH_FABRIC_SECURITY",
         "auth",
-        "of the fabric tcp, alike on all nodes: auth (who speaks, and headers), full (data, too), encrypt (everything)",
+        "of the fabric tcp, alike on all nodes: auth (nothing can be changed on its way), encrypt (nor read), "
+        "user-data-unprotected (data can be changed)",
     ),
     Setting(
         "OFFPATH_COMPRESS",

@@ -44,11 +44,11 @@ bool Sender::send_waiting() {
   return any;
 }
 
-void Sender::say_from(fabric::Peer peer, const Message& message, fabric::Bytes payload, Chunk* chunk) {
+void Sender::say_from(fabric::Peer peer, const Message& message, fabric::Bytes payload, Chunk* chunk, fabric::Of of) {
   flush(peer);  // it would wait behind the payload
   uint8_t header[wire::kMaxMessageBytes];
   const size_t length = wire::encode(message, header);
-  fabric_.send(peer, fabric::Bytes(header, length), payload, reinterpret_cast<uint64_t>(chunk));
+  fabric_.send(peer, fabric::Bytes(header, length), payload, reinterpret_cast<uint64_t>(chunk), of);
 }
 
 void Sender::say_later(fabric::Peer peer, const Message& message, size_t limit) {

@@ -31,7 +31,8 @@ class Sender {
   void say_owed();
   // From where it lies, which stays until the fabric has sent it (Receiver::on_sent with the chunk). What was said to that
   // worker before leaves before.
-  void say_from(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload, Chunk* chunk);
+  void say_from(fabric::Peer peer, const wire::Message& message, fabric::Bytes payload, Chunk* chunk,
+                fabric::Of of = fabric::Of::interpreted);
   // Where to write the payload of a message that then leaves with others. Null: it must go by itself.
   uint8_t* add_entry(fabric::Peer peer, const wire::Message& message, size_t payload_bytes);
 

@@ -32,9 +32,12 @@ using Peer = uint32_t;
 using Announced = uint64_t;
 
 inline constexpr size_t kMaxHeaderBytes = 96;
-// Payloads up to this length are protected like headers, whatever a fabric does with longer ones: what is no user's data
-// is no longer.
+// Payloads up to this length leave together, and are never announced.
 inline constexpr size_t kShortBytes = 8 << 10;
+
+// What a payload is. Users may choose to have their data unprotected; what somebody acts upon is authenticated always:
+// lengths, addresses, and what code reads as such.
+enum class Of : uint8_t { interpreted, user_data };
 
 // What all services of a job know and nobody else: its token. A service serves one job, so there is one.
 using JobKey = std::array<uint8_t, 32>;
@@ -72,7 +75,7 @@ class Fabric {
   // It is lost from now on, and reported so by progress(). Not from inside a callback.
   virtual void give_up(Peer peer) = 0;
   // The header is copied; the payload must stay until on_sent(context). Never blocks.
-  virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context) = 0;
+  virtual void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) = 0;
   // Of what was sent to it, so many bytes have not come to its side yet, as far as is known here.
   virtual uint64_t backlog(Peer peer) const = 0;
   virtual void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) = 0;

@@ -26,8 +26,8 @@ class Named : public Fabric {
   std::optional<Peer> find(Bytes address) const override;
   // There is no peer before it is open, so nothing to do for one.
   void give_up(Peer peer) override { fabric_->give_up(peer); }
-  void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
-    fabric_->send(peer, header, payload, context);
+  void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of of) override {
+    fabric_->send(peer, header, payload, context, of);
   }
   uint64_t backlog(Peer peer) const override { return fabric_->backlog(peer); }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override {

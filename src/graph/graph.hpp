@@ -188,8 +188,9 @@ class Graph {
   // What the operation ends with when a pull brings fewer bytes than it should, or more; what came is handed on all the
   // same. OFFPATH_OK: blocks may be shorter.
   offpath_status_t shortfall = OFFPATH_OK;
-  bool in_order = false;  // its steps begin when those of its member and team that are so and were
-                          // posted before have ended; its exports wait for steps
+  bool interpreted = false;  // what it moves is no mere data: code acts upon it, so it is authenticated in every mode
+  bool in_order = false;     // its steps begin when those of its member and team that are so and were
+                             // posted before have ended; its exports wait for steps
 
   // Index of the export to `peer` under `tag`, or kNoStep. After seal().
   uint32_t find_export(uint32_t peer, uint32_t tag) const {

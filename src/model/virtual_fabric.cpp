@@ -38,7 +38,7 @@ base::Result<fabric::Peer> VirtualFabric::connect(fabric::Bytes address) {
   return base::Status::error(OFFPATH_ERR_ARGUMENT, "the address of no node");
 }
 
-void VirtualFabric::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) {
+void VirtualFabric::send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context, fabric::Of) {
   const Machine& m = wire_.machine;
   account_.charge(m.service.message_ns +
                   static_cast<double>(payload.size()) * m.beyond_memory(m.service.send_ns_per_byte));

@@ -35,7 +35,7 @@ class VirtualFabric : public fabric::Fabric {
   base::Result<fabric::Peer> connect(fabric::Bytes address) override;
   std::optional<fabric::Peer> find(fabric::Bytes address) const override;
   void give_up(fabric::Peer) override {}
-  void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override;
+  void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context, fabric::Of of) override;
   uint64_t backlog(fabric::Peer peer) const override;
   void fetch(fabric::Announced, void*, size_t, uint64_t) override {}  // nothing is announced
   void drop(fabric::Announced) override {}

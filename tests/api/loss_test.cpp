@@ -123,7 +123,7 @@ TEST(ServiceLost, OfAnotherNode) {
 TEST(ServiceLost, WhereNodesDoNotSpeakAlike) {
   const struct {
     const char *variable, *one, *other;
-  } kCases[] = {{"OFFPATH_FABRIC", "tcp", "ucx"}, {"OFFPATH_FABRIC_SECURITY", "full", "encrypt"}};
+  } kCases[] = {{"OFFPATH_FABRIC", "tcp", "ucx"}, {"OFFPATH_FABRIC_SECURITY", "auth", "encrypt"}};
   for (const auto& next : kCases) {
     Job(2, 2).run([&](Process& p) {
       setenv(next.variable, p.rank == 0 ? next.one : next.other, 1);

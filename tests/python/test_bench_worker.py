@@ -15,7 +15,9 @@ def test_command_writes_a_row_for_each_way_and_size(tmp_path):
                    "--milliseconds", "1", "--json", str(file))  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(file.read_text())
-    ways = [("near", None), ("workers", None)] + [("sockets", name) for name in ("auth", "full", "encrypt")]
+    ways = [("near", None), ("workers", None)] + [
+        ("sockets", name) for name in ("auth", "encrypt", "user-data-unprotected")
+    ]
     found = [(row["way"], row["security"], row["bytes"]) for row in result["rows"]]
     assert found == [(*way, size) for way in ways for size in (1 << 16, 1 << 20)]
     for row in result["rows"]:
@@ -25,7 +27,7 @@ def test_command_writes_a_row_for_each_way_and_size(tmp_path):
         # Over sockets there are the messages that ask for blocks, too.
         assert row["copies_per_byte"] == pytest.approx(COPIES[row["way"]], rel=0.15), row
     assert [(row["security"], row["bytes"]) for row in result["messages"]] == [
-        (name, size) for name in ("auth", "full", "encrypt") for size in (0, 4096)
+        (name, size) for name in ("auth", "encrypt", "user-data-unprotected") for size in (0, 4096)
     ]
     assert all(row["message_ns"] > 0 for row in result["messages"])
     assert "sockets encrypt" in done.stdout and "ns each" in done.stdout

@@ -255,7 +255,8 @@ class Engine::State::Stream : public Carrier {
       s_.chunks.give_back(chunk);
     } else {
       if (chunk->source != nullptr) hold(*flow.operation, *chunk);
-      s_.sender.say_from(flow.peer, data, payload, chunk);
+      const bool is_data = !flow.operation->graph.interpreted && data.kind == Kind::data;
+      s_.sender.say_from(flow.peer, data, payload, chunk, is_data ? fabric::Of::user_data : fabric::Of::interpreted);
     }
     s_.note_moved(*flow.operation, bytes);
     s_.traffic.sent_bytes += bytes;

@@ -68,7 +68,7 @@ class LoopbackFabric : public Fabric {
 
   void give_up(Peer peer) override { given_up_.insert(peer); }
 
-  void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override {
+  void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of) override {
     const bool reachable = !is_gone(peer) && !network_.gone[index_];
     const auto kept = payload.empty() ? nullptr : std::make_shared<Payload>(payload);
     if (reachable) network_.inbox[peer].push_back({index_, {header.begin(), header.end()}, kept});

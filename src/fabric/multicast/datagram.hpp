@@ -6,28 +6,26 @@
 #pragma once
 
 #include "fabric/group.hpp"
+#include "seal/cipher.hpp"
 
 #include <array>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 
 namespace offpath::fabric::multicast {
 
-using Secret = std::array<uint8_t, 32>;
+using Secret = seal::Key;
 using TeamId = std::array<uint8_t, 16>;
 using GroupId = std::array<uint8_t, 8>;
 
 inline constexpr size_t kHeaderBytes = 24;
-inline constexpr size_t kTagBytes = 16;
+using seal::kTagBytes;
 inline constexpr size_t kAroundBytes = kHeaderBytes + kTagBytes;
 inline constexpr size_t kMaxDatagramBytes = 65507;  // of UDP
 inline constexpr uint32_t kMaxSenders = 1 << 24;
 
-// Bits, and the versions of datagrams.
-enum class Seal : uint8_t { chacha = 1, aes = 2 };
-uint32_t known_seals();  // here
+using Seal = seal::Suite;  // its bit is the version of a datagram, too
 
 // What the members of a group know. Made of the job's secret, so nobody else does.
 class Keys {
@@ -46,14 +44,13 @@ class Keys {
   std::optional<Opened> open(std::span<uint8_t> datagram);
 
  private:
-  class Key;
-  Key& key_of(uint32_t sender, Seal seal);
+  const seal::Cipher& cipher_of(uint32_t sender, Seal suite);
 
   Secret base_;
   GroupId group_;
   bool encrypts_;
   uint32_t senders_;
-  std::map<std::pair<uint32_t, Seal>, std::shared_ptr<Key>> keys_;  // made when first needed
+  std::map<std::pair<uint32_t, Seal>, seal::Cipher> ciphers_;  // made when first needed
 };
 
 }  // namespace offpath::fabric::multicast

@@ -32,10 +32,8 @@ class UdpGroup : public Group {
   uint64_t wait_ns(uint64_t now_ns) override { return idle() ? UINT64_MAX : pace_.wait_ns(now_ns); }
   uint64_t busy_ns(uint64_t now_ns) override { return pace_.wait_ns(now_ns, static_cast<double>(end_ - begin_)); }
   void set_rate(double bytes_per_ns) override { pace_.set_rate(bytes_per_ns); }
-  uint32_t seals() const override { return known_seals(); }
-  void set_seals(uint32_t seals) override {
-    seal_ = (seals & static_cast<uint32_t>(Seal::aes)) != 0 ? Seal::aes : Seal::chacha;
-  }
+  uint32_t seals() const override { return seal::known_suites(); }
+  void set_seals(uint32_t seals) override { seal_ = seal::best_of(seals); }
   uint64_t link_rate() const override { return link_rate_; }
   int event_fd() const override { return socket_.fd(); }
   const GroupCounts& counts() const override { return counts_; }

@@ -3,11 +3,17 @@
 // nobody but endpoints: an address that was damaged on its way is refused by its checksum.
 #pragma once
 
-#include "fabric/tcp/handshake.hpp"
+#include "fabric/fabric.hpp"
+#include "seal/handshake.hpp"
 
 #include <netinet/in.h>
 
+#include <optional>
+#include <vector>
+
 namespace offpath::fabric::tcp {
+
+using EndpointId = seal::PartyId;
 
 struct Place {
   bool is_v6 = false;

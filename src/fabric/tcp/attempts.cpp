@@ -56,8 +56,8 @@ void Endpoint::on_attempt_events(Attempt& attempt, uint32_t events) {
   if (attempt.stage == Attempt::Stage::connecting) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
     if (connect_error(attempt.socket.get()) != 0) return dial(attempt);
-    attempt.handshake.emplace(options_.secret,
-                              Greeting{attempt.link.lane, options_.security, own_.id, attempt.link.peer.id});
+    attempt.handshake.emplace(options_.secret, Greeting{static_cast<uint8_t>(attempt.link.lane), options_.security,
+                                                        own_.id, attempt.link.peer.id});
     attempt.stage = Attempt::Stage::proving;
     attempt.ticks = kTicksToProve;
     attempt.got.clear();
@@ -68,8 +68,8 @@ void Endpoint::on_attempt_events(Attempt& attempt, uint32_t events) {
 
 void Endpoint::go_on(Attempt& attempt) {
   Initiator& handshake = *attempt.handshake;
-  while (handshake.stage() != Stage::done) {
-    uint8_t bytes[kGreetingBytes];
+  while (handshake.stage() != seal::Stage::done) {
+    uint8_t bytes[seal::kGreetingBytes];
     const ssize_t got = recv(attempt.socket.get(), bytes, handshake.wants() - attempt.got.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
@@ -80,7 +80,7 @@ void Endpoint::go_on(Attempt& attempt) {
     if (attempt.got.size() < handshake.wants()) continue;
     const Words answer = handshake.take(attempt.got);
     attempt.got.clear();
-    const bool failed = handshake.stage() == Stage::failed;
+    const bool failed = handshake.stage() == seal::Stage::failed;
     if (failed && handshake.met_another()) {
       base::log_write(base::LogLevel::info, "another service answers where peer service %u was",
                       attempt.link.peer.number);
@@ -95,8 +95,8 @@ void Endpoint::judge(Attempt& attempt) {
   const Initiator& handshake = *attempt.handshake;
   switch (handshake.verdict()) {
     case Verdict::accepted: {
-      const SessionKeys keys = handshake.keys();
-      return establish(link, std::move(attempt.socket), keys);
+      const seal::Session session = handshake.session();
+      return establish(link, std::move(attempt.socket), session);
     }
     case Verdict::crossed:
       attempt.socket.reset();

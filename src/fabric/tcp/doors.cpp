@@ -52,7 +52,7 @@ void Endpoint::let_in(Listener& listener) {
     }
     if (guests_.size() >= options_.max_strangers) {
       // Who has said nothing yet goes first: the others have shown something that only a member of the job could say.
-      const auto is_silent = [](const auto& guest) { return guest->handshake.stage() == Stage::greeting; };
+      const auto is_silent = [](const auto& guest) { return guest->handshake.stage() == seal::Stage::greeting; };
       const auto silent = std::find_if(guests_.begin(), guests_.end(), is_silent);
       dismiss(silent == guests_.end() ? *guests_.front() : **silent, "others wait");
     }
@@ -90,8 +90,8 @@ void Endpoint::on_guest_events(Guest& guest) {
     if (guest.got < handshake.wants()) continue;
     const Words answer = handshake.take(Bytes(guest.bytes).first(guest.got));
     guest.got = 0;
-    if (handshake.stage() == Stage::failed) return dismiss(guest, "a wrong proof, or another release");
-    if (handshake.stage() == Stage::judging) return decide(guest);
+    if (handshake.stage() == seal::Stage::failed) return dismiss(guest, "a wrong proof, or another release");
+    if (handshake.stage() == seal::Stage::judging) return decide(guest);
     if (!send_words(guest.socket.get(), answer)) return dismiss(guest, "it does not read");
   }
 }
@@ -99,14 +99,16 @@ void Endpoint::on_guest_events(Guest& guest) {
 // It has proven the key; who may stay is the same on both sides.
 void Endpoint::decide(Guest& guest) {
   const Greeting& greeting = guest.handshake.greeting();
-  if (greeting.to != own_.id || greeting.from == own_.id) return dismiss(guest, "it wants somebody else");
+  const bool is_for_us = greeting.to == own_.id && greeting.from != own_.id && greeting.wish < kLanes;
+  if (!is_for_us) return dismiss(guest, "it wants somebody else");
+  const auto lane = static_cast<Lane>(greeting.wish);
   Verdict verdict = Verdict::accepted;
   Peer* peer = nullptr;
   if (greeting.security != options_.security) {
     verdict = Verdict::security;
   } else {
     peer = &peer_with(greeting.from);
-    const Link& link = peer->link(greeting.lane);
+    const Link& link = peer->link(lane);
     // Ours goes ahead if it has reached the other side: that one takes it.
     const bool ours_is_ahead = link.attempt != nullptr && link.attempt->stage == Attempt::Stage::proving;
     if (peer->lost) {
@@ -120,7 +122,7 @@ void Endpoint::decide(Guest& guest) {
   const bool said = send_words(guest.socket.get(), guest.handshake.judge(verdict, options_.security));
   if (!said) return dismiss(guest, kLeft);
   if (verdict == Verdict::accepted) {
-    establish(peer->link(greeting.lane), std::move(guest.socket), guest.handshake.keys());
+    establish(peer->link(lane), std::move(guest.socket), guest.handshake.session());
   }
   guest.socket.reset();
   const auto here = std::find_if(guests_.begin(), guests_.end(), [&](const auto& g) { return g.get() == &guest; });

@@ -80,7 +80,7 @@ std::optional<fabric::Peer> Endpoint::find(Bytes address) const {
 
 void Endpoint::give_up(fabric::Peer peer) { lose(*peers_[peer], "given up"); }
 
-void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t context) {
+void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t context, Of of) {
   Peer& peer = *peers_[number];
   const bool possible = !peer.lost && header.size() <= kMaxHeaderBytes && payload.size() <= kMaxPayloadBytes;
   if (!possible) {
@@ -88,8 +88,10 @@ void Endpoint::send(fabric::Peer number, Bytes header, Bytes payload, uint64_t c
     return;
   }
   if (peer.id == own_.id) return to_self_.push_back({{header.begin(), header.end()}, payload, context});
-  Link& link = peer.link(payload.size() <= options_.brief_bytes ? Lane::brief : Lane::bulk);
-  link.out.add(FrameKind::message, header, payload, context);
+  const Lane lane = payload.size() <= options_.brief_bytes ? Lane::brief : Lane::bulk;
+  Link& link = peer.link(lane);
+  const bool may_go_bare = options_.security == Security::user_data_unprotected && of == Of::user_data;
+  link.out.add(FrameKind::message, header, payload, context, lane == Lane::brief || !may_go_bare);
   if (link.stands()) return set_dirty(link);
   open_link(link);
 }

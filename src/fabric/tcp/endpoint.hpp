@@ -21,6 +21,12 @@
 
 namespace offpath::fabric::tcp {
 
+using seal::Greeting;
+using seal::Initiator;
+using seal::Responder;
+using seal::Verdict;
+using seal::Words;
+
 // What epoll knows something by.
 class Watched {
  public:
@@ -46,7 +52,7 @@ class Endpoint final : public Fabric {
   base::Result<fabric::Peer> connect(Bytes address) override;
   std::optional<fabric::Peer> find(Bytes address) const override;
   void give_up(fabric::Peer peer) override;
-  void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context) override;
+  void send(fabric::Peer peer, Bytes header, Bytes payload, uint64_t context, Of of = Of::interpreted) override;
   uint64_t backlog(fabric::Peer peer) const override;
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;
   void drop(Announced handle) override;
@@ -102,7 +108,7 @@ class Endpoint final : public Fabric {
   void on_tick();
 
   // links.cpp
-  void establish(Link& link, base::Fd socket, const SessionKeys& keys);
+  void establish(Link& link, base::Fd socket, const seal::Session& session);
   void note_events(Link& link, uint32_t events);
   void set_ready(Link& link);
   void set_dirty(Link& link);
@@ -235,7 +241,7 @@ class Endpoint::Guest final : public Watched {
   base::Fd socket;
   Responder handshake;
   size_t got = 0;
-  std::array<uint8_t, kGreetingBytes> bytes;
+  std::array<uint8_t, seal::kGreetingBytes> bytes;
   int ticks;
 };
 

@@ -12,7 +12,7 @@ namespace offpath::fabric::tcp {
 namespace {
 
 constexpr int kReadsInARow = 8;
-constexpr size_t kWorthwhileBytes = 256 << 10;  // to wake up for
+constexpr size_t kWakeUpBytes = 256 << 10;  // to wake up for
 constexpr size_t kSmallRestBytes = 4 << 10;
 
 Got why(ssize_t got) {
@@ -32,21 +32,22 @@ ssize_t receive(int socket, msghdr& message) {
 
 bool BriefIncoming::take(std::span<uint8_t> bytes, Opener& opener, Sink& sink, size_t& used) {
   used = 0;
-  const size_t tag_bytes = opener.tag_bytes();
   while (bytes.size() - used >= kPrefixBytes) {
     const auto prefix = bytes.subspan(used).first<kPrefixBytes>();
     // Opened once, when all of it is there: until then it is known how long a frame can be, at most.
-    Opener ahead = opener;
+    const uint64_t number = opener.number();
     std::array<uint8_t, kPrefixBytes> plain;
     std::copy(prefix.begin(), prefix.end(), plain.begin());
-    if (!ahead.open_prefix(plain)) return false;
+    if (!open_prefix(opener, plain)) return false;
     const auto frame = decode(Lane::brief, std::span(plain).first<kFrameBytes>());
     if (!frame) return false;
-    const size_t tail = frame->payload_bytes == 0 ? 0 : frame->payload_bytes + tag_bytes;
-    if (bytes.size() - used < kPrefixBytes + tail) return true;
+    const size_t tail = frame->tail_bytes();
+    if (bytes.size() - used < kPrefixBytes + tail) {
+      opener.go_back_to(number);
+      return true;
+    }
     const auto payload = bytes.subspan(used + kPrefixBytes, frame->payload_bytes);
-    if (tail > 0 && tag_bytes > 0 && !ahead.open_payload(payload, payload.data() + payload.size())) return false;
-    opener = ahead;
+    if (tail > 0 && !opener.open(payload, payload.data() + payload.size())) return false;
     used += kPrefixBytes + tail;
     sink.on_frame(*frame, payload);
   }
@@ -95,7 +96,7 @@ ssize_t BulkIncoming::receive(int socket, size_t& asked) {
     message.msg_iovlen = 1;
     return tcp::receive(socket, message);
   }
-  const size_t left = payload_and_tag() - got_;
+  const size_t left = frame_.tail_bytes() - got_;
   if (buffer_ == nullptr) {
     asked = left;
     ssize_t dropped = -1;
@@ -111,20 +112,20 @@ ssize_t BulkIncoming::receive(int socket, size_t& asked) {
     if (bytes > 0) parts[message.msg_iovlen++] = {begin, bytes};
   };
   add_part(buffer_ + of_payload, frame_.payload_bytes - of_payload);
-  add_part(tag_.data() + of_tag, tag_bytes_ - of_tag);
+  add_part(tag_.data() + of_tag, frame_.tail_bytes() - frame_.payload_bytes - of_tag);
   add_part(prefix_.data(), kPrefixBytes);
   return tcp::receive(socket, message);
 }
 
 bool BulkIncoming::advance(Opener& opener, Sink& sink) {
-  if (stage_ == Stage::payload && got_ >= payload_and_tag()) {
-    got_ -= payload_and_tag();
+  if (stage_ == Stage::payload && got_ >= frame_.tail_bytes()) {
+    got_ -= frame_.tail_bytes();
     stage_ = Stage::prefix;
     uint8_t* const buffer = std::exchange(buffer_, nullptr);
     const std::span payload(buffer, frame_.payload_bytes);
     if (buffer == nullptr) {
-      opener.pass_payload();
-    } else if (tag_bytes_ > 0 && !opener.open_payload(payload, tag_.data())) {
+      if (frame_.tagged) opener.pass();
+    } else if (frame_.tagged && !opener.open(payload, tag_.data())) {
       sink.on_fetched(context_, false);
       return false;
     } else {
@@ -132,7 +133,7 @@ bool BulkIncoming::advance(Opener& opener, Sink& sink) {
     }
   }
   if (stage_ != Stage::prefix || got_ < kPrefixBytes) return true;
-  if (!opener.open_prefix(prefix_)) return false;
+  if (!open_prefix(opener, prefix_)) return false;
   const auto frame = decode(Lane::bulk, std::span(prefix_).first<kFrameBytes>());
   if (!frame) return false;
   got_ = 0;
@@ -147,7 +148,6 @@ bool BulkIncoming::advance(Opener& opener, Sink& sink) {
 }
 
 Got BulkIncoming::read(int socket, bool ending, Opener& opener, Sink& sink) {
-  tag_bytes_ = opener.tag_bytes();
   for (int i = 0; i < kReadsInARow; ++i) {
     if (stage_ == Stage::waiting) return Got::pause;
     size_t asked = 0;
@@ -164,8 +164,8 @@ Got BulkIncoming::read(int socket, bool ending, Opener& opener, Sink& sink) {
 }
 
 bool BulkIncoming::adapt_low_water(int socket) {
-  const size_t rest = stage_ == Stage::payload ? payload_and_tag() - got_ : 1;
-  const size_t wanted = rest < kSmallRestBytes ? 1 : std::min(rest, kWorthwhileBytes);
+  const size_t rest = stage_ == Stage::payload ? frame_.tail_bytes() - got_ : 1;
+  const size_t wanted = rest < kSmallRestBytes ? 1 : std::min(rest, kWakeUpBytes);
   if (wanted >= low_water_ && wanted < 2 * low_water_) return false;
   const bool lower = wanted < low_water_;
   low_water_ = wanted;

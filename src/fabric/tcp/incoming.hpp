@@ -2,7 +2,7 @@
 // What comes on a lane. Nothing of a frame is used before its tag was checked.
 #pragma once
 
-#include "fabric/tcp/seal.hpp"
+#include "fabric/tcp/frame.hpp"
 
 #include <vector>
 
@@ -61,7 +61,6 @@ class BulkIncoming {
  private:
   enum class Stage { prefix, waiting, payload };
 
-  size_t payload_and_tag() const { return frame_.payload_bytes + tag_bytes_; }
   // How much it asks for, too.
   ssize_t receive(int socket, size_t& asked);
   // What the bytes that are there complete.
@@ -74,7 +73,6 @@ class BulkIncoming {
   size_t got_ = 0;  // in `prefix` of that; in `payload` of payload, tag and next prefix
   std::array<uint8_t, kPrefixBytes> prefix_;
   std::array<uint8_t, kTagBytes> tag_;
-  size_t tag_bytes_ = 0;
   uint8_t* buffer_ = nullptr;  // null: nobody wants it
   uint64_t context_ = 0;
   size_t low_water_ = 1;

@@ -43,12 +43,12 @@ class Endpoint::BulkSink final : public BulkIncoming::Sink {
   Link& link_;
 };
 
-void Endpoint::establish(Link& link, base::Fd socket, const SessionKeys& keys) {
+void Endpoint::establish(Link& link, base::Fd socket, const seal::Session& session) {
   ++counters_.links;
   bury(std::move(link.attempt));
   link.socket = std::move(socket);
-  link.sealer.emplace(options_.security, link.lane, keys.out);
-  link.opener.emplace(options_.security, link.lane, keys.in);
+  link.sealer.emplace(session.out, session.suite, options_.security);
+  link.opener.emplace(session.in, session.suite, options_.security);
   watch(link.socket.get(), link, true);
   set_dirty(link);
 }

@@ -10,17 +10,20 @@
 namespace offpath::fabric::tcp {
 namespace {
 constexpr size_t kParts = 64;
+constexpr size_t kSpare = 8, kMostSpareBytes = 4 << 20;
 constexpr size_t kWorthwhileBytes = 512 << 10;  // in one call; also what is sealed ahead
 }  // namespace
 
-void Outgoing::add(FrameKind kind, Bytes header, Bytes payload, uint64_t context) {
+void Outgoing::add(FrameKind kind, Bytes header, Bytes payload, uint64_t context, bool tagged) {
   Frame frame;
   frame.kind = kind;
+  frame.tagged = tagged;
   frame.header_bytes = static_cast<uint8_t>(header.size());
   frame.payload_bytes = static_cast<uint32_t>(payload.size());
   std::copy(header.begin(), header.end(), frame.header.begin());
   Item& item = items_.emplace_back();
   encode(frame, std::span(item.prefix).first<kFrameBytes>());
+  item.tagged = tagged;
   item.payload = payload;
   item.context = context;
   bytes_ += item.bytes();
@@ -30,11 +33,16 @@ void Outgoing::add(FrameKind kind, Bytes header, Bytes payload, uint64_t context
 void Outgoing::seal(Item& item, Sealer& sealer) {
   if (item.sealed) return;
   item.sealed = true;
-  sealer.seal_prefix(item.prefix);
-  if (item.payload.empty() || sealer.tag_bytes() == 0) return;
-  item.copy.resize(item.payload.size() + kTagBytes);
+  seal_prefix(sealer, item.prefix);
+  if (item.payload.empty() || !item.tagged) return;
+  if (!spare_.empty()) {
+    item.copy = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  const size_t bytes = item.payload.size() + kTagBytes;
+  if (item.copy.size() < bytes) item.copy.resize(bytes);
   bytes_ += kTagBytes;
-  sealer.seal_payload(item.payload, item.copy.data());
+  sealer.seal(item.payload, item.copy.data(), item.copy.data() + item.payload.size());
 }
 
 Outgoing::Progress Outgoing::write(int socket, Sealer& sealer, std::vector<uint64_t>& sent) {
@@ -73,6 +81,8 @@ void Outgoing::advance(size_t bytes, std::vector<uint64_t>& sent) {
     written_ -= items_.front().bytes();
     bytes_ -= items_.front().bytes();
     if (!items_.front().payload.empty()) sent.push_back(items_.front().context);
+    const size_t room = items_.front().copy.size();
+    if (room > 0 && room <= kMostSpareBytes && spare_.size() < kSpare) spare_.push_back(std::move(items_.front().copy));
     items_.pop_front();
   }
 }

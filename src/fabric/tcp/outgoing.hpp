@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Outgoing: what is to leave on one lane, in order. Several frames leave with one system call, payloads from where
-// they lie unless they are sealed. It outlives the attempts to connect: nothing is lost with a connection that makes
+// they lie unless they have a tag. It outlives the attempts to connect: nothing is lost with a connection that makes
 // way for another.
 #pragma once
 
-#include "fabric/tcp/seal.hpp"
+#include "fabric/tcp/frame.hpp"
 
 #include <deque>
 #include <vector>
@@ -19,8 +19,8 @@ class Outgoing {
     broken  // it will never
   };
 
-  // `context` is reported when there is a payload.
-  void add(FrameKind kind, Bytes header, Bytes payload, uint64_t context);
+  // `context` is reported when there is a payload, which has a tag unless that is said.
+  void add(FrameKind kind, Bytes header, Bytes payload, uint64_t context, bool tagged = true);
   bool empty() const { return items_.empty(); }
   uint64_t bytes() const { return bytes_ - written_; }  // that wait
   // Writes what the socket takes. `sent`: contexts of payloads that are their owners' again.
@@ -31,19 +31,20 @@ class Outgoing {
  private:
   struct Item {
     std::array<uint8_t, kPrefixBytes> prefix;
-    bool sealed = false;
+    bool sealed = false, tagged = true;
     Bytes payload;
     uint64_t context = 0;
-    std::vector<uint8_t> copy;  // of the payload, sealed, with its tag
-    Bytes tail() const { return copy.empty() ? payload : Bytes(copy); }
+    std::vector<uint8_t> copy;  // of the payload, sealed, with its tag; perhaps longer
+    Bytes tail() const { return copy.empty() ? payload : Bytes(copy).first(payload.size() + kTagBytes); }
     size_t bytes() const { return kPrefixBytes + tail().size(); }
   };
   void seal(Item& item, Sealer& sealer);
   void advance(size_t bytes, std::vector<uint64_t>& sent);
 
   std::deque<Item> items_;
-  size_t written_ = 0;  // of the first
-  uint64_t bytes_ = 0;  // of all
+  std::vector<std::vector<uint8_t>> spare_;  // memory for copies: made once, as the kernel clears each page of it
+  size_t written_ = 0;                       // of the first
+  uint64_t bytes_ = 0;                       // of all
 };
 
 }  // namespace offpath::fabric::tcp

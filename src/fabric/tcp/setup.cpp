@@ -35,11 +35,11 @@ std::unique_ptr<Context> make_context(Options options) {
 
 base::Result<std::unique_ptr<Context>> open_tcp(const JobKey& key) {
   using base::Environment;
-  const auto security = tcp::parse_security(Environment::text("OFFPATH_FABRIC_SECURITY"));
+  const auto security = seal::wanted_security();
   if (!security.ok()) return security.status();
   if (sodium_init() < 0) return base::Status::error(OFFPATH_ERR_NO_SERVICE, "libsodium does not start");
   tcp::Options options;
-  options.secret = tcp::fabric_secret(key);
+  options.secret = seal::secret_for(seal::Use::fabric, key);
   options.security = security.value();
   options.devices = Environment::text("OFFPATH_UCX_NET_DEVICES");
   const auto places = tcp::own_places(options.devices);  // a wrong name is known before anybody waits

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "fabric/fabric.hpp"
+#include "fabric/tcp/frame.hpp"
 #include "fabric/tcp/sockets.hpp"
+#include "seal/handshake.hpp"
 
 #include <memory>
 
@@ -14,8 +16,8 @@ namespace tcp {
 
 // OFFPATH_FABRIC_SECURITY and OFFPATH_UCX_NET_DEVICES; the rest is for tests.
 struct Options {
-  Secret secret{};  // see fabric_secret()
-  Security security = Security::auth;
+  seal::Secret secret{};
+  seal::Security security = seal::Security::auth;
   std::string devices;
   SocketOptions sockets;
   int tick_ms = 500;                 // patience is counted in ticks

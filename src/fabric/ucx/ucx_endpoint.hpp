@@ -23,7 +23,7 @@ class UcxFabric : public Fabric {
   base::Result<Peer> connect(Bytes address) override;
   std::optional<Peer> find(Bytes address) const override;
   void give_up(Peer peer) override;
-  void send(Peer peer, Bytes header, Bytes payload, uint64_t context) override;
+  void send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of of) override;
   // What UCX has not given back yet.
   uint64_t backlog(Peer peer) const override { return connections_[peer]->unsent_bytes; }
   void fetch(Announced handle, void* buffer, size_t bytes, uint64_t context) override;

@@ -132,7 +132,7 @@ void UcxFabric::end_transfer(Transfer* transfer, bool success) {
   }
 }
 
-void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context) {
+void UcxFabric::send(Peer peer, Bytes header, Bytes payload, uint64_t context, Of) {
   Transfer* transfer = take_transfer(Direction::send, context);
   transfer->report = !payload.empty();
   transfer->peer = peer;

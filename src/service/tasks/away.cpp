@@ -75,6 +75,7 @@ bool Balancer::ask(uint64_t now_ns, const tasks::Load& load) {
     request.target = route.rank;
     request.body = tasks::encode_ask(said);
     request.graph.scratch = room();
+    request.graph.interpreted = true;
     request.reply = place_at(*place);
     request.reply_bytes = tasks::kGrantBytes;
     engine_->post_request(route.handle, std::move(request), kContext | number << 1);
@@ -179,6 +180,7 @@ void Balancer::post(uint64_t number, Away& away, const tasks::Task& task, std::v
   brings.target = there;
   brings.body = std::move(body);
   brings.graph.scratch = room();
+  brings.graph.interpreted = true;
   if (away.argument != 0) brings.graph.offer(there, tasks::kArgumentTag, place_at(away.argument), task.argument.size());
   for (uint32_t i = 0; i < task.ranges.size(); ++i) {
     const tasks::RangeRecord& range = task.ranges[i];
@@ -189,6 +191,7 @@ void Balancer::post(uint64_t number, Away& away, const tasks::Task& task, std::v
   collects.target = there;
   collects.body = encode_about(tasks::Saying::collect, number);
   collects.graph.scratch = room();
+  collects.graph.interpreted = true;
   collects.graph.shortfall = OFFPATH_ERR_SHORT;
   collects.graph.pull(there, tasks::kOutcomeTag, place_at(away.outcome), tasks::kOutcomeBytes);
   for (const Tasks::Range& piece : away.places) {

@@ -78,6 +78,7 @@ Answer Balancer::take_guest(Guest guest, RequestId request, tasks::Moved moved) 
   guest.task.argument.resize(std::max<size_t>(guest.task.argument.size(), moved.argument_bytes));
   graph::Graph graph;
   graph.scratch = room();
+  graph.interpreted = true;
   graph.shortfall = OFFPATH_ERR_SHORT;
   if (guest.argument != 0)
     graph.pull(guest.from, tasks::kArgumentTag, graph::scratch_place(guest.argument), moved.argument_bytes);
@@ -129,6 +130,7 @@ Answer Balancer::results_of(Guest& guest, uint64_t id, RequestId request) {
   answering_[request] = id;
   graph::Graph graph;
   graph.scratch = room();
+  graph.interpreted = true;
   graph.offer(guest.from, tasks::kOutcomeTag, graph::scratch_place(guest.outcome), tasks::kOutcomeBytes);
   for (uint32_t i = 0; i < guest.task.ranges.size(); ++i) {
     const tasks::RangeRecord& range = guest.task.ranges[i];

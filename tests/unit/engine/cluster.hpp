@@ -56,11 +56,12 @@ class CountingFabric : public fabric::Fabric {
   base::Result<fabric::Peer> connect(fabric::Bytes address) override { return fabric_->connect(address); }
   std::optional<fabric::Peer> find(fabric::Bytes address) const override { return fabric_->find(address); }
   void give_up(fabric::Peer peer) override { fabric_->give_up(peer); }
-  void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override {
+  void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context, fabric::Of of) override {
     sent.push_back(wire::decode(header).value().kind);
+    if (sent.back() == wire::Kind::data) data_of.insert(of);
     fabric::Bytes entries = sent.back() == wire::Kind::batch ? payload : fabric::Bytes();
     while (const auto entry = wire::take_entry(entries)) batched.push_back(wire::decode(entry->header).value().kind);
-    fabric_->send(peer, header, payload, context);
+    fabric_->send(peer, header, payload, context, of);
   }
   base::Result<std::shared_ptr<fabric::Group>> join(const fabric::GroupSpec& spec) override {
     if (groups == nullptr) return Fabric::join(spec);
@@ -80,6 +81,7 @@ class CountingFabric : public fabric::Fabric {
   void flush(int timeout_ms) override { fabric_->flush(timeout_ms); }
   std::vector<wire::Kind> sent;
   std::vector<wire::Kind> batched;  // in batches
+  std::set<fabric::Of> data_of;     // what was said of blocks'
   std::vector<std::shared_ptr<fabric::Group>> groups_joined;
   fabric::LoopbackGroups* groups = nullptr;  // null: no multicast
   std::function<std::shared_ptr<fabric::Group>(std::shared_ptr<fabric::Group>)> wrap_group;

@@ -218,7 +218,7 @@ class Script : public fabric::Fabric {
   base::Result<fabric::Peer> connect(fabric::Bytes) override { return fabric::Peer{0}; }
   std::optional<fabric::Peer> find(fabric::Bytes) const override { return std::nullopt; }
   void give_up(fabric::Peer) override {}
-  void send(fabric::Peer, fabric::Bytes header, fabric::Bytes payload, uint64_t) override {
+  void send(fabric::Peer, fabric::Bytes header, fabric::Bytes payload, uint64_t, fabric::Of) override {
     sent.push_back(wire::decode(header).value());
     while (const auto entry = wire::take_entry(payload)) sent.push_back(wire::decode(entry->header).value());
   }

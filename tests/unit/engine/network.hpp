@@ -96,10 +96,11 @@ class Sockets : public Network {
       network_.uncertain_ = true;
       if (fabric_) fabric_->give_up(peer);
     }
-    void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context) override {
+    void send(fabric::Peer peer, fabric::Bytes header, fabric::Bytes payload, uint64_t context,
+              fabric::Of of) override {
       if (!fabric_) return;
       ++network_.sent_;
-      fabric_->send(peer, header, payload, context);
+      fabric_->send(peer, header, payload, context, of);
     }
     uint64_t backlog(fabric::Peer peer) const override { return fabric_ ? fabric_->backlog(peer) : 0; }
     void fetch(fabric::Announced handle, void* buffer, size_t bytes, uint64_t context) override {

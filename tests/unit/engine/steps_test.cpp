@@ -85,6 +85,30 @@ TEST_P(EachShape, AllreduceThroughScratch) {
   }
 }
 
+// In a mode that leaves user data unprotected the rest is not.
+TEST(Steps, WhatCodeActsUponIsNoMereData) {
+  for (const bool interpreted : {false, true}) {
+    engine::Config config = Cluster::small_chunks();
+    config.batched_bytes = 0;
+    Cluster cluster(2, 2, 31, config);
+    const auto team = cluster.make_team({0, 1}, 1);
+    const Bytes from(5000, 3);
+    Bytes to(5000);
+    Graph sender, receiver;
+    sender.interpreted = interpreted;
+    sender.offer(1, 0, at(from), from.size());
+    receiver.pull(0, 0, at(to), to.size());
+    cluster.engine_of(0).post(team[0], 0, std::move(sender), 0);
+    cluster.engine_of(1).post(team[1], 0, std::move(receiver), 0);
+    cluster.settle();
+    EXPECT_EQ(to, from);
+    const auto of = interpreted ? fabric::Of::interpreted : fabric::Of::user_data;
+    const auto& said = cluster.fabric_of(0).data_of;
+    EXPECT_TRUE(said.empty() || said == std::set<fabric::Of>{of}) << "compressed, or not";
+    EXPECT_TRUE(!said.empty() || getenv("OFFPATH_TEST_CODEC") != nullptr);
+  }
+}
+
 TEST_P(EachShape, BlocksThroughLayoutsOnEitherSide) {
   Cluster cluster = make(2);
   const auto team = cluster.make_team({0, 1}, 1);

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -63,8 +64,9 @@ class UcxNet : public Net {
 
 class TcpNet : public Net {
  public:
-  explicit TcpNet(const char* security) {
-    setenv("OFFPATH_FABRIC_SECURITY", security, 1);
+  explicit TcpNet(std::string security) {
+    std::replace(security.begin(), security.end(), '_', '-');  // which a test's name cannot have
+    setenv("OFFPATH_FABRIC_SECURITY", security.c_str(), 1);
     setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
     auto context = open_tcp({1, 2, 3});
     EXPECT_TRUE(context.ok()) << context.status().text();

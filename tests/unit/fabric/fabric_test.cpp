@@ -274,7 +274,8 @@ TEST_P(FabricTest, DestroyedWithMuchUnderWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FabricTest,
-                         ::testing::Values("loopback", "tcp", "tcp_full", "tcp_encrypt", "ucx", "ucx_rendezvous"),
+                         ::testing::Values("loopback", "tcp", "tcp_encrypt", "tcp_user_data_unprotected", "ucx",
+                                           "ucx_rendezvous"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

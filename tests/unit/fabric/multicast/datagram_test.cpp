@@ -30,7 +30,7 @@ struct Kind {
 };
 std::vector<Kind> kinds() {
   std::vector<Kind> out{{false, Seal::chacha}, {true, Seal::chacha}};
-  const bool aes = (known_seals() & static_cast<uint32_t>(Seal::aes)) != 0;
+  const bool aes = (seal::known_suites() & static_cast<uint32_t>(Seal::aes)) != 0;
   if (aes) out.insert(out.end(), {{false, Seal::aes}, {true, Seal::aes}});
   return out;
 }

@@ -51,8 +51,8 @@ TEST(TcpEndpoint, AnotherKeyIsAStrangers) {
 }
 
 TEST(TcpEndpoint, SecuritiesMustBeTheSame) {
-  for (const Security one : {Security::auth, Security::full, Security::encrypt}) {
-    for (const Security other : {Security::auth, Security::full, Security::encrypt}) {
+  for (const Security one : kSecurities) {
+    for (const Security other : kSecurities) {
       Side a(quick(one)), b(quick(other));
       const Peer to_b = a->connect(b->address()).value();
       a->send(to_b, Data{1}, {}, 0);
@@ -102,7 +102,7 @@ TEST(TcpEndpoint, OverIpv6) {
 }
 
 TEST(TcpEndpoint, LittleRoomOnlySlowsItDown) {
-  for (const Security security : {Security::auth, Security::full, Security::encrypt}) {
+  for (const Security security : kSecurities) {
     Options options = quick(security);
     options.brief_bytes = kBriefBytes;
     options.sockets = {1, 8192};  // with less the kernel waits for timers
@@ -179,14 +179,14 @@ TEST(TcpEndpoint, ThousandsOfStrangersDisturbNobody) {
   const Place door = place_of(b);
   std::mt19937 random(7);
   std::vector<base::Fd> silent;
-  const Words of_another_job = Initiator(fabric_secret({9}), {}).greet();
+  const Words of_another_job = Initiator(quick(Security::auth, 9).secret, {}).greet();
   constexpr uint8_t kRounds = 200;
   Peer to_b = 0;
   for (uint8_t round = 0; round < kRounds; ++round) {
     for (int i = 0; i < 10; ++i) {
       base::Fd stranger = begin_connect(door, {});
       ASSERT_TRUE(stranger.valid());
-      Words words(random() % (2 * kGreetingBytes));
+      Words words(random() % (2 * seal::kGreetingBytes));
       for (uint8_t& byte : words) byte = static_cast<uint8_t>(random());
       if (i % 5 == 1) words = of_another_job;
       if (i % 5 == 2) words.assign(of_another_job.begin(), of_another_job.begin() + 50);

@@ -71,7 +71,7 @@ void reset(base::Fd& socket) {
 }
 
 TEST(TcpFlood, EveryByteLeavesAndComesByItself) {
-  for (const Security security : {Security::auth, Security::full, Security::encrypt}) {
+  for (const Security security : kSecurities) {
     for (const size_t bytes : {1, 7}) {
       Side a(quick(security)), b(quick(security));
       const Exchange exchange;
@@ -103,7 +103,7 @@ TEST(TcpFlood, TenThousandAreRefusedAndThoseOfTheJobLetIn) {
   options.max_strangers = 16;
   Side b(options);
   const Place door = place_of(b);
-  const Words of_another_job = Initiator(fabric_secret({9}), {}).greet();
+  const Words of_another_job = Initiator(seal::secret_for(seal::Use::fabric, {9}), {}).greet();
   const size_t before = open_descriptors();
   size_t most = 0;
   std::deque<base::Fd> strangers;
@@ -155,7 +155,7 @@ TEST(TcpFlood, AFullBacklogOnlyDelays) {
 // guest.
 TEST(TcpFlood, HalfAHandshakeHasABound) {
   Side b(quick());
-  const Words greeting = Initiator(quick().secret, {Lane::brief, Security::auth, {1}, {}}).greet();
+  const Words greeting = Initiator(quick().secret, {0, Security::auth, {1}, {}}).greet();
   std::vector<base::Fd> strangers;
   const size_t before = open_descriptors();
   for (size_t i = 0; i < 20; ++i) {

@@ -7,9 +7,11 @@
 
 namespace offpath::fabric::tcp {
 
+constexpr Security kSecurities[] = {Security::auth, Security::encrypt, Security::user_data_unprotected};
+
 inline Options quick(Security security = Security::auth, uint8_t key = 1) {
   Options options;
-  options.secret = fabric_secret({key});
+  options.secret = seal::secret_for(seal::Use::fabric, {key});
   options.security = security;
   options.devices = "lo";
   options.tick_ms = 1;
@@ -38,7 +40,7 @@ struct Exchange {
   }
   void say(Endpoint& endpoint, Peer peer) const {
     for (uint8_t number = 0; number < kMessages; ++number) {
-      endpoint.send(peer, Data{number}, payloads[number], number);
+      endpoint.send(peer, Data{number}, payloads[number], number, Of::user_data);
     }
   }
   // Nothing that was not said, nothing twice, and those without payload in their order.

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 
@@ -18,9 +19,11 @@ class Proxy {
   using Data = std::vector<uint8_t>;
   enum class Deed {
     nothing,
-    cut,    // all connections, and no new ones
-    flip,   // one bit
-    repeat  // what came last, once more
+    cut,        // all connections, and no new ones
+    flip,       // one bit
+    repeat,     // what came last, once more
+    leave_out,  // a byte
+    turn        // what comes from there on: the last byte first
   };
   struct Plan {
     Deed deed = Deed::nothing;
@@ -40,6 +43,11 @@ class Proxy {
     EndpointAddress out = wanted_;
     out.places = {place_};
     return out.encode();
+  }
+  // What is done from now on; bytes count from here.
+  void plan_from_here(Plan plan) {
+    plan.at += passed(plan.back);
+    plan_ = plan;
   }
   bool done() const { return done_; }
   size_t passed(bool back) const { return passed_[back ? 1 : 0]; }
@@ -98,6 +106,13 @@ class Proxy {
           data.insert(at + 1, again.begin(), again.end());
           break;
         }
+        case Deed::leave_out:
+          data.erase(at);
+          break;
+        case Deed::turn:
+          if (std::equal(at, data.end(), data.rbegin())) done_ = false;
+          std::reverse(at, data.end());
+          break;
         case Deed::cut:
           waiting.insert(waiting.end(), data.begin(), at);
           flush(pair, back);

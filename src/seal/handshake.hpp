@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handshake: both ends of a new connection prove that they know the job's key, say who they are, and get keys for
-// what follows. Pure: each end is asked how many bytes it wants next, is given them, and answers with bytes to send.
-// The messages have fixed lengths (docs/design/0016-fabric-tcp.md):
-//   greeting   ->  version, lane, security, both ids, nonce, proof
+// The handshake: both ends of a new connection prove that they know a key, say who they are and what is wanted, and get
+// keys for what follows. Pure: each end is asked how many bytes it wants next, is given them, and answers with bytes to
+// send. Services, agents, starters and devices use this one. The messages have fixed lengths:
+//   greeting   ->  version, wish, security, suites, both ids, nonce, proof
 //   challenge  <-  own id, nonce, proof
 //   proof      ->
-//   verdict    <-  accepted, or why not, and the own security; proof
+//   verdict    <-  accepted, or why not, the own security, the suite; proof
 // Proofs are hashes under the key of a label and all that was said before, so none can be used for another message,
-// the other direction or another connection.
+// the other direction or another connection. Who does not know the key is told nothing at all.
 #pragma once
 
-#include "fabric/tcp/seal.hpp"
+#include "seal/seal.hpp"
 
 #include <array>
 #include <vector>
 
-namespace offpath::fabric::tcp {
+namespace offpath::seal {
 
-using EndpointId = std::array<uint8_t, 16>;
-using Secret = std::array<uint8_t, 32>;  // the job's key, or what is made of it
+using PartyId = std::array<uint8_t, 16>;
+using Secret = Key;  // what both sides know, made for one use of it
 
-// A key for this use of the job's key only.
-Secret fabric_secret(const Secret& job_key);
+// A key is never used for two things.
+enum class Use : char { fabric = 'f', device = 'd' };
+Secret secret_for(Use use, const Key& key);
 
 enum class Verdict : uint8_t {
   accepted = 0,
@@ -32,20 +33,16 @@ enum class Verdict : uint8_t {
 };
 
 struct Greeting {
-  Lane lane = Lane::brief;
+  uint8_t wish = 0;  // what the connection is for
   Security security = Security::auth;
-  EndpointId from{}, to{};
+  PartyId from{};
+  PartyId to{};  // zeros: whoever knows the key
 };
 
-struct SessionKeys {
-  SessionKey out{}, in{};
-};
-
-inline constexpr size_t kNonceBytes = 32;
-inline constexpr size_t kProofBytes = 32;
-inline constexpr size_t kGreetingBytes = 8 + 4 + 2 * 16 + kNonceBytes + kProofBytes;
-inline constexpr size_t kChallengeBytes = 16 + kNonceBytes + kProofBytes;
-inline constexpr size_t kVerdictBytes = 2 + kProofBytes;
+inline constexpr size_t kProofBytes = sizeof(Key);
+inline constexpr size_t kGreetingBytes = 8 + 4 + 2 * 16 + 32 + kProofBytes;
+inline constexpr size_t kChallengeBytes = 16 + 32 + kProofBytes;
+inline constexpr size_t kVerdictBytes = 3 + kProofBytes;
 
 using Words = std::vector<uint8_t>;  // to be sent; a few
 
@@ -67,12 +64,12 @@ class Initiator {
   size_t wants() const { return stage_ == Stage::challenge ? kChallengeBytes : kVerdictBytes; }
   // Exactly as many bytes as it wants.
   Words take(Bytes bytes);
-  // When failed: whether another endpoint than the wanted one has answered, which knows the key.
+  // When failed: whether another party than the wanted one has answered, which knows the key.
   bool met_another() const { return met_another_; }
   // When done.
   Verdict verdict() const { return verdict_; }
   Security other_security() const { return other_security_; }
-  const SessionKeys& keys() const { return keys_; }
+  const Session& session() const { return session_; }
 
  private:
   Secret secret_;
@@ -82,12 +79,12 @@ class Initiator {
   bool met_another_ = false;
   Verdict verdict_ = Verdict::gone;
   Security other_security_ = Security::auth;
-  SessionKeys keys_;
+  Session session_;
 };
 
 class Responder {
  public:
-  Responder(const Secret& secret, const EndpointId& own) : secret_(secret), own_(own) {}
+  Responder(const Secret& secret, const PartyId& own) : secret_(secret), own_(own) {}
   Stage stage() const { return stage_; }
   size_t wants() const { return stage_ == Stage::greeting ? kGreetingBytes : kProofBytes; }
   Words take(Bytes bytes);
@@ -95,15 +92,16 @@ class Responder {
   const Greeting& greeting() const { return greeting_; }
   // In the stage judging, where the other side has proven itself.
   Words judge(Verdict verdict, Security own);
-  const SessionKeys& keys() const { return keys_; }
+  const Session& session() const { return session_; }
 
  private:
   Secret secret_;
-  EndpointId own_;
+  PartyId own_;
   Greeting greeting_;
+  uint32_t suites_ = 0;  // that both know
   Stage stage_ = Stage::greeting;
   Words said_;
-  SessionKeys keys_;
+  Session session_;
 };
 
-}  // namespace offpath::fabric::tcp
+}  // namespace offpath::seal

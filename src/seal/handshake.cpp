@@ -1,46 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "fabric/tcp/handshake.hpp"
+#include "seal/handshake.hpp"
 
 #include "base/random.hpp"
 
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstring>
 
-namespace offpath::fabric::tcp {
+namespace offpath::seal {
 namespace {
 
-constexpr uint8_t kMagic[8] = {'o', 'f', 'f', 'p', 't', 'c', 'p', 1};  // with the version
-
-using Hash = std::array<uint8_t, kProofBytes>;
-static_assert(kProofBytes == crypto_generichash_BYTES && sizeof(Hash) == sizeof(Secret));
-
-Hash hash(const Secret& secret, char label, Bytes said) {
-  Hash out;
-  crypto_generichash_state state;
-  crypto_generichash_init(&state, secret.data(), secret.size(), out.size());
-  crypto_generichash_update(&state, reinterpret_cast<const uint8_t*>(&label), 1);
-  crypto_generichash_update(&state, said.data(), said.size());
-  crypto_generichash_final(&state, out.data(), out.size());
-  return out;
-}
+constexpr uint8_t kMagic[8] = {'o', 'f', 'f', 'p', 't', 'c', 'p', 2};  // with the version
+constexpr size_t kRandomBytes = 32;
 
 void append(Words& words, Bytes bytes) { words.insert(words.end(), bytes.begin(), bytes.end()); }
 
 // Puts the proof of all that was said behind it.
-void prove(const Secret& secret, char label, Words& said) { append(said, hash(secret, label, said)); }
+void prove(const Secret& secret, char label, Words& said) { append(said, derive(secret, label, said)); }
 
 // `said` ends with the proof.
 bool is_proven(const Secret& secret, char label, Bytes said) {
-  const Hash wanted = hash(secret, label, said.first(said.size() - kProofBytes));
+  const Key wanted = derive(secret, label, said.first(said.size() - kProofBytes));
   return sodium_memcmp(wanted.data(), said.data() + said.size() - kProofBytes, kProofBytes) == 0;
 }
 
-SessionKeys keys_after(const Secret& secret, Bytes said, bool initiator) {
-  SessionKeys keys{hash(secret, 'i', said), hash(secret, 'r', said)};
-  if (!initiator) std::swap(keys.out, keys.in);
-  return keys;
+Session session_after(const Secret& secret, Bytes said, bool initiator) {
+  Session session{derive(secret, 'i', said), derive(secret, 'r', said)};
+  if (!initiator) std::swap(session.out, session.in);
+  return session;
 }
 
 Words last(const Words& said, size_t bytes) { return {said.end() - static_cast<std::ptrdiff_t>(bytes), said.end()}; }
@@ -48,18 +35,19 @@ Words last(const Words& said, size_t bytes) { return {said.end() - static_cast<s
 bool is_security(uint8_t value) { return value >= 1 && value <= 3; }
 
 void fill_nonce(Words& words) {
-  uint8_t nonce[kNonceBytes];
+  uint8_t nonce[kRandomBytes];
   base::fill_random(nonce, sizeof(nonce));
   append(words, nonce);
 }
 
 }  // namespace
 
-Secret fabric_secret(const Secret& job_key) { return hash(job_key, 'f', {}); }
+Secret secret_for(Use use, const Key& key) { return derive(key, static_cast<char>(use)); }
 
 Initiator::Initiator(const Secret& secret, const Greeting& greeting) : secret_(secret), greeting_(greeting) {
   append(said_, kMagic);
-  const uint8_t fields[4] = {static_cast<uint8_t>(greeting.lane), static_cast<uint8_t>(greeting.security), 0, 0};
+  const uint8_t fields[4] = {greeting.wish, static_cast<uint8_t>(greeting.security),
+                             static_cast<uint8_t>(known_suites()), 0};
   append(said_, fields);
   append(said_, greeting.from);
   append(said_, greeting.to);
@@ -76,17 +64,22 @@ Words Initiator::take(Bytes bytes) {
     return {};
   }
   if (challenged) {
-    met_another_ = !std::equal(greeting_.to.begin(), greeting_.to.end(), bytes.begin());
+    met_another_ = greeting_.to != PartyId{} && !std::equal(greeting_.to.begin(), greeting_.to.end(), bytes.begin());
     stage_ = met_another_ ? Stage::failed : Stage::verdict;
     if (met_another_) return {};
     prove(secret_, '3', said_);
-    keys_ = keys_after(secret_, said_, true);
+    session_ = session_after(secret_, said_, true);
     return last(said_, kProofBytes);
   }
-  const bool known = bytes[0] <= static_cast<uint8_t>(Verdict::gone) && is_security(bytes[1]);
+  const bool suite =
+      (bytes[2] == static_cast<uint8_t>(Suite::chacha) || bytes[2] == static_cast<uint8_t>(Suite::aes)) &&
+      (known_suites() & bytes[2]) != 0;
+  const bool known = bytes[0] <= static_cast<uint8_t>(Verdict::gone) && is_security(bytes[1]) && suite;
   stage_ = known ? Stage::done : Stage::failed;
+  if (!known) return {};
   verdict_ = static_cast<Verdict>(bytes[0]);
-  other_security_ = known ? static_cast<Security>(bytes[1]) : Security::auth;
+  other_security_ = static_cast<Security>(bytes[1]);
+  session_.suite = static_cast<Suite>(bytes[2]);
   return {};
 }
 
@@ -100,17 +93,19 @@ Words Responder::take(Bytes bytes) {
   }
   if (!greeted) {
     stage_ = Stage::judging;
-    keys_ = keys_after(secret_, said_, false);
+    session_ = session_after(secret_, said_, false);
+    session_.suite = best_of(suites_);
     return {};
   }
-  const bool known = std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()) && bytes[8] < kLanes &&
-                     is_security(bytes[9]) && bytes[10] == 0 && bytes[11] == 0;
+  const bool known =
+      std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()) && is_security(bytes[9]) && bytes[11] == 0;
   if (!known) {
     stage_ = Stage::failed;
     return {};
   }
-  greeting_.lane = static_cast<Lane>(bytes[8]);
+  greeting_.wish = bytes[8];
   greeting_.security = static_cast<Security>(bytes[9]);
+  suites_ = bytes[10] & known_suites();
   std::copy_n(bytes.begin() + 12, greeting_.from.size(), greeting_.from.begin());
   std::copy_n(bytes.begin() + 28, greeting_.to.size(), greeting_.to.begin());
   append(said_, own_);
@@ -121,11 +116,12 @@ Words Responder::take(Bytes bytes) {
 }
 
 Words Responder::judge(Verdict verdict, Security own) {
-  const uint8_t fields[2] = {static_cast<uint8_t>(verdict), static_cast<uint8_t>(own)};
+  const uint8_t fields[3] = {static_cast<uint8_t>(verdict), static_cast<uint8_t>(own),
+                             static_cast<uint8_t>(session_.suite)};
   append(said_, fields);
   prove(secret_, '4', said_);
   stage_ = Stage::done;
   return last(said_, kVerdictBytes);
 }
 
-}  // namespace offpath::fabric::tcp
+}  // namespace offpath::seal
