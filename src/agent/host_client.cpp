@@ -21,7 +21,8 @@ HostClient::HostClient(base::Fd socket, base::Fd alive, pid_t process, session::
       process_(process),
       view_(std::move(view)),
       aliases_(std::move(aliases)),
-      memory_(std::move(memory)),
+      open_(std::make_shared<OpenMemory>(view_)),
+      memory_(guarded(std::move(memory), open_)),
       taken_ns_(session::kSlotCount) {}
 
 bool HostClient::has_submission() const {
@@ -47,6 +48,7 @@ std::optional<std::vector<uint8_t>> HostClient::take_submission() {
     aliases_->set(std::move(aliases));
   }
   auto body = submission_of(view_, *index);
+  open_->begin(view_, *index);
   Slot& slot = view_.slot(*index);
   if (std::exchange(taken_ns_[*index], base::clock_ns()) == 0) ++under_way_;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
@@ -94,6 +96,7 @@ bool HostClient::take_words(std::span<const uint8_t> body) {
       const auto slot = static_cast<uint32_t>(at / sizeof(Slot));
       if (is_time) word.value = here(word.value, slot);
       const bool ends = field == offsetof(Slot, state) && word.value == static_cast<uint32_t>(SlotState::done);
+      if (ends) open_->end(slot);
       if (ends && std::exchange(taken_ns_[slot], 0) != 0) --under_way_;
     }
     store(segment, word);

@@ -3,6 +3,7 @@
 // moved to this machine's clock.
 #pragma once
 
+#include "agent/open_memory.hpp"
 #include "agent/patch.hpp"
 #include "base/fd.hpp"
 #include "memory/aliases.hpp"
@@ -24,6 +25,7 @@ class HostClient {
   int socket() const { return socket_.get(); }
   int alive() const { return alive_.get(); }  // -1: none
   pid_t process() const { return process_; }
+  // What it has given to Offpath; the rest of its process is refused.
   const std::shared_ptr<memory::Port>& memory() const { return memory_; }
   session::SegmentHeader& header() const { return view_.header(); }
   bool broken() const { return view_.corrupt(); }
@@ -51,6 +53,7 @@ class HostClient {
   pid_t process_;
   session::SegmentView view_;
   std::shared_ptr<memory::Aliases> aliases_;
+  std::shared_ptr<OpenMemory> open_;
   std::shared_ptr<memory::Port> memory_;
   uint32_t asked_ = 0;
   int64_t ahead_ns_ = INT64_MIN;    // the service's clock, as it was seen at its most
