@@ -7,6 +7,7 @@
 
 #include "base/fd.hpp"
 #include "device/command.hpp"
+#include "device/line.hpp"
 #include "device/upcall.h"
 
 #include <atomic>
@@ -65,7 +66,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 // `segment` was passed with hello.
 base::Result<std::shared_ptr<Channel>> open_segment_channel(base::Fd socket, base::Fd segment,
                                                             const Description& description, const Listener& listener);
-base::Result<std::shared_ptr<Channel>> open_stream_channel(base::Fd socket, const Description& description,
+base::Result<std::shared_ptr<Channel>> open_stream_channel(Connection connection, const Description& description,
                                                            const Listener& listener);
 
 }  // namespace offpath::device

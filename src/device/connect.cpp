@@ -2,8 +2,6 @@
 #include "device/connect.hpp"
 
 #include "base/bytes.hpp"
-#include "base/random.hpp"
-#include "device/frames.hpp"
 
 #include <sodium.h>
 
@@ -29,82 +27,12 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-static_assert(sizeof(Key) == crypto_auth_KEYBYTES);
-constexpr uint32_t kVersion = 1;
-constexpr size_t kNonceBytes = 32;
-constexpr uint32_t kMaxSealedBytes = 16 << 10;
-constexpr uint8_t kOnlyNonce[crypto_secretbox_NONCEBYTES] = {};
-static_assert(sizeof(Key) == crypto_secretbox_KEYBYTES);
-
-// First message of each side.
-struct Challenge {
-  static constexpr size_t kBytes = 8 + kNonceBytes;
-  std::array<uint8_t, kBytes> bytes;
-
-  explicit Challenge(Purpose purpose) {
-    ByteWriter writer(bytes.data());
-    writer.number(static_cast<uint32_t>(purpose));
-    writer.number(kVersion);
-    base::fill_random(bytes.data() + 8, kNonceBytes);
-  }
-};
-
-Result<Purpose> purpose_of(const Challenge& challenge) {
-  ByteReader reader(challenge.bytes.data());
-  const auto purpose = static_cast<Purpose>(reader.number<uint32_t>());
-  if (purpose != Purpose::regions && purpose != Purpose::service && purpose != Purpose::probe) {
-    return Status::error(OFFPATH_ERR_PERMISSION, "the other side is no Offpath device service");
-  }
-  if (const auto version = reader.number<uint32_t>(); version != kVersion) {
-    return Status::error(OFFPATH_ERR_PERMISSION, "the other side speaks version %u, not %u. Install the same release",
-                         version, kVersion);
-  }
-  return purpose;
-}
-
-using Proof = std::array<uint8_t, crypto_auth_BYTES>;
-
-// Over both challenges, so neither side can use the other to answer for it; the role keeps reflections away.
-std::array<uint8_t, 1 + 2 * Challenge::kBytes> claim(char role, const Challenge& client, const Challenge& server) {
-  std::array<uint8_t, 1 + 2 * Challenge::kBytes> text{};
-  text[0] = static_cast<uint8_t>(role);
-  memcpy(text.data() + 1, client.bytes.data(), Challenge::kBytes);
-  memcpy(text.data() + 1 + Challenge::kBytes, server.bytes.data(), Challenge::kBytes);
-  return text;
-}
-
-Proof prove(char role, const Challenge& client, const Challenge& server, const Key& key) {
-  const auto text = claim(role, client, server);
-  Proof proof;
-  crypto_auth(proof.data(), text.data(), text.size(), key.data());
-  return proof;
-}
-
-bool proven(const Proof& proof, char role, const Challenge& client, const Challenge& server, const Key& key) {
-  const auto text = claim(role, client, server);
-  return crypto_auth_verify(proof.data(), text.data(), text.size(), key.data()) == 0;
-}
-
-template <typename Bytes>
-Status send(int socket, const Bytes& bytes) {
-  const iovec part{const_cast<uint8_t*>(bytes.data()), bytes.size()};
-  return send_all(socket, std::span(&part, 1));
-}
-
-Secrets secrets_of(const Challenge& client, const Challenge& server, const Key& key) {
-  Secrets secrets;
-  for (const auto& [role, secret] : {std::pair{'c', &secrets.of_client}, std::pair{'s', &secrets.of_server}}) {
-    const auto text = claim(role, client, server);
-    crypto_generichash(secret->data(), secret->size(), text.data(), text.size(), key.data(), key.size());
-  }
-  return secrets;
-}
-
 Status wrong_key() {
-  return Status::error(OFFPATH_ERR_PERMISSION, "the other side does not know the key. Give both the same key file");
+  return Status::error(
+      OFFPATH_ERR_PERMISSION,
+      "the other side does not know the key, or is no Offpath device service of this release with room for us. "
+      "Give both the same key file");
 }
-
 }  // namespace
 
 // Of the addresses of the name, the first that accepts a connection within the time.
@@ -160,64 +88,50 @@ Result<Key> read_key(const std::string& path) {
   return key;
 }
 
-Result<Fd> connect_remote(const DeviceEntry& entry, const Key& key, int timeout_ms, Purpose purpose, Secrets* secrets) {
+seal::Security security_for(Purpose purpose, seal::Security wanted) {
+  const bool hides = purpose != Purpose::regions || wanted == seal::Security::encrypt;
+  return hides ? seal::Security::encrypt : seal::Security::auth;
+}
+
+Result<Connection> connect_remote(const DeviceEntry& entry, const Key& key, int timeout_ms, Purpose purpose) {
+  const auto wanted = seal::wanted_security();
+  if (!wanted.ok()) return wanted.status();
+  const seal::Security security = security_for(purpose, wanted.value());
   auto socket = dial(entry, timeout_ms);
   if (!socket.ok()) return socket.status();
-  const int fd = socket->get();
-  Challenge client(purpose), server(purpose);
-  Proof proof;
-  Status status = send(fd, client.bytes);
-  if (status.ok()) status = receive_exactly(fd, server.bytes.data(), server.bytes.size(), timeout_ms);
-  if (status.ok()) status = purpose_of(server).status();
-  if (status.ok()) status = receive_exactly(fd, proof.data(), proof.size(), timeout_ms);
-  if (status.ok() && !proven(proof, 'S', client, server, key)) status = wrong_key();
-  if (status.ok()) status = send(fd, prove('C', client, server, key));
-  if (!status.ok()) return status;
-  if (secrets != nullptr) *secrets = secrets_of(client, server, key);
-  return std::move(socket.value());
-}
-
-Status accept_remote(int socket, const Key& key, int timeout_ms, Purpose* purpose, Secrets* secrets) {
-  Challenge client(Purpose::regions), server(Purpose::regions);
-  Proof proof;
-  Status status = receive_exactly(socket, client.bytes.data(), client.bytes.size(), timeout_ms);
-  if (status.ok()) {
-    const auto wanted = purpose_of(client);
-    status = wanted.status();
-    if (status.ok() && purpose == nullptr && wanted.value() != Purpose::regions) {
-      status = Status::error(OFFPATH_ERR_PERMISSION, "the client wants what this side does not do");
-    }
-    if (status.ok() && purpose != nullptr) *purpose = wanted.value();
+  const Line plain(socket->get());
+  seal::Initiator handshake(seal::secret_for(seal::Use::device, key),
+                            {static_cast<uint8_t>(purpose), security, {}, {}});
+  seal::Words words = handshake.greet();
+  while (handshake.stage() != seal::Stage::done) {
+    const bool greets = handshake.stage() == seal::Stage::challenge;
+    const iovec said{words.data(), words.size()};
+    seal::Words heard(handshake.wants());
+    Status status = plain.send(std::span(&said, 1));
+    if (status.ok()) status = plain.receive(heard.data(), heard.size(), timeout_ms);
+    // Who listens says nothing to a stranger, and closes.
+    if (greets && status.code() == OFFPATH_ERR_SERVICE_LOST) return wrong_key();
+    if (!status.ok()) return status;
+    words = handshake.take(heard);
+    if (handshake.stage() == seal::Stage::failed) return wrong_key();
   }
-  if (status.ok()) status = send(socket, server.bytes);
-  if (status.ok()) status = send(socket, prove('S', client, server, key));
-  if (status.ok()) status = receive_exactly(socket, proof.data(), proof.size(), timeout_ms);
-  if (status.ok() && !proven(proof, 'C', client, server, key)) status = wrong_key();
-  if (status.ok() && secrets != nullptr) *secrets = secrets_of(client, server, key);
-  return status.ok() ? status : Status::error(OFFPATH_ERR_PERMISSION, "%s", status.text());
+  return Connection(std::move(socket.value()), handshake.session(), security);
 }
 
-Status send_sealed(int socket, const std::string& text, const Key& secret) {
-  std::vector<uint8_t> frame(4 + crypto_secretbox_MACBYTES + text.size());
-  ByteWriter(frame.data()).number(static_cast<uint32_t>(text.size()));
-  // No two messages have one secret, so the nonce is nothing to choose.
-  crypto_secretbox_easy(frame.data() + 4, reinterpret_cast<const uint8_t*>(text.data()), text.size(), kOnlyNonce,
-                        secret.data());
-  return send(socket, frame);
-}
-
-Result<std::string> receive_sealed(int socket, const Key& secret, int timeout_ms) {
+Status send_text(const Line& line, const std::string& text) {
   std::array<uint8_t, 4> head;
-  if (const Status status = receive_exactly(socket, head.data(), head.size(), timeout_ms); !status.ok()) return status;
+  ByteWriter(head.data()).number(static_cast<uint32_t>(text.size()));
+  const iovec parts[] = {{head.data(), head.size()}, {const_cast<char*>(text.data()), text.size()}};
+  return line.send(parts);
+}
+
+Result<std::string> receive_text(const Line& line, size_t most_bytes, int timeout_ms) {
+  std::array<uint8_t, 4> head;
+  if (const Status status = line.receive(head.data(), head.size(), timeout_ms); !status.ok()) return status;
   const auto bytes = ByteReader(head.data()).number<uint32_t>();
-  if (bytes > kMaxSealedBytes) return Status::error(OFFPATH_ERR_ARGUMENT, "a sealed message of %u bytes", bytes);
-  std::vector<uint8_t> box(crypto_secretbox_MACBYTES + bytes);
+  if (bytes > most_bytes) return Status::error(OFFPATH_ERR_ARGUMENT, "a message of %u bytes", bytes);
   std::string text(bytes, '\0');
-  if (const Status status = receive_exactly(socket, box.data(), box.size(), timeout_ms); !status.ok()) return status;
-  if (crypto_secretbox_open_easy(reinterpret_cast<uint8_t*>(text.data()), box.data(), box.size(), kOnlyNonce,
-                                 secret.data()) != 0) {
-    return Status::error(OFFPATH_ERR_PERMISSION, "a sealed message was changed on its way");
-  }
+  if (const Status status = line.receive(text.data(), text.size(), timeout_ms); !status.ok()) return status;
   return text;
 }
 

@@ -11,7 +11,6 @@
 
 namespace offpath::device {
 
-using base::Fd;
 using base::Result;
 using base::Status;
 
@@ -37,14 +36,14 @@ Command make(Kind kind, std::initializer_list<uint64_t> words) {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> Device::open(Fd socket, const Options& options) {
-  auto hello = receive_hello(socket.get(), options.timeout_ms);
+Result<std::unique_ptr<Device>> Device::open(Connection connection, const Options& options) {
+  auto hello = receive_hello(connection.line, options.timeout_ms);
   if (!hello.ok()) return hello.status();
   const Listener listener{options.number, options.serve_upcall, options.channel_lost};
   const Description& description = hello->description;
-  auto channel = description.segment_bytes != 0
-                     ? open_segment_channel(std::move(socket), std::move(hello->segment), description, listener)
-                     : open_stream_channel(std::move(socket), description, listener);
+  auto channel = description.segment_bytes != 0 ? open_segment_channel(std::move(connection.socket),
+                                                                       std::move(hello->segment), description, listener)
+                                                : open_stream_channel(std::move(connection), description, listener);
   if (!channel.ok()) return channel.status();
   return std::unique_ptr<Device>(new Device(options, description, std::move(channel.value())));
 }

@@ -48,7 +48,7 @@ class Device {
   };
 
   // `socket` leads to an executor that is about to say hello (see connect.hpp). Blocks for at most timeout_ms.
-  static base::Result<std::unique_ptr<Device>> open(base::Fd socket, const Options& options);
+  static base::Result<std::unique_ptr<Device>> open(Connection connection, const Options& options);
   // The executor ends with its channel.
   ~Device();
 

@@ -4,15 +4,15 @@
 #include "base/bytes.hpp"
 #include "base/environment.hpp"
 #include "base/random.hpp"
-#include "device/frames.hpp"
 #include "device/munge.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <vector>
+#include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace offpath::device {
 
@@ -22,8 +22,9 @@ using base::Status;
 
 namespace {
 
-constexpr uint32_t kMungeMagic = 0x4d50464fU;  // "OFPM", where a challenge would have its purpose
-constexpr uint32_t kMostCredentialBytes = 64 << 10;
+constexpr uint32_t kMungeMagic = 0x4d50464fU;  // "OFPM", where a greeting would begin
+constexpr size_t kMostCredentialBytes = 64 << 10;
+constexpr size_t kMostRequestBytes = 16 << 10;
 constexpr size_t kPurposeBytes = 4;
 constexpr size_t kNonce = 32;  // in an answer it shows to which request
 constexpr uid_t kRoot = 0;
@@ -34,35 +35,21 @@ std::string number_text(uint32_t value) {
   return text;
 }
 
-uint32_t number_of(const std::string& text) {
-  return base::ByteReader(reinterpret_cast<const uint8_t*>(text.data())).number<uint32_t>();
-}
+uint32_t number_of(const void* text) { return base::ByteReader(static_cast<const uint8_t*>(text)).number<uint32_t>(); }
 
-Status send_text(int socket, const std::string& text) {
-  const std::string frame = number_text(static_cast<uint32_t>(text.size())) + text;
-  const iovec part{const_cast<char*>(frame.data()), frame.size()};
-  return send_all(socket, std::span(&part, 1));
-}
-
-Result<std::string> receive_text(int socket, int timeout_ms) {
-  std::string text(4, '\0');
-  if (const Status status = receive_exactly(socket, text.data(), text.size(), timeout_ms); !status.ok()) return status;
-  const uint32_t bytes = number_of(text);
-  if (bytes > kMostCredentialBytes) return Status::error(OFFPATH_ERR_ARGUMENT, "a credential of %u bytes", bytes);
-  text.resize(bytes);
-  if (const Status status = receive_exactly(socket, text.data(), text.size(), timeout_ms); !status.ok()) return status;
-  return text;
+bool is_purpose(uint32_t value) {
+  return value >= static_cast<uint32_t>(Purpose::regions) && value <= static_cast<uint32_t>(Purpose::probe);
 }
 
 Result<Answered> introduce_by_key(const DeviceEntry& entry, const Key& key, Purpose purpose, const std::string& request,
                                   int timeout_ms) {
-  Secrets secrets;
-  auto socket = connect_remote(entry, key, timeout_ms, purpose, &secrets);
-  if (!socket.ok()) return socket.status();
-  if (const Status status = send_sealed(socket->get(), request, secrets.of_client); !status.ok()) return status;
-  auto answer = receive_sealed(socket->get(), secrets.of_server, timeout_ms);
+  auto connection = connect_remote(entry, key, timeout_ms, purpose);
+  if (!connection.ok()) return connection.status();
+  const Status status = send_text(connection->line, request);
+  if (!status.ok()) return status;
+  auto answer = receive_text(connection->line, kMostRequestBytes, timeout_ms);
   if (!answer.ok()) return answer.status();
-  return Answered{std::move(socket.value()), std::move(answer.value())};
+  return Answered{std::move(connection.value()), std::move(answer.value())};
 }
 
 // A starter that serves users runs as root, so root alone reads what they say; or it is the user's own.
@@ -76,9 +63,10 @@ Result<Answered> introduce_by_munge(const DeviceEntry& entry, Purpose purpose, c
   if (!credential.ok()) return credential.status();
   std::string magic = number_text(kMungeMagic);
   const iovec part{magic.data(), magic.size()};
-  Status status = send_all(socket->get(), std::span(&part, 1));
-  if (status.ok()) status = send_text(socket->get(), credential.value());
-  const auto answer = status.ok() ? receive_text(socket->get(), timeout_ms) : status;
+  const Line line(socket->get());
+  Status status = line.send(std::span(&part, 1));
+  if (status.ok()) status = send_text(line, credential.value());
+  const auto answer = status.ok() ? receive_text(line, kMostCredentialBytes, timeout_ms) : status;
   if (!answer.ok()) {  // closed while we speak, or then
     return Status::error(answer.status().code(), "%s (its starter may not take MUNGE's word)", answer.status().text());
   }
@@ -99,28 +87,62 @@ Result<Answered> introduce(const DeviceEntry& entry, Purpose purpose, const std:
   return introduce_by_key(entry, key.value(), purpose, request, timeout_ms);
 }
 
-Status Introduction::hear(int socket, const std::optional<Key>& key, bool munge, int timeout_ms) {
-  std::string magic(4, '\0');
-  pollfd wait{socket, POLLIN, 0};
-  if (poll(&wait, 1, timeout_ms) <= 0 || recv(socket, magic.data(), 4, MSG_PEEK | MSG_WAITALL) != 4)
-    return Status::error(OFFPATH_ERR_PERMISSION, "nobody says who he is");
-  if (number_of(magic) != kMungeMagic) {
-    if (!key) return Status::error(OFFPATH_ERR_PERMISSION, "who asks knows a key, and there is none here");
-    Status status = accept_remote(socket, *key, timeout_ms, &purpose_, &secrets_);
-    if (!status.ok() || purpose_ == Purpose::regions) return status;
-    auto request = receive_sealed(socket, secrets_.of_client, timeout_ms);
+Introduction::Introduction(const std::optional<Key>& key, bool munge) : munge_(munge) {
+  if (!key) return;
+  seal::PartyId own;
+  base::fill_random(own.data(), own.size());
+  responder_.emplace(seal::secret_for(seal::Use::device, *key), own);
+}
+
+Introduction::Stage Introduction::take(int socket) {
+  while (stage_ == Stage::hears) {
+    const size_t before = got_.size();
+    const bool begins = !has_greeted() && before < sizeof(kMungeMagic);  // by which who has a credential is known
+    if (!has_greeted() && !begins) {
+      if (number_of(got_.data()) == kMungeMagic) return stage_ = munge_ ? Stage::credential : Stage::refused;
+      if (!responder_) return stage_ = Stage::refused;
+    }
+    const size_t wanted = begins ? sizeof(kMungeMagic) : responder_->wants();
+    got_.resize(wanted);
+    const ssize_t got = recv(socket, got_.data() + before, wanted - before, MSG_DONTWAIT);
+    got_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return stage_;
+    if (got <= 0) return stage_ = Stage::refused;
+    if (responder_ && got_.size() == responder_->wants()) stage_ = take_words();
+    if (says_.empty()) continue;
+    const ssize_t said = send(socket, says_.data(), says_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (said != static_cast<ssize_t>(says_.size())) return stage_ = Stage::refused;  // a few bytes always fit
+    says_.clear();
+  }
+  return stage_;
+}
+
+Introduction::Stage Introduction::take_words() {
+  says_ = responder_->take(std::exchange(got_, {}));
+  if (responder_->stage() == seal::Stage::failed) return Stage::refused;
+  if (responder_->stage() != seal::Stage::judging) return Stage::hears;
+  const seal::Greeting& greeting = responder_->greeting();
+  if (!is_purpose(greeting.wish)) return Stage::refused;
+  purpose_ = static_cast<Purpose>(greeting.wish);
+  if (security_for(purpose_, greeting.security) != greeting.security) return Stage::refused;
+  says_ = responder_->judge(seal::Verdict::accepted, greeting.security);
+  return Stage::proven;
+}
+
+Status Introduction::hear_request(int socket, int timeout_ms) {
+  if (stage_ == Stage::proven) {
+    if (purpose_ == Purpose::regions) return {};
+    line_.emplace(socket, session(), security());
+    auto request = receive_text(*line_, kMostRequestBytes, timeout_ms);
     if (!request.ok()) return Status::error(OFFPATH_ERR_PERMISSION, "%s", request.status().text());
     request_ = std::move(request.value());
     return {};
   }
-  if (!munge) return Status::error(OFFPATH_ERR_PERMISSION, "MUNGE's word is not taken here");
-  Status status = receive_exactly(socket, magic.data(), magic.size(), timeout_ms);
-  if (!status.ok()) return status;
-  const auto credential = receive_text(socket, timeout_ms);
+  const auto credential = receive_text(socket, kMostCredentialBytes, timeout_ms);
   const auto opened = credential.ok() ? munge_open(credential.value()) : credential.status();
   if (!opened.ok()) return Status::error(OFFPATH_ERR_PERMISSION, "%s", opened.status().text());
   if (opened->text.size() < kPurposeBytes + kNonce) return Status::error(OFFPATH_ERR_PERMISSION, "a request too short");
-  purpose_ = static_cast<Purpose>(number_of(opened->text));
+  purpose_ = static_cast<Purpose>(number_of(opened->text.data()));
   if (purpose_ != Purpose::service && purpose_ != Purpose::probe)
     return Status::error(OFFPATH_ERR_PERMISSION, "who is known by MUNGE wants what only a key opens");
   nonce_ = opened->text.substr(kPurposeBytes, kNonce);
@@ -129,8 +151,8 @@ Status Introduction::hear(int socket, const std::optional<Key>& key, bool munge,
   return {};
 }
 
-Status Introduction::answer(int socket, const std::string& text) const {
-  if (!user_) return send_sealed(socket, text, secrets_.of_server);
+Status Introduction::answer(int socket, const std::string& text) {
+  if (!user_) return send_text(*line_, text);
   const auto credential = munge_seal(nonce_ + text, *user_);
   return credential.ok() ? send_text(socket, credential.value()) : credential.status();
 }

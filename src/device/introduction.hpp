@@ -7,31 +7,61 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace offpath::device {
 
 struct Answered {
-  base::Fd socket;
+  Connection connection;
   std::string answer;
 };
 // The client's part; the key is the one of OFFPATH_DEVICE_KEY_FILE, and without one, or with `none`, it is MUNGE.
 base::Result<Answered> introduce(const DeviceEntry& entry, Purpose purpose, const std::string& request, int timeout_ms);
 
-// The starter's part, on an accepted connection.
+// The starter's part, on an accepted connection: until somebody is proven nothing is done for him but what take() does.
 class Introduction {
  public:
+  enum class Stage : uint8_t {
+    hears,       // more must come
+    proven,      // he knows the key
+    credential,  // he says that MUNGE names him: hear_request() finds out
+    refused
+  };
   // `key`: none, who knows it is nobody. `munge`: users that MUNGE names are believed.
-  base::Status hear(int socket, const std::optional<Key>& key, bool munge, int timeout_ms);
+  Introduction(const std::optional<Key>& key, bool munge);
+
+  // Takes what has come on a socket, and answers; never blocks.
+  Stage take(int socket);
+  Stage stage() const { return stage_; }
+  // He has said something that only somebody with the key can say, if nobody repeats it.
+  bool has_greeted() const { return responder_ && responder_->stage() == seal::Stage::proof; }
+  // What he wants, where that is no region; blocks for at most timeout_ms with each part.
+  base::Status hear_request(int socket, int timeout_ms);
   Purpose purpose() const { return purpose_; }
   // Not for regions.
   const std::string& request() const { return request_; }
   // Whom MUNGE has named.
   std::optional<uid_t> user() const { return user_; }
-  base::Status answer(int socket, const std::string& text) const;
+  // Of who knows the key.
+  const seal::Session& session() const { return responder_->session(); }
+  seal::Security security() const { return responder_->greeting().security; }
+  base::Status answer(int socket, const std::string& text);
+  // What is said behind that: sealed, but to whom MUNGE has named.
+  Line line(int socket) const {
+    if (line_) return *line_;
+    return stage_ == Stage::proven ? Line(socket, session(), security()) : Line(socket);
+  }
 
  private:
+  Stage take_words();
+
+  Stage stage_ = Stage::hears;
+  bool munge_;
+  std::optional<seal::Responder> responder_;
+  std::vector<uint8_t> got_;
+  seal::Words says_;
   Purpose purpose_{};
-  Secrets secrets_;
+  std::optional<Line> line_;
   std::string request_, nonce_;
   std::optional<uid_t> user_;
 };

@@ -68,23 +68,24 @@ std::array<uint8_t, 8> number_bytes(uint64_t value) {
 }
 
 // One answered command. `block` is what is moved.
-bool serve_one(char kind, int in, int out, std::vector<uint8_t>& block) {
+bool serve_one(char kind, const ProbeEnds& ends, std::vector<uint8_t>& block) {
   uint64_t left = 0;
   if (kind != 'p') {
     std::array<uint8_t, 8> number;
-    if (!read_all(in, number.data(), number.size())) return false;
+    if (!ends.read(number.data(), number.size())) return false;
     left = std::min(base::ByteReader(number.data()).number<uint64_t>(), kMostBytes);
   }
   for (; left > 0; left -= std::min<uint64_t>(left, block.size())) {
     const size_t part = std::min<uint64_t>(left, block.size());
-    if (!(kind == 'd' ? write_all(out, block.data(), part) : read_all(in, block.data(), part))) return false;
+    if (!(kind == 'd' ? ends.write(block.data(), part) : ends.read(block.data(), part))) return false;
   }
-  return kind == 'd' || write_all(out, number_bytes(base::clock_ns()).data(), 8);
+  return kind == 'd' || ends.write(number_bytes(base::clock_ns()).data(), 8);
 }
 
 // The way there, however it was opened.
 struct Way {
   Fd socket;
+  Line line{-1};      // on it
   Fd said;            // standard error of a command
   std::string about;  // of a starter: its answer
   pid_t process = -1;
@@ -115,6 +116,7 @@ Status run(const std::string& command, Way& way) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0 || pipe2(pipes, O_CLOEXEC) != 0)
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   way.socket = Fd(sockets[0]);
+  way.line = way.socket.get();
   way.said = Fd(pipes[0]);
   const Fd theirs(sockets[1]), error(pipes[1]);
   const auto process = base::start_shell(command, theirs, theirs, error);
@@ -129,23 +131,23 @@ Status open_way(const std::string& dpu, int timeout_ms, Way& way) {
   if (!where.ok()) return where.status();
   auto answered = introduce(where->entry, Purpose::probe, "", timeout_ms);
   if (!answered.ok()) return answered.status();
-  way.socket = std::move(answered->socket);
+  way.socket = std::move(answered->connection.socket);
+  way.line = answered->connection.line;
   way.about = std::move(answered->answer);
   return {};
 }
 
 class Prober {
  public:
-  Prober(int socket, int timeout_ms) : socket_(socket), timeout_ms_(timeout_ms) {}
+  Prober(const Line& line, int timeout_ms) : line_(line), timeout_ms_(timeout_ms) {}
 
   Status about(std::string& out) {
     std::array<uint8_t, 4> head;
-    if (const Status status = receive_exactly(socket_, head.data(), head.size(), timeout_ms_); !status.ok())
-      return status;
+    if (const Status status = line_.receive(head.data(), head.size(), timeout_ms_); !status.ok()) return status;
     const auto bytes = base::ByteReader(head.data()).number<uint32_t>();
     if (bytes > kMostAboutBytes) return Status::error(OFFPATH_ERR_NO_SERVICE, "what answers there is not offpathd");
     out.resize(bytes);
-    return receive_exactly(socket_, out.data(), bytes, timeout_ms_);
+    return line_.receive(out.data(), bytes, timeout_ms_);
   }
   // The fastest answer says most.
   Status ping(int64_t& offset_ns, uint64_t& latency_ns) {
@@ -173,8 +175,7 @@ class Prober {
       for (uint64_t left = bytes; left > 0 && status.ok(); left -= std::min<uint64_t>(left, block.size())) {
         const size_t part = std::min<uint64_t>(left, block.size());
         const iovec piece{block.data(), part};
-        status = kind == 'u' ? send_all(socket_, std::span(&piece, 1))
-                             : receive_exactly(socket_, block.data(), part, timeout_ms_);
+        status = kind == 'u' ? line_.send(std::span(&piece, 1)) : line_.receive(block.data(), part, timeout_ms_);
       }
       uint64_t clock_ns = 0;
       if (status.ok() && kind == 'u') status = hear_clock(clock_ns);
@@ -190,16 +191,16 @@ class Prober {
     std::array<uint8_t, 9> text{static_cast<uint8_t>(kind)};
     if (number != nullptr) memcpy(text.data() + 1, number, 8);
     const iovec part{text.data(), number == nullptr ? size_t{1} : text.size()};
-    return send_all(socket_, std::span(&part, 1));
+    return line_.send(std::span(&part, 1));
   }
   Status hear_clock(uint64_t& clock_ns) {
     std::array<uint8_t, 8> bytes;
-    const Status status = receive_exactly(socket_, bytes.data(), bytes.size(), timeout_ms_);
+    const Status status = line_.receive(bytes.data(), bytes.size(), timeout_ms_);
     clock_ns = base::ByteReader(bytes.data()).number<uint64_t>();
     return status;
   }
 
-  int socket_;
+  const Line& line_;
   int timeout_ms_;
 };
 
@@ -222,21 +223,30 @@ void serve_probe_by_command() {
   std::array<uint8_t, 4> head;
   base::ByteWriter(head.data()).number(static_cast<uint32_t>(about.size()));
   if (write_all(STDOUT_FILENO, head.data(), head.size()) && write_all(STDOUT_FILENO, about.data(), about.size()))
-    serve_probe(STDIN_FILENO, STDOUT_FILENO);
+    serve_probe({[](void* to, size_t bytes) { return read_all(STDIN_FILENO, to, bytes); },
+                 [](const void* from, size_t bytes) { return write_all(STDOUT_FILENO, from, bytes); }});
 }
 
-void serve_probe(int in, int out) {
+void serve_probe(const Line& line) {
+  serve_probe({[&](void* to, size_t bytes) { return line.receive(to, bytes, Line::kForever).ok(); },
+               [&](const void* from, size_t bytes) {
+                 const iovec part{const_cast<void*>(from), bytes};
+                 return line.send(std::span(&part, 1)).ok();
+               }});
+}
+
+void serve_probe(const ProbeEnds& ends) {
   alarm(kServedSeconds);
   std::vector<uint8_t> block(kBlockBytes);
-  for (char kind; read_all(in, &kind, 1) && (kind == 'p' || kind == 'd' || kind == 'u');) {
-    if (!serve_one(kind, in, out, block)) return;
+  for (char kind; ends.read(&kind, 1) && (kind == 'p' || kind == 'd' || kind == 'u');) {
+    if (!serve_one(kind, ends, block)) return;
   }
 }
 
 Result<std::string> probe(const std::string& dpu, int timeout_ms) {
   Way way;
   Status status = open_way(dpu, timeout_ms, way);
-  Prober prober(way.socket.get(), timeout_ms);
+  Prober prober(way.line, timeout_ms);
   std::string about = way.about;
   int64_t offset_ns = 0;
   uint64_t latency_ns = 0;

@@ -6,16 +6,23 @@
 //   here -> there   'p': its clock;  'd' and a number: so many bytes;  'u' and a number: takes so many, then its clock
 #pragma once
 
-#include "base/result.hpp"
+#include "device/line.hpp"
 
+#include <functional>
 #include <string>
 
 namespace offpath::device {
 
 // The members of that object; `jobs` of at most `most` are served here.
 std::string about_this_machine(uint32_t jobs, uint32_t most);
+// Where it is said; false: the other side has gone.
+struct ProbeEnds {
+  std::function<bool(void* to, size_t bytes)> read;
+  std::function<bool(const void* from, size_t bytes)> write;
+};
 // Answers until the other side has gone, or for half a minute.
-void serve_probe(int in, int out);
+void serve_probe(const ProbeEnds& ends);
+void serve_probe(const Line& line);
 // The same on standard input and output, whose first word is about the machine.
 void serve_probe_by_command();
 

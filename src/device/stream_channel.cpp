@@ -19,7 +19,6 @@
 namespace offpath::device {
 namespace {
 
-using base::Fd;
 using base::Result;
 using base::Status;
 
@@ -27,14 +26,15 @@ Status gone() { return Status::error(OFFPATH_ERR_SERVICE_LOST, "the executor has
 
 class StreamChannel : public Channel {
  public:
-  StreamChannel(Fd socket, const Listener& listener) : socket_(std::move(socket)), listener_(listener) {}
+  StreamChannel(Connection connection, const Listener& listener)
+      : connection_(std::move(connection)), listener_(listener) {}
 
   void start() {
     thread_ = base::quiet_thread([this] { listen(); });
   }
 
   void close() override {
-    shutdown(socket_.get(), SHUT_RDWR);
+    shutdown(connection_.socket.get(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
   }
 
@@ -117,8 +117,8 @@ class StreamChannel : public Channel {
   Status send(const Command& command, std::span<const iovec> more = {}) {
     const std::lock_guard lock(send_mutex_);
     if (lost_) return gone();
-    const Status status = send_command(socket_.get(), command, more);
-    if (!status.ok()) shutdown(socket_.get(), SHUT_RDWR);
+    const Status status = send_command(connection_.line, command, more);
+    if (!status.ok()) shutdown(connection_.socket.get(), SHUT_RDWR);
     return {};
   }
 
@@ -148,7 +148,7 @@ class StreamChannel : public Channel {
   }
 
   void listen() {
-    FrameReader reader(socket_.get());
+    FrameReader reader(connection_.line);
     const uint64_t number = next_channel_number();
     while (true) {
       const auto header = reader.header();
@@ -216,7 +216,7 @@ class StreamChannel : public Channel {
   }
 
   void end() {
-    shutdown(socket_.get(), SHUT_RDWR);
+    shutdown(connection_.socket.get(), SHUT_RDWR);
     const std::lock_guard lock(mutex_);
     lost_ = true;
     for (auto& [id, pending] : commands_) finish(*pending, kLost);
@@ -225,7 +225,7 @@ class StreamChannel : public Channel {
     reads_.clear();
   }
 
-  Fd socket_;
+  Connection connection_;
   const Listener listener_;
   std::mutex send_mutex_;
   mutable std::mutex mutex_;
@@ -239,8 +239,9 @@ class StreamChannel : public Channel {
 
 }  // namespace
 
-Result<std::shared_ptr<Channel>> open_stream_channel(Fd socket, const Description&, const Listener& listener) {
-  const auto channel = std::make_shared<StreamChannel>(std::move(socket), listener);
+Result<std::shared_ptr<Channel>> open_stream_channel(Connection connection, const Description&,
+                                                     const Listener& listener) {
+  const auto channel = std::make_shared<StreamChannel>(std::move(connection), listener);
   channel->start();
   return std::shared_ptr<Channel>(channel);
 }

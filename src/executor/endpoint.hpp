@@ -4,6 +4,7 @@
 
 #include "base/fd.hpp"
 #include "device/command.hpp"
+#include "device/line.hpp"
 #include "device/upcall_frame.hpp"
 
 #include <chrono>
@@ -58,7 +59,7 @@ class Endpoint {
 // commands before it sleeps.
 base::Result<std::unique_ptr<Endpoint>> open_segment_endpoint(int socket, device::Description description,
                                                               std::chrono::microseconds spin);
-base::Result<std::unique_ptr<Endpoint>> open_stream_endpoint(int socket, device::Description description,
+base::Result<std::unique_ptr<Endpoint>> open_stream_endpoint(const device::Line& line, device::Description description,
                                                              ReplyTargets& targets);
 
 }  // namespace offpath::executor

@@ -89,7 +89,7 @@ Status Executor::open(const Options& options) {
   Status status = preload(Environment::text("OFFPATH_EXECUTOR_PRELOAD"));
   if (status.ok()) {
     auto endpoint = options.segment ? open_segment_endpoint(options.socket, description, options.spin)
-                                    : open_stream_endpoint(options.socket, description, upcalls_);
+                                    : open_stream_endpoint(options.line, description, upcalls_);
     if (endpoint.ok()) {
       endpoint_ = std::move(endpoint.value());
       upcalls_.set_endpoint(endpoint_.get());
@@ -100,7 +100,7 @@ Status Executor::open(const Options& options) {
   }
   description.status = status.code();
   snprintf(description.text, sizeof(description.text), "%s", status.text());
-  [[maybe_unused]] const Status sent = device::send_hello(options.socket, description, -1);
+  [[maybe_unused]] const Status sent = device::send_hello(options.line, description, -1);
   return status;
 }
 

@@ -15,6 +15,7 @@ namespace offpath::executor {
 
 struct Options {
   int socket = -1;
+  device::Line line{-1};              // on it
   bool segment = true;                // else: stream
   uint64_t memory_bytes = 0;          // most that the heap may have; 0: half of the machine's
   uint32_t max_clients = 0;           // told to the host

@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <array>
+#include <cstring>
 
 namespace {
 // Ends with the service, whatever it is doing then.
@@ -33,7 +35,7 @@ int run_tasks(const offpath::executor::TaskOptions& options, int service) {
 int main(int argc, char** argv) {
   using offpath::device::DeviceKind;
   offpath::executor::Options options;
-  int spin_us = 0;
+  int spin_us = 0, session = -1;
   offpath::executor::TaskOptions tasks;
   int service = 0;
   arguments::Arguments app("offpath-executor",
@@ -41,6 +43,7 @@ int main(int argc, char** argv) {
   app.version("offpath-executor " OFFPATH_VERSION);
   app.number("--socket-fd", options.socket, 0, INT_MAX, "descriptor of the connection to the host");
   app.required("--socket-fd");
+  app.number("--session-fd", session, 0, INT_MAX, "descriptor to read the keys of a sealed connection from");
   app.word("--channel", options.segment, {{"segment", true}, {"stream", false}}, "segment: the host is this system");
   app.number("--memory", options.memory_bytes, 0, arguments::kUnlimited,
              "most bytes that regions can map; 0: half of the machine's");
@@ -65,6 +68,14 @@ int main(int argc, char** argv) {
     return run_tasks(tasks, service);
   }
   options.spin = std::chrono::microseconds(spin_us);
+  options.line = options.socket;
+  if (session >= 0) {
+    std::array<uint8_t, offpath::device::kSessionBytes> keys;
+    if (read(session, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size())) return 1;
+    close(session);
+    options.line = offpath::device::decode_line(options.socket, keys);
+    explicit_bzero(keys.data(), keys.size());
+  }
 
   signal(SIGPIPE, SIG_IGN);
   setvbuf(stdout, nullptr, _IOLBF, 0);  // output of regions shows when it is made

@@ -24,8 +24,8 @@ using base::Status;
 
 class StreamEndpoint : public Endpoint {
  public:
-  StreamEndpoint(int socket, void* heap, uint64_t bytes, ReplyTargets& targets)
-      : socket_(socket), reader_(socket), targets_(targets) {
+  StreamEndpoint(const Line& line, void* heap, uint64_t bytes, ReplyTargets& targets)
+      : line_(line), reader_(line), targets_(targets) {
     heap_address_ = reinterpret_cast<uint64_t>(heap);
     heap_bytes_ = bytes;
   }
@@ -48,7 +48,7 @@ class StreamEndpoint : public Endpoint {
       ended_ = !serve(taken.command);
       if (kind == Kind::reply && !ended_) return true;
     }
-    shutdown(socket_, SHUT_RDWR);  // the process ends with its channel
+    shutdown(line_.socket(), SHUT_RDWR);  // the process ends with its channel
     return false;
   }
 
@@ -58,7 +58,7 @@ class StreamEndpoint : public Endpoint {
     encode(answer, body);
     {
       const std::lock_guard lock(send_);
-      [[maybe_unused]] const Status sent = send_frame(socket_, {Kind::answer, Answer::kBytes, taken.command.id}, body);
+      [[maybe_unused]] const Status sent = send_frame(line_, {Kind::answer, Answer::kBytes, taken.command.id}, body);
     }
     if (taken.command.kind != Kind::launch) return;
     std::vector<Command> waiting;
@@ -72,14 +72,14 @@ class StreamEndpoint : public Endpoint {
   Status send_upcall(uint64_t id, const UpcallFrame& frame, std::span<const iovec> inputs) override {
     const auto body = encode(frame);
     const std::lock_guard lock(send_);
-    return send_frame(socket_, {Kind::upcall, static_cast<uint32_t>(body.size()), id}, body, inputs);
+    return send_frame(line_, {Kind::upcall, static_cast<uint32_t>(body.size()), id}, body, inputs);
   }
 
   void send_fate(const Fate& fate) override {
     std::array<uint8_t, Fate::kBytes> body;
     encode(fate, body);
     send_.lock_for_last_words();
-    [[maybe_unused]] const Status sent = send_frame(socket_, {Kind::fate, Fate::kBytes, 0}, body);
+    [[maybe_unused]] const Status sent = send_frame(line_, {Kind::fate, Fate::kBytes, 0}, body);
   }
 
   void* stage(uint64_t) override { return nullptr; }
@@ -127,13 +127,12 @@ class StreamEndpoint : public Endpoint {
       const uint64_t part = std::min<uint64_t>(get.words[1] - sent, kMaxBodyBytes);
       const iovec piece{reinterpret_cast<void*>(get.words[0] + sent), part};
       const std::lock_guard lock(send_);
-      if (!send_frame(socket_, {Kind::data, static_cast<uint32_t>(part), get.id}, {}, std::span(&piece, 1)).ok())
-        return;
+      if (!send_frame(line_, {Kind::data, static_cast<uint32_t>(part), get.id}, {}, std::span(&piece, 1)).ok()) return;
       sent += part;
     }
   }
 
-  const int socket_;
+  const Line line_;
   FrameReader reader_;
   ReplyTargets& targets_;
   std::mutex read_mutex_;
@@ -145,16 +144,17 @@ class StreamEndpoint : public Endpoint {
 
 }  // namespace
 
-Result<std::unique_ptr<Endpoint>> open_stream_endpoint(int socket, Description description, ReplyTargets& targets) {
+Result<std::unique_ptr<Endpoint>> open_stream_endpoint(const Line& line, Description description,
+                                                       ReplyTargets& targets) {
   void* heap =
       mmap(nullptr, description.heap_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (heap == MAP_FAILED) {
     return Status::system_error(OFFPATH_ERR_NO_MEMORY, errno, "cannot reserve %llu bytes for regions",
                                 static_cast<unsigned long long>(description.heap_bytes));
   }
-  auto endpoint = std::make_unique<StreamEndpoint>(socket, heap, description.heap_bytes, targets);
+  auto endpoint = std::make_unique<StreamEndpoint>(line, heap, description.heap_bytes, targets);
   description.heap_address = endpoint->heap_address();
-  if (const Status status = send_hello(socket, description, -1); !status.ok()) return status;
+  if (const Status status = send_hello(line, description, -1); !status.ok()) return status;
   return std::unique_ptr<Endpoint>(std::move(endpoint));
 }
 

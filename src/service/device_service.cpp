@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -41,6 +42,9 @@ namespace {
 constexpr int kStoppedLookMs = DeviceService::kStoppedNs / 1000000 / 8;
 constexpr int kLingerMs = 50;       // for programs that start while the last one ends
 constexpr int kGreetingMs = 10000;  // as long as programs wait for a device
+constexpr uint64_t kProofNs = 2'000'000'000;
+constexpr size_t kMostGuests = 64;
+constexpr ptrdiff_t kMostCredentials = 8;  // that are looked at at a time
 constexpr int kSocketFd = 3;
 constexpr int kSpinUs = 50;
 
@@ -92,7 +96,7 @@ Status DeviceService::start() {
   if (options_.for_agents.empty()) for_agents_.emplace_back("--for-agents");
   if (!options_.executor.empty()) for_agents_.insert(for_agents_.end(), {"--executor", options_.executor});
   // Services of jobs are nobody's children; here they count, so they become ours.
-  if (options_.key || options_.munge) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (takes_strangers()) prctl(PR_SET_CHILD_SUBREAPER, 1);
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigaction(SIGCHLD, &action, nullptr);
@@ -106,24 +110,35 @@ void DeviceService::serve(int listening) {
   while (true) {
     std::vector<pollfd> waits{{signal_pipe[0], POLLIN, 0}, {listening, POLLIN, 0}};
     for (const Child& child : children_) waits.push_back({child.alive.get(), POLLIN, 0});
-    const bool stays = options_.key || options_.munge || !children_.empty();
-    const int ready = poll(waits.data(), waits.size(),
-                           end_stopped() ? kStoppedLookMs
-                           : stays       ? -1
-                           : had_client  ? kLingerMs
-                                         : options_.first_client_timeout_ms);
-    if ((ready < 0 && errno == EINTR) || (ready == 0 && !children_.empty())) continue;
-    if (ready <= 0) break;
+    const size_t children = children_.size();
+    for (const Guest& guest : guests_) {
+      const bool hears = guest.who.stage() == device::Introduction::Stage::hears;
+      waits.push_back({hears ? guest.socket.get() : -1, POLLIN, 0});
+    }
+    const bool any_stopped = end_stopped();
+    const int until_ms = wait_ms(had_client);
+    const bool looks = any_stopped && (until_ms < 0 || until_ms > kStoppedLookMs);
+    const int ready = poll(waits.data(), waits.size(), looks ? kStoppedLookMs : until_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0 || (ready == 0 && guests_.empty() && !looks)) break;
     if (bool ends = false; waits[0].revents != 0) {
       hear_signals(ends);
       if (ends) break;
     }
     auto child = children_.begin();
-    for (size_t i = 2; i < waits.size(); ++i) {
+    for (size_t i = 2; i < 2 + children; ++i) {
       const auto next = std::next(child);
       if (waits[i].revents != 0) reap(child);
       child = next;
     }
+    auto guest = guests_.begin();
+    for (size_t i = 2 + children; i < waits.size(); ++i) {
+      const auto next = std::next(guest);
+      if (waits[i].revents != 0) hear(guest);
+      guest = next;
+    }
+    hear_waiting();
+    dismiss_late();
     if (waits[1].revents != 0) {
       accept_one(listening);
       had_client = true;
@@ -175,38 +190,112 @@ bool DeviceService::end_stopped() {
   return any || !stopped_.empty();
 }
 
+int DeviceService::wait_ms(bool had_client) const {
+  if (!guests_.empty()) {  // they came one after the other, so the first is late first
+    const uint64_t now_ns = base::clock_ns(), until_ns = guests_.front().until_ns;
+    return until_ns <= now_ns ? 0 : static_cast<int>((until_ns - now_ns) / 1000000) + 1;
+  }
+  if (takes_strangers() || !children_.empty()) return -1;
+  return had_client ? kLingerMs : options_.first_client_timeout_ms;
+}
+
 void DeviceService::accept_one(int listening) {
   Fd socket(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.valid()) return;
+  if (!takes_strangers()) return start_child(std::move(socket), nullptr);
+  if (guests_.size() >= kMostGuests) {
+    // Who has said nothing goes first: the others have shown something that only somebody with the key could say.
+    const auto silent =
+        std::find_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return !guest.who.has_greeted(); });
+    guests_.erase(silent == guests_.end() ? guests_.begin() : silent);
+  }
+  guests_.push_back(
+      {std::move(socket), device::Introduction(options_.key, options_.munge), base::clock_ns() + kProofNs});
+  hear(std::prev(guests_.end()));  // who knows the key has greeted already, and is not sent away for others
+}
+
+void DeviceService::hear(std::list<Guest>::iterator guest) {
+  using Stage = device::Introduction::Stage;
+  const Stage stage = guest->who.take(guest->socket.get());
+  if (stage == Stage::hears) return;
+  const auto looked_at =
+      std::count_if(children_.begin(), children_.end(), [](const Child& child) { return child.has_credential; });
+  if (stage == Stage::credential && looked_at >= kMostCredentials) return;  // later, if there is time left
+  if (stage == Stage::refused) {
+    base::log_write(LogLevel::warn, "refused a connection that did not prove the key");
+  } else {
+    start_child(std::move(guest->socket), &guest->who);
+  }
+  guests_.erase(guest);
+}
+
+// Those whose credentials had to wait.
+void DeviceService::hear_waiting() {
+  for (auto guest = guests_.begin(); guest != guests_.end();) {
+    const auto next = std::next(guest);
+    if (guest->who.stage() != device::Introduction::Stage::hears) hear(guest);
+    guest = next;
+  }
+}
+
+void DeviceService::dismiss_late() {
+  const uint64_t now_ns = base::clock_ns();
+  while (!guests_.empty() && guests_.front().until_ns <= now_ns) {
+    base::log_write(LogLevel::warn, "refused a connection that has not proven the key in time");
+    guests_.pop_front();
+  }
+}
+
+void DeviceService::start_child(Fd socket, device::Introduction* who) {
   int alive[2];
-  if (!socket.valid() || pipe2(alive, O_CLOEXEC) != 0) return;
+  if (pipe2(alive, O_CLOEXEC) != 0) return;
   Fd read_end(alive[0]), write_end(alive[1]);
   const bool full = children_.size() >= options_.max_clients;
+  const bool has_credential = who != nullptr && who->stage() == device::Introduction::Stage::credential;
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
     // With the service its executors end.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     fcntl(write_end.get(), F_SETFD, 0);
-    if (getppid() == parent) become_executor(socket.get(), full);
+    if (getppid() == parent) become_executor(socket.get(), who, full);
     _exit(1);
   }
-  if (child > 0) children_.push_back({child, std::move(read_end)});
+  if (child > 0) children_.push_back({child, std::move(read_end), false, has_credential});
   base::log_write(LogLevel::info, "executor %d starts", child);
 }
 
+namespace {
+
+// For the executor: the keys of its connection, to be read once, from a descriptor out of the way of the socket's.
+Result<int> pass_session(const seal::Session& session, seal::Security security) {
+  const auto text = device::encode_session(session, security);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0 || write(ends[1], text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
+  const int copy = fcntl(ends[0], F_DUPFD, 10);
+  close(ends[0]), close(ends[1]);
+  if (copy < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass a descriptor");
+  return copy;
+}
+
+}  // namespace
+
 // In the child, which is still one of ours: who asks, and what does its program want?
-Status DeviceService::admit(int socket, bool full, std::vector<std::string>& words) {
+Status DeviceService::admit(int socket, device::Introduction* who, bool full, std::vector<std::string>& words) {
   words = executor_;
   words.insert(words.end(),
                {"--socket-fd", std::to_string(kSocketFd), "--memory", std::to_string(options_.memory_bytes),
                 "--max-clients", std::to_string(options_.max_clients)});
-  if (options_.key || options_.munge) {
-    device::Introduction who;
-    if (const Status status = who.hear(socket, options_.key, options_.munge, kGreetingMs); !status.ok()) return status;
-    if (who.purpose() != device::Purpose::regions) answer(socket, who);
+  if (who != nullptr) {
+    if (const Status status = who->hear_request(socket, kGreetingMs); !status.ok()) return status;
+    if (who->purpose() != device::Purpose::regions) answer(socket, *who);
     const int one = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     words.insert(words.end(), {"--channel", "stream", "--kind", "remote"});
+    const auto session = pass_session(who->session(), who->security());
+    if (!session.ok()) return session.status();
+    words.insert(words.end(), {"--session-fd", std::to_string(session.value())});
     for (char** entry = environ; *entry != nullptr; ++entry) environment_.push_back(*entry);
   } else {
     const auto peer = session::peer_credentials(socket);
@@ -232,14 +321,14 @@ Status DeviceService::admit(int socket, bool full, std::vector<std::string>& wor
 }
 
 // In the child: an agent asks for its job's service, or a host what this machine is like.
-void DeviceService::answer(int socket, const device::Introduction& who) {
+void DeviceService::answer(int socket, device::Introduction& who) {
   for (const int number : {SIGTERM, SIGINT, SIGCHLD}) signal(number, SIG_DFL);
   const pid_t starter = getppid();
   Status sent;
   if (who.purpose() == device::Purpose::probe) {
     sent = who.answer(socket,
                       device::about_this_machine(static_cast<uint32_t>(jobs_of(starter).size()), options_.max_clients));
-    if (sent.ok()) device::serve_probe(socket, socket);
+    if (sent.ok()) device::serve_probe(who.line(socket));
   } else {
     const auto request = device::decode_request(who.request());
     const StartingOptions options{for_agents_, options_.cores, options_.shares_cores, options_.max_clients, starter};
@@ -252,9 +341,9 @@ void DeviceService::answer(int socket, const device::Introduction& who) {
   _exit(0);
 }
 
-void DeviceService::become_executor(int socket, bool full) {
+void DeviceService::become_executor(int socket, device::Introduction* who, bool full) {
   std::vector<std::string> words;
-  Status status = admit(socket, full, words);
+  Status status = admit(socket, who, full, words);
   if (status.ok()) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -273,8 +362,10 @@ void DeviceService::become_executor(int socket, bool full) {
   refusal.status = status.code();
   snprintf(refusal.text, sizeof(refusal.text), "%s", status.text());
   // Whoever does not know the key learns nothing.
-  if (status.code() != OFFPATH_ERR_PERMISSION) [[maybe_unused]]
-    const Status sent = device::send_hello(socket, refusal, -1);
+  if (status.code() != OFFPATH_ERR_PERMISSION) {
+    const device::Line line = who == nullptr ? device::Line(socket) : who->line(socket);
+    [[maybe_unused]] const Status sent = device::send_hello(line, refusal, -1);
+  }
   base::log_write(LogLevel::warn, "refused a program: %s", status.text());
 }
 

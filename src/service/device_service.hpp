@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device service: starts an executor for each program that asks for one, hands the connection on to it, reaps it. No
 // user code and no data of programs in here. For agents it starts the services of jobs (starting.hpp). Two kinds of listeners: the node's Unix socket (the service ends with its
-// last executor) and a TCP port (it stays until SIGTERM). One thread.
+// last executor) and a TCP port (it stays until SIGTERM). One thread. Who connects to the port has two seconds to prove the
+// key, few at a time, and no process before.
 #pragma once
 
 #include "base/fd.hpp"
@@ -49,11 +50,25 @@ class DeviceService {
     base::Fd alive;  // readable when it has ended
     bool waited = false;
     base::Silence stillness{kStoppedNs};
+    bool has_credential = false;  // is to be found out whom MUNGE names
   };
+  // Who has connected to the port and is not proven.
+  struct Guest {
+    base::Fd socket;
+    device::Introduction who;
+    uint64_t until_ns;
+  };
+  bool takes_strangers() const { return options_.key || options_.munge; }
+  int wait_ms(bool had_client) const;
   void accept_one(int listening);
-  void become_executor(int socket, bool full);
-  base::Status admit(int socket, bool full, std::vector<std::string>& words);
-  [[noreturn]] void answer(int socket, const device::Introduction& who);
+  void hear(std::list<Guest>::iterator guest);
+  void hear_waiting();
+  void dismiss_late();
+  // A process for it. `who`: null on a Unix socket.
+  void start_child(base::Fd socket, device::Introduction* who);
+  void become_executor(int socket, device::Introduction* who, bool full);
+  base::Status admit(int socket, device::Introduction* who, bool full, std::vector<std::string>& words);
+  [[noreturn]] void answer(int socket, device::Introduction& who);
   void hear_signals(bool& ends);
   bool end_stopped();
   void reap(std::list<Child>::iterator child);
@@ -63,6 +78,7 @@ class DeviceService {
   std::vector<std::string> environment_;  // in the child: its client's
   std::list<Child> children_;
   std::map<pid_t, base::Silence> stopped_;  // services of jobs, whose agents nobody would hear
+  std::list<Guest> guests_;
 };
 
 }  // namespace offpath::service

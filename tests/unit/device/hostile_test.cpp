@@ -117,7 +117,7 @@ TEST(HostileStream, PutsOutsideTheHeapEndTheChannel) {
   command.words[1] = 8;
   ASSERT_TRUE(send_command(socket.get(), command).ok());
   uint8_t byte;
-  EXPECT_EQ(receive_exactly(socket.get(), &byte, 1, 20000).code(), OFFPATH_ERR_SERVICE_LOST);
+  EXPECT_EQ(Line(socket.get()).receive(&byte, 1, 20000).code(), OFFPATH_ERR_SERVICE_LOST);
 }
 
 }  // namespace

@@ -17,10 +17,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <poll.h>
+
 #include <csignal>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 namespace offpath::service {
 namespace {
@@ -263,6 +268,117 @@ TEST_F(DeviceServiceTest, WhoSaysNothingTakesNoJobsPlace) {
   ASSERT_TRUE(quiet.ok()) << quiet.status().text();
   const auto answer = ask("");
   EXPECT_TRUE(answer.ok()) << answer.status().text();
+}
+
+size_t children_of(pid_t process) {
+  std::ifstream list("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children");
+  return static_cast<size_t>(std::distance(std::istream_iterator<int>(list), {}));
+}
+
+// Silent, half spoken, garbage: no process for any of them, and the owner is let in.
+TEST_F(DeviceServiceTest, StrangersMakeNoProcessesAndShutNobodyOut) {
+  start_remote(8);
+  std::deque<Fd> strangers;
+  for (int i = 0; i < 2000; ++i) {
+    auto socket = device::dial(entry_, kTimeoutMs);
+    ASSERT_TRUE(socket.ok()) << socket.status().text();
+    const std::string words(i % 3 == 0 ? 1 : i % 3 == 1 ? 4 : 300, static_cast<char>(i));
+    static_cast<void>(send(socket->get(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    strangers.push_back(std::move(socket.value()));
+    if (strangers.size() > 200) strangers.pop_front();
+  }
+  EXPECT_EQ(children_of(process_), 0U);
+  auto opened = open_remote(key_);
+  ASSERT_TRUE(opened.ok()) << opened.status().text();
+  EXPECT_EQ(children_of(process_), 1U);
+  // They are sent away though nobody else comes.
+  for (const Fd& stranger : strangers) {
+    char byte;
+    pollfd wait{stranger.get(), POLLIN, 0};
+    ASSERT_GT(poll(&wait, 1, kTimeoutMs), 0) << "it is held";
+    EXPECT_LE(recv(stranger.get(), &byte, 1, 0), 0);
+  }
+}
+
+// Passes bytes on between a program and the service, and flips a bit of one, counted in that direction.
+class Middle {
+ public:
+  // `passed`: how many bytes each side has said; to be read when this has gone.
+  Middle(const device::DeviceEntry& to, bool back, size_t at, std::array<size_t, 2>& passed) : to_(to) {
+    auto listening = DeviceService::listen_on("127.0.0.1:0");
+    EXPECT_TRUE(listening.ok());
+    sockaddr_in address{};
+    socklen_t length = sizeof(address);
+    getsockname(listening->get(), reinterpret_cast<sockaddr*>(&address), &length);
+    entry.host = "127.0.0.1";
+    entry.port = ntohs(address.sin_port);
+    thread_ = std::thread([this, back, at, &passed, listening = std::move(listening.value())] {
+      const Fd near(accept(listening.get(), nullptr, nullptr));
+      const auto far = device::dial(to_, kTimeoutMs);
+      if (!far.ok()) return;
+      pollfd ends[2] = {{near.get(), POLLIN, 0}, {far->get(), POLLIN, 0}};
+      while (poll(ends, 2, -1) > 0) {
+        for (int side = 0; side < 2; ++side) {
+          uint8_t bytes[65536];
+          const ssize_t got = ends[side].revents == 0 ? -1 : recv(ends[side].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+          if (got == 0 || (got < 0 && ends[side].revents != 0 && errno != EAGAIN)) return;
+          if (got < 0) continue;
+          size_t& before = passed[static_cast<size_t>(side)];
+          if (back == (side == 1) && at >= before && at < before + static_cast<size_t>(got)) bytes[at - before] ^= 4;
+          before += static_cast<size_t>(got);
+          for (ssize_t put = 0; put < got;) {
+            const ssize_t now = send(ends[1 - side].fd, bytes + put, static_cast<size_t>(got - put), MSG_NOSIGNAL);
+            if (now <= 0) return;
+            put += now;
+          }
+        }
+      }
+    });
+  }
+  ~Middle() { thread_.join(); }
+  device::DeviceEntry entry;
+
+ private:
+  device::DeviceEntry to_;
+  std::thread thread_;
+};
+
+TEST_F(DeviceServiceTest, WhoIsBetweenProgramAndDeviceChangesNothing) {
+  start_remote(8);
+  const std::vector<uint8_t> data(100000, 7);
+  std::array<size_t, 2> all{};
+  // Whether all went well; what was read was sent.
+  const auto exchange = [&](bool back, size_t at) {
+    std::array<size_t, 2> passed{};
+    bool well = false;
+    {
+      const device::DeviceEntry real = entry_;
+      Middle middle(real, back, at, passed);
+      entry_ = middle.entry;
+      auto opened = open_remote(key_);
+      entry_ = real;
+      if (opened.ok()) {
+        device::Queue queue;
+        std::vector<uint8_t> read(data.size());
+        const auto place = opened.value()->allocate(data.size());
+        well = place.ok() && opened.value()->write(place.value(), data.data(), data.size(), queue).ok() &&
+               opened.value()->read(read.data(), place.value(), read.size(), queue).ok() &&
+               opened.value()->wait(queue).ok();
+        EXPECT_TRUE(!well || read == data) << "byte " << at << (back ? " back" : "");
+        opened.value().reset();
+      }
+    }
+    all = well ? passed : all;
+    return well;
+  };
+  ASSERT_TRUE(exchange(false, SIZE_MAX));
+  for (const bool back : {false, true}) {
+    const size_t bytes = all[back ? 1 : 0];
+    ASSERT_GT(bytes, data.size());
+    for (size_t at = 0; at < bytes; at += bytes / 40) {
+      EXPECT_FALSE(exchange(back, at)) << "nobody noticed, byte " << at << (back ? " back" : "");
+    }
+  }
 }
 
 // A munged of our own, for as long as this lives.
