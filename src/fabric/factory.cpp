@@ -2,9 +2,7 @@
 #include "fabric/factory.hpp"
 
 #include "base/environment.hpp"
-
-#include <filesystem>
-#include <fstream>
+#include "fabric/rdma.hpp"
 
 namespace offpath::fabric {
 
@@ -24,22 +22,6 @@ constexpr Entry kEntries[] = {
 #include "fabric/fabrics.def"
 };
 #undef FABRIC
-
-bool is_active(const std::filesystem::path& port) {
-  std::ifstream file(port / "state");
-  std::string text;
-  return std::getline(file, text) && text.find("ACTIVE") != std::string::npos;
-}
-
-bool has_rdma(const std::string& folder) {
-  std::error_code error;  // folders that are not there are empty
-  for (const auto& device : std::filesystem::directory_iterator(folder, error)) {
-    for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", error)) {
-      if (is_active(port.path())) return true;
-    }
-  }
-  return false;
-}
 
 }  // namespace
 

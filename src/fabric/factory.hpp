@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fabric/fabric.hpp"
+#include "fabric/rdma.hpp"
 
 #include <memory>
 #include <string>
@@ -19,6 +20,6 @@ base::Result<Made> make(const std::string& name, const JobKey& key);
 
 // `ucx` where a port of an RDMA device listed in that folder is active, else `tcp`. A fact of one node: others may have
 // others, and then they learn it when they connect (named.hpp).
-const char* usual_fabric(const std::string& rdma_folder = "/sys/class/infiniband");
+const char* usual_fabric(const std::string& rdma_folder = kRdmaFolder);
 
 }  // namespace offpath::fabric

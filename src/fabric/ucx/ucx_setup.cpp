@@ -3,6 +3,7 @@
 #include "fabric/ucx/ucx_fabric.hpp"
 
 #include "base/environment.hpp"
+#include "fabric/rdma.hpp"
 
 #include <ucp/api/ucp.h>
 
@@ -35,7 +36,6 @@ struct Preference {
 };
 
 constexpr Preference kPreferences[] = {
-    {"UCX_TLS", "all"},
     // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
     // queue behind the data on a busy link (measured: docs/performance.md).
     {"UCX_RNDV_THRESH", "inf"},
@@ -46,22 +46,6 @@ constexpr Preference kPreferences[] = {
     // A chunk is then one segment, one system call.
     {"UCX_TCP_TX_SEG_SIZE", "64k"},
 };
-
-// Without UCX's transports inside a node. Services never use them, and they listen: an empty datagram to their socket,
-// from any user, ends the process.
-std::string without_shared_memory(const std::string& transports) {
-  if (!transports.empty() && transports[0] == '^') return transports + ",sm";
-  constexpr const char* kInside[] = {"all", "sm", "shm", "mm", "posix", "sysv", "xpmem", "cma", "knem"};
-  std::string left;
-  for (size_t begin = 0; begin < transports.size();) {
-    const size_t end = std::min(transports.find(',', begin), transports.size());
-    const std::string word = transports.substr(begin, end - begin);
-    const auto is_word = [&](const char* inside) { return word == inside; };
-    if (std::none_of(std::begin(kInside), std::end(kInside), is_word)) left += (left.empty() ? "" : ",") + word;
-    begin = end + 1;
-  }
-  return left.empty() ? "^sm" : left;
-}
 
 // OFFPATH_UCX_X becomes UCX_X of this process, the service: UCX's own prefixes do not reach its transports.
 void set_environment() {
@@ -75,7 +59,11 @@ void set_environment() {
     setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
   for (const Preference& preference : kPreferences) setenv(preference.name, preference.value, 0);
-  setenv("UCX_TLS", without_shared_memory(secure_getenv("UCX_TLS")).c_str(), 1);
+  const char* const own = secure_getenv("OFFPATH_UCX_TLS");
+  const char* const wanted = secure_getenv("UCX_TLS");  // said for the program, unless it is our own
+  const std::string transports =
+      transports_for_services(wanted == nullptr ? "" : wanted, own != nullptr || !has_rdma());
+  setenv("UCX_TLS", transports.c_str(), 1);
 }
 
 class UcxContext : public Context {
@@ -101,6 +89,22 @@ class UcxContext : public Context {
 };
 
 }  // namespace
+
+std::string transports_for_services(const std::string& wanted, bool with_tcp) {
+  constexpr const char* kInside[] = {"all", "sm", "shm", "mm", "posix", "sysv", "xpmem", "cma", "knem"};
+  const std::string without = with_tcp ? "sm" : "tcp,sm";
+  if (!wanted.empty() && wanted[0] == '^') return wanted + "," + without;
+  std::string left;
+  for (size_t begin = 0; begin < wanted.size();) {
+    const size_t end = std::min(wanted.find(',', begin), wanted.size());
+    const std::string word = wanted.substr(begin, end - begin);
+    const auto is_word = [&](const char* inside) { return word == inside; };
+    const bool goes = std::any_of(std::begin(kInside), std::end(kInside), is_word) || (word == "tcp" && !with_tcp);
+    if (!goes) left += (left.empty() ? "" : ",") + word;
+    begin = end + 1;
+  }
+  return left.empty() ? "^" + without : left;
+}
 
 Result<std::unique_ptr<Context>> open_ucx(const JobKey&) {
   if (const std::string wanted = base::Environment::text("OFFPATH_FABRIC_SECURITY"); !wanted.empty()) {

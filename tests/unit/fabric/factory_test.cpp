@@ -4,11 +4,13 @@
 
 #include "fabric/loopback/loopback.hpp"
 #include "fabric/named.hpp"
+#include "fabric/ucx/ucx_fabric.hpp"
 
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -133,6 +135,20 @@ TEST_F(FactoryTest, UsesUcxWhereAnRdmaPortIsActive) {
   setenv("OFFPATH_FABRIC_SECURITY", "auth", 1);
   EXPECT_STREQ(usual_fabric(folder), "tcp") << "UCX cannot give it";
   std::filesystem::remove_all(folder);
+}
+
+// On an RDMA network no port is open that strangers reach: UCX's TCP is there if it is named only.
+TEST_F(FactoryTest, UcxHasTcpWhereItIsWantedOnly) {
+  for (const auto& [wanted, with_tcp, without_tcp] :
+       std::vector<std::array<std::string, 3>>{{"", "^sm", "^tcp,sm"},
+                                               {"all", "^sm", "^tcp,sm"},
+                                               {"tcp,self", "tcp,self", "self"},
+                                               {"rc,tcp", "rc,tcp", "rc"},
+                                               {"tcp", "tcp", "^tcp,sm"},
+                                               {"^ud", "^ud,sm", "^ud,tcp,sm"}}) {
+    EXPECT_EQ(transports_for_services(wanted, true), with_tcp) << wanted;
+    EXPECT_EQ(transports_for_services(wanted, false), without_tcp) << wanted;
+  }
 }
 
 // One line that names the variable, and no fabric that is weaker than what was asked for.
