@@ -61,7 +61,7 @@ def navigation(paths: list[str], generated: list[str]) -> list:
         {"Performance": "performance.md"},
         {"How it works": [*(f"{name}.md" for name in EXPLAINED), {"Design notes": notes}]},
         {"Reference": ["reference/offpath.md", {"Commands": commands}, *others]},
-        {"Help": ["troubleshooting.md", "faq.md", "stability.md", "comparison.md", "glossary.md"]},
+        {"Help": ["troubleshooting.md", "faq.md", "security.md", "stability.md", "comparison.md", "glossary.md"]},
         {"Development": ["contributing.md", "changelog.md"]},
     ]  # fmt: skip
 
