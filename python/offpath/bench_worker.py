@@ -27,7 +27,7 @@ def app_command(
     ways: Annotated[str, typer.Option(help="Between ranks of one worker (near), of two, of two services.")] = (
         "near,workers,sockets"
     ),
-    security: Annotated[str, typer.Option(help="Of sockets: auth, full or encrypt, or several of them.")] = "auth",
+    security: Annotated[str, typer.Option(help="Of sockets: auth, encrypt or user-data-unprotected, or several.")] = "auth",
     sizes: Annotated[str, typer.Option(help="Bytes of a block.")] = "64K,256K,1M,4M,16M",
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
     milliseconds: Annotated[int, typer.Option(min=1, max=60000, help="Length of each measurement, about.")] = 300,
@@ -43,7 +43,7 @@ def app_command(
 
     Example:
 
-        offpath bench worker --security auth,full,encrypt --json worker.json
+        offpath bench worker --security auth,encrypt --json worker.json
     """
     byte_sizes = parse_sizes(sizes)
     comparison.writable_file(json_file, "--json")
