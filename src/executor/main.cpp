@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <array>
 #include <cstring>
 
 namespace {

@@ -261,7 +261,7 @@ void DeviceService::start_child(Fd socket, device::Introduction* who) {
     if (getppid() == parent) become_executor(socket.get(), who, full);
     _exit(1);
   }
-  if (child > 0) children_.push_back({child, std::move(read_end), false, has_credential});
+  if (child > 0) children_.push_back({child, std::move(read_end), false, base::Silence{kStoppedNs}, has_credential});
   base::log_write(LogLevel::info, "executor %d starts", child);
 }
 
