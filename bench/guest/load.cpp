@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "../../apps/arguments/speaker.hpp"
 #include "../../apps/report/json_file.hpp"
 #include "../collectives/clocks.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "../../apps/arguments/arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "../collectives/clocks.hpp"
 #include "../collectives/work.hpp"
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kMostScalars = 64;
 constexpr uint32_t kMostPosted = 4;  // programs between two waits
-constexpr uint64_t kProgressNs = 100'000;
+constexpr uint64_t kBoardNapNs = 100'000;
 
 struct Part {
   uint64_t rows;
@@ -192,7 +192,7 @@ class OnloadedExecutor : public Executor {
                  "Offpath: vector operations of the solver failed at this rank's leader, which says why");
       PetscCall(progress(groups_.group));
       board_->waiters.fetch_add(1, std::memory_order_seq_cst);
-      session::futex_wait(board_->changes, seen, kProgressNs);
+      session::futex_wait(board_->changes, seen, kBoardNapNs);
       board_->waiters.fetch_sub(1, std::memory_order_seq_cst);
     }
     PetscFunctionReturn(0);

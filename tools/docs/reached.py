@@ -91,6 +91,7 @@ def solver(theirs: str, ours: str, setting: str) -> Callable[[list[dict]], Found
     return find
 
 
+OFFLOADED = ("default", "`*:dpu`")
 SLOW_RANK = {"uneven": ("3x loaded", "3x slower")}
 ALLGATHER = {"of": "multicast", "to": "ring", "name": "by"}
 BOTH = [("offpath_cg_ms", "cg_ms"), ("offpath_pipecg_ms", "pipecg_ms")]
@@ -131,6 +132,10 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("adapt_phase_ratio", "adapt-slower-machine", each("over_best", phase=("hides", "talks"))),
     ("adapt_overall_ratio", "adapt", each("over_best", phase="all")),
     ("adapt_overall_ratio", "adapt-slower-machine", each("over_best", phase="all")),
+    ("guest_late_ratio", "guest", each("late_ratio", mode=OFFLOADED)),
+    ("guest_late_ms", "guest", each("late_ms", mode=OFFLOADED)),
+    ("guest_default_rounds_ratio", "guest", each("rounds_ratio", mode="default")),
+    ("guest_dpu_rounds_ratio", "guest", each("rounds_ratio", mode="`*:dpu`")),
     ("onesided_computing_ratio", "onesided", each("computing_ratio")),
     ("onesided_computing_ratio", "onesided-shmem", each("computing_ratio")),
     *((goal, name, checked(goal)) for goal in OPENMP for name in ("openmp", "openmp-shared")),

@@ -17,9 +17,9 @@ namespace {
 using base::Fd;
 using Data = std::vector<uint8_t>;
 
-struct Pair {
+struct Ends {
   Fd near, far;
-  Pair() {
+  Ends() {
     int ends[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     near = Fd(ends[0]), far = Fd(ends[1]);
@@ -36,7 +36,7 @@ Data pattern(size_t bytes) {
 
 // All that a line sends.
 Data sent(const seal::Session& session, seal::Security security, const std::vector<Data>& parts) {
-  Pair pair;
+  Ends pair;
   const Line line(pair.near.get(), session, security);
   for (const Data& part : parts) {
     const iovec pieces[] = {{const_cast<uint8_t*>(part.data()), part.size() / 2},
@@ -55,7 +55,7 @@ Data sent(const seal::Session& session, seal::Security security, const std::vect
 // What a line makes of that, as far as it gets.
 Data received(seal::Session session, seal::Security security, const Data& bytes, size_t wanted) {
   std::swap(session.in, session.out);
-  Pair pair;
+  Ends pair;
   EXPECT_EQ(send(pair.near.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   pair.near.reset();
   const Line line(pair.far.get(), session, security);
@@ -107,7 +107,7 @@ TEST_P(Lines, BringNothingThatWasChanged) {
 TEST_P(Lines, AnExecutorIsGivenTheKeys) {
   const auto text = encode_session({session_.in, session_.out, session_.suite}, GetParam());
   const Data plain = pattern(70000), bytes = sent(session_, GetParam(), {plain});
-  Pair pair;
+  Ends pair;
   ASSERT_EQ(send(pair.near.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   Data got(plain.size());
   ASSERT_TRUE(decode_line(pair.far.get(), text).receive(got.data(), got.size(), 5000).ok());
