@@ -34,7 +34,7 @@ class Nodes {
 };
 
 struct ServiceCores {
-  std::string list;    // as offpath_session_attach takes it; empty: the service chooses
+  std::string list;      // as offpath_session_attach takes it; empty: the service chooses
   bool spare = false;    // nobody else computes on them
   bool crowded = false;  // the node's processes outnumber the cores that they are bound to
 };

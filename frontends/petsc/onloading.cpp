@@ -41,7 +41,7 @@ struct alignas(64) Board {
   std::atomic<uint32_t> started, finished;  // programs
   std::atomic<uint32_t> failed;
   std::atomic<uint32_t> changes, waiters;  // of anything here: who waits sleeps on the first
-  double scalars[kMostScalars];  // of the last that is finished
+  double scalars[kMostScalars];            // of the last that is finished
 };
 
 // Counters wrap.

@@ -26,8 +26,7 @@ Natives load() {
   natives.default_context = static_cast<const shmem_ctx_t*>(find(RTLD_DEFAULT, "oshmem_ctx_default"));
   natives.complete = natives.complete && natives.default_context != nullptr;
   natives.progress = reinterpret_cast<void (*)()>(find(RTLD_DEFAULT, "opal_progress"));
-  natives.yield_when_idle =
-      reinterpret_cast<bool (*)(bool)>(find(RTLD_DEFAULT, "opal_progress_set_yield_when_idle"));
+  natives.yield_when_idle = reinterpret_cast<bool (*)(bool)>(find(RTLD_DEFAULT, "opal_progress_set_yield_when_idle"));
   return natives;
 }
 

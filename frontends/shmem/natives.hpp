@@ -24,7 +24,7 @@ struct Natives {
   // Lets the library answer other PEs, which may need it: for an atomic or a lock here. Null: there is none to be had.
   void (*progress)() = nullptr;
   bool (*yield_when_idle)(bool yields) = nullptr;  // as for MPI; returns what was so before
-  bool complete = true;                            // false: some function is missing, so this is a library we do not know
+  bool complete = true;  // false: some function is missing, so this is a library we do not know
 };
 #pragma GCC diagnostic pop
 

@@ -27,7 +27,7 @@ def app_command(
     ways: Annotated[str, typer.Option(help="Between ranks of one worker (near), of two, of two services.")] = (
         "near,workers,sockets"
     ),
-    security: Annotated[str, typer.Option(help="Of sockets: auth, encrypt or user-data-unprotected, or several.")] = "auth",
+    security: Annotated[str, typer.Option(help="Of sockets: auth, encrypt, user-data-unprotected.")] = "auth",
     sizes: Annotated[str, typer.Option(help="Bytes of a block.")] = "64K,256K,1M,4M,16M",
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
     milliseconds: Annotated[int, typer.Option(min=1, max=60000, help="Length of each measurement, about.")] = 300,

@@ -204,7 +204,7 @@ struct offpath_session {
   uint64_t posted_count = 0;
   uint64_t doorbell_count = 0;
   static constexpr uint32_t kMaxUnrung = 64;
-  uint32_t unrung = 0;  // submitted since the service was last made sure to be awake
+  uint32_t unrung = 0;                   // submitted since the service was last made sure to be awake
   std::atomic<uint32_t> outstanding{0};  // written with the mutex held
 
  private:

@@ -66,7 +66,8 @@ def arguments(s):
 def rests(s):
     """On a core that ranks and service share who waits sleeps, in whatever it waits; also without the lab's library."""
     core = str(min(os.sched_getaffinity(0)))
-    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library, polite=False,
+    s.polite = False
+    run = s.run(["taskset", "-c", core, s.program("rests")], 3, s.library,
                 **{**FORCED, "OFFPATH_SERVICE_CORES": core})
     lines = run.out.splitlines()
     check(run.status == 0 and len(lines) == 8 and all(line.endswith(": slept") for line in lines), str(run))

@@ -73,6 +73,7 @@ def end_group(process):
 
 class Setting:
     natives = {}
+    polite = True  # ranks of MPICH that wait leave the core to others, also natively
 
     def __init__(self, options):
         self.build, self.mpi, self.kind = options.build, options.mpi, options.kind
@@ -93,11 +94,10 @@ class Setting:
         changes = {"OFFPATH_RUNTIME_DIR": self.folder, "OFFPATH_SERVICE_LOG": f"{self.folder}/service.log", **changes}
         return base, changes
 
-    def launch(self, command, ranks, changes, preload, polite=True):
-        """polite: ranks of MPICH that wait leave the core to others, also natively."""
+    def launch(self, command, ranks, changes, preload):
         base, changes = self.environment(changes)
         preloads = [preload] if preload else []
-        if self.mpi == "mpich" and polite:  # with fewer cores than ranks who waits takes the time of whom it waits for
+        if self.mpi == "mpich" and self.polite:  # with fewer cores than ranks who waits takes the time of whom it waits for
             preloads.append(os.path.join(self.build, "lib/liboffpath_yield.so"))
             changes["OFFPATH_LAB_YIELD"] = "1"
         if preloads:
@@ -133,8 +133,8 @@ class Setting:
         with open(f"{self.folder}/out") as out, open(f"{self.folder}/err") as err:
             return Run(status, out.read(), err.read())
 
-    def run(self, command, ranks=4, preload=None, polite=True, **changes):
-        process = self.launch(command, ranks, changes, preload, polite)
+    def run(self, command, ranks=4, preload=None, **changes):
+        process = self.launch(command, ranks, changes, preload)
         try:
             return self.collect(process)
         finally:

@@ -54,7 +54,7 @@ def test_each_goal_has_its_worst_value_at_the_top_or_is_not_measured():
             assert goal.met_by(goal.worst(published)) == (met in ("yes", goals.ONE_LAUNCH))
         assert met in ("yes", goals.ONE_LAUNCH) or limit, f"{name}: what limits it?"
     assert set(reached.LIMITS) <= {name for name, *_ in rows}
-    assert set(goals.BY_NAME) == {name for name, *_ in rows} | set(re.findall(r"`(\w+_(?:ratio|count|us))`", rest))
+    assert set(goals.BY_NAME) == {name for name, *_ in rows} | set(re.findall(r"`(\w+_(?:ratio|count|us|ms))`", rest))
 
 
 def changed(monkeypatch, name, edit):

@@ -111,8 +111,9 @@ void stop() {
 bool may_offload() {
   const Settings settings = Settings::from_environment();
   policy::Table table = policy::Table::measured();
-  if (!table.apply(settings.memory, policy::Origin::remembered).ok() || !table.apply(settings.policy).ok())
-    return false;
+  // As the job does it later: bad memory is left out.
+  if (!table.apply(settings.memory, policy::Origin::remembered).ok()) table = policy::Table::measured();
+  if (!table.apply(settings.policy).ok()) return false;
   return std::any_of(table.rows().begin(), table.rows().end(),
                      [&](const policy::Row& row) { return table.offloads(std::max<uint32_t>(row.min_nodes, 1)); });
 }
