@@ -40,7 +40,12 @@ os.environ["OFFPATH_POLICY_FILE"] = "none"  # what somebody tuned on this machin
 requires_root = pytest.mark.skipif(os.geteuid() != 0, reason="the lab needs root")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    # Paths of sockets are bounded, so the folder of one of several workers has a short name.
+    if hasattr(config, "workerinput") and config.option.basetemp:
+        folder = Path(config.option.basetemp)
+        config.option.basetemp = str(folder.with_name(folder.name.replace("popen-gw", "")))
     config.addinivalue_line("markers", "machine: runs MPI programs, labs or services (two of them at a time)")
     config.addinivalue_line("markers", "alone: looks at the whole machine, so nothing may run beside it")
     config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")

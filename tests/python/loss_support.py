@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +32,14 @@ def meanwhile(folder: Path, act: Callable[[], None]) -> Iterator[dict[str, str]]
     finally:
         stop.set()
         thread.join()
+
+
+def stop(process: int) -> None:
+    """Returns when all its threads stand still: the signal is only on its way when it was sent."""
+    os.kill(process, signal.SIGSTOP)
+    threads = Path(f"/proc/{process}/task")
+    while any(stat.read_text().rpartition(")")[2].split()[0] != "T" for stat in threads.glob("*/stat")):
+        time.sleep(0.001)
 
 
 def services(folder: Path) -> list[int]:

@@ -6,14 +6,14 @@ import sys
 
 from conftest import LIMIT_S
 from offpath.lab import Lab
-from offpath.telemetry import metrics_token
 from prometheus_client import parser
 from prometheus_client.samples import Sample
 
 SCRIPT = """
 import sys, time, urllib.request
+from offpath.telemetry import metrics_token
 begin_s = time.monotonic()
-asked = urllib.request.Request(sys.argv[1], headers={"Authorization": sys.argv[2]})
+asked = urllib.request.Request(sys.argv[1], headers=metrics_token.header())
 text = urllib.request.urlopen(asked).read().decode()
 print(begin_s, time.monotonic())
 print(text)
@@ -22,7 +22,7 @@ print(text)
 
 def scrape(lab: Lab, node: str, url: str) -> tuple[list[float], dict[str, Sample]]:
     """On the node itself, where the address means it: when that began and ended, and a sample of each name."""
-    words = lab.inside(node, [sys.executable, "-c", SCRIPT, url, metrics_token.header()["Authorization"]])
+    words = lab.inside(node, [sys.executable, "-c", SCRIPT, url])
     result = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 0, result.stderr
     times, _, text = result.stdout.partition("\n")

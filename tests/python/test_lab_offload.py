@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 from conftest import LIMIT_S, requires_root
-from loss_support import meanwhile, services
+from loss_support import meanwhile, services, stop
 from offpath.lab import Lab
 from offpath.paths import paths
 
@@ -79,15 +79,15 @@ def test_ranks_that_block_in_native_calls_answer_when_a_service_is_lost(lab, mpi
     if lab.plan.node_count != 2:
         pytest.skip("once is enough")
     program = paths().prefix / "tests" / "interpose" / mpi / "lost_blocked"
-    stop, kill = tmp_path / "stop", tmp_path / "kill"
-    stop.mkdir(), kill.mkdir()
+    halt, kill = tmp_path / "halt", tmp_path / "kill"
+    halt.mkdir(), kill.mkdir()
 
-    def end(how):
-        os.kill(sorted(services(stop))[which], how)
+    def service():
+        return sorted(services(halt))[which]
 
     with (
-        meanwhile(stop, lambda: end(signal.SIGSTOP)) as variables,
-        meanwhile(kill, lambda: end(signal.SIGKILL)) as later,
+        meanwhile(halt, lambda: stop(service())) as variables,
+        meanwhile(kill, lambda: os.kill(service(), signal.SIGKILL)) as later,
     ):
         env = EVERYTHING | variables | {name.replace("LOST", "KILL"): path for name, path in later.items()}
         env |= {"OFFPATH_MPI_LOSS_TIMEOUT_MS": "600000"}
