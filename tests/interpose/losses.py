@@ -120,7 +120,7 @@ def kill_service(s, mode, failed=None, program="lost", **more):
 
 def lost_words(s):
     """The program of conformance says which operations failed, and shows no buffers of those as wrong data."""
-    other = s.run([s.program("conformance", "conformance"), "--threads", "3"], 4, s.library, **FORCED,
+    other = s.run([s.program("conformance", "conformance"), "--threads", "1"], 4, s.library, **FORCED,
                   OFFPATH_FAKE_LOSE="1:12:10")
     failed = [line for line in other.out.splitlines() if " FAILED " in line]
     # Of a call for several requests that asks for no statuses, MPI says no more than that there was an error.
