@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread that waits inside the native library, which looks round by round and finds nothing, rests a little between two
 // rounds, and no longer once something of ours has ended: on cores that service and processes share, each round would keep
-// the service, and strangers, from the processor. Where there is a core for each process, it does so only while the service
-// has work for this one, as a rest makes native messages late.
+// the service, and strangers, from the processor. Before the service has done anything for this process it waits as without
+// us. Where there is a core for each process, it rests only while the service has work for it, as a rest makes native
+// messages late.
 //
 // Threads: rest() by any; the others by who starts and stops the job. Nobody is in rest() when the session goes.
 #pragma once
@@ -30,8 +31,8 @@ class Resting {
   void end();
   // Whoever waits, for whatever, should sleep.
   bool needed() const {
-    return state_.load(std::memory_order_acquire) == State::on &&
-           (place_.crowded || offpath_session_busy(place_.session) != 0);
+    if (state_.load(std::memory_order_acquire) != State::on) return false;
+    return place_.crowded ? offpath_session_events(place_.session) != 0 : offpath_session_busy(place_.session) != 0;
   }
   // The library has found nothing. False: it does what it does without us.
   bool rest();

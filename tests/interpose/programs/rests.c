@@ -41,6 +41,12 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Request request;
+  int* all = calloc((size_t)size * kLong, sizeof(int));
+  int* own = calloc((size_t)size * kLong, sizeof(int));
+  if (all == NULL || own == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
+  /* Until the service has done something a rank waits as without it. */
+  MPI_Ialltoall(own, kLong, MPI_INT, all, kLong, MPI_INT, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
 
   start();
   MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -63,9 +69,6 @@ int main(int argc, char** argv) {
   }
   say("MPI_Test");
 
-  int* all = calloc((size_t)size * kLong, sizeof(int));
-  int* own = calloc((size_t)size * kLong, sizeof(int));
-  if (all == NULL || own == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
   start();
   MPI_Ialltoall(own, kLong, MPI_INT, all, kLong, MPI_INT, MPI_COMM_WORLD, &request);
   MPI_Barrier(MPI_COMM_WORLD);
