@@ -11,8 +11,9 @@ COPIES = {"near": 1, "workers": 1, "sockets": 2}
 
 def test_command_writes_a_row_for_each_way_and_size(tmp_path):
     file = tmp_path / "worker.json"
-    few = ["--sizes", "64K,1M", "--security", "auth,encrypt,user-data-unprotected", "--runs", "2", "--milliseconds", "1"]
-    done = offpath("bench", "worker", *few, "--json", str(file))
+    modes = ["--security", "auth,encrypt,user-data-unprotected"]
+    few = ["--sizes", "64K,1M", "--runs", "2", "--milliseconds", "1"]
+    done = offpath("bench", "worker", *modes, *few, "--json", str(file))
     assert done.returncode == 0, done.stderr
     result = json.loads(file.read_text())
     ways = [("near", None), ("workers", None)] + [
