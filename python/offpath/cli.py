@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
-from typer.exceptions import TyperException
 
 from offpath import __version__, console, machine_load
 from offpath.errors import UserError
 from offpath.run_command import run
+
+# What typer raises of wrong words. Its name and place differ from version to version, its public heir does not.
+TyperError = typer.BadParameter.__mro__[-4]
 
 
 def _bench_adapt() -> Callable:
@@ -325,7 +327,7 @@ def main() -> None:
     except UserError as error:
         console.fail(str(error))
         status = error.exit_code
-    except TyperException as error:
+    except TyperError as error:
         console.fail(_usage_line(error))
         status = 2
     except (KeyboardInterrupt, typer.Abort):
@@ -333,7 +335,7 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _usage_line(error: TyperException) -> str:
+def _usage_line(error: TyperError) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "offpath"
     message = " ".join(error.format_message().split()).rstrip(".")

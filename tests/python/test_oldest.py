@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What Python 3.9 could not run: vermin (tools/lint) sees syntax and library, and here is what it cannot see."""
 
+import ast
 import inspect
 import typing
 
 import pytest
 import typer
+from conftest import ROOT
 from offpath import oldest
 from offpath.cli import app
 
@@ -29,6 +31,16 @@ def test_what_typer_evaluates_has_no_new_unions(function):
         else:
             kinds = typing.get_args(annotation)[:1]
             assert not any(type(kind).__name__ == "UnionType" for kind in kinds), annotation
+
+
+def test_only_what_typer_0_12_has_is_imported():
+    """typer.exceptions, say, is in few versions; Python 3.9 gets one without it."""
+    imported = set()
+    for file in (ROOT / "python" / "offpath").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            imported.update([node.module or ""] if isinstance(node, ast.ImportFrom) else names)
+    assert {name for name in imported if name.split(".")[0] == "typer"} == {"typer", "typer.core"}
 
 
 def test_words_are_their_values():
