@@ -80,8 +80,9 @@ EXPORTED unsigned ucp_worker_progress(void* worker) {
   unsigned done = next.worker_progress(worker);
   unlock();
   static __thread int looks; /* that found nothing, one after the other */
-  if (done) looks = 0;
-  if (!done && (next.naps || poller_lives)) {
+  if (done) {
+    looks = 0;
+  } else if (next.naps || poller_lives) {
     if (++looks <= YIELDS)
       sched_yield();
     else

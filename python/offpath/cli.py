@@ -14,8 +14,9 @@ from offpath import __version__, console, machine_load
 from offpath.errors import UserError
 from offpath.run_command import run
 
-# What typer raises of wrong words. Its name and place differ from version to version, its public heir does not.
-TyperError = typer.BadParameter.__mro__[-4]
+# What typer raises of wrong words. Its name and place differ from version to version, so a public heir leads to it: it
+# is the one right below Exception.
+TyperError = [kind for kind in typer.BadParameter.__mro__ if issubclass(kind, Exception)][-2]
 
 
 def _bench_adapt() -> Callable:

@@ -97,7 +97,7 @@ class Setting:
     def launch(self, command, ranks, changes, preload):
         base, changes = self.environment(changes)
         preloads = [preload] if preload else []
-        if self.mpi == "mpich" and self.polite:  # with fewer cores than ranks they take the time of others
+        if self.mpi == "mpich" and self.polite:  # or ranks take the time of whom they wait for
             preloads.append(os.path.join(self.build, "lib/liboffpath_yield.so"))
             changes["OFFPATH_LAB_YIELD"] = "1"
         if preloads:

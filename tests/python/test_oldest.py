@@ -3,11 +3,15 @@
 
 import ast
 import inspect
+import os
+import re
+import subprocess
+import sys
 import typing
 
 import pytest
 import typer
-from conftest import ROOT
+from conftest import LIMIT_S, ROOT, assert_one_line_error
 from offpath import oldest
 from offpath.cli import app
 
@@ -33,7 +37,33 @@ def test_what_typer_evaluates_has_no_new_unions(function):
             assert not any(type(kind).__name__ == "UnionType" for kind in kinds), annotation
 
 
-def test_only_what_typer_0_12_has_is_imported():
+@pytest.fixture(scope="module")
+def oldest_typer(tmp_path_factory):
+    """The folder of the oldest typer that the wheel allows, with what pip takes for it today."""
+    files = [(ROOT / "python" / name).read_text() for name in ("pyproject.toml", "requirements.txt")]
+    [version] = {version for text in files for version in re.findall(r"typer>=([\d.]+)", text)}
+    folder = tmp_path_factory.mktemp("typer")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, f"typer=={version}", "rich"]
+    subprocess.run(command, check=True, timeout=LIMIT_S)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words, answer",
+    [
+        (["run", "--bogus"], "--bogus"),
+        (["bench", "worker", "--sizes", "many"], "'many' is not a size"),
+        (["bench", "worker", "--sizes"], "requires an argument"),
+    ],
+)
+def test_the_oldest_typer_that_is_allowed(oldest_typer, words, answer):
+    path = os.pathsep.join([str(oldest_typer), str(ROOT / "python")])
+    command = [sys.executable, "-m", "offpath", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    assert_one_line_error(done, answer)
+
+
+def test_only_what_every_typer_has_is_imported():
     """typer.exceptions, say, is in few versions; Python 3.9 gets one without it."""
     imported = set()
     for file in (ROOT / "python" / "offpath").rglob("*.py"):
