@@ -17,6 +17,7 @@ import pytest
 from api_support import environment, require_executors  # noqa: F401
 from conftest import PROGRAMS, ROOT
 from offpath.api import calling
+from offpath.paths import paths
 from offpath.tasks import letters
 from test_api_session import session, team_of  # noqa: F401
 
@@ -366,12 +367,15 @@ with offpath.attach(secrets.token_bytes(32), node_only=True) as session:
 def test_services_and_executors_are_contained(environment, tmp_path):  # noqa: F811
     """A service holds its job's token: no core file has it. Nobody gains rights by what an executor starts."""
     folder = Path(tempfile.mkdtemp(prefix="offpath-nobody-"))
-    user = 65534 if os.getuid() == 0 else os.getuid()  # root would see everything
-    os.chown(folder, user, -1)
+    command = [sys.executable, "-c", CONTAINED, str(PROGRAMS)]
+    own = {"OFFPATH_RUNTIME_DIR": str(folder), "OFFPATH_SERVICE_PATH": str(paths().service)}
+    if os.getuid() == 0:  # root would see everything; this tree may lie in a folder that only root can enter
+        os.chown(folder, 65534, -1)
+        keep = [f"--{kind}-caps=-all,+dac_read_search" for kind in ("inh", "ambient")]
+        command = ["setpriv", "--reuid=65534", "--clear-groups", *keep, *command]
     try:
         done = subprocess.run(
-            [sys.executable, "-c", CONTAINED, str(PROGRAMS)], env=environment | {"OFFPATH_RUNTIME_DIR": str(folder)},
-            cwd=folder, user=user, capture_output=True, text=True, timeout=60,
+            command, env=environment | own, cwd=folder, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
     finally:
         shutil.rmtree(folder)
