@@ -62,6 +62,10 @@ const char* case_skip_reason(const Case* c) {
     return "a long message of a type with ranges of single bytes never arrives";
   if (c->op == kAlltoallv && c->in_place && starts_with(recv, "long"))
     return "some bytes of a type with long ranges are wrong";
+  /* Of so few units some ranks may have none: these take no tag, so their next collective is not that of the others. */
+  const bool all_to_all = c->op == kAlltoallv || c->op == kAlltoallw;
+  if (all_to_all && c->in_place && c->form != kBlocking && (c->units == 1 || c->units == 2))
+    return "the communicator's later collectives never end";
 #else
   (void)send;
   if (c->op == kAlltoallw && c->in_place) return "writes outside of the buffer";
