@@ -120,13 +120,23 @@ def kill_service(s, mode, failed=None, program="lost", **more):
 
 def lost_words(s):
     """The program of conformance says which operations failed, and shows no buffers of those as wrong data."""
-    other = s.run([s.program("conformance", "conformance"), "--threads", "1"], 4, s.library, **FORCED,
-                  OFFPATH_FAKE_LOSE="1:12:10")
-    failed = [line for line in other.out.splitlines() if " FAILED " in line]
     # Of a call for several requests that asks for no statuses, MPI says no more than that there was an error.
     words = ("Offpath: ", "MPI_ERR_IN_STATUS")
-    check(failed and all(any(word in line for word in words) for line in failed), f"other words: {other}")
-    check("WRONG" not in other.out, str(other))
+    # In a random one ranks wait for what a service never begins, before it is lost; all may be done again natively.
+    for mode in (("--threads", "1"), ("--random", "--steps", "60")):
+        other = s.run([s.program("conformance", "conformance"), *mode], 4, s.library, **FORCED,
+                      OFFPATH_FAKE_LOSE="1:12:10")
+        failed = [line for line in other.out.splitlines() if " FAILED " in line]
+        check(all(any(word in line for word in words) for line in failed), f"{mode}: other words: {other}")
+        check(failed or mode[0] == "--random", f"{mode}: nothing failed: {other}")
+        check("WRONG" not in other.out, f"{mode}: {other}")
+
+
+def lost_freed(s):
+    """Ranks that have freed a communicator answer those that wait there. Nobody gives up within this test."""
+    other = s.offloaded("lost_freed", ranks=4, OFFPATH_FAKE_LOSE="1:2:1", OFFPATH_MPI_LOSS_TIMEOUT_MS="600000")
+    check(other.status == 0 and "freed it: ok" in other.out, str(other))
+    check("failed 0" not in other.out, str(other))
 
 
 def lost_busy(s):
@@ -193,4 +203,4 @@ def lost_random_long(s):
 
 CASES = (lost_blocked, lost_random, lost_random_long,
          lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
-         lost_words, lost_busy)
+         lost_words, lost_freed, lost_busy)

@@ -131,6 +131,7 @@ void close_communicators() {
 }
 
 std::optional<Assembly> assemble(MPI_Comm comm, bool able) {
+  offloader.retire();
   const Inside inside;
   const ErrorsReturn errors_return(comm);
   Assembly made;

@@ -91,12 +91,12 @@ class Lane {
   bool holds_back() const;
   // It has lost a service. Any thread.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
-  bool retirable() const { return closed_.load(std::memory_order_acquire) && idle() && !broken() && adapter_->idle(); }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
+  // No rank needs it any more. Where its operations have ended it asks the others, who may be at them, and await its word.
+  bool departed();
   // Whether or not anything is under way. check() notices a loss; respond() answers other ranks' words only.
   void check();
   void respond();
-  // All words that will come have come.
-  bool settled() const { return phase_ == Phase::offloading || cut_.decided() || cut_.given_up(); }
 
  private:
   void start(PostedCall& operation);
@@ -141,6 +141,8 @@ class Lane {
   uint32_t rounds_ = 0;
   uint32_t refused_posts_ = 0;
   bool may_issue_ = true;  // during a round: nothing before this operation holds it up
+  bool departing_ = false;
+  MPI_Request departure_ = MPI_REQUEST_NULL;  // a barrier on the shadow
 };
 
 }  // namespace offpath::mpi

@@ -32,7 +32,20 @@ void Lane::report_loss() const {
   if (heard.own_lost == 0 && heard.parting) job.report_parting(heard.parting, rank_ == 0);
 }
 
+// A rank that has lost its service comes here when it has all words, and so do those that have only answered. So nobody's
+// word finds the shadow gone. Whoever gives up sends another one: then the lane stays.
+bool Lane::departed() {
+  const bool all_said = phase_ == Phase::offloading || cut_.decided();
+  if (!idle() || !adapter_->idle() || !all_said || cut_.given_up()) return false;
+  if (!in_use()) return true;
+  if (!departing_) departing_ = native.Ibarrier(shadow_, &departure_) == MPI_SUCCESS;
+  int passed = 0;
+  return departing_ && native.Test(&departure_, &passed, MPI_STATUS_IGNORE) == MPI_SUCCESS && passed != 0;
+}
+
 void Lane::check() {
+  // Who leaves only answers: its own loss is nobody's.
+  if (departing_) return respond();
   if (service_->broken() || offpath_session_alive(job.session()) == 0) begin_cut();
   respond();
 }

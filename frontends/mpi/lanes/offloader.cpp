@@ -180,9 +180,12 @@ void Offloader::progress_all(AtEnd task) {
   }
 }
 
-bool Offloader::settled() {
+bool Offloader::departed() {
+  const Inside inside;
   std::lock_guard lock(mutex_);
-  return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->settled(); });
+  size_t here = 0;
+  for (const auto& lane : lanes_) here += lane->departed() ? 0 : 1;  // each is asked: none waits for another
+  return here == 0;
 }
 
 bool Offloader::drained() {
@@ -212,13 +215,17 @@ void Offloader::forget_comm(MPI_Comm comm, Lane& lane) {
 void Offloader::retire() {
   const Inside inside;
   std::lock_guard lock(mutex_);
-  std::erase_if(lanes_, [](const auto& lane) { return lane->retirable(); });
+  std::erase_if(lanes_, [](const auto& lane) { return lane->closed() && lane->departed(); });
 }
 
 void Offloader::clear() {
   const Inside inside;
   std::lock_guard lock(mutex_);
   active_.clear();
+  // What others may still send to, or wait at, stays until the process ends.
+  for (auto& lane : lanes_) {
+    if (!lane->departed()) static_cast<void>(lane.release());
+  }
   lanes_.clear();
 }
 

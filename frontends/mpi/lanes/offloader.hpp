@@ -50,8 +50,6 @@ class Offloader {
   // the others, who look for them.
   enum class AtEnd { look, answer };
   void progress_all(AtEnd task);
-  // No lane waits for other ranks' words.
-  bool settled();
   // Nothing under way any more.
   bool drained();
 
@@ -65,8 +63,10 @@ class Offloader {
   void add_lane(std::unique_ptr<Lane> lane);
   Lane* find_lane(MPI_Comm comm) const { return lanes_by_comm_.find(comm); }
   void forget_comm(MPI_Comm comm, Lane& lane);
-  // Frees lanes that were closed and whose operations are done.
+  // Frees lanes that were closed and whose operations are done on all ranks.
   void retire();
+  // All lanes are done on all ranks. At the end, by all ranks.
+  bool departed();
   // Lets go of all lanes; everything is drained. For each the communicator's attribute was already removed.
   void clear();
   // The communicators that have a lane, for their attributes to be removed.

@@ -82,7 +82,7 @@ void drain() {
   offloader.look_no_more();
   pass_barrier(Offloader::AtEnd::answer);
   const uint64_t deadline = base::clock_ns() + kLastWordsNs;
-  while (!offloader.settled() && base::clock_ns() < deadline) {
+  while (!offloader.departed() && base::clock_ns() < deadline) {
     offloader.progress_all(Offloader::AtEnd::answer);
     waiter.pause();
   }

@@ -6,9 +6,8 @@
 //   OFFPATH_FAKE_DELAY=N     tests before an operation starts to move (default 3)
 //   OFFPATH_FAKE_POST_US=N   how long posting an operation takes (default 0)
 //   OFFPATH_FAKE_DEPTH=N     operations a team may have under way before posting is refused (default and at most 16)
-//   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b
-//   were
-//                            begun; several, with commas between
+//   OFFPATH_FAKE_LOSE=r:p:b  world rank r loses its service when its p-th operation on a team is posted, of which b were
+//                            begun, or when it has waited long for one behind these; several, with commas between
 //   OFFPATH_FAKE_PART=p:r    all services have lost each other when the p-th operation of a team is posted; world rank
 //                            r's had begun it and what comes behind it, the others had not
 //   OFFPATH_FAKE_NO_ATTACH=r world rank r cannot attach

@@ -133,6 +133,7 @@ offpath_status_t offpath_team_create(offpath_session_t* session, const offpath_t
   made->board = static_cast<Board*>(memory);
   made->own().pid = getpid();
   std::lock_guard lock(session->mutex);
+  if (session->lost) made->own().lost = 1;  // the others cannot reach it
   session->teams.push_back(made);
   *team = made;
   return OFFPATH_OK;

@@ -20,6 +20,8 @@ namespace {
 
 using Bytes = std::vector<char>;
 
+constexpr long kTestsOfSilence = 2000;  // of an operation that its service has not begun
+
 // A collective's description, copied; offers are read by other processes, so all is reached by address.
 struct Offer {
   uint64_t send;  // offpath_block_t[send_count]
@@ -228,6 +230,12 @@ offpath_status_t test(offpath_op* op) {
   }
   static const long delay = fake::number_from("OFFPATH_FAKE_DELAY", 3);
   if (++op->tests <= delay) return OFFPATH_IN_PROGRESS;
+  // A service that never begins what is waited for is silent, and ended by who waits.
+  offpath_session* session = team->session;
+  if (session->will_lose && op->number >= session->lose_begun && op->tests > kTestsOfSilence) {
+    lose(session, team, session->lose_begun);
+    return end(op, OFFPATH_ERR_NOT_STARTED);
+  }
   bool all_read = true;
   for (uint32_t peer = 0; peer < team->size; ++peer) {
     if (op->done_with[peer]) continue;
