@@ -14,6 +14,7 @@ namespace {
 constexpr int kReadsInARow = 8;
 constexpr size_t kWakeUpBytes = 256 << 10;  // to wake up for
 constexpr size_t kSmallRestBytes = 4 << 10;
+constexpr size_t kMostKeptBytes = 4 << 20;
 
 Got why(ssize_t got) {
   if (got == 0) return Got::end;
@@ -80,6 +81,8 @@ void BulkIncoming::fetch(uint8_t* buffer, uint64_t context) {
   got_ = 0;
   buffer_ = buffer;
   context_ = context;
+  const bool is_proven_first = buffer != nullptr && frame_.tagged;
+  if (is_proven_first && unproven_.size() < frame_.payload_bytes) unproven_.resize(frame_.payload_bytes);
 }
 
 void BulkIncoming::drop() { fetch(nullptr, 0); }
@@ -111,7 +114,7 @@ ssize_t BulkIncoming::receive(int socket, size_t& asked) {
   const auto add_part = [&](uint8_t* begin, size_t bytes) {
     if (bytes > 0) parts[message.msg_iovlen++] = {begin, bytes};
   };
-  add_part(buffer_ + of_payload, frame_.payload_bytes - of_payload);
+  add_part((frame_.tagged ? unproven_.data() : buffer_) + of_payload, frame_.payload_bytes - of_payload);
   add_part(tag_.data() + of_tag, frame_.tail_bytes() - frame_.payload_bytes - of_tag);
   add_part(prefix_.data(), kPrefixBytes);
   return tcp::receive(socket, message);
@@ -122,14 +125,15 @@ bool BulkIncoming::advance(Opener& opener, Sink& sink) {
     got_ -= frame_.tail_bytes();
     stage_ = Stage::prefix;
     uint8_t* const buffer = std::exchange(buffer_, nullptr);
-    const std::span payload(buffer, frame_.payload_bytes);
     if (buffer == nullptr) {
       if (frame_.tagged) opener.pass();
-    } else if (frame_.tagged && !opener.open(payload, tag_.data())) {
-      sink.on_fetched(context_, false);
-      return false;
     } else {
-      sink.on_fetched(context_, true);
+      const std::span payload = std::span(unproven_).first(frame_.tagged ? frame_.payload_bytes : 0);
+      const bool proven = !frame_.tagged || opener.open(payload, tag_.data());
+      if (proven) std::copy(payload.begin(), payload.end(), buffer);
+      if (unproven_.size() > kMostKeptBytes) unproven_ = {};
+      sink.on_fetched(context_, proven);
+      if (!proven) return false;
     }
   }
   if (stage_ != Stage::prefix || got_ < kPrefixBytes) return true;
@@ -179,6 +183,7 @@ bool BulkIncoming::give_up(uint64_t& context) {
   context = context_;
   stage_ = Stage::prefix;
   buffer_ = nullptr;
+  unproven_ = {};
   got_ = 0;
   return fetching;
 }

@@ -38,7 +38,8 @@ class BriefIncoming {
   std::vector<uint8_t> rest_;  // the beginning of a frame
 };
 
-// Long payloads, to where they belong.
+// Long payloads, to where they belong: one with a tag once this was checked, so nothing that somebody has changed
+// reaches a program's memory, and a program that writes there meanwhile costs no connection.
 class BulkIncoming {
  public:
   class Sink {
@@ -73,7 +74,8 @@ class BulkIncoming {
   size_t got_ = 0;  // in `prefix` of that; in `payload` of payload, tag and next prefix
   std::array<uint8_t, kPrefixBytes> prefix_;
   std::array<uint8_t, kTagBytes> tag_;
-  uint8_t* buffer_ = nullptr;  // null: nobody wants it
+  uint8_t* buffer_ = nullptr;      // null: nobody wants it
+  std::vector<uint8_t> unproven_;  // a payload with a tag; made once, as the kernel clears each page of it
   uint64_t context_ = 0;
   size_t low_water_ = 1;
 };

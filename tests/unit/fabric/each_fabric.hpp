@@ -103,6 +103,7 @@ class Recorder : public Receiver {
   void on_fetched(uint64_t context, bool success) override {
     ASSERT_TRUE(fetching.contains(context));
     if (success) arrive(fetching[context].first, fetching[context].second);
+    if (!success) unfetched.push_back(fetching[context].second);
     fetched_well += success ? 1 : 0;
     fetching.erase(context);
   }
@@ -131,6 +132,7 @@ class Recorder : public Receiver {
   std::function<void()> then;          // runs inside the callback
   std::deque<Waiting> waiting;
   std::map<uint64_t, std::pair<Data, Data>> fetching;
+  std::vector<Data> unfetched;  // what is where a payload was to go that has not come
   std::map<uint64_t, bool> sent;
   std::vector<Peer> lost;
   size_t announced = 0, fetched_well = 0;

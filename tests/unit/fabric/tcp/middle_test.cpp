@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Somebody on the path: payloads of all lengths, each changed, repeated, left out or put into another order somewhere. The
-// connection is given up, and no changed byte is handed on.
+// connection is given up, and no changed byte is handed on, nor written to where the payload was to go.
 #include "pair.hpp"
 #include "proxy.hpp"
 
@@ -62,6 +62,8 @@ void Middle::expect_nothing_changed(const Case& how) {
       const auto lost = [&] { return !a.hears->lost.empty(); };
       ASSERT_TRUE(until([&] { return lost() || b.hears->messages.size() == 3; }));
       for (const auto& [header, data] : b.hears->messages) ASSERT_EQ(data, payload) << "changed at byte " << at;
+      ASSERT_TRUE(until([&] { return !lost() || !b.hears->lost.empty() || b.hears->fetching.empty(); }));
+      for (const Data& place : b.hears->unfetched) ASSERT_EQ(place, Data(place.size())) << "changed at byte " << at;
       EXPECT_EQ(lost(), proxy.done()) << "nobody noticed, at byte " << at;
     }
   }
