@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,14 +14,23 @@ from offpath.sizes import rough_size_text, saved_time, seconds
 from offpath.stats import PETSC, total
 
 STARVED = "Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the node has cores"
+LONG_MESSAGES = "send:1M-inf:nodes=2:dpu"  # pt2pt.json, halo3d.json: 1.4 to 2.5; of shorter ones nothing is known
+LEAST_WORTH_TUNING = 256 << 10  # alltoall.json: 1.38 there, 0.98 to 1.02 for 64 KiB
+# Launchers have statuses of their own above 128.
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV,
+           signal.SIGPIPE, signal.SIGTERM)  # fmt: skip
 PASSED = ("off", "communicator", "blocking")  # why a call came to no decision, as the library counts it
 
 
 def closing_line(
-    lines: Sequence[dict], launcher: str | None = None, started: int | None = None, command: Sequence[str] = ()
+    lines: Sequence[dict],
+    launcher: str | None = None,
+    started: int | None = None,
+    command: Sequence[str] = (),
+    status: int = 0,
 ) -> str:
     """Of the ranks' lines. `launcher`: whose mpirun started them; `started`: how many it did, if that is known;
-    `command`: what was run, which says more where there are no lines."""
+    `command`: what was run, and `status`: how it ended, which say more where there are no lines."""
     solvers = [line for line in lines if line.get("mpi") == PETSC]
     ranks = [line for line in lines if line.get("mpi") != PETSC]
     apart = _apart(ranks, launcher, started)
@@ -30,15 +40,17 @@ def closing_line(
         return f"all MPI calls were native ({STANDARD_ABI}). Build the program with mpicc of Open MPI or MPICH."
     if not lines:
         pmi = ", was started without the PMI that its MPI knows (srun --mpi=list)" if launcher == SLURM else ""
+        if status:
+            return (
+                f"{ending(status)}, and no rank reported (none reached MPI_Finalize{pmi}). See what it "
+                "printed, such as too few slots."
+            )
         return (
             f"no rank reported (the program does not use MPI, did not reach MPI_Finalize{pmi}, or its ranks do not see "
             "this folder). See: offpath run --help"
         )
-    parts = []
-    if ranks or not solvers:
-        parts.append(_calls(ranks))
-    parts += _windows(ranks) + _messages(ranks) + _solvers(solvers)
-    parts += _moved(lines) + _compressed(lines)
+    parts = _calls(ranks) + _messages(ranks) + _windows(ranks) + _blocking(ranks) + _solvers(solvers)
+    parts = (parts or ["nothing that Offpath knows was called"]) + _moved(lines) + _compressed(lines)
     text = _who(ranks or solvers) + "; ".join(parts)
     failed = total(lines, "failed_count")
     text += f"; {failed} FAILED" if failed else ""
@@ -46,8 +58,17 @@ def closing_line(
     text += "".join(f"; {problem}" for (problem, _), _ in lost)
     starved = max((line.get("starved_ns", 0) for line in lines), default=0)
     text += f"; the service waited for a processor for {seconds(starved)}" if starved else ""
-    hint = lost[0][0][1] if lost else STARVED if starved else "" if stats.offloaded_count(list(lines)) else _hint(ranks)
+    hint = lost[0][0][1] if lost else STARVED if starved else _hint(ranks)
     return text + "." + (f" {hint}." if hint else "")
+
+
+def ending(status: int) -> str:
+    """How a command ended, from its exit status as a shell has it."""
+    number = -status if status < 0 else status - 128
+    for signum in SIGNALS:
+        if number == signum:
+            return f"the command was ended by {signum.name}"
+    return f"the command ended with status {status}"
 
 
 def _who(lines: Sequence[dict]) -> str:
@@ -59,60 +80,81 @@ def _who(lines: Sequence[dict]) -> str:
     return who + (f" ({', '.join(about)}): " if about else ": ")
 
 
-def _calls(ranks: Sequence[dict]) -> str:
+def _calls(ranks: Sequence[dict]) -> list[str]:
     """Collectives: seen, offloaded, native and why."""
     passed = _passed(ranks)
     offloaded, decided = total(ranks, "offloaded_count"), total(ranks, "native_count")
+    passed["blocking"] += _seen(ranks, "blocking_collectives")
     native = decided + sum(passed.values())
-    text = f"{_many(offloaded + native, 'call')} seen, {offloaded} offloaded"
+    reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
+    if not offloaded + native:
+        return ["; ".join(reason for reason, _ in reasons.most_common(3))] if reasons else []
+    text = f"{_many(offloaded + native, 'collective')}, {offloaded} offloaded"
     if offloaded:
         text += f" ({'; '.join([rough_size_text(total(ranks, 'offloaded_bytes')), *_most_offloaded(ranks)])})"
     text += f", {native} native"
-    reasons = Counter(str(rank["reason"]).rstrip(".") for rank in ranks if rank.get("reason"))
     if reasons:
-        return text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))
+        return [text + ": " + "; ".join(reason for reason, _ in reasons.most_common(3))]
     forms = total([rank.get("why", {}) for rank in ranks], "form_count")
+    longest = max((rank.get("native_bytes_most", 0) for rank in ranks), default=0)
     why = {
-        "by policy": decided - forms,
+        "by policy" + (f" of up to {rough_size_text(longest)}" if longest else ""): decided - forms,
         "in forms that the service does not do, such as user-defined operators": forms,
         "blocking": passed["blocking"],
         "on communicators the policy leaves out": passed["communicator"],
     }
     said = [f"{count} {name}" for name, count in why.items() if count]
-    return text + (f" ({', '.join(said)})" if said else "")
+    return [text + (f" ({', '.join(said)})" if said else "")]
 
 
 def _windows(ranks: Sequence[dict]) -> list[str]:
+    """One-sided operations. Those of windows that are not freed are not counted as offloaded."""
     windows = [rank["windows"] for rank in ranks if isinstance(rank.get("windows"), dict)]
-    operations, native = total(windows, "operations_count"), total(windows, "native_count")
-    natively = total(windows, "natively_count")
-    if not operations and not native and not natively:
+    operations, elsewhere = total(windows, "operations_count"), total(windows, "elsewhere_count")
+    natively, kept = total(windows, "natively_count"), total(windows, "native_count")
+    if not operations + elsewhere + natively + kept:
         return []
-    text = f"{_many(operations, 'one-sided operation')} offloaded"
+    text = f"{_many(operations + elsewhere + natively, 'one-sided operation')}, {operations} offloaded"
     text += f" ({rough_size_text(total(windows, 'operations_bytes'))})" if operations else ""
-    text += f", {natively} native ({rough_size_text(total(windows, 'natively_bytes'))})" if natively else ""
-    return [text + (f", {_many(native, 'window')} native" if native else "")]
+    text += f", {elsewhere + natively} native" if elsewhere + natively else ""
+    why = {f"{_many(kept, 'window')} native": kept, f"{natively} faster so, as measured": natively}
+    said = [text for text, count in why.items() if count]
+    return [text + (f" ({', '.join(said)})" if said else "")]
 
 
 def _messages(ranks: Sequence[dict]) -> list[str]:
-    """Point-to-point messages that the policy gives to the service, and the memory they lay in."""
+    """Nonblocking point-to-point messages, and the memory that those lay in which the policy gave to the service."""
     messages = [rank["messages"] for rank in ranks if isinstance(rank.get("messages"), dict)]
-    offloaded, native, failed = (total(messages, f"{name}_count") for name in ("offloaded", "native", "failed"))
-    if not offloaded and not native:
+    offloaded, no_room, failed = (total(messages, f"{name}_count") for name in ("offloaded", "native", "failed"))
+    seen = max(_seen(ranks, "messages"), offloaded + no_room)
+    if not seen:
         return []
     size, staging = (rough_size_text(total(messages, f"{name}_bytes")) for name in ("offloaded", "staging"))
-    text = f"{_many(offloaded, 'message')} offloaded ({size} through {staging} of staging memory)"
-    text += f", {native} native for want of room" if native else ""
-    return [text + (f", {failed} FAILED" if failed else "")]
+    text = f"{_many(seen, 'message')}, {offloaded} offloaded"
+    text += f" ({size} through {staging} of staging memory)" if offloaded else ""
+    text += f", {seen - offloaded} native" if seen > offloaded else ""
+    long = _seen(ranks, "long_messages")
+    why = {f"{long} of 1 MiB or more": long if not offloaded else 0, f"{no_room} for want of room": no_room}
+    said = [text for text, count in why.items() if count]
+    return [text + (f" ({', '.join(said)})" if said else "") + (f", {failed} FAILED" if failed else "")]
+
+
+def _blocking(ranks: Sequence[dict]) -> list[str]:
+    """What always stays native."""
+    counts = {"blocking message": _seen(ranks, "blocking_messages"), "file": _seen(ranks, "files")}
+    said = [_many(count, name) for name, count in counts.items() if count]
+    return [f"{' and '.join(said)} native"] if said else []
+
+
+def _seen(ranks: Sequence[dict], kind: str) -> int:
+    return total([rank.get("seen", {}) for rank in ranks], f"{kind}_count")
 
 
 def _moved(lines: Sequence[dict]) -> list[str]:
     """Buffers that lie in shared memory, and what of the ranks' memory was used in place."""
-    parts = [
-        f"{_many(total(lines, f'{name}_count'), 'buffer')} {done} ({rough_size_text(total(lines, f'{name}_bytes'))})"
-        for name, done in (("lent", "allocated"), ("moved", "moved"))
-        if total(lines, f"{name}_count")
-    ]
+    lent, moved = total(lines, "lent_count"), total(lines, "moved_count")
+    parts = [f"{_many(lent, 'buffer')} allocated in turn"] if lent else []  # their sum would count memory again
+    parts += [f"{_many(moved, 'buffer')} moved ({rough_size_text(total(lines, 'moved_bytes'))})"] if moved else []
     used, copied = (rough_size_text(total(lines, f"{name}_bytes")) for name in ("in_place", "copied"))
     return [", ".join([*parts, f"{used} used in place", f"{copied} copied"])] if parts else []
 
@@ -163,19 +205,23 @@ def _apart(ranks: Sequence[dict], launcher: str | None, started: int | None) -> 
 
 
 def _hint(ranks: Sequence[dict]) -> str:
-    """What to try where nothing was offloaded; the reasons of the library say it themselves."""
-    passed = _passed(ranks)
+    """One thing to try that has paid where it was measured (docs/figures/results); the reasons of the library say it
+    themselves. Within one node little has (one-node.json); short collectives have where the network is slow to answer
+    (krylov-latency.json). Of what was not measured, such as long blocking calls, nothing is said."""
     if any("the policy offloads nothing on 1 node" in str(rank.get("reason", "")) for rank in ranks):
-        return (
-            "Within one node MPI copies through shared memory, and offloading does not pay by itself: run on several "
-            'nodes, or try it with --policy "*:dpu"'
-        )
+        return "Within one node MPI copies through shared memory, and offloading seldom pays: run on several nodes"
     if any(rank.get("reason") for rank in ranks):
         return ""
+    nodes, offloaded = len({rank.get("node") for rank in ranks}), stats.offloaded_count(list(ranks))
+    messages = [rank.get("messages", {}) for rank in ranks]
+    if nodes > 1 and _seen(ranks, "long_messages") and not total(messages, "offloaded_count"):
+        return f'Messages this long have gained where computation follows them: --policy "{LONG_MESSAGES}"'
+    if offloaded:
+        return ""
+    if max((rank.get("native_bytes_most", 0) for rank in ranks), default=0) >= LEAST_WORTH_TUNING:
+        return "To find out from which size on collectives pay on this machine: offpath tune"
     if total(ranks, "native_count"):
-        return 'Sizes that pay: offpath info --policy; for this machine: offpath tune; all sizes: --policy "*:dpu"'
-    if passed["blocking"]:
-        return "Blocking calls are offloaded with --blocking all"
+        return "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI"
     return ""
 
 

@@ -197,7 +197,7 @@ def run(
             memory.keep(job, ranks)
         if not off and not quiet:
             started = own_rank.job_size() if launched is None else None
-            console.note(closing_line(ranks, launched, started, command))
+            console.note(closing_line(ranks, launched, started, command, result.exit_status))
         for file in metric_files:
             prometheus.write(ranks, file, label)
         if where is not None:

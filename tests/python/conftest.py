@@ -144,10 +144,11 @@ def lab_name():
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """Folder with `hello_openmpi`, `hello_mpich` and a prefix whose library only shows that it was preloaded."""
+    """Folder: hello.c and kinds.c built with each MPI, and a prefix whose library only shows that it is loaded."""
     folder = tmp_path_factory.mktemp("programs")
     for mpi in ("openmpi", "mpich"):
-        subprocess.run([f"mpicc.{mpi}", PROGRAMS / "hello.c", "-o", folder / f"hello_{mpi}"], check=True)
+        for name in ("hello", "kinds"):
+            subprocess.run([f"mpicc.{mpi}", PROGRAMS / f"{name}.c", "-o", folder / f"{name}_{mpi}"], check=True)
     library = folder / "prefix" / "lib" / "liboffpath_mpi.so"
     library.parent.mkdir(parents=True)
     shim = library.with_name("liboffpath_yield.so")

@@ -30,7 +30,7 @@ def test_the_three_steps(cluster, work):  # noqa: F811
         if "check" in command:
             assert result.stdout.count(" aarch64") == 2, result.stdout
         if "run" in command:
-            assert re.search(r"on 2 nodes .*: (\d+) calls seen, \1 offloaded .* 0 native", result.stderr), result.stderr
+            assert re.search(r"2 nodes .*: (\d+) collectives, \1 offloaded .* 0 native", result.stderr), result.stderr
 
 
 def test_the_list_says_another_architecture(cluster, work):  # noqa: F811

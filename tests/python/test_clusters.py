@@ -313,4 +313,4 @@ def test_by_a_hostfile(lab, mpi, tmp_path):
         check=True,
     )
     keep(tmp_path / "config", "hall", mpi, files.POLICY, "*:dpu\n")  # whatever was found, this shows
-    assert "12 calls seen, 12 offloaded" in run("run", "--share", "--", *words, "./checked").stderr
+    assert "12 collectives, 12 offloaded" in run("run", "--share", "--", *words, "./checked").stderr

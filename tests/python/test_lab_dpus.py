@@ -79,7 +79,7 @@ def test_the_three_steps(cluster, work):
             clocks = [float(line.split("clock ")[1].split()[0]) for line in result.stdout.splitlines()]
             assert all(90000 < clock < 90120 for clock in clocks), clocks  # those of the lab's DPUs
         if "run" in command:
-            assert re.search(r"on 2 nodes .*: (\d+) calls seen, \1 offloaded .* 0 native", result.stderr), result.stderr
+            assert re.search(r"2 nodes .*: (\d+) collectives, \1 offloaded .* 0 native", result.stderr), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -241,6 +241,6 @@ def test_the_lab_section(work, monkeypatch):
             result = offpath(*words)
             assert result.returncode == 0, (command, result.stdout, result.stderr)
             if "./my_mpi_program" in command and "none" not in command:
-                assert "20 calls seen, 20 offloaded" in result.stderr, (command, result.stderr)
+                assert "20 collectives, 20 offloaded" in result.stderr, (command, result.stderr)
     finally:
         offpath("lab", "down", name)

@@ -173,7 +173,7 @@ def test_the_debian_package_on_a_bare_debian_12(tmp_path):
         *re.findall(r"^(?:installed in|offloaded after).*$", said, re.MULTILINE),
     )
     assert f"offpath {__version__}" in said and "matplotlib is not installed" in said
-    assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ calls seen, [1-9]\d* offloaded", said)
+    assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ collectives, [1-9]\d* offloaded", said)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze. Install systemd")

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
 from offpath import handover, injection, own_rank, stats
-from offpath.closing_line import closing_line
+from offpath.closing_line import LEAST_WORTH_TUNING, LONG_MESSAGES, closing_line
 from offpath.injection import OffloadOptions
 from offpath.paths import paths
 
@@ -30,7 +30,7 @@ def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env)
     result = offpath("run", "--policy", "ialltoall:1M-inf:dpu,x:host", "--", *command, env=witness_env)
     assert result.returncode == 0
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["0", "2"], ["1", "2"]]
-    assert result.stderr == "offpath: 2 ranks on 1 node: 6 calls seen, 4 offloaded (2.0 KiB), 2 native: policy.\n"
+    assert result.stderr == "offpath: 2 ranks on 1 node: 6 collectives, 4 offloaded (2.0 KiB), 2 native: policy.\n"
 
 
 @pytest.mark.machine
@@ -84,6 +84,16 @@ def test_program_that_does_not_use_mpi_is_told_apart(witness_env):
     result = offpath("run", "--", "true", env=witness_env)
     assert result.returncode == 0
     assert result.stderr.startswith("offpath: no rank reported")
+
+
+@pytest.mark.parametrize(
+    "script, ending",
+    [("kill -INT $$", "was ended by SIGINT"), ("exit 130", "was ended by SIGINT"), ("exit 3", "ended with status 3"),
+     ("exit 132", "ended with status 132")],
+)  # fmt: skip
+def test_how_a_command_ended_is_said_first_where_no_rank_reported(script, ending, witness_env):
+    result = offpath("run", "--", "sh", "-c", script, env=witness_env)
+    assert result.stderr.startswith(f"offpath: the command {ending}, and no rank reported"), result.stderr
 
 
 def test_options_of_the_program_stay_its_own(witness_env):
@@ -210,7 +220,7 @@ def test_ranks_that_a_launcher_gave_offpath_run_are_counted_and_recorded(mpi, pr
     )
     assert result.returncode == 0, result.stderr
     first, *others = [line for line in result.stderr.splitlines() if line.startswith("offpath:")]
-    assert "2 ranks on 1 node" in first and "2 calls seen, 0 offloaded, 2 native" in first and len(others) == 1
+    assert "2 ranks on 1 node" in first and "4 collectives, 0 offloaded, 4 native" in first and len(others) == 1
     assert len(json.loads((tmp_path / "t.json").read_text())["offpath"]["ranks"]) == 2
     assert [file.name for file in tmp_path.iterdir()] == ["t.json"]
     inside = [str(ROOT / "offpath"), "profile", "-o", str(tmp_path / "p.jsonl"), "--", str(programs / f"hello_{mpi}")]
@@ -270,70 +280,92 @@ def line(**changes):
     [
         (
             [line(node=f"n{i}", native_count=3, reason="no core is left. Set X.") for i in range(2)],
-            "2 ranks on 2 nodes (MPICH): 6 calls seen, 0 offloaded, 6 native: no core is left. Set X.",
+            "2 ranks on 2 nodes (MPICH): 6 collectives, 0 offloaded, 6 native: no core is left. Set X.",
         ),
         (
             [line(offloaded_count=2, offloaded_bytes=1024, native_count=1, passed={"blocking_count": 4})] * 2,
-            "2 ranks on 1 node (MPICH): 14 calls seen, 4 offloaded (2.0 KiB), 10 native (2 by policy, 8 blocking).",
+            "2 ranks on 1 node (MPICH): 14 collectives, 4 offloaded (2.0 KiB), 10 native (2 by policy, 8 blocking).",
         ),
         (
             [line(windows={"operations_count": 427, "operations_bytes": 1024, "native_count": 0})] * 2,
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 854 one-sided operations offloaded "
-            "(2.0 KiB).",
+            "2 ranks on 1 node (MPICH): 854 one-sided operations, 854 offloaded (2.0 KiB).",
         ),
         (
             [line(windows=dict(operations_count=1, operations_bytes=512, natively_count=3, natively_bytes=1024))] * 2,
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 2 one-sided operations offloaded "
-            "(1.0 KiB), 6 native (2.0 KiB).",
+            "2 ranks on 1 node (MPICH): 8 one-sided operations, 2 offloaded (1.0 KiB), 6 native "
+            "(6 faster so, as measured).",
         ),
         (
             [line(messages=dict(offloaded_count=5, offloaded_bytes=1024, native_count=1, staging_bytes=512))] * 2,
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 10 messages offloaded (2.0 KiB through "
-            "1.0 KiB of staging memory), 2 native for want of room.",
+            "2 ranks on 1 node (MPICH): 12 messages, 10 offloaded (2.0 KiB through 1.0 KiB of staging "
+            "memory), 2 native (2 for want of room).",
         ),
         (
             [line(), line(mpi="petsc", offloaded_count=30), line(), line(mpi="petsc", offloaded_count=30)],
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; PETSc solvers: 60 vector steps "
-            "offloaded, 0 native.",
+            "2 ranks on 1 node (MPICH): PETSc solvers: 60 vector steps offloaded, 0 native.",
         ),
         (
             [line(offloaded_count=1, moved_count=1, moved_bytes=4096, in_place_bytes=1024, copied_bytes=0)] * 2,
-            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; 2 buffers moved (8.0 KiB), 2.0 KiB "
+            "2 ranks on 1 node (MPICH): 2 collectives, 2 offloaded (0 B), 0 native; 2 buffers moved (8.0 KiB), 2.0 KiB "
             "used in place, 0 B copied.",
         ),
         (
             [line(lent_count=3, lent_bytes=1024, in_place_bytes=1024), line(moved_count=1, moved_bytes=4096)],
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 3 buffers allocated (1.0 KiB), 1 buffer "
-            "moved (4.0 KiB), 1.0 KiB used in place, 0 B copied.",
+            "2 ranks on 1 node (MPICH): nothing that Offpath knows was called; 3 buffers allocated in turn, "
+            "1 buffer moved (4.0 KiB), 1.0 KiB used in place, 0 B copied.",
         ),
         (
             [line(offloaded_count=1, coded_bytes=4096, wire_bytes=1024)] * 2,
-            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "2 ranks on 1 node (MPICH): 2 collectives, 2 offloaded (0 B), 0 native; 8.0 KiB went compressed as 2.0 KiB "
             "(75 % saved).",
         ),
         (
             [line(coded_bytes=4096, wire_bytes=1024, saved_ns=3_000_000_000)] * 2,
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "2 ranks on 1 node (MPICH): nothing that Offpath knows was called; 8.0 KiB went compressed as 2.0 KiB "
             "(75 % saved; by estimate links were busy 6 s less).",
         ),
         (
             [line(coded_bytes=4096, wire_bytes=1024, saved_ns=ns) for ns in (1000, -4_001_000)],
-            "2 ranks on 1 node (MPICH): 0 calls seen, 0 offloaded, 0 native; 8.0 KiB went compressed as 2.0 KiB "
+            "2 ranks on 1 node (MPICH): nothing that Offpath knows was called; 8.0 KiB went compressed as 2.0 KiB "
             "(75 % saved; by estimate links were busy 4 ms longer).",
         ),
         (
             [line(passed={"blocking_count": 4})] * 2,
-            "2 ranks on 1 node (MPICH): 8 calls seen, 0 offloaded, 8 native (8 blocking). Blocking calls are "
-            "offloaded with --blocking all.",
+            "2 ranks on 1 node (MPICH): 8 collectives, 0 offloaded, 8 native (8 blocking).",
+        ),
+        (
+            [line(native_count=200, native_bytes_most=16)] * 2,
+            "2 ranks on 1 node (MPICH): 400 collectives, 0 offloaded, 400 native (400 by policy of up to 16 B). "
+            "Collectives this short gained only over links with 1 ms of latency. Elsewhere leave them to the MPI.",
+        ),
+        (
+            [line(native_count=200, native_bytes_most=256 << 10)] * 2,
+            "2 ranks on 1 node (MPICH): 400 collectives, 0 offloaded, 400 native (400 by policy of up to 256.0 KiB). "
+            "To find out from which size on collectives pay on this machine: offpath tune.",
+        ),
+        (
+            [line(node=f"n{i}", seen={"messages_count": 12, "long_messages_count": 12}) for i in range(2)],
+            "2 ranks on 2 nodes (MPICH): 24 messages, 0 offloaded, 24 native (24 of 1 MiB or more). Messages this "
+            'long have gained where computation follows them: --policy "send:1M-inf:nodes=2:dpu".',
+        ),
+        (
+            [line(node=f"n{i}", seen={"messages_count": 12, "blocking_collectives_count": 1}) for i in range(2)],
+            "2 ranks on 2 nodes (MPICH): 2 collectives, 0 offloaded, 2 native (2 blocking); 24 messages, 0 offloaded, "
+            "24 native.",
+        ),
+        (
+            [line(seen={"messages_count": 12}, windows={"elsewhere_count": 18000, "native_count": 1})] * 2,
+            "2 ranks on 1 node (MPICH): 24 messages, 0 offloaded, 24 native; 36000 one-sided operations, 0 offloaded, "
+            "36000 native (2 windows native).",
         ),
         (
             [line(), line(native_count=3, failed_count=1, loss="the service on host n1 was silent", cure="Wait")],
-            "2 ranks on 1 node (MPICH): 3 calls seen, 0 offloaded, 3 native (3 by policy); 1 FAILED; the service on "
+            "2 ranks on 1 node (MPICH): 3 collectives, 0 offloaded, 3 native (3 by policy); 1 FAILED; the service on "
             "host n1 was silent. Wait.",
         ),
         (
             [line(offloaded_count=1, starved_ns=ns) for ns in (0, 31_500_000_000)],
-            "2 ranks on 1 node (MPICH): 2 calls seen, 2 offloaded (0 B), 0 native; the service waited for a processor "
+            "2 ranks on 1 node (MPICH): 2 collectives, 2 offloaded (0 B), 0 native; the service waited for a processor "
             "for 31.5 s. Leave the service a core of its own (OFFPATH_SERVICE_CORES), or start fewer ranks than the "
             "node has cores.",
         ),
@@ -345,8 +377,40 @@ def test_the_closing_line(lines, expected):
 
 def test_the_closing_line_of_one_node_says_what_to_try():
     said = closing_line([line(passed={"off_count": 5}, reason="the policy offloads nothing on 1 node(s)")] * 2)
-    assert "10 calls seen, 0 offloaded, 10 native: the policy offloads nothing on 1 node(s)." in said
-    assert '--policy "*:dpu"' in said
+    assert "10 collectives, 0 offloaded, 10 native: the policy offloads nothing on 1 node(s)." in said
+    assert "seldom pays: run on several nodes" in said and "dpu" not in said
+
+
+def test_advice_does_not_contradict_what_was_measured():
+    """Each rule against the committed results that it stands on."""
+    results = {name: json.loads((ROOT / f"docs/figures/results/{name}.json").read_text())["rows"]
+               for name in ("one-node", "alltoall", "halo3d", "pt2pt", "krylov-latency")}  # fmt: skip
+    within = [row[key] for row in results["one-node"] for key in row if key.startswith("gain")]
+    assert sum(gain > 1 for gain in within) / len(within) < 0.15  # seldom
+    sums = {(row["nodes"], row["latency"]): row["pipecg_ms"] / row["preloaded_ms"] for row in results["krylov-latency"]}
+    assert sums[2, "1 ms"] > 1.2 and sums[4, "1 ms"] > 1.2 and sums[2, "200 us"] < 1.05
+    least = f"{LEAST_WORTH_TUNING >> 10} KiB"
+    assert max(row["gain"] for row in results["alltoall"] if row["per_peer"] == least) > 1.2
+    assert max(row["gain"] for row in results["alltoall"] if row["per_peer"] == "64 KiB") < 1.05
+    assert LONG_MESSAGES.startswith("send:1M-")
+    assert {row["bytes"] for row in results["pt2pt"]} == {"1 MiB", "4 MiB"}
+    assert all(row["efficiency"] > 1.4 * row["host_efficiency"] for row in results["pt2pt"])
+    assert all(row["gain"] > 1.4 for row in results["halo3d"])
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("mpi", MPIS)
+def test_the_closing_line_names_each_kind_of_call(mpi, programs, tmp_path):
+    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
+        pytest.skip("not built")
+    command = mpirun(mpi, "-np", "2", str(programs / f"kinds_{mpi}"), str(tmp_path / "file"))
+    result = offpath("run", "--share", "--", *command, env=AS_ROOT)
+    assert result.returncode == 0, result.stderr
+    for kind in (
+        "6 collectives, 0 offloaded, 6 native", "6 messages, 0 offloaded, 6 native (2 of 1 MiB or more)",
+        "8 one-sided operations, 0 offloaded, 8 native", "10 blocking messages and 2 files native",
+    ):  # fmt: skip
+        assert kind in result.stderr, (kind, result.stderr)
 
 
 @pytest.mark.parametrize(

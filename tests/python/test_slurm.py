@@ -105,7 +105,7 @@ def test_steps_after_and_beside_each_other_and_array_jobs(cluster, built, tmp_pa
         said, errors = ((tmp_path / f"{task}.{name}").read_text() for name in ("out", "err"))
         assert sorted(said.splitlines()) == sorted(["0 of 2: right", "1 of 2: right"] * 4), errors
         assert errors.count("offpath: 2 ranks on 2 nodes") == errors.count("offpath") == 4, errors
-        assert len(set(re.findall(r", step (\d+\.\d+)\): 12 calls seen, 12 offloaded", errors))) == 4, errors
+        assert len(set(re.findall(r", step (\d+\.\d+)\): 12 collectives, 12 offloaded", errors))) == 4, errors
         ranks = stats.read(tmp_path / f"{task}.s")
         assert len(ranks) == 8 and len({rank["service_pid"] for rank in ranks}) == 8
         assert all(rank["offloaded_count"] == 6 for rank in ranks)
@@ -136,7 +136,7 @@ def test_tune_in_a_job_and_a_run_that_uses_it(cluster, built, tmp_path):
     cluster.batch(environment + script, tmp_path, "-N2", "-n2", "--output=out", "--error=err")
     said = (tmp_path / "err").read_text()
     assert f"measuring on 2 nodes of cluster {cluster.lab.name}: node1, node2" in said
-    assert "12 calls seen, 12 offloaded" in said, said
+    assert "12 collectives, 12 offloaded" in said, said
     rows = (tmp_path / "rows").read_text().splitlines()
     assert f"# cluster {cluster.lab.name}: 2 x 1 ranks" in rows[1] and "MPICH" in rows[1], rows
     assert "ialltoall:0-inf:nodes=2:host" in rows
@@ -235,7 +235,7 @@ def test_a_signal_reaches_the_program_and_disturbs_nobody(cluster, built, form, 
     assert cluster.run(["scancel", "--signal=USR1", job], tmp_path).returncode == 0
     cluster.assert_clean()
     said = (tmp_path / "out").read_text()
-    assert said.count("saved") == 2 and "4 calls seen, 4 offloaded" in said, said
+    assert said.count("saved") == 2 and "4 collectives, 4 offloaded" in said, said
     assert files(tmp_path) == ["job.sh", "out"]
 
 

@@ -36,7 +36,7 @@ def test_the_service_has_its_dpus_cores_whatever_the_step_has(cluster, built, tm
     """A command that starts it inherits the step's control groups, as one that stays on this machine."""
     step = srun("mpich", str(built / "checked-mpich"))
     result = cluster.run([*OFFPATH, "--stats", "s", "--", *step], tmp_path)
-    assert result.returncode == 0 and "12 calls seen, 12 offloaded" in result.stderr, result.stderr
+    assert result.returncode == 0 and "12 collectives, 12 offloaded" in result.stderr, result.stderr
     ranks = stats.read(tmp_path / "s")
     assert len(ranks) == 2 and all(rank["offloaded_count"] == 6 for rank in ranks), ranks
     cluster.assert_clean()

@@ -70,7 +70,10 @@ Answer Adapter::prefer_over(const policy::Choice& tabled, Preference preferred) 
 
 std::optional<Answer> Adapter::decide(const Ask& call) {
   const std::optional<Answer> answer = look_up(call);
-  if (answer) counters.why[static_cast<size_t>(answer->why)].fetch_add(1, std::memory_order_relaxed);
+  if (answer) {
+    counters.why[static_cast<size_t>(answer->why)].fetch_add(1, std::memory_order_relaxed);
+    if (answer->choice.path == policy::Path::host) counters.note_native(call.bytes);
+  }
   return answer;
 }
 

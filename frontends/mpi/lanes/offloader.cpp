@@ -111,7 +111,7 @@ void Offloader::end(PostedCall& operation, int error) {
 void Offloader::complete(PostedCall& operation) {
   if (operation.error == MPI_SUCCESS) operation.error = operation.natives.error();
   if (operation.call->uses_service() && !operation.never_served) {
-    auto& counter = operation.error == MPI_SUCCESS ? counters.completed_count : counters.failed_count;
+    auto& counter = is_failure(operation.error) ? counters.failed_count : counters.completed_count;
     counter.fetch_add(1, std::memory_order_relaxed);
   }
   operation.state = PostedState::finished;

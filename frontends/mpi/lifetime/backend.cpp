@@ -3,6 +3,7 @@
 #include "attach/resting.hpp"
 #include "attach/statistics.hpp"
 #include "mpi/functions/backend.h"
+#include "mpi/lifetime/seen.hpp"
 #include "mpi/lifetime/tracing.hpp"
 
 #include "mpi/job/job.hpp"
@@ -44,6 +45,7 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
 #define OFFPATH_MPI_OBSERVED(name)
 #define OFFPATH_MPI_PLAIN(name)
 #include "mpi/functions/functions.def"
+  offpath::mpi::count_calls(backend->handlers);
   backend->service_cpu_ns = &service_cpu_ns;
   backend->job_token = &job_token;
   backend->rest = &rest;

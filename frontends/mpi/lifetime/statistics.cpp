@@ -63,6 +63,17 @@ JsonObject passed_object() {
   return object;
 }
 
+// Of kinds that no other object has, but for what is offloaded of them. Nothing for what was not called.
+JsonObject seen_object() {
+  constexpr std::array<const char*, kSeen> kKeys = {"messages_count", "long_messages_count", "blocking_messages_count",
+                                                    "blocking_collectives_count", "files_count"};
+  JsonObject object;
+  for (size_t i = 0; i < kSeen; ++i) {
+    if (const uint64_t count = counters.seen[i].load(); count != 0) object.number(kKeys[i], count);
+  }
+  return object;
+}
+
 JsonObject windows_object() {
   const WindowTotals& totals = windows.totals();
   JsonObject object = attach::offloaded_and_native(totals.offloaded_count.load(), totals.native_count.load());
@@ -70,7 +81,8 @@ JsonObject windows_object() {
   object.number("operations_bytes", totals.operations_bytes.load());
   object.number("mixed_count", totals.mixed_count.load());
   object.number("natively_count", totals.natively_count.load());
-  return object.number("natively_bytes", totals.natively_bytes.load());
+  object.number("natively_bytes", totals.natively_bytes.load());
+  return object.number("elsewhere_count", totals.elsewhere_count.load());
 }
 
 // Of those that the policy gives to the service; ready: the payload was there when the program looked.
@@ -100,7 +112,8 @@ std::string statistics() {
   const uint64_t begin_ns = job.ledger().begin_ns.load();
   line.number("run_ns", begin_ns == 0 ? 0 : base::clock_ns() - begin_ns);
   line.object("collectives", collectives).object("windows", windows_object());
-  line.object("messages", messages_object());
+  line.object("messages", messages_object()).object("seen", seen_object());
+  line.number("native_bytes_most", counters.native_bytes_most.load());
   line.object("why", why_object()).object("passed", passed_object()).object("learned", learned.json());
   return line.json() + "\n";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/messages/tracked.hpp"
 
+#include "mpi/job/counters.hpp"
 #include "mpi/job/waiting.hpp"
 #include "mpi/messages/completion.hpp"
 #include "mpi/messages/counts.hpp"
@@ -144,7 +145,7 @@ int TrackedReceive::after(MPI_Status* status) {
     const Inside inside;
     code = claim_->deliver(elements_);
     claim_->fill(status);
-    if (code != MPI_SUCCESS) counts.failed.fetch_add(1, std::memory_order_relaxed);
+    if (is_failure(code)) counts.failed.fetch_add(1, std::memory_order_relaxed);
   }
   claim_.reset();
   matched_.reset();
@@ -209,7 +210,7 @@ int receive_payload(const Route& route, ReceivedElements& elements, MPI_Status* 
   const Inside inside;
   const int code = claim.deliver(elements);
   claim.fill(status);
-  if (code != MPI_SUCCESS) counts.failed.fetch_add(1, std::memory_order_relaxed);
+  if (is_failure(code)) counts.failed.fetch_add(1, std::memory_order_relaxed);
   return code;
 }
 

@@ -34,6 +34,13 @@ int perform(const char* call, OffloadedWindow& window, const Transfer& transfer,
   return window.raise(call, code);
 }
 
+// The window, or nullptr: the call is native.
+OffloadedWindow* served(MPI_Win win) {
+  OffloadedWindow* const window = windows.find(win);
+  if (window == nullptr && !Inside::here()) windows.totals().elsewhere_count.fetch_add(1, std::memory_order_relaxed);
+  return window;
+}
+
 MPI_Request* one_of() { return nullptr; }
 MPI_Request* one_of(MPI_Request* request) { return request; }
 
@@ -43,7 +50,7 @@ struct Calls {
   template <auto function, typename... Request>
   static int put(const void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
                  Count count, MPI_Datatype type, MPI_Win win, Request... request) {
-    OffloadedWindow* const window = windows.find(win);
+    OffloadedWindow* const window = served(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, win, request...);
     }
@@ -55,7 +62,7 @@ struct Calls {
   template <auto function, typename... Request>
   static int get(void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
                  Count count, MPI_Datatype type, MPI_Win win, Request... request) {
-    OffloadedWindow* const window = windows.find(win);
+    OffloadedWindow* const window = served(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, win, request...);
     }
@@ -68,7 +75,7 @@ struct Calls {
   static int accumulate(const void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                         MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Op op, MPI_Win win,
                         Request... request) {
-    OffloadedWindow* const window = windows.find(win);
+    OffloadedWindow* const window = served(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, target, displacement, count, type, op, win,
                                 request...);
@@ -83,7 +90,7 @@ struct Calls {
   static int get_accumulate(const void* origin, Count origin_count, MPI_Datatype origin_type, void* result,
                             Count result_count, MPI_Datatype result_type, int target, MPI_Aint displacement,
                             Count count, MPI_Datatype type, MPI_Op op, MPI_Win win, Request... request) {
-    OffloadedWindow* const window = windows.find(win);
+    OffloadedWindow* const window = served(win);
     if (window == nullptr) {
       return (native.*function)(origin, origin_count, origin_type, result, result_count, result_type, target,
                                 displacement, count, type, op, win, request...);
@@ -98,7 +105,7 @@ struct Calls {
 
 int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint displacement, MPI_Op op,
                  MPI_Win win) {
-  OffloadedWindow* const window = windows.find(win);
+  OffloadedWindow* const window = served(win);
   if (window == nullptr) return native.Fetch_and_op(origin, result, type, target, displacement, op, win);
   Transfer transfer{OFFPATH_GET_ACCUMULATE, target, displacement, 1, type};
   transfer.send = {origin, 1, type};
@@ -110,7 +117,7 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target
 
 int compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int target,
                      MPI_Aint displacement, MPI_Win win) {
-  OffloadedWindow* const window = windows.find(win);
+  OffloadedWindow* const window = served(win);
   if (window == nullptr) return native.Compare_and_swap(origin, compare, result, type, target, displacement, win);
   Transfer transfer{OFFPATH_COMPARE_AND_SWAP, target, displacement, 1, type};
   transfer.send = {origin, 1, type};

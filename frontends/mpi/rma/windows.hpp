@@ -27,6 +27,7 @@ struct WindowTotals {
   std::atomic<uint64_t> operations_bytes{0};
   std::atomic<uint64_t> natively_count{0};  // operations on offloaded windows that went natively
   std::atomic<uint64_t> natively_bytes{0};
+  std::atomic<uint64_t> elsewhere_count{0};  // operations on native windows
 };
 
 class Windows {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/lifetime/seen.hpp"
+
+#include "mpi/functions/backend.h"
+#include "mpi/job/counters.hpp"
+#include "mpi/native/native.hpp"
+
+namespace offpath::mpi {
+namespace {
+
+Native below_counting;
+
+template <auto member, Seen kind>
+struct Counted;
+template <typename... Arguments, int (*Native::*member)(Arguments...), Seen kind>
+struct Counted<member, kind> {
+  static int call(Arguments... arguments) {
+    counters.count_seen(kind);
+    return (below_counting.*member)(arguments...);
+  }
+};
+
+// A library may open one by MPI's own functions, which are not the program's. They are ours all the same: a rank that
+// blocks in them has to answer where the service is lost.
+int open_file(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file) {
+  counters.count_seen(Seen::files);
+  Counters::in_library = true;
+  const int code = below_counting.File_open(comm, name, mode, info, file);
+  Counters::in_library = false;
+  return code;
+}
+
+// A message that the library has taken, so that its datatype may be asked for its size.
+void count_message(int64_t count, MPI_Datatype type) {
+  counters.count_seen(Seen::messages);
+  MPI_Count size = 0;
+  if (count <= 0 || type == MPI_DATATYPE_NULL || native.Type_size_x(type, &size) != MPI_SUCCESS || size <= 0) return;
+  const auto most = static_cast<int64_t>(kLongMessageBytes);
+  if (count >= (most + size - 1) / size) counters.count_seen(Seen::long_messages);
+}
+
+template <auto member>
+struct CountedMessage;
+template <typename Count, typename... Arguments, int (*Native::*member)(const void*, Count, MPI_Datatype, Arguments...)>
+struct CountedMessage<member> {
+  static int call(const void* buffer, Count count, MPI_Datatype type, Arguments... arguments) {
+    const int code = (below_counting.*member)(buffer, count, type, arguments...);
+    if (code == MPI_SUCCESS && Counters::counts()) count_message(static_cast<int64_t>(count), type);
+    return code;
+  }
+};
+
+template <typename Function>
+void put(void** handlers, int function, Function call) {
+  handlers[function] = reinterpret_cast<void*>(call);
+}
+
+}  // namespace
+
+void count_calls(void** handlers) {
+  below_counting = native.under(handlers);
+#define OFFPATH_COUNTED(kind, name) put(handlers, OFFPATH_FUNCTION_##name, &Counted<&Native::name, Seen::kind>::call);
+#define OFFPATH_MESSAGE(name) put(handlers, OFFPATH_FUNCTION_##name, &CountedMessage<&Native::name>::call);
+#define OFFPATH_BOTH(macro, kind, name) macro(kind, name) macro(kind, name##_c)
+  OFFPATH_MESSAGE(Isend)
+  OFFPATH_MESSAGE(Issend)
+  OFFPATH_MESSAGE(Irsend)
+  OFFPATH_MESSAGE(Ibsend)
+  OFFPATH_MESSAGE(Send_init)
+  OFFPATH_MESSAGE(Ssend_init)
+  OFFPATH_MESSAGE(Isend_c)
+  OFFPATH_MESSAGE(Issend_c)
+  OFFPATH_MESSAGE(Irsend_c)
+  OFFPATH_MESSAGE(Send_init_c)
+  OFFPATH_MESSAGE(Ssend_init_c)
+  OFFPATH_COUNTED(blocking_messages, Bsend)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Send)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Ssend)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Rsend)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Sendrecv)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Sendrecv_replace)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Gather)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Gatherv)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scatter)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scatterv)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce_scatter)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce_scatter_block)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scan)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Exscan)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Alltoallw)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_allgather)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_allgatherv)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoall)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoallv)
+  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoallw)
+  put(handlers, OFFPATH_FUNCTION_File_open, &open_file);
+#undef OFFPATH_BOTH
+#undef OFFPATH_MESSAGE
+#undef OFFPATH_COUNTED
+}
+
+}  // namespace offpath::mpi
