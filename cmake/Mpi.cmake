@@ -71,7 +71,8 @@ function(offpath_use_mpi_header target mpi)
   target_include_directories(${target} SYSTEM PRIVATE
     $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_INCLUDE_DIRECTORIES>
     $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
-  target_compile_definitions(${target} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_compile_definitions(${target} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
+    $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
 # offpath_mpi_program(<kind> <name> <sources>... [LINK ...]): <build>/<kind>/<mpi>/<name> for each MPI.

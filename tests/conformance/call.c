@@ -2,7 +2,7 @@
  * A case as the MPI call it stands for. Arguments that MPI says are not significant are given as nothing. */
 #include "conformance.h"
 
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) && !defined(OFFPATH_MPI_HAS_PERSISTENT)
 #define INITIALISE(Name) MPIX_##Name##_init
 #else
 #define INITIALISE(Name) MPI_##Name##_init

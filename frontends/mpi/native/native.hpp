@@ -8,7 +8,7 @@
 #include "mpi/native/prototypes.h"
 
 #include <mpi.h>
-#if defined(OPEN_MPI) && MPI_VERSION < 4
+#if defined(OPEN_MPI) && !defined(OFFPATH_MPI_HAS_PERSISTENT)
 #include <mpi-ext.h>
 #define OFFPATH_MPI_PERSISTENT_NAME(name) MPIX_##name
 #else

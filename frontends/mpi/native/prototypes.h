@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The large-count functions of functions.def, for a header of MPI 3.1. Such a library has none of them; programs that
+ * The large-count functions of functions.def, for a header that lacks them. Such a library has none of them; programs that
  * look for them at run time find ours (substitutes.hpp).
  */
 #ifndef OFFPATH_FRONTENDS_MPI_NATIVE_PROTOTYPES_H
@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-#if MPI_VERSION < 4
+#ifndef OFFPATH_MPI_HAS_LARGE_COUNTS
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -79,8 +79,10 @@ int MPI_Sendrecv_c(OFFPATH_FROM, int, int, OFFPATH_TO, int, int, MPI_Comm, MPI_S
 int MPI_Sendrecv_replace_c(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI_Status*);
 int MPI_Isendrecv_c(OFFPATH_FROM, int, int, OFFPATH_TO, int, int, MPI_Comm, MPI_Request*);
 int MPI_Isendrecv_replace_c(OFFPATH_TO, int, int, int, int, MPI_Comm, MPI_Request*);
+#ifndef OFFPATH_MPI_HAS_ISENDRECV
 int MPI_Isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
+#endif
 
 #undef OFFPATH_FROM
 #undef OFFPATH_TO

@@ -20,7 +20,7 @@ struct Envelope {
 
 Envelope read_envelope(MPI_Datatype type) {
   Envelope envelope;
-#if MPI_VERSION >= 4
+#ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
   MPI_Count integers = 0, addresses = 0, large_counts = 0, types = 0;
   const int code = native.Type_get_envelope_c(type, &integers, &addresses, &large_counts, &types, &envelope.combiner);
   if (code != MPI_SUCCESS || large_counts > 0) return {};

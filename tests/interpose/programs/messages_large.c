@@ -122,7 +122,7 @@ SEND(Irsend_c, 1, Irsend_c(out, BYTES, MPI_BYTE, TO))
 SEND(Send_init_c, 2, if (repeat == 0) Send_init_c(out, BYTES, MPI_BYTE, TO); MPI_Start(&send))
 SEND(Ssend_init_c, 2, if (repeat == 0) Ssend_init_c(out, BYTES, MPI_BYTE, TO); MPI_Startall(1, &send))
 
-#if MPI_VERSION >= 4
+#ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
 RECEIVE(Isendrecv, WORD, Isendrecv(OUT_WORD, in, BYTES, MPI_BYTE, FROM, &request); WAIT)
 RECEIVE(Isendrecv_c, WORD, Isendrecv_c(OUT_WORD, in, BYTES, MPI_BYTE, FROM, &request); WAIT)
 RECEIVE(Isendrecv_replace, BUFFER, Isendrecv_replace(in, BYTES, MPI_BYTE, right_of, BACK_TAG, FROM, &request); WAIT)
@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
   try_Recv_c(), try_Irecv_c(), try_Recv_init_c(), try_Mrecv_c(), try_Imrecv_c(), try_Sendrecv_c();
   try_Sendrecv_replace_c();
   send_Isend_c(), send_Issend_c(), send_Irsend_c(), send_Send_init_c(), send_Ssend_init_c();
-#if MPI_VERSION >= 4
+#ifdef OFFPATH_MPI_HAS_LARGE_COUNTS
   try_Isendrecv(), try_Isendrecv_c(), try_Isendrecv_replace(), try_Isendrecv_replace_c();
   partitioned();
 #endif
