@@ -71,6 +71,27 @@ def test_no_mpi_is_an_error_that_says_what_to_do(configure):
     assert result.returncode != 0 and "No MPI was found" in result.stderr and "MPICC_OPENMPI=" in result.stderr
 
 
+FUNCTIONS = f"""
+cmake_minimum_required(VERSION 3.25)
+project(functions LANGUAGES C)
+set(OFFPATH_MPIS some)
+add_library(mpi_some INTERFACE)
+target_include_directories(mpi_some INTERFACE ${{CMAKE_SOURCE_DIR}})
+include({ROOT}/cmake/MpiFunctions.cmake)
+get_target_property(found mpi_some INTERFACE_COMPILE_DEFINITIONS)
+message(STATUS "FOUND ${{found}}")
+"""
+
+
+def test_an_mpi_is_asked_for_functions_whatever_version_it_names(tmp_path):
+    """As Open MPI 5 is: it names 3.1, and has persistent collectives but no large counts."""
+    (tmp_path / "CMakeLists.txt").write_text(FUNCTIONS)
+    (tmp_path / "mpi.h").write_text("#define MPI_VERSION 3\nint MPI_Bcast_init(int);\nint MPI_Isendrecv(int);\n")
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "FOUND OFFPATH_MPI_HAS_PERSISTENT;OFFPATH_MPI_HAS_ISENDRECV\n" in done.stdout
+
+
 def test_a_first_demo_waits_for_few_steps():
     tree = ROOT / "build" / "release"
     if not (tree / "build.ninja").exists():
@@ -128,6 +149,60 @@ def test_what_was_compiled_stays_compiled_when_ccache_comes(make_tree, tmp_path)
     assert used.read_text().split() == [str(tree)]  # what is new goes by way of ccache, and other clones may use it
     (tools / "ccache").unlink()
     assert make("programs") == 0
+
+
+def put(file, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def debian(tmp_path):
+    """Runs tools/setup on a Debian that offers some packages, and has those that were installed before."""
+    tools, tree = tmp_path / "bin", tmp_path / "tree"
+    shutil.copytree(ROOT / "tools", tree / "tools")
+    for file in (tree / "tools" / "packages").glob("*.txt"):
+        file.write_text("")
+    put(tree / "tools" / "packages" / "build.txt", "# needs\nmust\nold-1 | new-2\nold-3 ? a thing\nextra ? another\n")
+    put(tools / "dpkg-query", f"#!/bin/sh\nsed 's/^/ii  /' {tmp_path}/installed\n")
+    policy = f"for name; do echo $name:; grep -qx $name {tmp_path}/offered && echo '  Candidate: 1'; done; exit 0"
+    put(tools / "apt-cache", f"#!/bin/sh\nshift\n{policy}\n")
+    add = f"[ $1 = update ] || for name; do echo $name >>{tmp_path}/installed; done"
+    put(tools / "apt-get", f"#!/bin/sh\necho $1 >>{tmp_path}/asked\n{add}\n")
+
+    def run(offered: str, user: int = 0) -> tuple:
+        """Its result, what is installed then, and how often apt-get was asked."""
+        put(tools / "id", f"#!/bin/sh\necho {user}\n")
+        (tmp_path / "offered").write_text(offered.replace(" ", "\n"))
+        for file in ("installed", "asked"):
+            (tmp_path / file).touch()
+        env = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
+        done = subprocess.run([tree / "tools" / "setup", "--debian", "build"], capture_output=True, text=True, env=env)
+        names = {word for word in (tmp_path / "installed").read_text().split() if word[0] not in "-i"}
+        return done, names, len((tmp_path / "asked").read_text().split())
+
+    return run
+
+
+def test_what_a_debian_lacks_and_is_no_must_is_said_in_one_line(debian):
+    done, installed, asked = debian("must new-2 extra")
+    assert done.returncode == 0 and installed == {"must", "new-2", "extra"}, done
+    assert done.stdout.splitlines()[-1] == "setup: this system has no old-3. Missing will be: a thing"
+    again = debian("must new-2 extra")
+    assert (again[0].returncode, again[0].stdout, again[2]) == (0, "", asked)
+
+
+def test_a_must_that_a_debian_lacks_is_an_error(debian):
+    done, installed, _ = debian("old-1 extra", user=1)
+    assert done.returncode == 1 and "sudo apt-get install must old-1 extra" in done.stderr and not installed
+
+
+def test_who_may_not_install_goes_without_what_is_no_must(debian, tmp_path):
+    put(tmp_path / "installed", "must\nold-1\n")
+    done, installed, _ = debian("must old-1 extra", user=1)
+    assert done.returncode == 0 and "extra" not in installed
+    assert "sudo apt-get install extra\n" in done.stdout
 
 
 def test_both_means_those_that_are_there(tmp_path, monkeypatch, capsys):
