@@ -131,8 +131,9 @@ std::vector<pid_t> jobs_of(pid_t starter) {
   return jobs;
 }
 
-Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options) {
-  if (jobs_of(options.starter).size() >= options.most && !is_known(request)) {
+static Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options,
+                                            bool full) {
+  if (full && !is_known(request)) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "this DPU is full: it serves %u jobs already (its limit). Try later, or raise offpathd's "
                          "--max-clients there",
@@ -169,7 +170,9 @@ Result<std::string> start_for_agents(const device::StartRequest& request, const 
 
 Result<std::string> start_as(std::optional<uid_t> user, const device::StartRequest& request,
                              const StartingOptions& options) {
-  if (!user || *user == geteuid()) return start_for_agents(request, options);
+  // Before it becomes a user's process: /proc may hide those of other users from that.
+  const bool full = jobs_of(options.starter).size() >= options.most;
+  if (!user || *user == geteuid()) return start_for_agents(request, options, full);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot make a pipe");
   const Fd output(ends[0]);
@@ -177,7 +180,7 @@ Result<std::string> start_as(std::optional<uid_t> user, const device::StartReque
   const pid_t child = fork();
   if (child == 0) {
     const Status status = become_user(*user);
-    const std::string said = device::encode_answer(status.ok() ? start_for_agents(request, options) : status);
+    const std::string said = device::encode_answer(status.ok() ? start_for_agents(request, options, full) : status);
     [[maybe_unused]] const ssize_t written = write(input.get(), said.data(), said.size());
     _exit(0);
   }

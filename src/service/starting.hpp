@@ -22,10 +22,7 @@ struct StartingOptions {
 // The services of jobs that `starter` has: each is a session of its own.
 std::vector<pid_t> jobs_of(pid_t starter);
 
-// The line, or why there is none.
-base::Result<std::string> start_for_agents(const device::StartRequest& request, const StartingOptions& options);
-
-// The same as another user, for a starter that is root's; none: as who we are.
+// The line, or why there is none; as another user, for a starter that is root's. No user: as who we are.
 base::Result<std::string> start_as(std::optional<uid_t> user, const device::StartRequest& request,
                                    const StartingOptions& options);
 

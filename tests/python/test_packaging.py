@@ -176,11 +176,62 @@ def test_the_debian_package_on_a_bare_debian_12(tmp_path):
     assert re.search(r"2 ranks on 1 node \(MPICH\): \d+ collectives, [1-9]\d* offloaded", said)
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze. Install systemd")
+UNIT = (PACKAGING / "offpathd.service.in").read_text()
+requires_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze. Install systemd"
+)
+
+
+def of_the_unit(name: str) -> str:
+    return " ".join(re.findall(rf"^{name}=(.*)$", UNIT, re.MULTILINE))
+
+
+@requires_systemd
 def test_the_unit_is_contained(tmp_path):
     """What systemd says of it: 9.6 of 10 without its lines; what is left is what jobs need."""
     unit = tmp_path / "offpathd.service"
-    unit.write_text((ROOT / "packaging" / "offpathd.service.in").read_text().replace("@bin@/offpathd", "/bin/true"))
-    for words in (["verify"], ["security", "--offline=true", "--threshold=35", "--no-pager"]):
+    unit.write_text(UNIT.replace("@bin@/offpathd", "/bin/true"))
+    for words in (["verify"], ["security", "--offline=true", "--threshold=25", "--no-pager"]):
         done = subprocess.run(["systemd-analyze", *words, unit], capture_output=True, text=True)
         assert done.returncode == 0 and "Unknown" not in done.stderr, done.stdout + done.stderr
+
+
+def test_the_unit_serves_nobody_else_unless_told():
+    assert "--listen ${LISTEN} " in of_the_unit("ExecStart") and of_the_unit("IPAddressAllow") == "localhost"
+    assert of_the_unit("Environment") == "LISTEN=127.0.0.1:7001" and of_the_unit("IPAddressDeny") == "any"
+    told = re.search(
+        r"\[Service\]\n +Environment=LISTEN=\S+:7001\n +IPAddressAllow=", (ROOT / "docs/guide-dpu.md").read_text()
+    )
+    assert told, "the guide does not say how others are let in"
+
+
+# Of a service, what it starts, and users' code: memory of ranks, memory that is shared, cores, users.
+CALLS = {
+    "process_vm_readv", "process_vm_writev", "memfd_create", "pidfd_open", "sched_setaffinity", "sched_setattr",
+    "setuid", "setgid", "setgroups", "setrlimit", "prctl", "mprotect", "close_range", "recvmmsg", "get_mempolicy",
+}  # fmt: skip
+
+
+@requires_systemd
+def test_the_unit_lets_through_what_services_call():
+    wanted, allowed = [of_the_unit("SystemCallFilter")], set()
+    while wanted:
+        said = subprocess.run(["systemd-analyze", "syscall-filter", wanted.pop()], capture_output=True, text=True)
+        for word in said.stdout.split("\n    ")[1:]:
+            (wanted.append if word.startswith("@") else allowed.add)(word.strip())
+    assert allowed >= CALLS, CALLS - allowed
+
+
+@requires_root
+def test_a_starter_counts_jobs_of_users_where_the_unit_contains_it():
+    """As systemd does it: without most of root's rights, and /proc hides other users' processes from users."""
+    program = ROOT / "build" / "release" / "bin" / "starting_test"
+    if not program.exists():
+        pytest.skip("the unit tests are not built. Run: make programs")
+    rights = ",".join("+" + name.removeprefix("CAP_").lower() for name in of_the_unit("CapabilityBoundingSet").split())
+    inside = (
+        f"mount -t proc -o hidepid={of_the_unit('ProtectProc')} proc /proc && "
+        f"exec setpriv --no-new-privs --bounding-set=-all,{rights} {program}"
+    )
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", inside], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
