@@ -4,6 +4,8 @@
 
 #include "operation.hpp"
 
+#include <cstdint>
+
 namespace bench {
 
 class Reduction : public Operation {

@@ -6,6 +6,7 @@
 #include "memory/port.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 namespace worker_bench {
 

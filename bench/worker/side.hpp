@@ -8,6 +8,7 @@
 #include "engine/engine.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
