@@ -8,7 +8,7 @@ CPP_FILES = $$(git ls-files -co --exclude-standard -- 'src/*' 'include/*' 'front
 	| grep -E '\.(c|cpp|h|hpp)$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install wheel clean distclean
+.PHONY: help setup build programs demo demo-python demo-programs check test nightly bench format lint asan tsan tidy fuzz aarch64 docs figures deb install uninstall wheel clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -92,12 +92,15 @@ docs:  ## Build the documentation site into build/docs: reference from the code,
 figures:  ## Make pictures and tables of the documents anew from docs/figures
 	@.venv/bin/python tools/docs/figures.py
 
-deb: build  ## Make a Debian package into build/deb (Debian 12)
+deb:  ## Make a Debian package into build/deb (Debian 12)
 	@tools/deb
 
 install: build  ## Install under PREFIX (default /usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 	@echo "installed: $(PREFIX)/bin/offpath"
+
+uninstall:  ## Remove what `make install` put under PREFIX
+	@tools/uninstall $(PREFIX)
 
 wheel: build  ## Make a Python wheel of the command line, `import offpath` and the service: build/wheel
 	@tools/setup test

@@ -49,3 +49,9 @@ for package in pytest hypothesis ruff; do
   [ ! -e "$prefix/libexec/offpath/packages/$package" ] || { echo "installed, but only tests need it: $package"; exit 1; }
 done
 echo "command line: $version"
+
+# What others have there stays.
+touch "$prefix/bin/other"
+"$here/../../tools/uninstall" "$prefix"
+left=$(cd "$prefix" && find . -not -type d; find . -iname '*offpath*')
+[ "$left" = ./bin/other ] || { echo "uninstalling left: $left"; exit 1; }

@@ -151,6 +151,16 @@ def test_what_was_compiled_stays_compiled_when_ccache_comes(make_tree, tmp_path)
     assert make("programs") == 0
 
 
+def test_a_package_that_cannot_be_made_is_not_built_for(make_tree):
+    tree, tools, _ = make_tree
+    shutil.copy2(ROOT / "tools" / "deb", tree / "tools" / "deb")
+    (tools / "dh").unlink(missing_ok=True)
+    command = ["make", "--no-print-directory", "deb"]
+    result = subprocess.run(command, cwd=tree, capture_output=True, text=True, env={"PATH": str(tools)})
+    assert result.returncode != 0 and "Run: apt-get install debhelper" in result.stderr, result.stderr
+    assert not (tree / "build").exists()
+
+
 def put(file, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes man pages and completion below a prefix: install_pages.py PREFIX. Run by cmake --install."""
+"""Writes man pages and completion below a prefix, and prints their paths. Run by cmake --install."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSTALLED = {"offpathd", "offpath-executor", "offpath-delay"}  # all that users 
 
 
 def main() -> None:
-    share = Path(sys.argv[1]) / "share"
+    share = Path("share")
     root = model.command_line(app)
     settings = {each.name: (each.help, each.default or "") for each in config.SETTINGS}
     pages = man.pages(root, __version__, settings)
@@ -39,9 +39,11 @@ def main() -> None:
 
 
 def _write(files: dict[Path, str]) -> None:
-    for file, text in files.items():
+    for path, text in files.items():
+        file = Path(sys.argv[1]) / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+        print(path)
 
 
 if __name__ == "__main__":
