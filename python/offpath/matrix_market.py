@@ -26,8 +26,10 @@ def convert(source: Path, target: Path) -> None:
 
 def _read(source: Path):
     """As scipy's matrix of compressed rows, sorted."""
-    from scipy.io import mminfo, mmread  # slow to import, and nothing else needs it
-
+    try:
+        from scipy.io import mminfo, mmread  # slow to import, and nothing else needs it
+    except ImportError:
+        raise UserError("scipy is not installed (it reads matrices). Install it (Debian: python3-scipy).") from None
     try:
         height, width, _, form, field, symmetry = mminfo(source)
         if form != "coordinate" or field not in _FIELDS or symmetry not in _SYMMETRIES:

@@ -215,6 +215,28 @@ def test_who_may_not_install_goes_without_what_is_no_must(debian, tmp_path):
     assert "sudo apt-get install extra\n" in done.stdout
 
 
+INTERPRETER = """#!/bin/bash
+case "$*" in
+"-c import numpy") exit 0 ;;
+-c*) exit 1 ;;
+*venv*) mkdir -p {root}/.venv/bin && cp "$0" {root}/.venv/bin/python ;;
+*pip*--target*) grep -oE '^[a-z]\\w+' "${{*: -3:1}}" | sort -u >{root}/fetched ;;
+esac
+"""
+
+
+def test_an_installation_fetches_what_its_python_lacks_and_nothing_for_pictures(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "python").mkdir()
+    shutil.copy(ROOT / "python" / "requirements.txt", tmp_path / "python")
+    put(tmp_path / "interpreter", INTERPRETER.format(root=tmp_path))
+    command = [tmp_path / "tools" / "setup", "--packages", tmp_path / "into"]
+    env = os.environ | {"SETUP_PYTHON": str(tmp_path / "interpreter")}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    fetched = (tmp_path / "fetched").read_text().split()
+    assert fetched == ["networkx", "prometheus_client", "rich", "tomli", "typer"], done.stdout + done.stderr
+
+
 def test_both_means_those_that_are_there(tmp_path, monkeypatch, capsys):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "liboffpath_mpi_mpich.so").touch()
