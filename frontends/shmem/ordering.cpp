@@ -127,9 +127,16 @@ void shfree(void* block) {
   native().shfree(block);
 }
 
+#ifdef OFFPATH_SHMEM_HAS_HINTS
+void* shmem_malloc_with_hints(size_t bytes, long hints) {
+  complete();
+  return native().shmem_malloc_with_hints(bytes, hints);
+}
+#else
 void* shmemx_malloc_with_hint(size_t bytes, long hint) {
   complete();
   return native().shmemx_malloc_with_hint(bytes, hint);
 }
+#endif
 
 }  // extern "C"
