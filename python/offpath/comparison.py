@@ -18,9 +18,9 @@ from typing import Protocol
 from offpath import __version__, console, handover, launch, mpis, policy_table
 from offpath.errors import UserError
 from offpath.lab import Lab
-from offpath.lab.plan import format_rate
 from offpath.paths import paths, source_root
 from offpath.processes import Completed
+from offpath.sizes import rate_text
 
 HOST, DPU = "host", "dpu"
 CORES = "cores"  # where the service runs unless it is said
@@ -55,7 +55,7 @@ class LabPlace:
             "nodes": plan.node_count,
             "ppn": self.ppn,
             "cores": [list(cores) for cores in plan.node_cores],
-            "rate": format_rate(plan.rate_bits_per_s),
+            "rate": rate_text(plan.rate_bits_per_s),
             "rate_bits_per_s": plan.rate_bits_per_s,
             "mtu_bytes": plan.mtu_bytes,
             "dpu_slowdown": plan.dpu_slowdown,

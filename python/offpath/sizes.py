@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of bytes, and times, as a person writes and reads them."""
+"""Numbers of bytes, rates, and times, as a person writes and reads them."""
 
 import re
 
@@ -7,6 +7,8 @@ from offpath.errors import UserError
 
 MAX_BYTES = 1 << 30
 _SIZE = re.compile(r"^(\d+)([kKmMgGtT]?)(?:i?[bB])?$")
+_RATE = re.compile(r"^(\d+(?:\.\d+)?)([kmgt])bit$")
+_RATE_UNITS = {"t": 10**12, "g": 10**9, "m": 10**6, "k": 10**3}
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
@@ -22,6 +24,27 @@ def parse_size(text: str, most: int) -> int:
     if not 1 <= size <= most:
         raise UserError(f"'{text}' is not a size. Give bytes from 1 to {size_text(most)}, like 65536, 256K or 4M.")
     return size
+
+
+def parse_rate(text: str, least: str = "1kbit", most: str = "1.6tbit", whose: str = "") -> int:
+    """Bits per second of a rate such as 250mbit. whose: limits these are. Raises UserError for anything else."""
+    rate = _bits(text)
+    if not _bits(least) <= rate <= _bits(most):
+        limits = f"{whose} {least} to {most}".strip()
+        raise UserError(f"'{text}' is not a link rate. Give one from {limits}, such as 250mbit or 1gbit.")
+    return rate
+
+
+def _bits(text: str) -> int:
+    match = _RATE.match(text.strip().lower())
+    return round(float(match[1]) * _RATE_UNITS[match[2]]) if match else 0
+
+
+def rate_text(rate: int) -> str:
+    for unit, bits in _RATE_UNITS.items():
+        if rate >= bits:
+            return f"{rate / bits:g}{unit}bit"
+    return f"{rate}bit"
 
 
 def size_text(size: int) -> str:

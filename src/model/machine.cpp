@@ -77,7 +77,7 @@ base::Result<Machine> read_machine(const json& file) {
   Native& native = machine.native;
   Service& service = machine.service;
   Reader network(file, "network"), memory(file, "memory"), mpi(file, "native"), dpu(file, "service");
-  network.number("rate_bytes_per_ns", 1e-6, kSpeed, machine.rate_bytes_per_ns)
+  network.number("rate_bytes_per_ns", 1e-7, kSpeed, machine.rate_bytes_per_ns)
       .number("peak_bytes_per_ns", 1e-6, kSpeed, machine.peak_bytes_per_ns)
       .number("burst_bytes", 0, kBytes, machine.burst_bytes)
       .number("latency_ns", 0, kNs, machine.latency_ns)

@@ -322,6 +322,14 @@ def test_the_guides_commands_run(tmp_path):
         assert result.returncode == 0, (words, result.stderr)
 
 
+@pytest.mark.parametrize("link, bytes_per_ns", [("1kbit", 1.25e-7), ("400gbit", 50), ("1.6tbit", 200)])
+def test_links_of_every_network_are_planned(link, bytes_per_ns):
+    """From a modem's to those that no lab emulates."""
+    planned = machine.changed(machine.default(), link=link)
+    assert planned["network"]["rate_bytes_per_ns"] == pytest.approx(bytes_per_ns)
+    assert model.bench(planned, model.Placement(2), "ialltoall", 1 << 20, model.HOST, 0).pure > 0
+
+
 def test_compression_is_priced():
     """Where the link is the limit times fall with the ratio; where a codec is, they do not."""
     where = model.Placement(2)

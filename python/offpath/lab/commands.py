@@ -16,8 +16,8 @@ from offpath.errors import UserError
 from offpath.lab import dpus, inventory, launchers, slurm_commands, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
-from offpath.lab.plan import format_rate
 from offpath.oldest import StrEnum
+from offpath.sizes import rate_text
 from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"
@@ -46,7 +46,7 @@ class MpiChoice(StrEnum):
 def up(
     nodes: Annotated[int, typer.Option("--nodes", "-n", help=f"How many nodes, 1 to {planning.MAX_NODES}.")] = 2,
     rate: Annotated[
-        str, typer.Option(help="Rate of each node's port in each direction, like 250mbit or 1gbit.")
+        str, typer.Option(help="Rate of each node's port in each direction, 1mbit to 100gbit.")
     ] = "250mbit",
     mtu: Annotated[int, typer.Option(help="Largest packet in bytes.")] = 9000,
     latency: Annotated[
@@ -112,7 +112,7 @@ def up(
             lab.up(progress=lambda step: status.update(f"lab {name}: {step}"))
     else:
         lab.up()
-    console.note(f"lab {name} is up: {nodes} nodes, {format_rate(lab.plan.rate_bits_per_s)}, MTU {mtu}.")
+    console.note(f"lab {name} is up: {nodes} nodes, {rate_text(lab.plan.rate_bits_per_s)}, MTU {mtu}.")
 
 
 @app.command()
@@ -299,7 +299,7 @@ def _status_line(row: dict) -> str:
     parts = [
         f"{row['name']}: {row['state']}",
         f"{row['node_count']} nodes",
-        f"{format_rate(row['rate_bits_per_s'])}",
+        f"{rate_text(row['rate_bits_per_s'])}",
         f"MTU {row['mtu_bytes']}",
         "cores " + " ".join(",".join(map(str, cores)) for cores in row["node_cores"]),
     ]

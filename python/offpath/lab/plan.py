@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from offpath import sizes
 from offpath.errors import UserError
 
 STATE_ROOT = Path("/run/offpath-lab")
@@ -27,8 +28,7 @@ MAX_SLOWDOWN = 100.0
 BURST_BYTES = 128 * 1024
 QUEUE_MS = 50
 
-_RATE = re.compile(r"^(\d+(?:\.\d+)?)(k|m|g)bit$")
-_RATE_UNIT = {"k": 10**3, "m": 10**6, "g": 10**9}
+LEAST_RATE, MOST_RATE = "1mbit", "100gbit"  # what the kernel's limiter keeps to
 _LATENCY = re.compile(r"^(\d+(?:\.\d+)?)(us|ms)$")
 _LATENCY_UNIT = {"us": 1e-6, "ms": 1e-3}
 MAX_LATENCY_S = 0.1
@@ -37,12 +37,8 @@ _NAME = re.compile(r"^[a-z][a-z0-9]{0,19}$")
 
 
 def parse_rate(text: str) -> int:
-    """Bits per second of a rate such as 250mbit or 1gbit. Raises UserError for anything else."""
-    match = _RATE.match(text.strip().lower())
-    rate = round(float(match[1]) * _RATE_UNIT[match[2]]) if match else 0
-    if not 10**6 <= rate <= 100 * 10**9:
-        raise UserError(f"'{text}' is not a link rate. Give one from 1mbit to 100gbit, such as 250mbit or 1gbit.")
-    return rate
+    """Bits per second of a link that this machine emulates. Raises UserError for anything else."""
+    return sizes.parse_rate(text, LEAST_RATE, MOST_RATE, "the lab's")
 
 
 def parse_latency(text: str) -> float:
@@ -52,13 +48,6 @@ def parse_latency(text: str) -> float:
     if not 0 <= latency_s <= MAX_LATENCY_S:
         raise UserError(f"'{text}' is not a link's latency. Give 0, or one up to 100ms such as 200us or 1ms.")
     return latency_s
-
-
-def format_rate(rate: int) -> str:
-    for unit in ("g", "m", "k"):
-        if rate >= _RATE_UNIT[unit]:
-            return f"{rate / _RATE_UNIT[unit]:g}{unit}bit"
-    return f"{rate}bit"
 
 
 @dataclass(frozen=True)

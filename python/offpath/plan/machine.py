@@ -11,7 +11,7 @@ from pathlib import Path
 from offpath import console
 from offpath.clusters import files
 from offpath.errors import UserError
-from offpath.lab.plan import parse_rate
+from offpath.sizes import parse_rate
 
 FORMAT, VERSION = "offpath-machine", 1
 # Sections and fields; what is not measured starts from here. ns, bytes, bytes per ns (GB/s).

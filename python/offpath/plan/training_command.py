@@ -10,12 +10,12 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, results
 from offpath.errors import UserError
-from offpath.lab.plan import parse_rate
 from offpath.plan.training import Epoch, median_epoch, predict
+from offpath.sizes import parse_rate
+from offpath.tables import Table
 
 WORTH = 1.02  # less is noise
 _NUMBERS = ("epoch_s", "batches_s", "validation_s", "batches")
