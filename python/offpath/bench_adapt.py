@@ -8,7 +8,6 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, goals, policy_table, report, results
 from offpath.comparison import Launch, Place
@@ -18,6 +17,7 @@ from offpath.measuring import ms_text
 from offpath.mpis import TITLES
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 HOST, DPU, AUTO = "host", "dpu", "auto"
 ENVIRONMENT = {"OFFPATH_MPI_ADAPT": "on", policy_table.FILE_VARIABLE: policy_table.NO_FILE}

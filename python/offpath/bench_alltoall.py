@@ -7,7 +7,6 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, goals, measuring, report, results
 from offpath.comparison import DPU, HOST
@@ -16,6 +15,7 @@ from offpath.measuring import TIMES, Conditions, Series, ms_text
 from offpath.mpis import TITLES
 from offpath.paths import paths
 from offpath.sizes import MAX_BYTES, parse_sizes, size_text
+from offpath.tables import Table
 
 
 def app_command(
@@ -92,8 +92,6 @@ def checks(result: dict) -> list[dict]:
 
 HEADER = ("size", "mode", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain", "host CPU",
           "service CPU")  # fmt: skip
-NARROW_COLUMNS = 8  # without the processor times, which a terminal of 80 columns has no room for
-WIDE = 110
 
 
 def _cells(row: dict) -> list[str]:
@@ -110,17 +108,16 @@ def _cells(row: dict) -> list[str]:
 
 
 def _show(result: dict) -> None:
-    shown = len(HEADER) if console.out.width >= WIDE else NARROW_COLUMNS
     for kind in result["meta"]["mpi_versions"]:
         title = f"{TITLES[kind]}: nonblocking all-to-all with computation, ms"
-        table = Table(*HEADER[:shown], title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        table = Table(*HEADER, keys=2, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for column in table.columns:
             column.no_wrap = True
             column.justify = "left" if column.header == "mode" else "right"
         for row in result["rows"]:
             if row["mpi"] == kind:
                 own = row["mode"] == DPU
-                table.add_row(*_cells(row)[:shown], style="bold" if own else "", end_section=own)
+                table.add_row(*_cells(row), style="bold" if own else "", end_section=own)
         console.out.print(table)
 
 

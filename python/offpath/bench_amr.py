@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from offpath import comparison, console, results
 from offpath.errors import UserError
@@ -20,6 +19,7 @@ from offpath.lab import Lab
 from offpath.mpis import OPENMPI
 from offpath.paths import paths
 from offpath.plan.balance import Loads
+from offpath.tables import Table
 
 OWN, STATIC, BALANCED = "own", "static", "balanced"
 LIMIT_S = 300

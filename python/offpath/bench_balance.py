@@ -17,12 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.table import Table
-
 from offpath import console, goals
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.paths import paths
+from offpath.tables import Table
 
 EVEN, LOADED, SLOW = "none", "loaded", "slow"
 TIMES = 3  # as many pieces, or as slow, is one rank

@@ -13,12 +13,12 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, compression_sources, compression_transfers, console, handover, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 PATIENCE_S = 600.0
 BASELINE = "zlib, one shot"
@@ -123,7 +123,7 @@ def show(result: dict) -> None:
     table = Table(
         "field", "method", "chunk", "ratio", "GB/s", "out", "us, first", "error",
         title="Compression on one core (GB/s in and out)", title_justify="left", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=(0, 1, 0, 0), keys=3,
     )  # fmt: skip
     for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
         new = "" if row["kept"] or row["method"] == BASELINE else ", new"

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, goals, launch, measuring, results
 from offpath.crowd import ended_by_signals
@@ -18,6 +17,7 @@ from offpath.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting,
 from offpath.measuring import Peer
 from offpath.mpis import MPICH, TITLES
 from offpath.paths import paths
+from offpath.tables import Table
 
 MODES = (
     Peer("native", "native"),
@@ -188,7 +188,7 @@ def show(result: dict) -> None:
     for mpi in result["meta"]["mpi_versions"]:
         style = {"title_justify": "left", "box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
         columns = ("late ms", "99.9 %", "> 1 s", "share", "rounds/s", "ratio")
-        table = Table("jobs", "mode", *columns, title=f"{TITLES[mpi]}: a stranger beside jobs", **style)
+        table = Table("jobs", "mode", *columns, keys=2, title=f"{TITLES[mpi]}: a stranger beside jobs", **style)
         for column in table.columns[2:]:
             column.justify, column.no_wrap = "right", True
         last = None

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from offpath import comparison, console, goals, measuring, minimd_settings, results
 from offpath.errors import UserError
@@ -16,6 +15,7 @@ from offpath.lab import Lab
 from offpath.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Case, Setting
 from offpath.mpis import OPENMPI
 from offpath.plan.minimd import Dpu, Host, knee, predict
+from offpath.tables import Table
 
 
 def app_command(

@@ -18,7 +18,6 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import checks, comparison, console, goals, measuring, results
 from offpath.errors import UserError
@@ -28,6 +27,7 @@ from offpath.lab.plan import Loss, parse_rate
 from offpath.oldest import StrEnum
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 PEERS = {"ibcast": ("multicast", "chain"), "iallgather": ("multicast", "ring", "direct")}
 HEADROOM = 0.99  # of the link's rate is what multicast may take: switches drop what comes in faster than it leaves
@@ -291,7 +291,7 @@ def show(result: dict) -> None:
     lossy, beside = (any(row[name] for row in rows) for name in ("loss_percent", "alltoall_time_ns"))
     columns += ["lost %"] * lossy + ["alltoall ms"] * beside
     title = "Multicast, and what there is otherwise"
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(*columns, keys=4, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in table.columns:
         column.no_wrap = True
     for row in rows:

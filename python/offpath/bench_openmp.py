@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from offpath import bench_halo, comparison, console, goals, results
 from offpath.devices import listing
 from offpath.errors import UserError
 from offpath.oldest import zip_equal
 from offpath.paths import paths
+from offpath.tables import Table
 
 KERNELS = ("stencil", "mriq", "lbm", "cg", "spmv", "ep")
 RUN_LIMIT_S = 600.0
@@ -125,7 +125,7 @@ def _show(result: dict) -> None:
     console.out.print(table)
     if not result["kernels"]:
         return
-    table = Table("kernel", "size", "device", "host", "host / device", box=None, pad_edge=False)
+    table = Table("kernel", "size", "device", "host", "host / device", keys=2, box=None, pad_edge=False)
     for row in result["kernels"]:
         device, host = row["device_s"]["median"], row["host_s"]["median"]
         times = (FORMATS["s"].format(device), FORMATS["s"].format(host))

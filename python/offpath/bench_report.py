@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich import box
-from rich.table import Table
 
 from offpath import console, report, results
 from offpath.comparison import HOST
 from offpath.measuring import TIMES, ms_text
 from offpath.mpis import TITLES
 from offpath.sizes import size_text
+from offpath.tables import Table
 
 PEER_TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
 FAR_TITLES = {"offpath-dpu": "Offpath, DPU", "offpath-node": "Offpath, node"}  # in a table of their own
@@ -54,7 +54,7 @@ def show(result: dict, noun: str = COLLECTIVE) -> None:
         columns = [column for peer in peers for column in (PEER_TITLES[peer], "eff.")]
         title = f"{TITLES[kind]}: t_total in ms and efficiency"
         style = {"title_justify": "left", "box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-        table = Table("", *columns, "gain", title=title, **style)
+        table = Table("", *columns, "gain", together=2, title=title, **style)
         for column in table.columns:
             column.no_wrap = column is not table.columns[0]
             column.justify = "right" if column.no_wrap else "left"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import bench_balance, comparison, console, goals, placements, results
 from offpath.errors import UserError
 from offpath.lab import Lab
 from offpath.paths import paths
 from offpath.placements import CORES, DPU, Link
+from offpath.tables import Table
 
 LIMIT_S = 600
 PING_PORT = 7009
@@ -116,7 +116,7 @@ TITLES = {"round_trip_us": "round trip, us", "empty_task_test_us": "empty task, 
 
 
 def _show(result: dict) -> None:
-    table = Table("where", "what", "median", "least", "most", box=None, pad_edge=False)
+    table = Table("where", "what", "median", "least", "most", keys=2, box=None, pad_edge=False)
     for row in result["rows"]:
         for name in (name for name in TITLES if name in row):
             values = [

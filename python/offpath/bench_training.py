@@ -13,13 +13,13 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, goals, measuring, placements, results, training_epochs
 from offpath.errors import UserError
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
 from offpath.paths import paths
+from offpath.tables import Table
 from offpath.training_epochs import LIMIT_S, OURS, PORT, Where
 
 PEERS = ("gloo", "offpath")

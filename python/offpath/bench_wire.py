@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, measuring, results, wire
 from offpath.errors import UserError
 from offpath.lab.plan import parse_rate
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 DEFAULT_SIZES = "256K,1M,4M"
 

@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console, results
 from offpath.errors import UserError
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 PATIENCE_S = 600.0
 # What says which row or message it is; the rest is measured.

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 
 from rich import box
 from rich.progress import Progress
-from rich.table import Table
 
 from offpath import comparison, console, goals, measuring, mpis
 from offpath.comparison import LabPlace
@@ -22,6 +21,7 @@ from offpath.paths import paths
 from offpath.plan import compressing, model
 from offpath.plan import machine as machines
 from offpath.sizes import size_text
+from offpath.tables import Table
 
 COLLECTIVES = ("ialltoall", "iallgather", "ibcast")
 FIELDS = ("tiles", "halo", "random")
@@ -173,7 +173,7 @@ def show(result: dict) -> None:
         "rate", "what", "size", "field", "wish", "ratio", "t_pure", "min-max", "of raw", "predicted", "t_total",
         "efficiency",
         title="Collectives of two nodes, compressed on their way", title_justify="left",
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keys=5,
     )  # fmt: skip
     for row in result["rows"]:
         table.add_row(

@@ -5,7 +5,9 @@ import sys
 
 from rich.console import Console
 
-out = Console(highlight=False)
+ANY_WIDTH = 100_000  # of a file or a pipe: no line is wrapped there, none is cut
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else ANY_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 

@@ -2,11 +2,11 @@
 """What the demo shows at its end: the table, where the time went, and the page."""
 
 from rich import box
-from rich.table import Table
 
 from offpath import console, report
 from offpath.comparison import DPU, HOST
 from offpath.mpis import TITLES
+from offpath.tables import Table
 
 TABLE_ROWS = ("Application", "All communications", "MPI_Ialltoallv", "MPI_Waitany", "Other")
 HEADER = ("function", "host", "Offpath", "saved", "host min - max", "Offpath min - max")

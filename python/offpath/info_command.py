@@ -13,13 +13,13 @@ from typing import Annotated, Optional
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from offpath import __version__, config, console, mpis, policy_table
 from offpath.clusters import files
 from offpath.launch import available_cores
 from offpath.paths import Paths, paths
 from offpath.sizes import size_text
+from offpath.tables import Table
 
 COMPONENTS = {
     "service": lambda where: where.service,

@@ -3,10 +3,11 @@
 
 from collections.abc import Sequence
 
-from rich.table import Column, Table
+from rich.table import Column
 
 from offpath import console
 from offpath.krylov_settings import ACCURACY, OURS, PETSC, SAME
+from offpath.tables import Table
 
 
 def show(rows: Sequence[dict]) -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich import box
-from rich.table import Table
 
 from offpath import console, report, results
 from offpath.bench_report import ABSENT, COLOURS, PEER_TITLES
 from offpath.measuring import TIMES
 from offpath.mpis import TITLES
 from offpath.sizes import size_text
+from offpath.tables import Table
 
 PEERS = ("host", "offpath")
 INTERFACES = {"mpi": "MPI RMA", "shmem": "OpenSHMEM"}
@@ -57,7 +57,7 @@ def show(result: dict) -> None:
         columns = [column for peer in PEERS for column in (PEER_TITLES[peer], "total", "eff.")]
         title = f"{library}: t_pure and t_total in us, efficiency, gain in t_pure"
         style = {"title_justify": "left", "box": box.SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-        table = Table("", *columns, "gain", title=title, **style)
+        table = Table("", *columns, "gain", together=3, title=title, **style)
         for column in table.columns:
             column.no_wrap, column.justify = True, "right"
         table.columns[0].justify = "left"

@@ -6,10 +6,10 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import console, memory
 from offpath.measuring import ms_text
+from offpath.tables import Table
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", add_completion=False)
 
@@ -29,7 +29,7 @@ def list_command(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
     if not known:
         console.note(f"nothing was learned yet ({memory.file()}). Run: offpath run --policy auto -- COMMAND")
         return
-    table = Table("program", "range", "path", "host ms", "DPU ms", "calls", "seen", box=box.SIMPLE_HEAD)
+    table = Table("program", "range", "path", "host ms", "DPU ms", "calls", "seen", keys=2, box=box.SIMPLE_HEAD)
     for each in known:
         table.add_row(
             each["program"], each["range"], each["path"], ms_text(each["host_ns"]), ms_text(each["dpu_ns"]),

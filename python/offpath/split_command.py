@@ -12,7 +12,6 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
@@ -32,6 +31,7 @@ from offpath.split import (
 )
 from offpath.split.costs import Side, read_machine
 from offpath.split.dominant import DPU, HOST
+from offpath.tables import Table
 
 _SUM_PER_DOUBLING_US = 5.0
 _MAX_ROWS = 1 << 40

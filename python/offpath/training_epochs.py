@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
-from rich.table import Table
 
 from offpath import console
 from offpath.comparison import CORES
@@ -28,6 +27,7 @@ from offpath.launch import available_cores
 from offpath.paths import paths
 from offpath.placements import DPU, NODE
 from offpath.plan.training import median_epoch, predict
+from offpath.tables import Table
 
 LIMIT_S = 600
 PORT = "29500"

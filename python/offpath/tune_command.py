@@ -11,7 +11,6 @@ from typing import Annotated, Optional
 
 import typer
 from rich import box
-from rich.table import Table
 
 from offpath import bench_pt2pt, comparison, console, measuring, policy_table, tuning
 from offpath.clusters import allocation, files, options
@@ -21,6 +20,7 @@ from offpath.mpis import TITLES
 from offpath.oldest import zip_equal
 from offpath.paths import paths
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 from offpath.tuning import PATTERN, SEND, Decision
 
 
@@ -210,7 +210,7 @@ def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None
 
 def _show(decisions: Sequence[Decision]) -> None:
     header = ("collective", "nodes", "offloaded from", "how", "gain from there up")
-    table = Table(*header, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(*header, keys=2, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for each in decisions:
         gains = each.gains[each.first :]
         table.add_row(

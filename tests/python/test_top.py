@@ -140,6 +140,17 @@ def test_interrupted(serve):
     assert (watching.returncode, out, err) == (0, "", "")
 
 
+def test_80_columns_are_enough(serve):
+    """The oldest operation of each rank in one line, nothing cut."""
+    serve(made.header() + made.page([made.client(rank, rank, in_flight=1, members=(0, 1, 2)) for rank in range(4)]))
+    with jobs.watched(None) as (job,):
+        data = view.job_data(job, job.last, job.last)
+    Console(width=80, file=(text := io.StringIO())).print(view.screen([data]))
+    lines = text.getvalue().splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80 and "…" not in text.getvalue()
+    assert sum("ranks 0, 1, 2" in line and line.rstrip().endswith("not called yet") for line in lines) == 4
+
+
 def test_full_screen(serve):
     """What a terminal gets: a screen of its own, taken away at the end, and the last look left behind."""
     serve(healthy())

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import checks, console, processes
 from offpath.devices import listing, service
 from offpath.devices.service import Architecture
 from offpath.errors import UserError
 from offpath.sizes import parse_size
+from offpath.tables import Table
 
 MOST_MEMORY = 1 << 50
 THIS_MACHINE = next((one for one in Architecture if one == platform.machine()), Architecture.x86_64)
@@ -132,7 +132,8 @@ def devices(
         print(json.dumps(rows, indent=1))
         return
     table = Table(
-        "number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", box=None, pad_edge=False
+        "number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", keys=2, box=None,
+        pad_edge=False,
     )
     for row in rows:
         table.add_row(

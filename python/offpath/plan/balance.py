@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import console
 from offpath.errors import UserError
+from offpath.tables import Table
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import comparison, console, report
 from offpath.errors import UserError
 from offpath.plan import machine as machines
+from offpath.tables import Table
 
 WORD_BYTES, COMPLEX_BYTES = 8, 16
 EXCHANGES = 2  # of a 3-D FFT in pencils

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from offpath import console
 from offpath.errors import UserError
+from offpath.tables import Table
 
 REBUILD = ("migrate", "sort", "borders", "build")
 

@@ -10,12 +10,12 @@ from typing import Annotated, Optional
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
 from offpath.plan import compressing, model, pages, profile, replay, sites
 from offpath.plan import machine as machines
+from offpath.tables import Table
 
 WORTH = 0.05  # gains and losses below that are called none
 OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly
@@ -98,7 +98,7 @@ def replay_command(
         Optional[int], typer.Option(min=0, help="Cores of each node's DPU; 0: the service shares the ranks' cores.")
     ] = None,
     dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
-    link: Annotated[Optional[str], typer.Option(help="Rate of the links, like 250mbit or 100gbit.")] = None,
+    link: Annotated[Optional[str], typer.Option(help="Rate of the links, 1kbit to 1.6tbit.")] = None,
     nodes: Annotated[Optional[int], typer.Option(min=1, help="Nodes. Default: as recorded.")] = None,
     ppn: Annotated[Optional[int], typer.Option(min=1, help="Ranks per node. Default: as recorded.")] = None,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
@@ -183,7 +183,7 @@ def _by_time(prediction: Prediction) -> list:
 
 
 def show(prediction: Prediction, calls: dict) -> None:
-    table = Table("call", "where", "host, s", "offloaded, s", "change", "path")
+    table = Table("call", "where", "host, s", "offloaded, s", "change", "path", keys=2)
     for place, (host, dpu, offloaded) in _by_time(prediction)[:20]:
         change = f"{dpu / host - 1:+.0%}" if host > 0 else ""
         times = f"{host / 1e9:.4f}", f"{dpu / 1e9:.4f}", change

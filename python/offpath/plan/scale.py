@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import comparison, console
 from offpath.errors import UserError
 from offpath.plan import machine as machines
 from offpath.plan import model, pages
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 KINDS = ("ialltoall", "iallgather", "ibcast", "iallreduce")
 COMPLEX_BYTES = 16
@@ -28,7 +28,7 @@ def scale_command(
     ppn: Annotated[int, typer.Option(min=1, max=256, help="Ranks per node.")] = 1,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends or receives.")] = "4M",
     points: Annotated[int, typer.Option(min=8, help="Points of the FFT along one side.")] = 1024,
-    link: Annotated[Optional[str], typer.Option(help="Rate of the links, like 100gbit.")] = None,
+    link: Annotated[Optional[str], typer.Option(help="Rate of the links, 1kbit to 1.6tbit.")] = None,
     dpu_cores: Annotated[Optional[int], typer.Option(min=0, help="Cores of each node's DPU.")] = None,
     dpu_speed: Annotated[Optional[float], typer.Option(help="Speed of a DPU core, 1 is a host core.")] = None,
     html: Annotated[Optional[Path], typer.Option(help="Write a page with charts there.")] = None,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import console
 from offpath.errors import UserError
 from offpath.plan.scale import parse_counts
 from offpath.sizes import parse_sizes, size_text
+from offpath.tables import Table
 
 SAME_EDGE, SAME_POD, OVER_CORE = 2, 4, 6  # links from one node to another
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich.table import Table
 
 from offpath import bench_pt2pt, comparison, console, goals, handover, measuring, mpis, results, tuning
 from offpath.errors import UserError
@@ -22,6 +21,7 @@ from offpath.paths import paths
 from offpath.plan import calibrate, model, predict, profile, profile_command
 from offpath.plan import machine as machines
 from offpath.sizes import size_text
+from offpath.tables import Table
 
 CALIBRATION_RATE = "500mbit"
 RATIOS = (0.5, 1.0, 2.0)  # computation to pure communication
@@ -251,7 +251,7 @@ def checks(summary: dict, mpi: str) -> list[dict]:
 def show(cases: list[Case], summary: dict) -> None:
     table = Table("case", "nodes", "rate", "ratio", "host: predicted, measured, ms", "error",
                   "DPU: predicted, measured (min-max), ms", "error", "gain: predicted, measured",
-                  "verdict")  # fmt: skip
+                  "verdict", keys=4)  # fmt: skip
     for case in cases:
         table.add_row(
             case.what, str(case.nodes), case.rate, "" if case.ratio is None else f"{case.ratio:g}",

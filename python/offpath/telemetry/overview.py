@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from offpath.plan.sites import Site
 from offpath.sizes import saved_time, seconds, size_text
+from offpath.tables import Table
 from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
 
 CALL_ROWS = 10

@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from offpath.oldest import zip_equal
 from offpath.sizes import rough_size_text
+from offpath.tables import Table
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 
@@ -119,7 +119,7 @@ def _tasks(job: dict) -> list[Table]:
 
 def _ranks(job: dict) -> Table:
     table = _table("rank", "process", "in flight", "done", "done/s", "in/s", "hidden", "waiting", "oldest in flight")
-    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
+    table.columns[-1].justify = "left"
     for rank in job["ranks"]:
         rates, share = rank["per_second"], rank["share"]
         table.add_row(

@@ -9,13 +9,10 @@ from collections.abc import Iterator
 from typing import Annotated, Optional
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from offpath import console
 from offpath.telemetry import jobs, top
-
-PLAIN_WIDTH = 200  # where there is no terminal
 
 
 def top_command(
@@ -47,8 +44,7 @@ def top_command(
         if as_json:
             _each(looks, once, lambda data: print(json.dumps({"jobs": data}), flush=True))
         elif once or not console.out.is_terminal:
-            plain = console.out if console.out.is_terminal else Console(width=PLAIN_WIDTH, highlight=False)
-            _each(looks, once, lambda data: plain.print(top.screen(data)))
+            _each(looks, once, lambda data: console.out.print(top.screen(data)))
         else:
             _full_screen(looks)
         for each in watched:
