@@ -2,7 +2,7 @@
 // What the operating system says about the node of this process.
 #pragma once
 
-#include "attach/placement.hpp"
+#include "base/placement.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,8 +15,8 @@ using HostName = std::array<char, 64>;
 struct NodeRecord {
   uint64_t key;  // equal for processes that one service can serve (base/node.hpp)
   HostName host;
-  CoreSet bound;    // the cores this process is bound to
-  CoreSet allowed;  // the cores that the job may use here (allowed_cores). Never more, other jobs may own the rest
+  base::CoreSet bound;    // the cores this process is bound to
+  base::CoreSet allowed;  // the cores that the job may use here (base/local_ranks.hpp). Others' jobs may own the rest
   // Its service is an agent, which only passes on: any cores will do.
   bool has_dpu = false;
 };

@@ -6,6 +6,10 @@
 
 namespace offpath::attach {
 
+using base::CoreSet;
+using base::Placement;
+using base::Sharing;
+
 Nodes::Nodes(std::span<const NodeRecord> records) {
   std::unordered_map<uint64_t, uint32_t> numbers;
   for (const NodeRecord& record : records) {
@@ -58,14 +62,14 @@ base::Result<ServiceCores> choose_cores(const Terms& terms, const Settings& sett
       host = records[i].host.data();
       may_share |= records[i].has_dpu;
     }
-    const Placement placement = place_service(masks, allowed, may_share ? Sharing::allowed : Sharing::forbidden);
+    const Placement placement = base::place_service(masks, allowed, may_share ? Sharing::allowed : Sharing::forbidden);
     if (placement.cores.none()) {
       return base::Status::error(OFFPATH_ERR_NO_SERVICE,
                                  "no spare core on host %s for the service (its %s use them all). Leave one free, "
                                  "name cores with OFFPATH_SERVICE_CORES, or set OFFPATH_SERVICE_SHARE=1",
                                  host, processes);
     }
-    if (node == nodes.of(rank)) own = {core_list(placement.cores), !placement.shared, crowded};
+    if (node == nodes.of(rank)) own = {base::core_list(placement.cores), !placement.shared, crowded};
   }
   return own;
 }

@@ -87,7 +87,7 @@ typedef struct offpath_attach_params {
                                              also selects the service: one per node, user and token */
   const char* service_cores;              /* where workers may run if this call starts the service, as a list of
                                              operating-system core numbers ("2,3" or "4-7"); NULL: OFFPATH_SERVICE_CORES,
-                                             else cores of this process's allowed set that it is not bound to */
+                                             else those that offpath run takes: no rank here is bound to them */
   uint32_t node_sessions_count;           /* sessions that this node will have: they share the service's address space.
                                              0: not known */
   uint32_t reserved;                      /* 0 */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "client/launcher.hpp"
 
-#include "base/cores.hpp"
 #include "base/environment.hpp"
+#include "base/local_ranks.hpp"
+#include "base/placement.hpp"
 #include "base/process.hpp"
 #include "session/dpus.hpp"
 #include "session/link.hpp"
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +36,7 @@ namespace {
 using base::Environment;
 using base::Fd;
 using base::Result;
+using base::Sharing;
 using base::Status;
 
 constexpr int kListenFd = 3;
@@ -62,27 +63,12 @@ std::string find_service() {
   return "offpathd";
 }
 
-// Online cores that this process is not bound to.
-std::string spare_cores(const cpu_set_t& mine) {
-  cpu_set_t spare;
-  CPU_ZERO(&spare);
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  for (int core = 0; core < online; ++core) {
-    if (!CPU_ISSET(core, &mine)) CPU_SET(core, &spare);
-  }
-  return base::list_of(CPU_COUNT(&spare) == 0 ? spare : base::usable(spare));
-}
-
-enum class Cores { spare, any };  // spare: not the application's
-
-base::Result<std::string> choose_cores(const char* given, Cores which) {
+base::Result<std::string> choose_cores(const char* given, Sharing sharing) {
   if (given != nullptr && *given != '\0') return std::string(given);
   const std::string configured = Environment::text("OFFPATH_SERVICE_CORES");
   if (!configured.empty()) return configured;
-  const cpu_set_t mine = base::own_cores();
-  const std::string spare = spare_cores(mine);
-  if (!spare.empty()) return spare;
-  if (which == Cores::any) return base::list_of(mine);
+  const base::Placement placement = base::place_service(base::local_rank_masks(), base::own_allowed_cores(), sharing);
+  if (placement.cores.any()) return base::core_list(placement.cores);
   return Status::error(
       OFFPATH_ERR_NO_SERVICE,
       "no core is left for the service (it never takes the application's "
@@ -203,7 +189,7 @@ Result<Fd> start_service(const std::string& socket_path, const offpath_attach_pa
   if (!dpus.ok()) return dpus.status();
   const bool agent = !dpus->empty();  // it only passes on: any core will do
   const bool share = agent || Environment::flag("OFFPATH_SERVICE_SHARE", false);
-  const auto cores = choose_cores(params.service_cores, share ? Cores::any : Cores::spare);
+  const auto cores = choose_cores(params.service_cores, share ? Sharing::allowed : Sharing::forbidden);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
   if (share) words.push_back(agent ? "--agent" : "--share");
@@ -211,8 +197,8 @@ Result<Fd> start_service(const std::string& socket_path, const offpath_attach_pa
 }
 
 Status start_device_service(const std::string& socket_path) {
-  const auto own = choose_cores(nullptr, Cores::spare);
-  const auto cores = own.ok() ? own : choose_cores(nullptr, Cores::any);
+  const auto own = choose_cores(nullptr, Sharing::forbidden);
+  const auto cores = own.ok() ? own : choose_cores(nullptr, Sharing::allowed);
   if (!cores.ok()) return cores.status();
   std::vector<std::string> words = service_words(socket_path, cores.value());
   words.push_back("--devices");

@@ -39,7 +39,7 @@ TEST(Joining, WhereNoCoreIsSpareNobodyAttaches) {
   std::vector<NodeRecord> records;
   ASSERT_TRUE(member.meet(job, &records));
   EXPECT_EQ(member.nodes().count(), 1u);
-  for (NodeRecord& record : records) record.allowed = record.bound = CoreSet{}.set(0);
+  for (NodeRecord& record : records) record.allowed = record.bound = base::CoreSet{}.set(0);
   const std::string problem = member.choose_cores({}, {}, records);
   EXPECT_NE(problem.find("no spare core"), std::string::npos) << problem;
   EXPECT_NE(problem.find("(its PEs use them all)"), std::string::npos) << problem;
@@ -55,7 +55,7 @@ TEST(Joining, AnExchangeThatFailsSaysWhy) {
   EXPECT_FALSE(member.meet(job, &records));
   const Scripted alone(0, 1, alike);
   ASSERT_TRUE(member.meet(alone, &records));
-  records[0].allowed = records[0].bound = CoreSet{}.set(0);
+  records[0].allowed = records[0].bound = base::CoreSet{}.set(0);
   ASSERT_NE(member.choose_cores({}, {}, records), "");
   std::vector<Address> addresses;
   EXPECT_EQ(member.attach({}, job, &addresses), "no exchange");

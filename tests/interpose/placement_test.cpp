@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "attach/placement.hpp"
+#include "base/placement.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace offpath::attach {
+namespace offpath::base {
 namespace {
 
 CoreSet cores(std::initializer_list<size_t> list) {
@@ -61,4 +61,4 @@ TEST(Placement, MasksOutsideTheAllowedSetCount) {
 TEST(Placement, LargestCore) { EXPECT_EQ(place({cores({0})}, cores({0, kMaxCores - 1})), "1023"); }
 
 }  // namespace
-}  // namespace offpath::attach
+}  // namespace offpath::base

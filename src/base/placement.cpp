@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "attach/placement.hpp"
+#include "base/placement.hpp"
 
-namespace offpath::attach {
+namespace offpath::base {
 
 CoreSet allowed_cores(const CoreSet& bound, const CoreSet& launcher, size_t machine_count, size_t granted_count) {
   const bool others = granted_count > 0 && granted_count < machine_count && launcher.count() >= machine_count;
@@ -46,4 +46,4 @@ std::string core_list(const CoreSet& cores) {
   return text;
 }
 
-}  // namespace offpath::attach
+}  // namespace offpath::base

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace offpath::attach {
+namespace offpath::base {
 
 inline constexpr size_t kMaxCores = 1024;
 using CoreSet = std::bitset<kMaxCores>;
@@ -31,4 +31,4 @@ Placement place_service(std::span<const CoreSet> masks, const CoreSet& allowed, 
 // "0,2,3", as OFFPATH_SERVICE_CORES reads it.
 std::string core_list(const CoreSet& cores);
 
-}  // namespace offpath::attach
+}  // namespace offpath::base
