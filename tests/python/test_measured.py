@@ -114,6 +114,16 @@ def test_the_picture_of_the_readme_is_among_its_table():
     assert any("picture" in where for _, where, _ in reached.values("collectives_gain_ratio"))
 
 
+def test_the_first_screen_says_when_not_to_use_it():
+    """And what never ran on real hardware: README and the page alike."""
+    first = "\n".join(README.splitlines()[:24])
+    assert "(docs/when-not.md)" in first and "never run on real hardware" in first
+    page = (ROOT / "docs" / "when-not.md").read_text()
+    assert "Never run on real hardware" in page
+    for way in ("MPIR_CVAR_ASYNC_PROGRESS", "`MPI_Test`", "progress by themselves", "service's core to a rank"):
+        assert way in page
+
+
 def test_cells_are_made_of_templates():
     row = {"a": measured.Number("1.50"), "b": None, "c": measured.Number("-3"), "d": measured.Number("12000"),
            "e": [measured.Number("1"), measured.Number("2.0")]}  # fmt: skip

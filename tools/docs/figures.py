@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.dont_write_bytecode = True
 
 import gains  # noqa: E402
+import losses  # noqa: E402
 import measured  # noqa: E402
 import reached  # noqa: E402
 from offpath import bench_report, charts, goals, report  # noqa: E402
@@ -55,6 +56,7 @@ def collectives(result: dict) -> tuple[str, str]:
 FIGURES = {"collectives": collectives}
 PAGES = {
     measured.PAGE: lambda: [("reached", reached.table()), ("goals", goals.table()), *measured.tables()],
+    ROOT / "docs" / "when-not.md": lambda: [("losses", losses.reasons())],
     ROOT / "README.md": lambda: [("gains", gains.programs()), ("other gains", gains.other_work())],
 }
 

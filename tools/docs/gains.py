@@ -43,6 +43,10 @@ def picture() -> tuple[list[float], list[float]]:
     return alone, tests
 
 
+def fabrics_over_tests() -> list[float]:
+    return [1 / value for row in load("collectives-fabrics")["rows"] for value in numbers(row["tcp_over_tests"])]
+
+
 def fft3d() -> list[float]:
     seconds = {(row["mpi"], row["path"]): row["application_s"] for row in load("fft3d")["rows"]}
     first = [seconds[mpi, "host"] / seconds[mpi, "Offpath"] for mpi in ("Open MPI", "MPICH")]
@@ -66,7 +70,6 @@ def pipecg_with_a_core() -> list[float]:
 
 def programs() -> str:
     alone, tests = picture()
-    fabric = [1 / value for row in load("collectives-fabrics")["rows"] for value in numbers(row["tcp_over_tests"])]
     petsc_best = [1 / value for value, _, _ in values("krylov_all_cores_ratio")]
     rows = [
         ("3-D FFT, 37 to 42 % communication (`make demo`; runs of two days)", span(fft3d()), "not measured", "yes"),
@@ -74,7 +77,7 @@ def programs() -> str:
          span(alone + of("collectives-250mbit", "gain")),
          span(tests + ratio("collectives-250mbit", "tests_ms", "offpath_ms"), median=True), "yes"),
         ("the same, 1 Gbit/s", span(of("collectives-1gbit", "gain")),
-         span(fabric + ratio("collectives-1gbit", "tests_ms", "offpath_ms"), median=True), "yes"),
+         span(fabrics_over_tests() + ratio("collectives-1gbit", "tests_ms", "offpath_ms"), median=True), "yes"),
         ("the same, 4 nodes or 2 to 4 ranks a node, 250 Mbit/s", span(of("collectives-more-ranks", "gain")),
          span(ratio("collectives-more-ranks", "tests_ms", "offpath_ms"), median=True), "yes"),
         ("3-D Jacobi by MPI_Isend and MPI_Irecv, 41 to 49 % communication, 500 Mbit/s, 2 and 4 nodes, "
@@ -89,7 +92,7 @@ def programs() -> str:
         ("PETSc's pipelined CG on one rank, one core more for the service", span(pipecg_with_a_core()), "-", "**no**"),
         ("PETSc's CG on two ranks, against ours on one rank and that core", span(petsc_best), "-", "yes"),
     ]  # fmt: skip
-    return _table(("program", "MPI alone", "with MPI_Test", "cores of the service charged"), rows)
+    return table(("program", "MPI alone", "with MPI_Test", "cores of the service charged"), rows)
 
 
 def other_work() -> str:
@@ -115,9 +118,9 @@ def other_work() -> str:
         ("shallow water, tasks that move between nodes, long patches", "the ranks themselves", span([long]), "-"),
         ("the same, short patches", "the ranks themselves", span([short]), "-"),
     ]  # fmt: skip
-    return _table(("program", "compared with", "Offpath", "the strongest peer"), rows)
+    return table(("program", "compared with", "Offpath", "the strongest peer"), rows)
 
 
-def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = ["| " + " | ".join(each_row) + " |" for each_row in (titles, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(titles), *lines[1:]])

@@ -58,7 +58,7 @@ def navigation(paths: list[str], generated: list[str]) -> list:
         {"Guides": [path for path in guides if path not in placed]},
         {"On a cluster": [f"{name}.md" for name in AT_WORK]},
         {"Planner": "guide-planner.md"},
-        {"Performance": "performance.md"},
+        {"Performance": ["when-not.md", "performance.md"]},
         {"How it works": [*(f"{name}.md" for name in EXPLAINED), {"Design notes": notes}]},
         {"Reference": ["reference/offpath.md", {"Commands": commands}, *others]},
         {"Help": ["troubleshooting.md", "faq.md", "security.md", "stability.md", "comparison.md", "glossary.md"]},
