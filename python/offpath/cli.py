@@ -331,6 +331,9 @@ def main() -> None:
     except TyperError as error:
         console.fail(_usage_line(error))
         status = 2
+    except MemoryError:
+        console.fail("there is not enough memory for this (limits count, too). Give it less, or more memory.")
+        status = 1
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     sys.exit(status if isinstance(status, int) else 0)

@@ -47,7 +47,7 @@ class Table(table.Table):
         return Measurement.get(console, wide, self._of(columns, whole=True)).minimum
 
     def _of(self, columns: Sequence[int], whole: bool, fits: bool = True) -> table.Table:
-        """These columns, folded unless they fit. Not `whole`: below others, so without title, and rows that are above."""
+        """These columns, folded unless they fit. Not `whole`: below others, without title, and rows that are above."""
         piece = copy.copy(self)
         piece.columns, piece.rows = [], []
         lines = list(zip(*(column.cells for column in self.columns)))

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath import room
 from offpath.errors import UserError
 from offpath.plan import sites
 from offpath.telemetry.parts import MESSAGES
@@ -47,6 +48,7 @@ class Profile:
 
 def load(file: Path) -> Profile:
     """Raises UserError with one line for a file that is foreign or cut short."""
+    room.check([file], room.OF_JSON, str(file), "Profile a shorter run, or plan where there is more memory")
     try:
         lines = file.read_text().splitlines()
     except OSError as error:

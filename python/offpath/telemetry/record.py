@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath import room
 from offpath.errors import UserError
 from offpath.telemetry.parts import read as read_part
 
 FORMAT, VERSION = "offpath-trace", 1
 MAX_RANKS = 1 << 20
+_FEWER = "Record each so many-th operation (--trace-sample)"
 
 
 @dataclass
@@ -45,12 +47,15 @@ class Rank:
 def of_parts(parts: Iterable[Path]) -> list[Rank]:
     """The recording of a run from its ranks' own files. A rank that was killed has no end: its file counts as far as it
     goes."""
-    return _together([_rank(read_part(part), str(part)) for part in parts], "the recording", strict=False)
+    found = list(parts)
+    room.check(found, room.OF_PARTS, "the recording", f"{_FEWER}, or a shorter run")
+    return _together([_rank(read_part(part), str(part)) for part in found], "the recording", strict=False)
 
 
 def load(file: Path) -> list[Rank]:
     """The recording in a trace file."""
     again = "Give a file of offpath run --trace"
+    room.check([file], room.OF_JSON, str(file), f"{_FEWER}, or report where there is more memory")
     try:
         trace = json.loads(file.read_text())
     except OSError as error:
