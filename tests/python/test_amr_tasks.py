@@ -37,7 +37,8 @@ def test_without_a_service_there_is_one_line(monkeypatch):
 
 def test_the_commands_of_the_guide(monkeypatch, tmp_path):
     monkeypatch.setenv("OFFPATH_SERVICE_SHARE", "1")
-    lines = re.findall(r"^    mpirun -np (\d) build/release/apps/(\w+)/(\w+) (.*)$", GUIDE.read_text(), re.MULTILINE)
+    command = re.compile(r"^    (?:\w+=1 )?mpirun -np (\d) build/release/apps/(\w+)/(\w+) (.*)$", re.MULTILINE)
+    lines = command.findall(GUIDE.read_text())
     assert [name for _, _, name, _ in lines] == ["amr", "amr", "amr_tasks", "amr"]
     for np, mpi, name, arguments in lines:
         arguments = arguments.replace("build/amr.json", str(tmp_path / "amr.json"))

@@ -58,7 +58,7 @@ def test_the_guides_program_with_an_object_for_both(tmp_path, dpu):
     assert "it is built for x86_64, and the executor's machine is aarch64" in line and "aarch64/libscale.so" in line
     (command,) = re.findall(r"^    (aarch64-linux-gnu-gcc .*)$", GUIDE, re.MULTILINE)
     (tmp_path / "aarch64").mkdir()
-    env = os.environ | {"CPATH": f"{ROOT}/include"}
+    env = os.environ | {"PKG_CONFIG_PATH": str(lib / "pkgconfig")}
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, check=True)
     done = subprocess.run(["./main"], **words)
     assert done.returncode == 0 and done.stdout == "values[7] is 42\n", done.stderr

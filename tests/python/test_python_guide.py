@@ -1,28 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs of docs/guide-python.md, started by its commands, print what it says."""
 
+import os
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
-from api_support import LAUNCHERS, environment  # noqa: F401
-from conftest import LIMIT_S, ROOT
+from api_support import require_library
+from conftest import ROOT
+from guide_support import Place, missing_for
 
 GUIDE = (ROOT / "docs" / "guide-python.md").read_text()
-SHOWN = re.findall(r"^    ((?:mpirun|python) [^\n]*)\n(?:\nprints\n)?\n```\n([^`]*)```", GUIDE, re.MULTILINE)
+SHOWN = re.findall(r"^    (.*python [^\n]*)\n(?:\nprints\n)?\n```\n([^`]*)```", GUIDE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command, printed", SHOWN, ids=[command for command, _ in SHOWN])
-def test_programs_of_the_guide(command, printed, environment, tmp_path):  # noqa: F811
-    for text in re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL):
-        name = re.match(r"# (\w+\.py)\n", text)[1]
-        (tmp_path / name).write_text(text)
-    words = command.replace("python ", f"{sys.executable} ")
-    if shutil.which("mpirun.mpich"):
-        words = words.replace("mpirun ", " ".join(LAUNCHERS["mpich"]) + " ")
-    done = subprocess.run(words.split(), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+def test_programs_of_the_guide(command, printed, tmp_path):
+    require_library()
+    if "mpirun" not in command and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("no core is left for a service")
+    if missing := missing_for([command]):
+        pytest.skip(missing)
+    done = Place().run(GUIDE, [command], tmp_path)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 

@@ -2,40 +2,24 @@
 """The files and commands of docs/guide-tasks.md, and the benchmark of tasks."""
 
 import json
-import os
 import re
-import subprocess
 
 import openmp_support
-from conftest import LIMIT_S, ROOT, offpath
-from offpath.paths import paths
+from conftest import ROOT, offpath
+from guide_support import Place, blocks
 from openmp_support import requires
 
 GUIDE = (ROOT / "docs" / "guide-tasks.md").read_text()
 
 
-def run_commands_of(section, tmp_path):
+def run_commands_of(section, tmp_path, before=()):
     """Its programs, as the guide builds and runs them, print what it says."""
-    for name, code in re.findall(r"```c\n// (\S+)\n(.*?)```", section, re.DOTALL):
-        (tmp_path / name).write_text(code)
-    lib = str(paths().prefix / "lib")
-    env = os.environ | {
-        "PATH": f"{paths().prefix / 'bin'}:{os.environ['PATH']}",
-        "CPATH": str(ROOT / "include"),
-        "LIBRARY_PATH": lib,
-        "LD_LIBRARY_PATH": lib,
-        "OFFPATH_RUNTIME_DIR": str(tmp_path / "run"),
-    }
-    printed = ""
-    text = re.sub(r"```.*?```", "", section, flags=re.DOTALL)
-    for line in re.findall(r"^    (\S.*)$", text, re.MULTILINE):
-        # The latter two are those of test_lab_tasks.py and test_arm_tasks.py.
-        if line.startswith(("./offpath", "offpath run --dpus", "aarch64-linux-gnu-gcc")):
-            continue
-        shell = ["sh", "-c", line]
-        done = subprocess.run(shell, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=LIMIT_S)
-        assert done.returncode == 0, (line, done.stdout, done.stderr)
-        printed += done.stdout
+    # The others are those of test_lab_tasks.py and test_arm_tasks.py.
+    left_out = ("./offpath", "offpath run --dpus", "aarch64-linux-gnu-gcc")
+    lines = [line for block in blocks(section) for line in block if not line.startswith(left_out)]
+    done = Place().run(section, [*before, *lines], tmp_path)
+    assert done.returncode == 0, (lines, done.stdout, done.stderr)
+    printed = done.stdout
     assert f"It prints `{printed.strip()}`" in section
 
 
@@ -50,7 +34,7 @@ def test_the_guides_program_is_built_and_prints_what_it_says(tmp_path):
 
 @requires(openmp_support.missing_compiler())
 def test_the_guides_program_with_a_function_in_itself_prints_what_it_says(tmp_path):
-    run_commands_of(TARGET, tmp_path)
+    run_commands_of(TARGET, tmp_path, blocks(BEFORE)[0][:1])
 
 
 def test_every_setting_of_the_guide_is_known():

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Commands of the guides, run as they are written: in the source tree, or where Offpath is installed."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from conftest import LIMIT_S, PROGRAMS, ROOT
+
+GUIDES = sorted((ROOT / "docs").glob("guide-*.md"))
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+# What a reader has: an MPI program, an OpenSHMEM program.
+PROGRAM = {"./my_mpi_program": ("mpicc", PROGRAMS / "overlap.c"), "./my_shmem_program": ("oshcc", PROGRAMS / "shmem.c")}
+
+
+def blocks(text: str) -> list[list[str]]:
+    """Its commands, those that stand together in one list."""
+    parts = re.findall(r"(?:^    \S.*\n)+", FENCED.sub("", text), re.MULTILINE)
+    return [re.findall(r"^    (.*)$", part, re.MULTILINE) for part in parts]
+
+
+def write_files(text: str, folder: Path) -> None:
+    """The files that it shows, which have their names in the first line."""
+    for name, code in re.findall(r"^```\w+\n(?://|#) (\S+\.\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        (folder / name).write_text(code)
+
+
+@dataclass(frozen=True)
+class Place:
+    """prefix: of an installation; None: the source tree."""
+
+    prefix: Path | None = None
+    python: Path = ROOT / ".venv" / "bin"  # a folder with `python`
+
+    def command(self, line: str) -> str:
+        """As guide-start.md says what to write where Offpath is installed."""
+        if self.prefix is None:
+            return line
+        line = re.sub(r"(?<!\S)\./offpath(?= )", "offpath", line)
+        line = line.replace("build/release/apps", str(self.prefix / "libexec" / "offpath" / "apps"))
+        return line.replace("build/release", str(self.prefix))
+
+    def environment(self, folder: Path) -> dict:
+        ours = [self.prefix / "bin"] if self.prefix else [ROOT, ROOT / "build" / "release" / "bin"]
+        left_out = ("OFFPATH_SERVICE_SHARE", "CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "OFFPATH_PREFIX", "PYTHONPATH")
+        variables = {name: value for name, value in os.environ.items() if name not in left_out}
+        variables |= {
+            "PATH": ":".join(map(str, [self.python, *ours, os.environ["PATH"]])),
+            "OFFPATH_RUNTIME_DIR": str(folder / "run"),
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1",  # a guide does not know how few cores there are
+        }
+        if self.prefix is None:
+            variables["PYTHONPATH"] = str(ROOT / "python")
+        return variables
+
+    def run(self, text: str, lines: list[str], folder: Path) -> subprocess.CompletedProcess:
+        """In one shell, in a folder that has the files of `text` and, in the tree, what the tree has."""
+        if self.prefix is None:
+            for entry in ("offpath", "build", "include", "tests", "apps"):
+                (folder / entry).symlink_to(ROOT / entry)
+        write_files(text, folder)
+        lines = [self.command(line) for line in lines]
+        for name, (compiler, source) in PROGRAM.items():
+            if any(name in line for line in lines):
+                subprocess.run([compiler, source, "-o", folder / name], check=True)
+        return subprocess.run(
+            ["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=self.environment(folder), capture_output=True,
+            text=True, timeout=2 * LIMIT_S,
+        )  # fmt: skip
+
+
+def missing_for(lines: list[str]) -> str | None:
+    for command in ("mpirun", "oshrun", "clang-14" if any("offpath-cc" in line for line in lines) else "sh"):
+        if any(command in line for line in lines) and not shutil.which(command):
+            return f"{command} is not installed"
+    return None

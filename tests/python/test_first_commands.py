@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first commands of every guide run as they are written, in the source tree and from an installation."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import LIMIT_S, ROOT
+from guide_support import GUIDES, Place, blocks, missing_for
+
+# Of these all commands are run by a test that brings up what they need.
+ELSEWHERE = {
+    "guide-lab": "test_docs.py", "guide-start": "test_docs.py", "guide-planner": "test_plan.py",
+    "guide-openmp": "test_openmp_guide.py", "guide-slurm": "test_slurm.py", "guide-dpu": "test_lab_dpus.py",
+    "guide-torch": "test_lab_torch.py",
+}  # fmt: skip
+OF_THE_READER = {"guide-petsc": ("petsc_support.py", "-dll_append")}  # a program that is not ours
+# What takes minutes and has tests of its own; what has been done where this runs.
+LEFT_OUT = re.compile(r"^(\S*offpath (bench|calibrate)|make|pip install) ")
+NAMES = [guide.stem for guide in GUIDES if guide.stem not in ELSEWHERE | OF_THE_READER]
+
+
+def first(text: str) -> list[str]:
+    for lines in blocks(text):
+        if kept := [line for line in lines if not LEFT_OUT.match(line)]:
+            return kept
+    return []
+
+
+def check(name: str, place: Place, folder) -> None:
+    text = (ROOT / "docs" / f"{name}.md").read_text()
+    lines = first(text)
+    if not lines:
+        return
+    if missing := missing_for(lines):
+        pytest.skip(missing)
+    done = place.run(text, lines, folder)
+    assert done.returncode == 0, (lines, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_the_source_tree(name, tmp_path):
+    check(name, Place(), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("installed") / "offpath"
+    subprocess.run(["cmake", "--install", ROOT / "build" / "release", "--prefix", prefix], check=True, timeout=900)
+    made = subprocess.run([ROOT / "tools" / "wheel", prefix.parent], capture_output=True, text=True, check=True)
+    python = prefix.parent / "python" / "bin"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", python.parent], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python / "python", "install", "--quiet", "--no-index", "--no-deps"]
+    subprocess.run([*pip, made.stdout.split()[-1]], check=True, timeout=LIMIT_S)
+    [site] = python.parent.glob("lib/python*/site-packages")
+    import numpy
+
+    (site / "numpy.pth").write_text(os.path.dirname(os.path.dirname(numpy.__file__)))
+    return Place(prefix, python)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NAMES)
+def test_from_an_installation(name, installed, tmp_path):
+    check(name, installed, tmp_path)
+
+
+def test_every_other_guide_has_its_test():
+    assert set(ELSEWHERE) < {guide.stem for guide in GUIDES}
+    for guide, test in ELSEWHERE.items():
+        assert f"{guide}.md" in (ROOT / "tests" / "python" / test).read_text(), guide
+    for test, words in OF_THE_READER.values():
+        assert words in (ROOT / "tests" / "python" / test).read_text()
