@@ -38,6 +38,9 @@ def check(name: str, place: Place, folder) -> None:
         pytest.skip(missing)
     done = place.run(text, lines, folder)
     assert done.returncode == 0, (lines, done.stdout, done.stderr)
+    for line in lines:  # one job each: another MPI's mpirun would start as many alone
+        if "offpath run" in line and (count := re.search(r" -np (\d+) ", line)):
+            assert re.search(rf"{count[1]} \w+ on 1 node", done.stdout + done.stderr), (line, done.stderr)
 
 
 @pytest.mark.parametrize("name", NAMES)
