@@ -4,6 +4,7 @@
 #include "base/environment.hpp"
 #include "client/launcher.hpp"
 #include "device/connect.hpp"
+#include "device/device_code.hpp"
 #include "device/handover.hpp"
 #include "session/link.hpp"
 
@@ -88,6 +89,21 @@ Result<std::unique_ptr<Device>> open_remote(const DeviceEntry& entry, const Devi
   return opened;
 }
 
+// Where none of `entries` can run the program's regions libomptarget would not say a word.
+Status no_device_for(uint32_t machine, const std::vector<DeviceEntry>& entries) {
+  const auto program = device::FileBytes::of("/proc/self/exe");
+  if (!program || device::device_code_in(program->get(), machine).empty()) return {};
+  for (const DeviceEntry& entry : entries) {
+    if (entry.machine == machine || !device::device_code_in(program->get(), entry.machine).empty()) return {};
+  }
+  const char* const name = device::machine_name(machine);
+  return Status::error(
+      OFFPATH_ERR_NO_SERVICE,
+      "there is no device for %s (this program's target regions are for no other processor, so they run "
+      "on the host). Name one in OFFPATH_DEVICES, or compile for the others, too",
+      name);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_device(const DeviceEntry& entry, int number) {
@@ -114,6 +130,9 @@ Devices::Devices(uint32_t machine) {
     if (entry.machine != machine) continue;
     slots.push_back(std::make_unique<Slot>());
     slots.back()->entry = entry;
+  }
+  if (slots.empty() && !list.value().empty()) {
+    if (const Status missing = no_device_for(machine, list.value()); !missing.ok()) say(missing);
   }
   std::vector<std::thread> openers;
   std::vector<Status> states(slots.size());

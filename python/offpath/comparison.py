@@ -88,10 +88,11 @@ def lab_is_possible() -> bool:
 
 @contextlib.contextmanager
 def place(nodes: int, ppn: int, rate: str, loopback: bool) -> Iterator[Place]:
-    """A lab that is gone afterwards; loopback when asked for or without root, and then that is said."""
-    if loopback or not lab_is_possible():
-        reason = "as asked" if loopback else "the lab needs root"
-        console.note(f"running on plain loopback, not in a lab ({reason}): no link whose time could be hidden.")
+    """A lab that is gone afterwards, which needs root; loopback when asked for, and then that is said."""
+    if not loopback and not lab_is_possible():
+        raise UserError("The lab needs root (loopback has no link to hide). Be root, or give --loopback.")
+    if loopback:
+        console.note("running on plain loopback, not in a lab: no link whose time could be hidden.")
         yield LoopbackPlace(nodes * ppn)
         return
     with Lab(nodes=nodes, rate=rate) as lab:

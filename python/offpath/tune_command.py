@@ -58,7 +58,7 @@ def tune_command(
     Messages (*send*) are, as by `offpath bench pt2pt`.
     It is offloaded from the smallest size on from which t_total is at least 3 % better at every larger size measured.
     The rows go to ~/.config/offpath/policy (or OFFPATH_POLICY_FILE), where they come between the measured rows that
-    ship with Offpath and OFFPATH_POLICY. Without root it measures on loopback, inside one node.
+    ship with Offpath and OFFPATH_POLICY. With --loopback it measures inside one node.
 
     With --launch it measures on the nodes of your job instead, over their network. Its rows are for this cluster and
     the launcher's MPI only (~/.config/offpath/clusters/NAME/MPI/policy). On that cluster `offpath run` reads them in

@@ -2,7 +2,7 @@
 #include "executor/task_functions.hpp"
 
 #include "device/device_list.hpp"
-#include "executor/device_code.hpp"
+#include "device/device_code.hpp"
 #include "executor/images.hpp"
 #include "executor/task_objects.hpp"
 #include "executor/task_words.hpp"
@@ -68,10 +68,11 @@ Result<TaskFunction> TaskFunctions::find(uint32_t number) {
 Result<void*> TaskFunctions::device_code(const std::string& file, const std::string& symbol) {
   auto known = device_code_.find(file);
   if (known == device_code_.end()) {
-    const auto bytes = FileBytes::of(file);
+    const auto bytes = device::FileBytes::of(file);
     const std::string name = "code for devices of " + file.substr(file.rfind('/') + 1).substr(0, 200);
     std::vector<void*> opened;
-    for (const auto image : device_code_in(bytes ? bytes->get() : std::span<const uint8_t>(), device::own_machine())) {
+    for (const auto image :
+         device::device_code_in(bytes ? bytes->get() : std::span<const uint8_t>(), device::own_machine())) {
       const auto handle = open_image(image, name);
       if (!handle.ok()) return handle.status();
       opened.push_back(handle.value());

@@ -5,7 +5,7 @@
 #include "base/fd.hpp"
 #include "base/process.hpp"
 #include "device/device_list.hpp"
-#include "executor/device_code.hpp"
+#include "device/device_code.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -59,9 +59,9 @@ Status nothing_there(const std::string& library) {
 Result<std::string> find_device_code(const std::vector<std::string>& places, const std::string& library) {
   std::string without;  // a file that holds none for this processor
   for (const std::string& place : places) {
-    const auto file = FileBytes::of(place);
+    const auto file = device::FileBytes::of(place);
     if (!file) continue;
-    if (!device_code_in(file->get(), device::own_machine()).empty()) return place;
+    if (!device::device_code_in(file->get(), device::own_machine()).empty()) return place;
     if (without.empty()) without = place;
   }
   if (without.empty()) return nothing_there(library);

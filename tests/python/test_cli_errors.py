@@ -3,6 +3,8 @@
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
+from offpath import comparison
+from offpath.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,15 @@ def test_bad_input_is_one_line(arguments, words):
 def test_nothing_asked_for_is_help():
     result = offpath()
     assert result.returncode == 0 and "Usage: offpath" in result.stdout and result.stderr == ""
+
+
+def test_without_root_a_lab_is_not_replaced_by_something_else(monkeypatch):
+    """Minutes of figures that nobody asked for."""
+    monkeypatch.setattr(comparison, "lab_is_possible", lambda: False)
+    with pytest.raises(UserError, match="needs root .*--loopback"), comparison.place(2, 1, "1gbit", False):
+        pass
+    with comparison.place(2, 1, "1gbit", True) as where:
+        assert where.meta["place"] == "loopback"
 
 
 def test_missing_program():

@@ -135,6 +135,7 @@ def test_check_says_what_is_there_and_what_is_missing(tmp_path):
             assert result.returncode == 1 and result.stderr == ""
             up, shut, wrong, no_library = result.stdout.splitlines()
             assert f"{host}: {address}: up, Offpath {__version__}, {platform.machine()}, " in up and "bit/s" in up
+            assert up.endswith(" s (each counts from its boot; times are converted)")  # never those of one machine
             assert "MISSING" in shut and "refused" in shut and "offpathd --listen" in shut
             assert "MISSING" in wrong and "no Offpath device service" in wrong
             assert "MISSING" in no_library and "libhwloc.so.15" in no_library and "Try by hand: ssh" in no_library

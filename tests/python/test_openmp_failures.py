@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -62,6 +63,21 @@ def test_a_symbol_that_the_device_has_not(arch, device, build, folder):  # noqa:
     assert result.returncode in ABORTED
     assert len(offpath_lines(result)) == 1 and "only_on_the_host" in offpath_lines(result)[0], result.stderr
     assert run(program, env={"OFFPATH_DEVICES": "none"}).returncode == 0
+
+
+@pytest.mark.parametrize("only, devices", [("x86_64", "far=127.0.0.1:1/aarch64"), ("aarch64", "local")])
+def test_a_program_for_another_processor_than_any_device_is_told(only, devices, build, folder):  # noqa: F811
+    """libomptarget would run its regions on the host without a word."""
+    if only == "aarch64" and shutil.which("aarch64-linux-gnu-ld") is None:
+        pytest.skip("it cannot be linked here")
+    program = folder / f"only_{only}"
+    build.compile([PROGRAMS / "hello.c", "-o", program], TARGETS[only])
+    result = run(program, env={"OFFPATH_DEVICES": devices})
+    assert result.returncode == 0
+    (line,) = offpath_lines(result)
+    assert f"no device for {only}" in line and "run on the host" in line and "OFFPATH_DEVICES" in line
+    asked_for = run(program, env={"OFFPATH_DEVICES": "none"})
+    assert asked_for.returncode == 0 and offpath_lines(asked_for) == []
 
 
 DOWN = {"OFFPATH_DEVICES": "far=127.0.0.1:1/x86_64", "OFFPATH_DEVICE_TIMEOUT_MS": "2000"}

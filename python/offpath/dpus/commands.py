@@ -103,7 +103,8 @@ def _line(finding: checking.Finding) -> str:
     return (
         f"{start}up, Offpath {found['version']}, {found['machine']}, {cores}{jobs}, "
         f"link {_rate(min(found['to_bits_per_s'], found['from_bits_per_s']))}, "
-        f"{found['latency_ns'] / 1000:.0f} us, clock {found['clock_offset_ns'] / 1e9:+.6f} s"
+        f"{found['latency_ns'] / 1000:.0f} us, clock {found['clock_offset_ns'] / 1e9:+.6f} s "
+        "(each counts from its boot; times are converted)"
     )
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "executor/device_code.hpp"
+#include "device/device_code.hpp"
 
 #include "base/fd.hpp"
 
@@ -12,7 +12,7 @@
 #include <array>
 #include <cstring>
 
-namespace offpath::executor {
+namespace offpath::device {
 
 namespace {
 
@@ -76,4 +76,4 @@ FileBytes::~FileBytes() {
   if (!bytes_.empty()) munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());
 }
 
-}  // namespace offpath::executor
+}  // namespace offpath::device

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace offpath::executor {
+namespace offpath::device {
 
 // Those for that machine (e_machine), in the order of the file; not the file itself. Pure: what only looks like one is left out.
 std::vector<std::span<const uint8_t>> device_code_in(std::span<const uint8_t> file, uint32_t machine);
@@ -31,4 +31,4 @@ class FileBytes {
   std::span<const uint8_t> bytes_;
 };
 
-}  // namespace offpath::executor
+}  // namespace offpath::device

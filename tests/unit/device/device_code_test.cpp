@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Code for devices is found in a file by what it is, wherever it lies, and what only looks like it is left out.
-#include "executor/device_code.hpp"
+#include "device/device_code.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <random>
 
-namespace offpath::executor {
+namespace offpath::device {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -114,4 +114,4 @@ TEST(DeviceCode, AFileThatIsNotThereHasNoBytes) {
 }
 
 }  // namespace
-}  // namespace offpath::executor
+}  // namespace offpath::device
