@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from offpath import __version__, console, machine_load
-from offpath.errors import UserError
+from offpath.errors import DISK_FULL, UserError, write_error
 from offpath.run_command import run
 
 # What typer raises of wrong words. Its name and place differ from version to version, so a public heir leads to it: it
@@ -333,6 +333,11 @@ def main() -> None:
         status = 2
     except MemoryError:
         console.fail("there is not enough memory for this (limits count, too). Give it less, or more memory.")
+        status = 1
+    except OSError as error:
+        if write_error(error.errno) != DISK_FULL:
+            raise
+        console.fail(f"{DISK_FULL} (what was being written is not whole). Make room and run it again.")
         status = 1
     except (KeyboardInterrupt, typer.Abort):
         status = 130

@@ -41,10 +41,8 @@ def closing_line(
     if not lines:
         pmi = ", was started without the PMI that its MPI knows (srun --mpi=list)" if launcher == SLURM else ""
         if status:
-            return (
-                f"{ending(status)}, and no rank reported (none reached MPI_Finalize{pmi}). See what it "
-                "printed, such as too few slots."
-            )
+            said = "" if ended_by(status) else " See what it printed, such as too few slots."
+            return f"{ending(status)}, and no rank reported (none reached MPI_Finalize{pmi}).{said}"
         return (
             f"no rank reported (the program does not use MPI, did not reach MPI_Finalize{pmi}, or its ranks do not see "
             "this folder). See: offpath run --help"
@@ -64,11 +62,12 @@ def closing_line(
 
 def ending(status: int) -> str:
     """How a command ended, from its exit status as a shell has it."""
-    number = -status if status < 0 else status - 128
-    for signum in SIGNALS:
-        if number == signum:
-            return f"the command was ended by {signum.name}"
-    return f"the command ended with status {status}"
+    signum = ended_by(status)
+    return f"the command was ended by {signum.name}" if signum else f"the command ended with status {status}"
+
+
+def ended_by(status: int) -> signal.Signals | None:
+    return next((signum for signum in SIGNALS if status == 128 + signum), None)
 
 
 def _who(lines: Sequence[dict]) -> str:

@@ -38,6 +38,12 @@ class Completed:
         """What a shell would report: 128 plus the signal for a command that a signal ended."""
         return self.returncode if self.returncode >= 0 else 128 - self.returncode
 
+    @property
+    def ending(self) -> int:
+        """The same, but where we were told to end it 128 plus that signal: launchers make of it what they like."""
+        ended = self.interrupted_by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        return 128 + self.interrupted_by if ended else self.exit_status
+
     def raise_if_interrupted(self) -> None:
         """For loops over many runs: Ctrl-C ends the loop, not only the run."""
         if self.interrupted_by == signal.SIGINT:

@@ -192,14 +192,16 @@ def run(
             result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
         ranks = stats.read(read_from) if read_from else []
         if read_from and options.stats_file:
-            stats.append(read_from, options.stats_file)
+            with recording.kept(options.stats_file):
+                stats.append(read_from, options.stats_file)
         if job is not None:
             memory.keep(job, ranks)
         if not off and not quiet:
             started = own_rank.job_size() if launched is None else None
-            console.note(closing_line(ranks, launched, started, command, result.exit_status))
+            console.note(closing_line(ranks, launched, started, command, result.ending))
         for file in metric_files:
-            prometheus.write(ranks, file, label)
+            with recording.kept(str(file)):
+                prometheus.write(ranks, file, label)
         if where is not None:
             recording.finish(where, trace, summary, samples, ranks, label)
     raise typer.Exit(result.exit_status)

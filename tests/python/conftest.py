@@ -144,10 +144,10 @@ def lab_name():
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """Folder: hello.c and kinds.c built with each MPI, and a prefix whose library only shows that it is loaded."""
+    """Folder: some programs built with each MPI, and a prefix whose library only shows that it is loaded."""
     folder = tmp_path_factory.mktemp("programs")
     for mpi in ("openmpi", "mpich"):
-        for name in ("hello", "kinds"):
+        for name in ("hello", "kinds", "cut"):
             subprocess.run([f"mpicc.{mpi}", PROGRAMS / f"{name}.c", "-o", folder / f"{name}_{mpi}"], check=True)
     library = folder / "prefix" / "lib" / "liboffpath_mpi.so"
     library.parent.mkdir(parents=True)

@@ -96,7 +96,7 @@ void Log::open(const char* prefix, const Purpose& purpose) {
                      std::to_string(rank) + ", \"ranks\": " + std::to_string(size) + ", \"host\": " + quoted(host) +
                      ", \"mpi\": \"" + mpi + "\", \"zero_ns\": " + std::to_string(start_ns_) +
                      ", \"realtime_ns\": " + std::to_string(realtime_ns() - since_start_ns()) +
-                     (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}\n");
+                     (sample_ > 1 ? ", \"sample\": " + std::to_string(sample_) : "") + more + "}");
   // A child of the program names regions, too, and has a copy of all this: even of a lock that somebody may hold.
   pthread_atfork(nullptr, nullptr, [] { log.on_ = false; });
   on_ = true;
@@ -119,11 +119,12 @@ void Log::hand_in() {
     if (bytes.empty()) return;
     if (rank != of_rank) {
       if (file >= 0) close(file);
-      file = ::open(FileName(prefix_.c_str(), rank).text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+      file = ::open(FileName(prefix_.c_str(), rank).text, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
       of_rank = rank;
     }
-    for (ssize_t written = 1; written > 0 && !bytes.empty(); bytes = bytes.subspan(static_cast<size_t>(written))) {
-      written = std::max<ssize_t>(write(file, bytes.data(), bytes.size()), 0);
+    if (file >= 0 && !write_to_part(file, bytes)) {
+      close(file);
+      file = -1;
     }
   };
   const int keeper = find_keeper(comm_, part_.in_place() ? 1 : 0);

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -30,16 +32,48 @@ int open_nameless() {
   return -1;
 }
 
+constexpr size_t kNoteBytes = 24;  // blanks behind the header's object
+
+// Written over the blanks: that works where the disk is full.
+void note_failure(int file, int error) {
+  char begin[4096];
+  const ssize_t length = pread(file, begin, sizeof(begin), 0);
+  const void* const newline = length <= 0 ? nullptr : memchr(begin, '\n', static_cast<size_t>(length));
+  if (newline == nullptr) return;
+  const auto note_at = static_cast<const char*>(newline) - begin - static_cast<ptrdiff_t>(kNoteBytes) - 1;
+  if (note_at < 0 || begin[note_at] != '}') return;
+  char note[kNoteBytes];
+  const int bytes = snprintf(note, sizeof(note), ", \"errno\": %d}", error);
+  (void)!pwrite(file, note, static_cast<size_t>(bytes), note_at);
+}
+
 }  // namespace
 
+bool write_to_part(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      note_failure(file, written == 0 ? ENOSPC : errno);
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 void Part::open(const std::string& path) {
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   in_place_ = file_ >= 0;
   if (!in_place_) file_ = open_nameless();
   if (ok()) buffer_.reserve(kWriteBytes + kWriteBytes / 16);
 }
 
-void Part::write_header(const std::string& line) { append(line.data(), line.size()); }
+void Part::write_header(const std::string& object) {
+  const std::string line = object + std::string(kNoteBytes, ' ') + '\n';
+  append(line.data(), line.size());
+  flush();
+}
 
 void Part::finish() { flush(); }
 
@@ -59,11 +93,7 @@ void Part::drop() {
 }
 
 void Part::flush() {
-  for (size_t done = 0; ok() && done < buffer_.size();) {
-    const ssize_t written = write(file_, buffer_.data() + done, buffer_.size() - done);
-    failed_ = written <= 0;
-    done += failed_ ? 0 : static_cast<size_t>(written);
-  }
+  if (ok() && !buffer_.empty()) failed_ = !write_to_part(file_, std::as_bytes(std::span(buffer_)));
   buffer_.clear();
 }
 

@@ -3,8 +3,10 @@
 // and `words` words of 8 bytes, of which the first are a struct below and the rest values or text (padded with zeros).
 // python/offpath/telemetry/parts.py makes lines of them: formatting costs more than recording does.
 //
-// Names of calls, kinds and reasons are written once and then go by number, as call sites do. Records are collected and
-// written a piece at a time. Not safe for threads. Where writing fails ok() becomes false and the rest is left out.
+// Names of calls, kinds and reasons are written once and then go by number, as call sites do. The header is written at
+// once. Records are collected, and written when there are many or the first has waited for kMostUnwrittenNs: a process may
+// be killed at any time. Not safe for threads. Where writing fails ok() becomes false, the rest is left out, and the
+// header says why ("errno").
 //
 // A rank that cannot open its file, because it is on another node and sees another file system, writes to a nameless
 // one of its own node; read() then gives what is in it, for a rank that can.
@@ -128,10 +130,14 @@ class Numbers {
   std::unordered_map<const void*, uint32_t> all_;
 };
 
+// Writes all of it, where the file is. False: an error, which the header at the file's begin says from then on.
+bool write_to_part(int file, std::span<const std::byte> bytes);
+
 class Part {
  public:
   void open(const std::string& path);
-  void write_header(const std::string& line);
+  // A JSON object.
+  void write_header(const std::string& object);
   bool ok() const { return file_ >= 0 && !failed_; }
   // Its file is the one that was asked for.
   bool in_place() const { return in_place_; }
@@ -152,10 +158,12 @@ class Part {
     append(&body, sizeof(body));
     if (!values.empty()) append(values.data(), values.size_bytes());
     if (buffer_.size() >= kWriteBytes) flush();
+    if constexpr (requires { body.end_ns; }) flush_if_due(body.end_ns);
   }
 
  private:
   static constexpr size_t kWriteBytes = size_t{1} << 20;
+  static constexpr uint64_t kMostUnwrittenNs = 10'000'000;
 
   void append(const void* from, size_t bytes) {
     const auto* begin = static_cast<const uint8_t*>(from);
@@ -163,11 +171,17 @@ class Part {
   }
   void append_text(const char* text, size_t length);
   void flush();
+  void flush_if_due(uint64_t now_ns) {
+    if (now_ns < due_ns_) return;
+    due_ns_ = now_ns + kMostUnwrittenNs;
+    flush();
+  }
 
   int file_ = -1;
   bool in_place_ = false;
   bool failed_ = false;
   int64_t read_bytes_ = 0;
+  uint64_t due_ns_ = 0;
   std::vector<uint8_t> buffer_;
   Numbers literals_, sites_;
   std::unordered_map<std::string, uint16_t> texts_;

@@ -232,7 +232,7 @@ def run(
                     samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
             result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
         if offload and not quiet:
-            console.note(closing_line(result.stats, kind, status=result.exit_status))
+            console.note(closing_line(result.stats, kind, status=result.ending))
         if where is not None:
             recording.finish(where, trace, summary, samples, result.stats)
     raise typer.Exit(result.exit_status)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from offpath import comparison, console, handover, injection, mpis, own_rank, processes
-from offpath.errors import UserError
+from offpath.errors import UserError, write_error
 from offpath.paths import paths
 from offpath.plan import profile as profiles
 from offpath.plan import sites
@@ -66,11 +66,14 @@ def merge(prefix: Path, output: Path) -> None:
         raise UserError(
             "no rank recorded anything (no MPI program ran, or the ranks do not see this folder). Check the command.", 1
         )
-    places = set()
+    places, failure = set(), None
     with output.open("w") as file:
         for part in parts:
             for line in recorded.read(part):
                 places.add(sites.place_of(line))
+                failure = line.get("errno", failure)
                 file.write(json.dumps(line) + "\n")
         found = sites.look_up(places - {None})
         file.write(json.dumps({"sites": [site.to_json() for site in found.values()]}) + "\n")
+    if failure is not None:
+        raise UserError(f"{output} is cut short ({write_error(failure)}). Make room there and record the run again.", 1)

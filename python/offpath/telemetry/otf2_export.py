@@ -42,6 +42,8 @@ def write(trace: Path, folder: Path) -> Path:
     except ImportError:
         raise UserError("otf2 is not installed (it writes the archive). Run: pip install otf2") from None
     run, counters = perfetto.load(trace), perfetto.counters(trace)
+    if len(run.ranks) < run.ranks[0].ranks:
+        raise UserError(f"{trace} is cut short (an archive holds all ranks). Record the run again.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is there already (an archive is a folder of its own). Give a new one with --otf2.")
     if not os.access(folder.absolute().parent, os.W_OK):

@@ -28,14 +28,16 @@ TIMES_KNOWN = COMPLETE = LEFT_OPEN = 1  # of what a service did, of a wait, of a
 
 
 def read(file: Path) -> list[dict]:
-    """The header first; empty for a file that has none."""
+    """The header first, which is empty in what is no such file. Nothing of a file that was cut in its header."""
     content = file.read_bytes()
     header, newline, rest = content.partition(b"\n")
+    if not newline:
+        return []
     try:
-        head = json.loads(header) if newline else None
+        head = json.loads(header)
     except ValueError:
         head = None
-    return [head, *_Reader(rest).lines()] if isinstance(head, dict) else []
+    return [head, *_Reader(rest).lines()] if isinstance(head, dict) else [{}]
 
 
 class _Reader:

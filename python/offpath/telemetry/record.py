@@ -7,17 +7,20 @@ Every function raises UserError with one line for what is foreign, damaged or cu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from offpath import room
-from offpath.errors import UserError
+from offpath.errors import DISK_FULL, UserError, write_error
 from offpath.telemetry.parts import read as read_part
 
 FORMAT, VERSION = "offpath-trace", 1
 MAX_RANKS = 1 << 20
 _FEWER = "Record each so many-th operation (--trace-sample)"
+MAKE_ROOM = "Make room there, or record less with --trace-sample"
 
 
 @dataclass
@@ -41,7 +44,9 @@ class Rank:
     regions: list[dict] = field(default_factory=list)
     served: dict[int, dict] = field(default_factory=dict)  # by operation
     lines: list[dict] = field(default_factory=list)  # all of it
-    end_ns: int | None = None
+    end_ns: int | None = None  # of what it recorded
+    ended: bool = False  # it reached MPI_Finalize
+    failure: str = ""  # why it could write no more
 
 
 def of_parts(parts: Iterable[Path]) -> list[Rank]:
@@ -49,7 +54,36 @@ def of_parts(parts: Iterable[Path]) -> list[Rank]:
     goes."""
     found = list(parts)
     room.check(found, room.OF_PARTS, "the recording", f"{_FEWER}, or a shorter run")
-    return _together([_rank(read_part(part), str(part)) for part in found], "the recording", strict=False)
+    read = [(part, read_part(part)) for part in found]
+    if read and not any(lines for _, lines in read):
+        why = _no_room(read[0][0].parent) or "its ranks were killed before they could write anything"
+        raise UserError(f"the recording is empty ({why}). {MAKE_ROOM if why == DISK_FULL else 'Record the run again'}.")
+    return _together([_rank(lines, str(part)) for part, lines in read if lines], "the recording")
+
+
+def _no_room(folder: Path) -> str:
+    """Why nothing can be written there now; empty: it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        return write_error(error.errno)
+    return ""
+
+
+def cut_short(ranks: Sequence[Rank]) -> str:
+    """What is missing in a recording and why; empty: nothing."""
+    count, problems = ranks[0].ranks, []
+    for failure, number in Counter(rank.failure for rank in ranks if rank.failure).items():
+        problems.append(f"{failure}: {number} of {count} ranks could not write all")
+    if killed := sum(not rank.ended and not rank.failure for rank in ranks):
+        problems.append(f"{killed} of {count} ranks did not reach MPI_Finalize")
+    if missing := count - len(ranks):
+        problems.append(f"of {missing} of {count} ranks there is nothing")
+    if not problems:
+        return ""
+    cure = f" {MAKE_ROOM}." if any(rank.failure == DISK_FULL for rank in ranks) else ""
+    return f"the recording is cut short ({'; '.join(problems)}).{cure}"
 
 
 def load(file: Path) -> list[Rank]:
@@ -74,17 +108,14 @@ def load(file: Path) -> list[Rank]:
     ranks = recording.get("ranks")
     if not isinstance(ranks, list) or not all(isinstance(lines, list) for lines in ranks):
         raise UserError(f"{file} is damaged (its recording has no ranks). Record the run again.")
-    return _together([_rank(lines, str(file)) for lines in ranks], str(file), strict=True)
+    return _together([_rank(lines, str(file)) for lines in ranks], str(file))
 
 
-def _together(ranks: list[Rank], name: str, strict: bool) -> list[Rank]:
+def _together(ranks: list[Rank], name: str) -> list[Rank]:
     if not ranks:
         raise UserError(f"{name} is empty (no rank recorded anything). Is it an MPI program that reached MPI_Init?")
-    present = {rank.number for rank in ranks}
-    missing = [number for number in range(ranks[0].ranks) if number not in present] if strict else []
-    if missing or len(present) != len(ranks):
-        what = f"rank {missing[0]} of {ranks[0].ranks} is missing" if missing else "a rank is there twice"
-        raise UserError(f"{name} is cut short ({what}). Record the run again.")
+    if len({rank.number for rank in ranks}) != len(ranks):
+        raise UserError(f"{name} is damaged (a rank is there twice). Record the run again.")
     _align(ranks)
     return sorted(ranks, key=lambda rank: rank.number)
 
@@ -115,12 +146,14 @@ def _rank(lines: list[dict], name: str) -> Rank:
     rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
     rank.realtime_ns = head["realtime_ns"] if _natural(head.get("realtime_ns")) else None
     rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
+    rank.failure = write_error(head["errno"]) if _natural(head.get("errno")) else ""
     rank.lines = lines
     last_ns = 0
     for line in lines[1:]:
         if not _add(rank, line):
             raise UserError(f"{name} is damaged (rank {number}: a line makes no sense). Record the run again.")
         last_ns = max(last_ns, line.get("end_ns", 0))
+    rank.ended = rank.end_ns is not None
     rank.end_ns = last_ns if rank.end_ns is None else max(rank.end_ns, 0)
     return rank
 

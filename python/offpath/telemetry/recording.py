@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from offpath import console, handover
-from offpath.errors import UserError
+from offpath.errors import UserError, write_error
 from offpath.telemetry import batch_job
 
 if TYPE_CHECKING:
+    from offpath.telemetry.operations import Run
     from offpath.telemetry.wires import Samples
 
 VARIABLE = "OFFPATH_TRACE"
@@ -39,18 +40,44 @@ def finish(
     job: batch_job.BatchJob | None = None,
 ) -> None:  # fmt: skip
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
-    from offpath.telemetry import operations, overview, perfetto, record  # a program without it need not wait for them
+    from offpath.telemetry import operations, overview, record  # a program without it need not wait for them
 
+    parts = sorted(where.parent.glob(where.name + ".*"))
     try:
-        run = operations.join(record.of_parts(sorted(where.parent.glob(where.name + ".*"))))
+        run = operations.join(record.of_parts(parts))
         run.job = job or batch_job.current()
     except UserError as error:
         console.fail(str(error))
         return
+    for part in parts:  # the trace may need the room
+        part.unlink()
     if trace is not None:
+        _write(run, trace, wires)
+    if cut := record.cut_short(run.ranks):
+        console.fail(cut)
+    if summary:
+        overview.show(run, console.err, ranks)
+
+
+def _write(run: Run, trace: Path, wires: Samples) -> None:
+    from offpath.telemetry import perfetto, record
+
+    written = False
+    with kept(f"the trace {trace}", f"{record.MAKE_ROOM}, or name another file"):
         perfetto.write(run, trace, wires)
+        written = True
+    if written:
         console.note(
             f"{len(run.operations)} operations: {trace}. Open it at ui.perfetto.dev, or: offpath report {trace}"
         )
-    if summary:
-        overview.show(run, console.err, ranks)
+    elif trace.is_file():
+        trace.unlink()  # half a trace is none
+
+
+@contextlib.contextmanager
+def kept(what: str, cure: str = "Make room there, or name another file") -> Iterator[None]:
+    """A file that cannot be written is one line: the program's own exit status matters more."""
+    try:
+        yield
+    except OSError as error:
+        console.fail(f"{what} could not be written ({write_error(error.errno)}). {cure}.")

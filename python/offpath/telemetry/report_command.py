@@ -8,7 +8,7 @@ import typer
 
 from offpath import comparison, console
 from offpath.errors import UserError
-from offpath.telemetry import overview, page, perfetto
+from offpath.telemetry import overview, page, perfetto, record
 
 
 def report_command(
@@ -44,6 +44,8 @@ def report_command(
     runs = []
     for file in traces:
         runs.append((file.name, perfetto.load(file)))
+        if cut := record.cut_short(runs[-1][1].ranks):
+            console.fail(f"{file}: {cut}")
     if text:
         for _, run in runs:
             overview.show(run, console.out)

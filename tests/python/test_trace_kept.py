@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A recording that ends early: what there is is kept, and the cause is named."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+from conftest import LIMIT_S, ROOT, offpath, requires_root
+from offpath import mpis
+from offpath.errors import UserError
+from offpath.paths import paths
+from offpath.plan import profile_command
+from offpath.telemetry import operations, otf2_export, perfetto, record
+from telemetry_support import part, rank_lines, write_parts
+
+OPERATIONS = 1052  # of each rank, in programs/cut.c
+ENV = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def command(mpi, programs, *arguments):
+    if not (paths().lib / f"liboffpath_mpi_{mpi}.so").exists():
+        pytest.skip("not built")
+    extra = ["--oversubscribe"] if mpi == mpis.OPENMPI else []
+    return [mpis.launcher(mpi), *extra, "-np", "2", str(programs / f"cut_{mpi}"), *arguments]
+
+
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_what_was_recorded(mpi, signum, programs, tmp_path):
+    trace = tmp_path / "t.json"
+    given = [str(ROOT / "offpath"), "run", "--share", "--trace", str(trace), "--"]
+    process = subprocess.Popen([*given, *command(mpi, programs, str(tmp_path / "ready"))], env=ENV, text=True,
+                               stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
+    end = time.monotonic() + LIMIT_S
+    while not all((tmp_path / f"ready.{rank}").exists() for rank in (0, 1)):
+        assert process.poll() is None and time.monotonic() < end, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signum)
+    errors = process.communicate(timeout=LIMIT_S)[1]
+    said = [line for line in errors.splitlines() if line.startswith("offpath: ")]
+    assert said[0].startswith(f"offpath: the command was ended by {signum.name}, and no rank reported"), errors
+    assert f"{2 * OPERATIONS} operations: {trace}" in errors and "2 of 2 ranks did not reach MPI_Finalize" in errors
+    run = perfetto.load(trace)
+    assert len([each for each in run.operations if each.kind == "iallreduce"]) == 2 * OPERATIONS
+    result = offpath("report", str(trace), "--text")
+    assert result.returncode == 0 and "2 of 2 ranks did not reach MPI_Finalize" in result.stderr, result.stderr
+
+
+@requires_root
+@pytest.mark.parametrize("room", ["0", "64k", "1m"])
+@pytest.mark.parametrize("mpi", [mpis.OPENMPI, mpis.MPICH])
+def test_a_full_disk_is_named(mpi, room, programs, tmp_path):
+    """Before the first record, in the midst of them, and when the trace is written."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = f"mount -t tmpfs -o size={'64k' if room == '0' else room} none {small} && "
+    fill = f"cat /dev/zero > {small}/other 2>&1 | true; " if room == "0" else ""
+    result = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mount + fill + 'exec "$@"', "sh", str(ROOT / "offpath"), "run",
+         "--share", "--trace", str(small / "t.json"), "--", *command(mpi, programs, "x", "fill")],
+        env=ENV, text=True, capture_output=True, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "disk full" in result.stderr and "damaged" not in result.stderr, result.stderr
+    assert "Traceback" not in result.stderr and "Record the run again" not in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("option", ["--stats", "--trace"])
+def test_a_file_that_cannot_be_written_hides_nothing_else(option, programs, tmp_path):
+    """The other file is there, as is the closing line, and the status is the program's."""
+    (tmp_path / "full").symlink_to("/dev/full")
+    other = {"--stats": "--trace", "--trace": "--stats"}[option]
+    program = [mpis.launcher(mpis.MPICH), "-np", "2", str(programs / "hello_mpich")]
+    result = offpath("run", "--share", option, str(tmp_path / "full"), other, str(tmp_path / "other"), "--", *program)
+    assert result.returncode == 0 and "could not be written (disk full)" in result.stderr, result.stderr
+    assert "2 ranks on 1 node" in result.stderr and (tmp_path / "other").stat().st_size > 0, result.stderr
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+@pytest.mark.parametrize("words", [["report", "--text"], ["report", "-o", "/dev/full"]])
+def test_a_view_on_a_full_disk_is_one_line(words, tmp_path):
+    run = operations.join(record.of_parts(write_parts(tmp_path)))
+    perfetto.write(run, tmp_path / "t.json")
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [str(ROOT / "offpath"), *words, str(tmp_path / "t.json")], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert result.returncode == 1 and "disk full" in result.stderr and result.stderr.count("\n") == 1, result.stderr
+
+
+def test_a_profile_on_a_full_disk_says_so(tmp_path):
+    lines = rank_lines(0)
+    lines[0]["errno"] = errno.ENOSPC
+    (tmp_path / "rank.0").write_bytes(part(lines[:4]))
+    with pytest.raises(UserError, match="cut short .disk full."):
+        profile_command.merge(tmp_path / "rank", tmp_path / "p.jsonl")
+
+
+def test_an_archive_wants_all_ranks(tmp_path):
+    pytest.importorskip("otf2")
+    run = operations.join(record.of_parts(write_parts(tmp_path)[:1]))
+    perfetto.write(run, tmp_path / "t.json")
+    with pytest.raises(UserError, match="cut short"):
+        otf2_export.write(tmp_path / "t.json", tmp_path / "archive")
