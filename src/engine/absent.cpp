@@ -2,6 +2,8 @@
 // Messages for teams that are not here yet, and for members that are here no longer.
 #include "engine/multicasts.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 using base::Status;

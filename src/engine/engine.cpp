@@ -22,6 +22,8 @@ std::vector<std::unique_ptr<Carrier>> Engine::State::make_carriers() {
   std::vector<std::unique_ptr<Carrier>> out;
 #define OFFPATH_CARRIER(name) out.push_back(make_##name());
 #include "engine/carriers/carriers.def"
+
+#include <algorithm>
   return out;
 }
 

@@ -13,6 +13,8 @@
 #include "multicast/rate.hpp"
 #include "multicast/task.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 struct MulticastRun;

@@ -5,6 +5,8 @@
 
 #include "engine/records.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 class Pieces : public memory::Port {

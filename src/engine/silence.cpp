@@ -7,6 +7,8 @@
 #include "base/log.hpp"
 #include "engine/state.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 using wire::Kind;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/multicasts.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 Waits Engine::State::look_for(const Operation& operation, uint32_t rank) const {

@@ -4,6 +4,8 @@
 
 #include "model/checks_json.hpp"
 
+#include <algorithm>
+
 namespace offpath::model {
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include "multicast/shape.hpp"
 
+#include <algorithm>
+
 namespace offpath::multicast {
 
 class Chains {

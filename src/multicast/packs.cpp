@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "multicast/packs.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace offpath::multicast {

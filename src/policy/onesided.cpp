@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "policy/onesided.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace offpath::policy {

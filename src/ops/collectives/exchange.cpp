@@ -4,6 +4,7 @@
 // the receiver asking.
 #include "ops/collectives/expansions.hpp"
 
+#include <algorithm>
 #include <tuple>
 
 namespace offpath::ops {

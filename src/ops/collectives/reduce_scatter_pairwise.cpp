@@ -4,6 +4,8 @@
 #include "ops/collectives/expansions.hpp"
 #include "ops/collectives/owners.hpp"
 
+#include <algorithm>
+
 namespace offpath::ops {
 namespace {
 

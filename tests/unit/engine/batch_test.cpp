@@ -3,6 +3,7 @@
 #include "cluster.hpp"
 #include "exchange.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace offpath::testing {

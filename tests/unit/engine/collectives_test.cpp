@@ -7,6 +7,7 @@
 #include "../ops/team.hpp"
 #include "cluster.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 

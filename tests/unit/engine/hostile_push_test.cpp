@@ -2,6 +2,8 @@
 // Blocks that nobody asked for and nobody should have sent.
 #include "hostile.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 namespace {
 

@@ -2,6 +2,8 @@
 // Requests, answers and their pulls from somebody who says whatever it likes; and what members say of the dead.
 #include "hostile.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 namespace {
 

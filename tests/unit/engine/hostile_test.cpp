@@ -3,6 +3,7 @@
 // part in; it may not write or read outside the posted blocks, crash the engine, or make it hold ever more memory.
 #include "hostile.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace offpath::testing {

@@ -7,6 +7,8 @@
 #include "exchange.hpp"
 #include "ops/onesided/target.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 namespace {
 

@@ -5,6 +5,7 @@
 #include "cluster.hpp"
 #include "ops/collectives/collective.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 

@@ -5,6 +5,8 @@
 #include "cluster.hpp"
 #include "ops/collectives/collective.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 
 inline constexpr uint32_t kNodes = 4;

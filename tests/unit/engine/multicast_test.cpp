@@ -3,6 +3,8 @@
 // That results are right and nobody waits, whatever is lost, is shown by collectives_test.cpp.
 #include "multicast_nodes.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "cluster.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace offpath::testing {

@@ -7,6 +7,8 @@
 #include "fabric/multicast/pace.hpp"
 #include "ops/collectives/collective.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 
 // Of a loopback's group: what leaves at a rate, a batch at a time.

@@ -4,6 +4,8 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 namespace offpath::fabric {
 namespace {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team.hpp"
 
+#include <algorithm>
+
 namespace offpath::testing {
 
 using ops::Block;

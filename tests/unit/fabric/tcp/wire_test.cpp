@@ -3,6 +3,8 @@
 #include "pair.hpp"
 #include "proxy.hpp"
 
+#include <algorithm>
+
 namespace offpath::fabric::tcp {
 namespace {
 
