@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -65,6 +66,8 @@ def run(folder, command):
 
 def build(folder, name, flags, strip="true", compiler="g++"):
     """A program of that name, and the site of its call."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
     run(folder, f"{compiler} -O2 {flags} -c caller.cpp -o {name}.o && gcc -O2 {flags} -c main.c -o {name}.main.o")
     run(folder, f"g++ {flags} {name}.main.o {name}.o -L. -lwhere -Wl,-rpath,$PWD -o {name} && {strip}")
     return look_up(folder / name, int(run(folder, f"./{name}")))
