@@ -24,7 +24,7 @@ COLLECTIVE = "collective"
 NUMBERS = ("size", "peer", "t_pure", "t_compute", "t_total", "min-max", "efficiency", "gain over host",
            "host CPU", "service CPU")  # fmt: skip
 ABSENT = "-"
-NAME_WIDTH = 15  # a terminal of 80 columns has no room for the longest name in one line
+NAME_WIDTH = 12  # a terminal of 80 columns has no room for the longest name in one line
 
 
 def gain(by_peer: dict[str, dict]) -> float | None:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,13 +44,13 @@ class Place:
         line = line.replace("build/release/apps", str(self.prefix / "libexec" / "offpath" / "apps"))
         return line.replace("build/release", str(self.prefix))
 
-    def environment(self, folder: Path) -> dict:
+    def environment(self, runtime: str) -> dict:
         ours = [self.prefix / "bin"] if self.prefix else [ROOT, ROOT / "build" / "release" / "bin"]
         left_out = ("OFFPATH_SERVICE_SHARE", "CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "OFFPATH_PREFIX", "PYTHONPATH")
         variables = {name: value for name, value in os.environ.items() if name not in left_out}
         variables |= {
             "PATH": ":".join(map(str, [self.python, *ours, os.environ["PATH"]])),
-            "OFFPATH_RUNTIME_DIR": str(folder / "run"),
+            "OFFPATH_RUNTIME_DIR": runtime,
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1",  # a guide does not know how few cores there are
@@ -68,10 +69,11 @@ class Place:
         for name, (compiler, source) in PROGRAM.items():
             if any(name in line for line in lines):
                 subprocess.run([compiler, source, "-o", folder / name], check=True)
-        return subprocess.run(
-            ["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=self.environment(folder), capture_output=True,
-            text=True, timeout=2 * LIMIT_S,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="offpath-guide-") as runtime:  # paths of sockets are bounded
+            return subprocess.run(
+                ["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=self.environment(runtime), capture_output=True,
+                text=True, timeout=2 * LIMIT_S,
+            )  # fmt: skip
 
 
 def missing_for(lines: list[str]) -> str | None:

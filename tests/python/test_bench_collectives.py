@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_collectives, bench_report, measuring, mpis, results
+from offpath import bench_collectives, bench_report, console, measuring, mpis, results
 from offpath.measuring import ALONE, Series
 from offpath.processes import Completed
+from rich.console import Console
 
 
 def launch_rows(sizes, total_ns, work, verified=True):
@@ -136,7 +137,8 @@ def test_an_interruption_keeps_what_was_measured(ending, capsys):
     assert_self_contained(bench_report.page(result))
 
 
-def test_table_fits_a_terminal(capsys):
+def test_table_fits_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))
     bench_report.show(result)
     lines = capsys.readouterr().out.splitlines()

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_onesided, comparison, measuring, onesided_report
+from offpath import bench_onesided, comparison, console, measuring, onesided_report
 from offpath.bench_onesided import OF_A_WORD, OPERATIONS
+from rich.console import Console
 
 SETTINGS = [f"{name}={value}" for name, value in bench_onesided.NATIVE.items()]
 TINY = ["--repeats", "2", "--warmup", "1", "--piece-ns", "100000", "--verify"]
@@ -159,7 +160,8 @@ def recorded(host, offloaded):
     return {"meta": meta, "rows": measuring.rows([series])}
 
 
-def test_gain_is_of_medians_and_the_table_fits_a_terminal(capsys):
+def test_gain_is_of_medians_and_the_table_fits_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     result = recorded([400_000, 300_000, 500_000], [100_000, 300_000, 200_000])
     by_peer = {row["peer"]: row for row in result["rows"] if row["target"] == "computing"}
     assert onesided_report.gain(by_peer, "t_pure") == 2
