@@ -161,10 +161,6 @@ void DeviceService::hear_signals(bool& ends) {
   for (pid_t process; (process = waitpid(-1, nullptr, WNOHANG)) > 0;) {
     for (Child& child : children_) child.waited = child.waited || child.process == process;
   }
-  if (!options_.key && !options_.munge) return;
-  for (const pid_t job : jobs_of(getpid())) {
-    if (base::is_stopped(job)) stopped_.try_emplace(job, base::silence_limit_ns());
-  }
 }
 
 // The kernel tells of those that a signal stops as of those that end. True: some are stopped now, so look again.
@@ -177,17 +173,7 @@ bool DeviceService::end_stopped() {
     base::log_write(LogLevel::warn, "executor %d was stopped by a signal, did not go on and is ended", child.process);
     kill(child.process, SIGKILL);
   }
-  for (auto next = stopped_.begin(); next != stopped_.end();) {
-    const auto job = next++;
-    if (!base::is_stopped(job->first)) {
-      stopped_.erase(job);
-    } else if (job->second.look(base::clock_ns(), false) == base::Silence::Verdict::silent) {
-      base::log_write(LogLevel::warn, "a job's service, %d, was stopped by a signal, did not go on and is ended",
-                      job->first);
-      kill(job->first, SIGKILL);
-    }
-  }
-  return any || !stopped_.empty();
+  return any;
 }
 
 int DeviceService::wait_ms(bool had_client) const {

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <list>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,7 +76,6 @@ class DeviceService {
   std::vector<std::string> executor_, for_agents_;
   std::vector<std::string> environment_;  // in the child: its client's
   std::list<Child> children_;
-  std::map<pid_t, base::Silence> stopped_;  // services of jobs, whose agents nobody would hear
   std::list<Guest> guests_;
 };
 

@@ -3,12 +3,14 @@
 
 #include "base/cores.hpp"
 #include "base/environment.hpp"
+#include "base/log.hpp"
+#include "service/guard.hpp"
 #include "service/placement.hpp"
 #include "session/link.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 namespace offpath::service {
@@ -30,13 +33,16 @@ constexpr int kListenFd = 3;
 constexpr int kTokenFd = 4;
 constexpr uint32_t kMostDoors = 16;  // their addresses are said in one line
 
-// Nobody's child, and without what this process was given: whoever has started this by ssh waits for these to be closed.
+// Without what this process was given: whoever has started this by ssh waits for these to be closed.
+void leave_standard_streams() {
+  const Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = 0; fd < 3; ++fd) dup2(null_device.get(), fd);
+}
+
 [[noreturn]] void become_service(int listening, int token, char* const* words) {
   setsid();
-  if (fork() != 0) _exit(0);
-  const int null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
+  leave_standard_streams();
   const int listening_there = fcntl(listening, F_DUPFD_CLOEXEC, 10), token_there = fcntl(token, F_DUPFD_CLOEXEC, 10);
-  for (int fd = 0; fd < 3; ++fd) dup2(null_device, fd);
   dup2(listening_there, kListenFd);
   dup2(token_there, kTokenFd);
   close_range(kTokenFd + 1, ~0U, 0);
@@ -44,6 +50,21 @@ constexpr uint32_t kMostDoors = 16;  // their addresses are said in one line
   const std::string command = base::Environment::text("OFFPATH_SERVICE_PATH");
   execv(command.empty() ? "/proc/self/exe" : command.c_str(), words);
   _exit(127);
+}
+
+// Nobody's child, with the service as its own.
+[[noreturn]] void become_guard(int listening, int token, char* const* words, const std::string& socket_path) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  signal(SIGCHLD, SIG_DFL);
+  prctl(PR_SET_DUMPABLE, 0);  // it has been told the token
+  const pid_t service = fork();
+  if (service == 0) become_service(listening, token, words);
+  leave_standard_streams();
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  base::log_open(base::Environment::text("OFFPATH_SERVICE_LOG").c_str(), base::LogLevel::info);
+  if (service > 0) guard(service, socket_path);
+  _exit(0);
 }
 
 Status start(const ForAgentsOptions& options, const std::string& path) {
@@ -70,7 +91,7 @@ Status start(const ForAgentsOptions& options, const std::string& path) {
   words.push_back(nullptr);
   const pid_t child = fork();
   if (child < 0) return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot start the service");
-  if (child == 0) become_service(listening->get(), token_read.get(), words.data());
+  if (child == 0) become_guard(listening->get(), token_read.get(), words.data(), path);
   waitpid(child, nullptr, 0);
   return {};
 }

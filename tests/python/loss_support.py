@@ -42,13 +42,26 @@ def stop(process: int) -> None:
         time.sleep(0.001)
 
 
+def services_in(folder: Path) -> list[int]:
+    """Services and agents whose sockets are in that runtime folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = file.read_text().split("\0")
+            if "--socket-path" in words and words[words.index("--socket-path") + 1].startswith(f"{folder}/"):
+                found.append(int(file.parent.name))
+    return found
+
+
 def services(folder: Path) -> list[int]:
     """Of the program that meanwhile(folder) is about."""
     mark = f"LOST_READY={folder / 'ready'}".encode()
     found = []
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError):
-            ours = entry.isdigit() and str(paths().service) in Path(f"/proc/{entry}/cmdline").read_text().split("\0")
+            ours = entry.isdigit() and {str(paths().service), "--listen-fd"} <= set(
+                Path(f"/proc/{entry}/cmdline").read_text().split("\0")
+            )
             if ours and mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
                 found.append(int(entry))
     return found

@@ -247,21 +247,6 @@ TEST_F(DeviceServiceTest, AStoppedExecutorIsEnded) {
   EXPECT_TRUE(other.value()->state().ok());
 }
 
-// Its agents may be gone, and it would not hear of that.
-TEST_F(DeviceServiceTest, AStoppedServiceOfAJobIsEnded) {
-  setenv("OFFPATH_SERVICE_SILENCE_MS", "200", 1);
-  const std::string runs = folder_ + "/runs";
-  start_starter("sleep 1000 >/dev/null 2>&1 </dev/null & echo $! >" + runs + "; echo line");
-  unsetenv("OFFPATH_SERVICE_SILENCE_MS");
-  ASSERT_TRUE(ask("").ok());
-  pid_t job = 0;
-  std::ifstream(runs) >> job;
-  ASSERT_GT(job, 0);
-  while (probed().value().find("\"jobs\": 1") == std::string::npos) sched_yield();  // it is the starter's by then
-  kill(job, SIGSTOP);
-  while (probed().value().find("\"jobs\": 0") == std::string::npos) sched_yield();
-}
-
 TEST_F(DeviceServiceTest, WhoSaysNothingTakesNoJobsPlace) {
   start_starter("echo line", 1);
   const auto quiet = device::connect_remote(entry_, key_, kTimeoutMs);
@@ -300,11 +285,21 @@ TEST_F(DeviceServiceTest, StrangersMakeNoProcessesAndShutNobodyOut) {
   }
 }
 
-// Passes bytes on between a program and the service, and flips a bit of one, counted in that direction.
+// Passes on what a program and the service say, which is records after a greeting of a fixed length (device/line.hpp), and does
+// to one record of one side what the test wants.
 class Middle {
  public:
-  // `passed`: how many bytes each side has said; to be read when this has gone.
-  Middle(const device::DeviceEntry& to, bool back, size_t at, std::array<size_t, 2>& passed) : to_(to) {
+  enum class Deed { flip, repeat, leave_out, swap };
+  struct Plan {
+    Deed deed = Deed::flip;
+    bool back = false;
+    size_t record = SIZE_MAX;
+  };
+
+  using Lengths = std::vector<size_t>;
+  // `passed`: lengths of the records that each side has said; to be read when this has gone.
+  Middle(const device::DeviceEntry& to, const Plan& plan, std::array<Lengths, 2>& passed)
+      : to_(to), plan_(plan), passed_(passed) {
     auto listening = DeviceService::listen_on("127.0.0.1:0");
     EXPECT_TRUE(listening.ok());
     sockaddr_in address{};
@@ -312,7 +307,7 @@ class Middle {
     getsockname(listening->get(), reinterpret_cast<sockaddr*>(&address), &length);
     entry.host = "127.0.0.1";
     entry.port = ntohs(address.sin_port);
-    thread_ = std::thread([this, back, at, &passed, listening = std::move(listening.value())] {
+    thread_ = std::thread([this, listening = std::move(listening.value())] {
       const Fd near(accept(listening.get(), nullptr, nullptr));
       const auto far = device::dial(to_, kTimeoutMs);
       if (!far.ok()) return;
@@ -323,13 +318,11 @@ class Middle {
           const ssize_t got = ends[side].revents == 0 ? -1 : recv(ends[side].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
           if (got == 0 || (got < 0 && ends[side].revents != 0 && errno != EAGAIN)) return;
           if (got < 0) continue;
-          size_t& before = passed[static_cast<size_t>(side)];
-          if (back == (side == 1) && at >= before && at < before + static_cast<size_t>(got)) bytes[at - before] ^= 4;
-          before += static_cast<size_t>(got);
-          for (ssize_t put = 0; put < got;) {
-            const ssize_t now = send(ends[1 - side].fd, bytes + put, static_cast<size_t>(got - put), MSG_NOSIGNAL);
+          const Bytes out = take(static_cast<size_t>(side), Bytes(bytes, bytes + got));
+          for (size_t put = 0; put < out.size();) {
+            const ssize_t now = send(ends[1 - side].fd, out.data() + put, out.size() - put, MSG_NOSIGNAL);
             if (now <= 0) return;
-            put += now;
+            put += static_cast<size_t>(now);
           }
         }
       }
@@ -339,21 +332,72 @@ class Middle {
   device::DeviceEntry entry;
 
  private:
-  device::DeviceEntry to_;
+  using Bytes = std::vector<uint8_t>;
+
+  static void append(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+  Bytes take(size_t side, const Bytes& bytes) {
+    const size_t greeting = std::min(greeting_left_[side], bytes.size());
+    greeting_left_[side] -= greeting;
+    const auto records = bytes.begin() + static_cast<ptrdiff_t>(greeting);
+    Bytes out(bytes.begin(), records);
+    Bytes& came = came_[side];
+    came.insert(came.end(), records, bytes.end());
+    while (came.size() >= length_of(came)) {
+      const auto end = came.begin() + static_cast<ptrdiff_t>(length_of(came));
+      const Bytes record(came.begin(), end);
+      came.erase(came.begin(), end);
+      append(out, of_record(side, passed_[side].size(), record));
+      passed_[side].push_back(record.size());
+    }
+    return out;
+  }
+  static size_t length_of(const Bytes& record) {
+    constexpr size_t kHead = 4 + seal::kTagBytes;
+    uint32_t bytes = 0;
+    if (record.size() < kHead) return kHead;
+    memcpy(&bytes, record.data(), sizeof(bytes));
+    return kHead + bytes + seal::kTagBytes;
+  }
+  Bytes of_record(size_t side, size_t number, Bytes record) {
+    if (plan_.back != (side == 1) || (number != plan_.record && held_.empty())) return record;
+    switch (plan_.deed) {
+      case Deed::flip:
+        record[record.size() / 2] ^= 4;
+        return record;
+      case Deed::repeat:
+        append(record, Bytes(record));
+        return record;
+      case Deed::leave_out:
+        return {};
+      case Deed::swap:
+        if (held_.empty()) return held_ = record, Bytes();
+        append(record, held_);
+        return held_.clear(), record;
+    }
+    return record;
+  }
+
+  const device::DeviceEntry to_;
+  const Plan plan_;
+  std::array<Lengths, 2>& passed_;
+  std::array<Bytes, 2> came_;
+  std::array<size_t, 2> greeting_left_{seal::kGreetingBytes + seal::kProofBytes,
+                                       seal::kChallengeBytes + seal::kVerdictBytes};
+  Bytes held_;
   std::thread thread_;
 };
 
 TEST_F(DeviceServiceTest, WhoIsBetweenProgramAndDeviceChangesNothing) {
   start_remote(8);
   const std::vector<uint8_t> data(100000, 7);
-  std::array<size_t, 2> all{};
+  std::array<Middle::Lengths, 2> all;
   // Whether all went well; what was read was sent.
-  const auto exchange = [&](bool back, size_t at) {
-    std::array<size_t, 2> passed{};
+  const auto exchange = [&](const Middle::Plan& plan) {
+    std::array<Middle::Lengths, 2> passed;
     bool well = false;
     {
       const device::DeviceEntry real = entry_;
-      Middle middle(real, back, at, passed);
+      Middle middle(real, plan, passed);
       entry_ = middle.entry;
       auto opened = open_remote(key_);
       entry_ = real;
@@ -364,19 +408,27 @@ TEST_F(DeviceServiceTest, WhoIsBetweenProgramAndDeviceChangesNothing) {
         well = place.ok() && opened.value()->write(place.value(), data.data(), data.size(), queue).ok() &&
                opened.value()->read(read.data(), place.value(), read.size(), queue).ok() &&
                opened.value()->wait(queue).ok();
-        EXPECT_TRUE(!well || read == data) << "byte " << at << (back ? " back" : "");
+        EXPECT_TRUE(!well || read == data) << "record " << plan.record << (plan.back ? " back" : "");
         opened.value().reset();
       }
     }
     all = well ? passed : all;
     return well;
   };
-  ASSERT_TRUE(exchange(false, SIZE_MAX));
+  ASSERT_TRUE(exchange({}));
+  using Deed = Middle::Deed;
   for (const bool back : {false, true}) {
-    const size_t bytes = all[back ? 1 : 0];
-    ASSERT_GT(bytes, data.size());
-    for (size_t at = 0; at < bytes; at += bytes / 40) {
-      EXPECT_FALSE(exchange(back, at)) << "nobody noticed, byte " << at << (back ? " back" : "");
+    const Middle::Lengths lengths = all[back ? 1 : 0];
+    ASSERT_GE(lengths.size(), 3U);
+    for (size_t record = 0; record < lengths.size(); ++record) {
+      EXPECT_FALSE(exchange({Deed::flip, back, record})) << "nobody noticed, " << record << (back ? " back" : "");
+      if (record + 1 == lengths.size()) break;  // nobody reads what comes behind it
+      EXPECT_FALSE(exchange({Deed::repeat, back, record})) << "nobody noticed, " << record << (back ? " back" : "");
+    }
+    // One that is full has another behind it.
+    const auto full = std::max_element(lengths.begin(), lengths.end()) - lengths.begin();
+    for (const Deed deed : {Deed::leave_out, Deed::swap}) {
+      EXPECT_FALSE(exchange({deed, back, static_cast<size_t>(full)})) << "nobody noticed" << (back ? ", back" : "");
     }
   }
 }
