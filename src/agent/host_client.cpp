@@ -109,6 +109,7 @@ bool HostClient::take_words(std::span<const uint8_t> body) {
 }
 
 bool HostClient::answer(session::AttachReply reply) {
+  is_answered_ = true;
   reply.process = reply.thread = getpid();      // whom the client ends if there is no answer; one thread serves all
   reply.flags |= session::kServiceSharesCores;  // own blocks are the client's: the link is longer than any copy here
   reply.flags |= session::kServiceIsFar;

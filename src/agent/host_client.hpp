@@ -42,8 +42,9 @@ class HostClient {
 
   // The body of `words`. False: it makes no sense.
   bool take_words(std::span<const uint8_t> body);
-  // Whether it could be said.
+  // To its attaching. Whether it could be said.
   bool answer(session::AttachReply reply);
+  bool is_answered() const { return is_answered_; }
   bool say(uint8_t word);
 
  private:
@@ -55,6 +56,7 @@ class HostClient {
   std::shared_ptr<memory::Aliases> aliases_;
   std::shared_ptr<OpenMemory> open_;
   std::shared_ptr<memory::Port> memory_;
+  bool is_answered_ = false;
   uint32_t asked_ = 0;
   int64_t ahead_ns_ = INT64_MIN;    // the service's clock, as it was seen at its most
   std::vector<uint64_t> taken_ns_;  // by slot: when it was taken; 0: nothing is under way there

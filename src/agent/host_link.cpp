@@ -4,6 +4,7 @@
 #include "agent/host_memory.hpp"
 #include "base/epoll.hpp"
 #include "base/log.hpp"
+#include "session/reception.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -195,7 +196,18 @@ void HostLink::take_page(fabric::Bytes body) {
 void HostLink::on_lost(const char* why) {
   page_.lose();
   base::log_write(base::LogLevel::warn, "the service on the DPU is lost: %s", why);
-  const auto gone = std::exchange(clients_, {});  // these hear of it at the end
+  auto gone = std::exchange(clients_, {});  // these hear of it at the end
+  session::AttachReply refusal{};
+  refusal.version = session::kLinkVersion;
+  session::fill_refusal(refusal,
+                        Status::error(OFFPATH_ERR_NO_SERVICE,
+                                      "the link to the service on the DPU is lost: %s (it does not run there any "
+                                      "more, or somebody on the way lets nothing through, or changes it). See "
+                                      "who is between host and DPU; OFFPATH_SERVICE_LOG=FILE keeps more",
+                                      why));
+  for (auto& [number, client] : gone) {
+    if (!client.is_answered()) client.answer(refusal);
+  }
   if (!gone.empty()) on_gone_();
 }
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two processes say to prove that both know a secret, before anything else. Bytes in, bytes out."""
+"""What two processes say to prove that both know a secret, before anything else. Bytes in, bytes out. A message is its
+length, a proof, its words, a proof: nothing of it is used, or waited for, before its proof was checked, as in
+src/device/line.hpp."""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ class Conversation:
         self._secret, self._serves = secret, serves
         self._came = bytearray()
         self._out = self._in = b""
-        self._sent = self._received = 0
+        self._sent = self._received = 0  # proofs
+        self._awaited: int | None = None  # so many words follow, as far as that is known
 
     def hear(self, came: bytes) -> tuple[list[bytes], bytes]:
         """Whole messages, and what is to be sent now. Raises ValueError where the other end does not know the secret,
@@ -35,17 +38,7 @@ class Conversation:
                 return heard, answer
             self._agree(bytes(self._take(_NONCE)))
             answer = self.say(b"")
-        while len(self._came) >= _HEAD:
-            (length,) = struct.unpack_from("!I", self._came)
-            if length > (_LIMIT if self.proven else 0):
-                raise ValueError("a message of that length is not ours")
-            if len(self._came) < _HEAD + length:
-                break
-            message = self._take(_HEAD + length)
-            words = bytes(message[_HEAD:])
-            if not hmac.compare_digest(message[4:_HEAD], _proof(self._in, self._received, words)):
-                raise ValueError("its proof is wrong")
-            self._received += 1
+        while (words := self._next()) is not None:
             if self.proven:
                 heard.append(words)
             self.proven = True
@@ -53,8 +46,28 @@ class Conversation:
 
     def say(self, words: bytes) -> bytes:
         """As it is to be sent."""
-        self._sent += 1
-        return struct.pack("!I", len(words)) + _proof(self._out, self._sent - 1, words) + words
+        length = struct.pack("!I", len(words))
+        self._sent += 2
+        return length + _proof(self._out, self._sent - 2, length) + words + _proof(self._out, self._sent - 1, words)
+
+    def _next(self) -> bytes | None:
+        if self._awaited is None and len(self._came) >= _HEAD:
+            head = bytes(self._take(_HEAD))
+            self._check(head[4:], head[:4])
+            (self._awaited,) = struct.unpack("!I", head[:4])
+            if self._awaited > (_LIMIT if self.proven else 0):
+                raise ValueError("a message of that length is not ours")
+        if self._awaited is None or len(self._came) < self._awaited + _PROOF:
+            return None
+        words = bytes(self._take(self._awaited))
+        self._check(bytes(self._take(_PROOF)), words)
+        self._awaited = None
+        return words
+
+    def _check(self, proof: bytes, words: bytes) -> None:
+        self._received += 1
+        if not hmac.compare_digest(proof, _proof(self._in, self._received - 1, words)):
+            raise ValueError("its proof is wrong")
 
     def _agree(self, other: bytes) -> None:
         said = self.first + other if self._serves else other + self.first

@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-from offpath.api.failures import ArgumentError, NoServiceError, WaitTimeout
+from offpath.api.failures import AccessError, ArgumentError, NoServiceError, WaitTimeout
 from offpath.rendezvous.conversation import Conversation
 from offpath.rendezvous.secret import SHORTEST
 from offpath.rendezvous.tcp_server import TcpServer
@@ -44,15 +44,33 @@ class TcpStore:
         if self._line is None:
             self._values[key] = bytes(value)
         else:
-            self._line.ask(b"S" + struct.pack("!I", len(key.encode())) + key.encode() + value)
+            self._ask(b"S" + struct.pack("!I", len(key.encode())) + key.encode() + value)
 
     def get(self, key: str) -> bytes:
         if self._line is None:
             return self._values[key]
-        answer = self._line.ask(b"G" + key.encode())
+        answer = self._ask(b"G" + key.encode())
         if answer[:1] != b"1":
             raise KeyError(key)
         return answer[1:]
+
+    def _ask(self, words: bytes) -> bytes:
+        """Raises AccessError, NoServiceError: then nothing more is asked."""
+        assert self._line is not None
+        try:
+            return self._line.ask(words)
+        except ValueError as error:
+            self._line.close()
+            raise AccessError(
+                f"what came from rank 0 at {self.where} is not what it has sent ({error}; somebody on the way has "
+                "changed it). See who is between the nodes."
+            ) from None
+        except OSError as error:
+            self._line.close()
+            raise NoServiceError(
+                f"the connection to rank 0 at {self.where} has ended ({error.strerror or error}; rank 0 closes it "
+                "where what it hears was changed on the way). See whether rank 0 runs, and who is between the nodes."
+            ) from None
 
     def close(self, last: bool = True) -> None:
         if self._server is not None:

@@ -75,3 +75,11 @@ def plain(x, y):
     """Also where there is no NumPy."""
     for i in range(len(y)):
         y[i] = x[i] + 1
+
+
+def notes(x, y, file, count):
+    """That it has run, and on what."""
+    y[:] = 2 * x
+    with open(file, "a") as into:
+        into.write(f"{count} {float(x.sum())}\n")
+    return b"x" * count
