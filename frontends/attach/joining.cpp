@@ -5,10 +5,27 @@
 #include "attach/statistics.hpp"
 #include "base/environment.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 namespace offpath::attach {
+namespace {
+
+constexpr const char* kDifferentSecrets =
+    "the services of the nodes do not know the same secret (they would not talk to each other). Set OFFPATH_JOB_SECRET "
+    "to "
+    "the same for all, or for none";
+
+// Addresses begin with the name of the job (src/session/member_address.hpp).
+bool of_one_job(const std::vector<Address>& addresses) {
+  constexpr size_t kNameBytes = 8;
+  return std::all_of(addresses.begin(), addresses.end(), [&](const Address& address) {
+    return std::equal(address.begin(), address.begin() + kNameBytes, addresses.front().begin());
+  });
+}
+
+}  // namespace
 
 bool Membership::meet(const Exchange& job, std::vector<NodeRecord>* records) {
   rank_ = job.rank();
@@ -53,7 +70,7 @@ std::string Membership::attach(const Terms& terms, const Exchange& team, std::ve
     }
     addresses->push_back(other.address);
   }
-  return "";
+  return of_one_job(*addresses) ? "" : kDifferentSecrets;
 }
 
 void Membership::rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const {

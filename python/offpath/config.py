@@ -156,7 +156,10 @@ SETTINGS = (
     Setting("OFFPATH_TORCH_ON", "service", "host: a PyTorch program makes its batches and validations itself"),
     Setting("OFFPATH_TORCH_PROFILE", None, "file for what batches and validations of a PyTorch training take"),
     Setting(
-        "OFFPATH_JOB_SECRET", None, "what ranks of offpath.init() on several nodes must all know: 16 or more characters"
+        "OFFPATH_JOB_SECRET",
+        None,
+        "what all ranks of a job, and nobody else, are to know (offpath.init() on several nodes needs it): 16 or more "
+        "characters",
     ),
     Setting("OFFPATH_INIT_ADDRESS", None, "host:port of rank 0, where the ranks of offpath.init() meet"),
     Setting("OFFPATH_INIT_FOLDER", None, "a new folder that all nodes see, where they meet instead"),

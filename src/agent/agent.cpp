@@ -34,18 +34,17 @@ Agent::Agent(AgentOptions options) : options_(std::move(options)), epoll_(epoll_
 
 Status Agent::start() {
   const uint64_t end_ns = base::clock_ns() + static_cast<uint64_t>(options_.start_timeout_ms) * 1000000;
-  fabric::JobKey key;
-  std::copy(std::begin(options_.token), std::end(options_.token), key.begin());
-  auto fabric = fabric::make("tcp", key);
+  auto fabric = fabric::make("tcp", options_.key);
   if (!fabric.ok()) return fabric.status();
   fabric_ = std::move(fabric.value());
   const std::vector<std::string> dpus = session::unquoted_parts(options_.dpus, ',');
   if (dpus.empty()) return Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_DPU names no DPU. Name one, or leave it out");
   std::vector<std::vector<std::unique_ptr<HostLink>>> by_dpu;
+  uint8_t token_there[OFFPATH_TOKEN_BYTES];
+  std::copy(options_.key.begin(), options_.key.end(), std::begin(token_there));
   for (const std::string& dpu : dpus) {
     const uint64_t now_ns = base::clock_ns();
-    const auto reached =
-        reach(dpu, options_.token, now_ns < end_ns ? static_cast<int>((end_ns - now_ns) / 1000000) : 0);
+    const auto reached = reach(dpu, token_there, now_ns < end_ns ? static_cast<int>((end_ns - now_ns) / 1000000) : 0);
     if (!reached.ok()) return reached.status();
     if (reached->version != OFFPATH_VERSION) {
       return Status::error(OFFPATH_ERR_NO_SERVICE,

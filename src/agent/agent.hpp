@@ -22,10 +22,11 @@
 namespace offpath::agent {
 
 struct AgentOptions {
-  std::string dpus;         // OFFPATH_DPU
-  std::string socket_path;  // removed at the end
-  uint8_t token[OFFPATH_TOKEN_BYTES] = {};
-  int start_timeout_ms = 10000;  // of all DPUs together
+  std::string dpus;                         // OFFPATH_DPU
+  std::string socket_path;                  // removed at the end
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};  // of clients
+  fabric::JobKey key{};                     // of services; those on DPUs have it as their token
+  int start_timeout_ms = 10000;             // of all DPUs together
   int first_client_timeout_ms = 30000;
   std::function<void()> settle = [] {};  // has a thread run where the agent's does
 };

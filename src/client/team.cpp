@@ -3,6 +3,7 @@
 #include "client/session.hpp"
 #include "session/member_address.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -36,6 +37,13 @@ Status count_nodes(const offpath_team_params_t& params, uint32_t& nodes) {
         std::span(addresses + size_t{rank} * params.address_stride_bytes, params.address_stride_bytes));
     if (!address.ok()) return address.status();
     services.insert(address.value().service);
+  }
+  // In their order the names of jobs come first.
+  if (!std::equal(services.begin()->begin(), services.begin()->begin() + layout::kJobNameBytes,
+                  services.rbegin()->begin())) {
+    return Status::error(OFFPATH_ERR_PERMISSION,
+                         "the members' services do not know the same secret (they would not talk to each other). Set "
+                         "OFFPATH_JOB_SECRET to the same for all ranks, or for none");
   }
   nodes = static_cast<uint32_t>(services.size());
   return {};

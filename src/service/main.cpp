@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "base/silence.hpp"
 #include "device/probe.hpp"
+#include "seal/job_key.hpp"
 #include "service/device_service.hpp"
 #include "service/for_agents.hpp"
 #include "service/placement.hpp"
@@ -20,9 +21,11 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <system_error>
 
 namespace {
@@ -31,6 +34,7 @@ using offpath::base::Environment;
 using offpath::base::Status;
 
 constexpr uint64_t kSharedCoalesceUs = 4000;
+constexpr const char* kSecret = "OFFPATH_JOB_SECRET";
 
 Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
   size_t used = 0;
@@ -40,6 +44,15 @@ Status read_token(int fd, uint8_t (&token)[OFFPATH_TOKEN_BYTES]) {
     used += static_cast<size_t>(got);
   }
   return {};
+}
+
+// What services prove to each other.
+Status find_key(const uint8_t (&token)[OFFPATH_TOKEN_BYTES], offpath::fabric::JobKey& out) {
+  offpath::seal::Key given;
+  std::copy(std::begin(token), std::end(token), given.begin());
+  const auto key = offpath::seal::job_key(given, Environment::text(kSecret));
+  if (key.ok()) out = key.value();
+  return key.status();
 }
 
 // Each client needs some descriptors, and nothing here uses select().
@@ -134,6 +147,7 @@ int print_for_agents(const offpath::service::ServiceOptions& service, Status sta
   options.cores = service.cores.empty() ? Environment::text("OFFPATH_SERVICE_CORES") : service.cores;
   options.shares_cores = service.shares_cores;
   options.timeout_ms = start_timeout_ms();
+  unsetenv(kSecret);  // an agent's token is made of it already
   if (status.ok()) status = read_token(STDIN_FILENO, options.token);
   if (status.ok()) status = Environment::problem();
   const auto reached = status.ok() ? reach_for_agent(options) : status;
@@ -157,6 +171,7 @@ int serve_as_agent(const offpath::service::ServiceOptions& service, int listenin
   options.socket_path = service.socket_path;
   options.start_timeout_ms = start_timeout_ms() * 3 / 4;  // so that there is time to say why not
   std::copy(std::begin(service.token), std::end(service.token), options.token);
+  options.key = service.key;
   const std::string socket_path = options.socket_path;
   offpath::agent::Agent agent(std::move(options));
   if (status.ok()) status = offpath::service::bind_this_thread(service.cores);
@@ -284,6 +299,7 @@ int main(int argc, char** argv) {
   raise_descriptor_limit();
   if (for_agents) return print_for_agents(options, status);
   if (status.ok()) status = read_token(token_fd, options.token);
+  if (status.ok()) status = find_key(options.token, options.key);
   if (status.ok()) status = Environment::problem();
   close(token_fd);
   contain(!is_agent &&

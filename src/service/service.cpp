@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
+#include "seal/job_key.hpp"
 #include "service/placement.hpp"
 #include "session/reception.hpp"
 
@@ -43,20 +44,17 @@ Service::Service(ServiceOptions options)
                  [this](uint32_t worker, session::WorkerPage& page) { workers_[worker]->publish(page); }),
       changed_(eventfd(0, EFD_CLOEXEC)) {
   base::fill_random(id_.data(), id_.size());
+  const auto job = seal::name_of_job(options_.key);
+  static_assert(job.size() == session::kJobNameBytes);
+  std::copy(job.begin(), job.end(), id_.begin());
 }
 
 Service::~Service() {
   for (auto& worker : workers_) worker->stop();
 }
 
-fabric::JobKey Service::key() const {
-  fabric::JobKey key;
-  std::copy(std::begin(options_.token), std::end(options_.token), key.begin());
-  return key;
-}
-
 Status Service::start() {
-  auto fabric = fabric::make(options_.fabric, key());
+  auto fabric = fabric::make(options_.fabric, options_.key);
   if (!fabric.ok()) return fabric.status();
   fabric_ = std::move(fabric.value());
   if (const uint32_t helpers = helper_count(options_); helpers > 0) {
@@ -217,7 +215,7 @@ void Service::open_door(const Fd& socket, const Result<session::PeerCredentials>
 
 Result<std::vector<uint8_t>> Service::make_door(uint32_t worker) {
   if (link_fabric_.context == nullptr) {
-    auto made = fabric::make("tcp", key());
+    auto made = fabric::make("tcp", options_.key);
     if (!made.ok()) return made.status();
     link_fabric_ = std::move(made.value());
   }

@@ -27,10 +27,11 @@ struct ServiceOptions {
   int first_client_timeout_ms = 30000;
   engine::Config engine;
   Balancer::Mode balance = Balancer::Mode::on;
-  Tasks::Options tasks;     // executors 0: as many as there are spare cores, at least one
-  std::string fabric;       // its name; empty: the usual one
-  std::string socket_path;  // removed at the end
-  uint8_t token[OFFPATH_TOKEN_BYTES] = {};
+  Tasks::Options tasks;                     // executors 0: as many as there are spare cores, at least one
+  std::string fabric;                       // its name; empty: the usual one
+  std::string socket_path;                  // removed at the end
+  uint8_t token[OFFPATH_TOKEN_BYTES] = {};  // of clients
+  fabric::JobKey key{};                     // of services
 };
 
 class Service : public engine::Neighbours {
@@ -63,7 +64,6 @@ class Service : public engine::Neighbours {
                  const session::AttachRequest& request);
   base::Result<std::vector<uint8_t>> make_door(uint32_t worker);
   base::Result<std::vector<uint8_t>> address_for(uint32_t flags, uint32_t worker);
-  fabric::JobKey key() const;
   void forget_one();
   void forget_door();
   void remove_socket();

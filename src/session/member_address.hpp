@@ -12,7 +12,9 @@
 
 namespace offpath::session {
 
+// At its beginning the name of its job (seal/job_key.hpp), then what tells it from the others.
 using ServiceId = std::array<uint8_t, 16>;
+inline constexpr size_t kJobNameBytes = 8;
 
 struct MemberAddress {
   ServiceId service{};

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 namespace offpath::testing {
 namespace {
@@ -39,6 +40,47 @@ TEST(Team, WrongArgumentsAreRefused) {
     refuse([](auto&) {});
     offpath_team_destroy(nullptr);
     offpath_session_detach(session);
+  });
+}
+
+// Whoever carries the token from node to node, a secret that was given counts as well.
+TEST(Team, IsOfNodesThatKnowTheSameSecret) {
+  for (const char* second : {"a secret of the job", "another secret of it", ""}) {
+    Job(3, 2).run([second](Process& p) {
+      setenv("OFFPATH_JOB_SECRET", p.rank % 2 == 0 ? "a secret of the job" : second, 1);
+      offpath_session_t* session = p.attach();
+      p.exchange(session);
+      const offpath_team_params_t params = p.team_params(1);
+      offpath_team_t* team = nullptr;
+      offpath_error_t error{};
+      const offpath_status_t status = offpath_team_create(session, &params, &team, &error);
+      if (strcmp(second, "a secret of the job") == 0) {
+        REQUIRE_STATUS(status, OFFPATH_OK);
+        offpath_op_t* op = nullptr;
+        const std::vector<uint8_t> sent(3, static_cast<uint8_t>(p.rank + 1));
+        std::vector<uint8_t> received(3);
+        REQUIRE_STATUS(offpath_alltoall(team, sent.data(), received.data(), 1, &op), OFFPATH_OK);
+        p.wait_ok(op);
+        offpath_op_free(op);
+        REQUIRE(received == (std::vector<uint8_t>{1, 2, 3}));
+        p.barrier();
+      } else {
+        REQUIRE_STATUS(status, OFFPATH_ERR_PERMISSION);
+        REQUIRE(strstr(error.text, "OFFPATH_JOB_SECRET") != nullptr);
+      }
+      offpath_session_detach(session);
+    });
+  }
+}
+
+TEST(Team, ASecretThatCouldBeGuessedIsRefused) {
+  Job(1).run([](Process& p) {
+    setenv("OFFPATH_JOB_SECRET", "fifteen letters", 1);
+    const offpath_attach_params_t params = p.params();
+    offpath_session_t* session = nullptr;
+    offpath_error_t error{};
+    REQUIRE(offpath_session_attach(&params, &session, &error) != OFFPATH_OK);
+    REQUIRE(strstr(error.text, "OFFPATH_JOB_SECRET has 15 characters") != nullptr);
   });
 }
 

@@ -61,6 +61,28 @@ TEST(Joining, AnExchangeThatFailsSaysWhy) {
   EXPECT_EQ(member.attach({}, job, &addresses), "no exchange");
 }
 
+// As all see all addresses, all decide alike.
+TEST(Joining, NodesWithDifferentSecretsStayNative) {
+  for (const int rank : {0, 1}) {
+    Membership member("rank");
+    const Scripted job(rank, 2, [](int exchange, std::byte* all, size_t bytes) {
+      if (exchange == 0) return true;
+      Attachment second{};
+      second.address[0] = std::byte{1};
+      memset(all, 0, bytes);  // the first one's name of the job
+      memcpy(all + bytes, &second, sizeof(second));
+      return true;
+    });
+    std::vector<NodeRecord> records;
+    ASSERT_TRUE(member.meet(job, &records));
+    for (NodeRecord& record : records) record.allowed = record.bound = base::CoreSet{}.set(0);
+    ASSERT_NE(member.choose_cores({}, {}, records), "");
+    std::vector<Address> addresses;
+    const std::string problem = member.attach({}, job, &addresses);
+    EXPECT_NE(problem.find("do not know the same secret"), std::string::npos) << problem;
+  }
+}
+
 TEST(Joining, LinesAreAppendedByTheFirstWhoCanDoItBest) {
   const std::string path = ::testing::TempDir() + "/joining_statistics";
   remove(path.c_str());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seals: what was changed, repeated, left out or moved does not open; in both suites, hidden or not.
+#include "seal/job_key.hpp"
 #include "seal/seal.hpp"
 
 #include <gtest/gtest.h>
@@ -78,9 +79,23 @@ INSTANTIATE_TEST_SUITE_P(Each, Seals, ::testing::Values(Suite::chacha, Suite::ae
 
 TEST(Security, NamesAreReadAndOthersRefused) {
   EXPECT_EQ(parse_security("").value(), Security::auth);
-  EXPECT_EQ(parse_security("full").value(), Security::auth) << "its name once";
+  EXPECT_EQ(parse_security("full").value(), Security::auth) << "as stable as the others (docs/stability.md)";
   for (const Security security : kSecurities) EXPECT_EQ(parse_security(name_of(security)).value(), security);
   for (const char* text : {"none", "AUTH", "auth,full", "auth "}) EXPECT_FALSE(parse_security(text).ok()) << text;
+}
+
+// Who has seen the token, and names of jobs, has no key of a job with a secret.
+TEST(JobKey, IsMadeOfTokenAndSecret) {
+  const Key token{7};
+  const auto key = job_key(token, "sixteen letters!");
+  ASSERT_TRUE(key.ok()) << key.status().text();
+  EXPECT_EQ(job_key(token, "").value(), token);
+  EXPECT_EQ(key.value(), job_key(token, "sixteen letters!").value());
+  EXPECT_NE(key.value(), token);
+  EXPECT_NE(key.value(), job_key(Key{8}, "sixteen letters!").value());
+  EXPECT_NE(key.value(), job_key(token, "sixteen letters?").value());
+  EXPECT_NE(name_of_job(key.value()), name_of_job(token));
+  EXPECT_EQ(job_key(token, "fifteen letters").status().code(), OFFPATH_ERR_ARGUMENT);
 }
 
 }  // namespace
