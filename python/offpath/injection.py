@@ -12,6 +12,7 @@ from offpath.clusters import files
 from offpath.paths import Paths
 
 # Only the command line reads them.
+SECRET = "OFFPATH_JOB_SECRET"
 OURS_ONLY = ("OFFPATH_PREFIX", policy_table.FILE_VARIABLE, files.NAME_VARIABLE, files.MACHINE_VARIABLE)
 
 
@@ -89,13 +90,17 @@ def with_variables(argv: Sequence[str], chosen: Mapping[str, str]) -> tuple[list
     """Puts `chosen` where the ranks that `argv` starts will see it.
 
     Returns the command line and what to add to its own environment. A launcher is told by its own options, so that
-    it runs without our library itself and so that ranks on other nodes get the variables too.
+    it runs without our library itself and so that ranks on other nodes get the variables too. Command lines are
+    everybody's to read, so it takes the job's secret from its environment.
     """
     kind = mpis.launcher_kind(argv[0])
+    secret = {name: value for name, value in chosen.items() if name == SECRET}
+    told = {name: value for name, value in chosen.items() if name != SECRET}
     if kind == mpis.OPENMPI:
-        return _insert_per_program(argv, _flags("-x", chosen, joined=True)), {}
-    if kind == mpis.MPICH:
-        return [argv[0], *_flags("-genv", chosen, joined=False), *argv[1:]], {}
+        by_name = [word for name in secret for word in ("-x", name)]
+        return _insert_per_program(argv, [*by_name, *_flags("-x", told, joined=True)]), secret
+    if kind == mpis.MPICH:  # which hands all its environment on
+        return [argv[0], *_flags("-genv", told, joined=False), *argv[1:]], secret
     if kind == mpis.SLURM:  # it hands its environment on to every rank; the library is idle in it
         command, extra = srun.exporting(argv, chosen, os.environ)
         return command, chosen | extra

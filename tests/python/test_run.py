@@ -460,6 +460,16 @@ def test_a_script_that_hands_nothing_on_still_hands_our_variables_on(given, expe
     assert injection.with_variables(["srun", "./a"], NAMES)[1] == NAMES | {"SLURM_EXPORT_ENV": expected}
 
 
+@pytest.mark.parametrize("launcher", ["mpirun.openmpi", "mpirun.mpich", "srun"])
+def test_the_jobs_secret_is_on_no_command_line(launcher, tmp_path, monkeypatch):
+    """Where every user of the node reads it. The launcher has it in its environment."""
+    monkeypatch.setattr("offpath.mpis.launcher_kind", {"mpirun.openmpi": "openmpi", "mpirun.mpich": "mpich"}.get)
+    chosen = {"OFFPATH_LOG": "info", "OFFPATH_JOB_SECRET": "sixteen letters!"}
+    argv, extra = injection.with_variables([launcher, "./a"], chosen)
+    assert "sixteen letters!" not in " ".join(argv) and extra["OFFPATH_JOB_SECRET"] == "sixteen letters!"
+    assert argv[1:3] == ["-x", "OFFPATH_JOB_SECRET"] or launcher != "mpirun.openmpi"
+
+
 def test_a_program_that_only_submits_is_refused(witness_env, tmp_path):
     (tmp_path / "sbatch").symlink_to("/bin/true")
     for words in (["run"], ["profile", "-o", str(tmp_path / "p")]):
