@@ -2,7 +2,6 @@
 #include "seal/seal.hpp"
 
 #include "base/environment.hpp"
-#include "base/log.hpp"
 
 #include <cstring>
 #include <iterator>
@@ -17,7 +16,7 @@ Nonce nonce_of(uint64_t number) {
 }
 
 constexpr const char* kNames[] = {"auth", "encrypt", "user-data-unprotected"};
-constexpr const char* kOnceFull = "full";
+constexpr const char* kFull = "full";
 
 }  // namespace
 
@@ -27,7 +26,7 @@ const char* name_of(Security security) {
 }
 
 base::Result<Security> parse_security(const std::string& text) {
-  if (text.empty() || text == kOnceFull) return Security::auth;
+  if (text.empty() || text == kFull) return Security::auth;
   for (const Security security : {Security::auth, Security::encrypt, Security::user_data_unprotected}) {
     if (text == name_of(security)) return security;
   }
@@ -37,13 +36,7 @@ base::Result<Security> parse_security(const std::string& text) {
                              text.c_str());
 }
 
-base::Result<Security> wanted_security() {
-  const std::string text = base::Environment::text("OFFPATH_FABRIC_SECURITY");
-  if (text == kOnceFull)
-    base::log_write(base::LogLevel::warn,
-                    "OFFPATH_FABRIC_SECURITY=full is what auth is now. Write auth, or leave it out");
-  return parse_security(text);
-}
+base::Result<Security> wanted_security() { return parse_security(base::Environment::text("OFFPATH_FABRIC_SECURITY")); }
 
 void Sealer::seal(Bytes bytes, uint8_t* out, uint8_t* tag) {
   const Nonce nonce = nonce_of(number_++);

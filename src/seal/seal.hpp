@@ -18,7 +18,7 @@ enum class Security : uint8_t {
   user_data_unprotected = 3  // user data between services can be changed
 };
 const char* name_of(Security security);
-// Empty: the default. `full` is what auth was called that had no exceptions.
+// Empty: the default. `full` means auth, too: it was another one when auth had exceptions.
 base::Result<Security> parse_security(const std::string& text);
 // That variable of this process.
 base::Result<Security> wanted_security();

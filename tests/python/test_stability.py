@@ -93,6 +93,14 @@ def test_what_is_called_stable_is_there():
     assert len(named) >= 15 and not (missing := set(named) - known), missing
 
 
+def test_variables_that_are_called_stable_are_there():
+    from offpath.config import SETTINGS
+
+    (row,) = re.findall(r"^\| Variables: (.*?) \|", (ROOT / "docs" / "stability.md").read_text(), re.MULTILINE)
+    named = row.split(", ")
+    assert len(named) >= 14 and not (missing := set(named) - {setting.name for setting in SETTINGS}), missing
+
+
 def test_what_is_called_a_format_is_one():
     """Each with the version that the code writes."""
     from offpath.plan import machine, profile
