@@ -12,6 +12,15 @@ from offpath import config, console, policy_table
 from offpath.errors import UserError
 from offpath.paths import paths
 
+# What the service takes, which refuses to start with anything else: then all would be native.
+NUMBERS = {
+    "OFFPATH_SERVICE_WORKERS": (1, 64), "OFFPATH_FABRIC_CHUNK_BYTES": (4096, 16 << 20),
+    "OFFPATH_FABRIC_CHUNKS_IN_FLIGHT": (1, 64), "OFFPATH_MULTICAST_RATE": (0, 1 << 44),
+    "OFFPATH_MULTICAST_CHAINS": (0, 64), "OFFPATH_SERVICE_COALESCE_US": (0, 100000),
+    "OFFPATH_TASK_EXECUTORS": (0, 64), "OFFPATH_TASK_ROOM_BYTES": (8 << 20, 1 << 44),
+    "OFFPATH_TASK_MEMORY_BYTES": (0, 1 << 46), "OFFPATH_TASK_CANCEL_MS": (0, 3600000),
+}  # fmt: skip
+
 
 def settings(policy: str | None, cores: str | None, environ: Mapping[str, str] = os.environ) -> None:
     """Raises UserError for rows or a list of cores that no rank would understand, given here or in the environment."""
@@ -21,6 +30,16 @@ def settings(policy: str | None, cores: str | None, environ: Mapping[str, str] =
             policy_table.parse([(source, rows)])
     core_list(cores or environ.get("OFFPATH_SERVICE_CORES"))
     compression(environ.get("OFFPATH_COMPRESS"))
+
+
+def numbers(environ: Mapping[str, str] = os.environ) -> None:
+    """Raises UserError for one that the service does not take."""
+    for name, (low, high) in NUMBERS.items():
+        value = environ.get(name)
+        if value and not (re.fullmatch("[0-9]+", value) and low <= int(value) <= high):
+            raise UserError(
+                f"{name}='{value}' is not a whole number from {low} to {high} (no service would start). Correct it."
+            )
 
 
 def core_list(cores: str | None) -> None:

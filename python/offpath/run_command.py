@@ -133,6 +133,8 @@ def run(
     """
     mpis.executable(command[0])
     checks.settings(policy, cores)
+    if not off:
+        checks.numbers()
     if stats_file:
         stats_file = os.path.abspath(stats_file)
         recording.check_writable(stats_file)
@@ -141,6 +143,8 @@ def run(
         if file is not None:
             recording.check_writable(file)
     recorded = (trace is not None or summary) and not off
+    if off and (trace is not None or summary):
+        console.note(f"{'--trace' if trace is not None else '--summary'} records nothing with --off.")
     if trace_sample is not None and trace is None and not summary:
         raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
     automatic, policy = policy_table.split_automatic(policy)

@@ -17,8 +17,8 @@ Status first_problem;
 void Environment::refuse(const char* name, const std::string& value, const char* expected) {
   std::lock_guard lock(problem_mutex);
   if (first_problem.ok()) {
-    first_problem = Status::error(OFFPATH_ERR_ARGUMENT, "%s='%.40s' is not %s (the default is used). Correct it", name,
-                                  value.c_str(), expected);
+    first_problem = Status::error(OFFPATH_ERR_ARGUMENT, "%s='%.40s' is not %s (nothing else is understood). Correct it",
+                                  name, value.c_str(), expected);
   }
 }
 

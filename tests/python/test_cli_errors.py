@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Bad input: one line that says what is wrong and what to do, an exit status that is not 0, nothing left behind."""
 
+import re
+import subprocess
+
 import pytest
-from conftest import assert_one_line_error, offpath, requires_root
-from offpath import comparison
+from conftest import ROOT, assert_one_line_error, offpath, requires_root
+from offpath import checks, comparison
 from offpath.errors import UserError
+from offpath.paths import paths
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,38 @@ from offpath.errors import UserError
 )
 def test_bad_input_is_one_line(arguments, words):
     assert_one_line_error(offpath(*arguments), *words)
+
+
+def test_a_number_that_the_service_refuses_is_refused_before_the_run():
+    result = offpath("run", "--", "true", env={"OFFPATH_SERVICE_WORKERS": "many"})
+    assert_one_line_error(result, "OFFPATH_SERVICE_WORKERS='many'", "from 1 to 64")
+    assert offpath("run", "--off", "--", "true", env={"OFFPATH_SERVICE_WORKERS": "many"}).returncode == 0
+
+
+def test_the_numbers_are_those_of_the_service():
+    source = (ROOT / "src" / "service" / "main.cpp").read_text().replace("uint64_t{1}", "1")
+    found = re.findall(r'Environment::number\(\s*"(\w+)",\s*[^,]+,\s*([\d <]+),\s*([\d <]+)\)', source)
+    ranges = {name: (eval(low), eval(high)) for name, low, high in found}
+    assert {name: range for name, range in ranges.items() if not name.endswith("_TIMEOUT_MS")} == checks.NUMBERS
+
+
+def test_the_service_refuses_options_that_it_does_not_know():
+    result = subprocess.run([paths().service, "--bogus"], capture_output=True, text=True)
+    assert result.returncode == 2 and result.stdout == "" and result.stderr.count("\n") == 1, result
+    assert "--bogus" in result.stderr and "--help" in result.stderr
+
+
+def test_a_trace_that_cannot_be_is_refused(tmp_path):
+    assert_one_line_error(offpath("run", "--trace", "/", "--", "true"), "is a folder", "Name a file")
+    assert_one_line_error(offpath("run", "--stats", str(tmp_path), "--", "true"), "is a folder", "Name a file")
+    assert_one_line_error(offpath("run", "--metrics", f"{tmp_path}/", "--", "true"), "is a folder", "Name a file")
+
+
+@pytest.mark.parametrize("option", [["--trace", "t.json"], ["--summary"]])
+def test_a_run_without_offpath_records_nothing_and_says_so(option, tmp_path):
+    result = offpath("run", "--off", *option, "--", "true", cwd=tmp_path)
+    assert result.returncode == 0 and f"{option[0]} records nothing with --off" in result.stderr, result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_asked_for_is_help():

@@ -23,6 +23,8 @@ SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
 
 
 def check_writable(name: str | Path) -> None:
+    if Path(name).is_dir():
+        raise typer.BadParameter(f"'{name}' is a folder (what is written would have no place). Name a file.")
     folder = Path(name).absolute().parent
     if not folder.is_dir():
         raise typer.BadParameter(f"'{folder}' is not a folder (what is written there would be lost). Make it first.")
