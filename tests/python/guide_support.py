@@ -49,7 +49,7 @@ class Place:
         left_out = ("OFFPATH_SERVICE_SHARE", "CPATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "OFFPATH_PREFIX", "PYTHONPATH")
         variables = {name: value for name, value in os.environ.items() if name not in left_out}
         variables |= {
-            "PATH": ":".join(map(str, [self.python, *ours, os.environ["PATH"]])),
+            "PATH": ":".join(map(str, [*ours, self.python, os.environ["PATH"]])),
             "OFFPATH_RUNTIME_DIR": runtime,
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
