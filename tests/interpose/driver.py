@@ -248,7 +248,7 @@ def report_statistics(s):
             "coded_bytes", "wire_bytes", "saved_ns", "lossy_bytes", "largest_error", "sampled_bytes",
             "sampled_left_bytes", "starved_ns",
             "service_pid", "service_cpu_ns", "wait_ns", "post_ns", "run_ns", "collectives", "windows", "why", "passed",
-            "learned", "messages"}
+            "learned", "messages", "seen", "native_bytes_most"}
     check(other.status == 0 and len(lines) == 4 and {line["rank"] for line in lines} == {0, 1, 2, 3}, str(other))
     for line in lines:
         check(set(line) == keys, f"keys differ: {set(line) ^ keys}")

@@ -60,11 +60,11 @@ def test_alone(environment):  # noqa: F811
 
 
 def test_who_does_not_come_is_named(environment):  # noqa: F811
-    one = ranks(environment, 3, "-c", "import offpath; offpath.init(timeout=1)")
+    one = ranks(environment, 3, "-c", "import offpath; offpath.init(timeout=10)")
     one[1].kill()
     for process in (one[0], one[2]):
         _, error = finish(process)
-        assert "offpath.api.failures.WaitTimeout: rank 1 of 3 did not come within 1 s" in error, error
+        assert "offpath.api.failures.WaitTimeout: rank 1 of 3 did not come within 10 s" in error, error
     finish(one[1])
 
 

@@ -22,7 +22,7 @@ def test_a_solver_meets_its_solution_with_messages_offloaded(lab, mpi):
     sent, received = (sum(one[name] for one in messages) for name in ("offloaded_count", "received_count"))
     assert len(messages) == 4 and sent == received > 0, messages
     assert all(one["failed_count"] == 0 and 0 < one["offloaded_count"] <= 30 for one in messages), messages
-    assert "messages offloaded" in closing_line(result.stats, mpi)
+    assert f"messages, {sent} offloaded" in closing_line(result.stats, mpi)
 
 
 def test_who_sends_several_at_a_time_gets_room_for_them(lab):
