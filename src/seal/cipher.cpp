@@ -45,6 +45,8 @@ Cipher::Cipher(const Key& key, Suite suite) : key_(key) {
 }
 
 void Cipher::close(uint8_t* out, uint8_t* tag, Bytes text, Bytes beside, const Nonce& nonce) const {
+  uint8_t none = 0;
+  if (text.empty()) out = &none, text = {&none, 0};  // the library wants addresses
   if (schedule_ != nullptr) {
     crypto_aead_aes256gcm_encrypt_detached_afternm(out, tag, nullptr, text.data(), text.size(), beside.data(),
                                                    beside.size(), nullptr, nonce.data(), &schedule_->state);
@@ -55,6 +57,8 @@ void Cipher::close(uint8_t* out, uint8_t* tag, Bytes text, Bytes beside, const N
 }
 
 bool Cipher::open(uint8_t* out, const uint8_t* tag, Bytes text, Bytes beside, const Nonce& nonce) const {
+  uint8_t none = 0;
+  if (text.empty()) out = &none, text = {&none, 0};  // the library wants addresses
   if (schedule_ != nullptr) {
     return crypto_aead_aes256gcm_decrypt_detached_afternm(out, nullptr, text.data(), text.size(), tag, beside.data(),
                                                           beside.size(), nonce.data(), &schedule_->state) == 0;

@@ -88,7 +88,7 @@ def test_program_that_does_not_use_mpi_is_told_apart(witness_env):
 
 @pytest.mark.parametrize(
     "script, ending",
-    [("kill -INT $$", "was ended by SIGINT"), ("exit 130", "was ended by SIGINT"), ("exit 3", "ended with status 3"),
+    [("kill -TERM $$", "was ended by SIGTERM"), ("exit 130", "was ended by SIGINT"), ("exit 3", "ended with status 3"),
      ("exit 132", "ended with status 132")],
 )  # fmt: skip
 def test_how_a_command_ended_is_said_first_where_no_rank_reported(script, ending, witness_env):
