@@ -77,19 +77,21 @@ Status Executors::start(uint32_t number) {
   for (int i = 0; i < 3; ++i) posix_spawn_file_actions_adddup2(&actions, given[i].get(), kFirst + i);
   memset(static_cast<void*>(&board_.header().last_words[number]), 0, sizeof(tasks::LastWords));
   Executor& executor = all_[number];
+  executor.socket = std::move(ours);
+  fcntl(executor.socket.get(), F_SETFL, O_NONBLOCK);  // one that is busy for long may not hear
+  // Before it lives: it may have taken a task before this thread runs again.
+  for (const auto& [client, memory] : clients_) tell(number, client, memory);
   const int error = posix_spawnp(&executor.process, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     executor.process = -1;
+    executor.socket.reset();
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, error,
                                 "cannot execute '%.100s' (it runs the tasks). Install it", arguments[0]);
   }
   executor.given_up = nullptr;
   executor.stillness = base::Silence(kStoppedNs);
   executor.alive = base::open_process(executor.process);
-  executor.socket = std::move(ours);
-  fcntl(executor.socket.get(), F_SETFL, O_NONBLOCK);  // one that is busy for long may not hear
-  for (const auto& [client, memory] : clients_) tell(number, client, memory);
   return {};
 }
 
@@ -181,7 +183,7 @@ void Executors::remove_client(uint64_t client) {
 
 // What does not fit into the socket's buffer is not said: then a task says that it cannot reach its memory.
 void Executors::tell(uint32_t number, uint64_t client, const Client& memory) {
-  if (all_[number].process <= 0) return;
+  if (!all_[number].socket.valid()) return;
   const tasks::ClientMemory said{client, memory.bytes};
   const Status sent =
       session::send_message(all_[number].socket.get(), &said, sizeof(said), memory.bytes > 0 ? memory.file : -1);
