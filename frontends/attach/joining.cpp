@@ -13,9 +13,8 @@ namespace offpath::attach {
 namespace {
 
 constexpr const char* kDifferentSecrets =
-    "the services of the nodes do not know the same secret (they would not talk to each other). Set OFFPATH_JOB_SECRET "
-    "to "
-    "the same for all, or for none";
+    "the services of the nodes do not know the same secret (they would not talk to each other). Set "
+    "OFFPATH_JOB_SECRET to the same for all, or for none";
 
 // Addresses begin with the name of the job (src/session/member_address.hpp).
 bool of_one_job(const std::vector<Address>& addresses) {

@@ -3,6 +3,8 @@
 
 #include "engine/multicasts.hpp"
 
+#include <algorithm>
+
 namespace offpath::engine {
 
 using base::Result;
@@ -22,8 +24,6 @@ std::vector<std::unique_ptr<Carrier>> Engine::State::make_carriers() {
   std::vector<std::unique_ptr<Carrier>> out;
 #define OFFPATH_CARRIER(name) out.push_back(make_##name());
 #include "engine/carriers/carriers.def"
-
-#include <algorithm>
   return out;
 }
 
