@@ -63,12 +63,17 @@ std::string find_service() {
   return "offpathd";
 }
 
-base::Result<std::string> choose_cores(const char* given, Sharing sharing) {
-  if (given != nullptr && *given != '\0') return std::string(given);
+struct Chosen {
+  std::string list;
+  bool shared;  // with the ranks, for want of others
+};
+
+Result<Chosen> choose_cores(const char* given, Sharing sharing) {
+  if (given != nullptr && *given != '\0') return Chosen{given, false};
   const std::string configured = Environment::text("OFFPATH_SERVICE_CORES");
-  if (!configured.empty()) return configured;
+  if (!configured.empty()) return Chosen{configured, false};
   const base::Placement placement = base::place_service(base::local_rank_masks(), base::own_allowed_cores(), sharing);
-  if (placement.cores.any()) return base::core_list(placement.cores);
+  if (placement.cores.any()) return Chosen{base::core_list(placement.cores), placement.shared};
   return Status::error(
       OFFPATH_ERR_NO_SERVICE,
       "no core is left for the service (it never takes the application's "
@@ -191,18 +196,17 @@ Result<Fd> start_service(const std::string& socket_path, const offpath_attach_pa
   const bool share = agent || Environment::flag("OFFPATH_SERVICE_SHARE", false);
   const auto cores = choose_cores(params.service_cores, share ? Sharing::allowed : Sharing::forbidden);
   if (!cores.ok()) return cores.status();
-  std::vector<std::string> words = service_words(socket_path, cores.value());
+  std::vector<std::string> words = service_words(socket_path, cores->list);
   if (share) words.push_back(agent ? "--agent" : "--share");
   return start(std::move(words), socket_path, params.job_token, sizeof(params.job_token));
 }
 
 Status start_device_service(const std::string& socket_path) {
-  const auto own = choose_cores(nullptr, Sharing::forbidden);
-  const auto cores = own.ok() ? own : choose_cores(nullptr, Sharing::allowed);
+  const auto cores = choose_cores(nullptr, Sharing::allowed);
   if (!cores.ok()) return cores.status();
-  std::vector<std::string> words = service_words(socket_path, cores.value());
+  std::vector<std::string> words = service_words(socket_path, cores->list);
   words.push_back("--devices");
-  if (!own.ok() || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
+  if (cores->shared || Environment::flag("OFFPATH_SERVICE_SHARE", false)) words.push_back("--share");
   return start(std::move(words), socket_path, nullptr, 0).status();
 }
 
