@@ -25,7 +25,8 @@ cpu_set_t usable(cpu_set_t cores) {
     if (sched_setaffinity(0, sizeof(*wanted), wanted) != 0) {
       CPU_ZERO(wanted);
     } else {
-      *wanted = own_cores();
+      CPU_ZERO(wanted);
+      sched_getaffinity(0, sizeof(*wanted), wanted);
     }
     return nullptr;
   };

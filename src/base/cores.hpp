@@ -8,24 +8,8 @@
 
 namespace offpath::base {
 
-inline std::string list_of(const cpu_set_t& cores) {
-  std::string out;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &cores)) out += (out.empty() ? "" : ",") + std::to_string(core);
-  }
-  return out;
-}
-
-// The same, shorter: 0-3,6.
+// Such as 0-3,6.
 std::string ranges_of(const cpu_set_t& cores);
-
-// Those that the calling thread may run on.
-inline cpu_set_t own_cores() {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof(mine), &mine);
-  return mine;
-}
 
 inline cpu_set_t every_core() {
   cpu_set_t all;

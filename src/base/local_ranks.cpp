@@ -2,15 +2,13 @@
 #include "base/local_ranks.hpp"
 
 #include "base/environment.hpp"
+#include "base/process.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -40,31 +38,11 @@ size_t count_said(const Names& names) {
   return counted ? std::min<size_t>(strtoul(Environment::text(names.count).c_str(), nullptr, 10), kMaxCores) : 0;
 }
 
-std::string file_of(pid_t process, const char* name) {
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/%s", static_cast<int>(process), name);
-  std::string text;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return text;
-  char part[4096];
-  for (ssize_t bytes; (bytes = read(fd, part, sizeof(part))) > 0;) text.append(part, static_cast<size_t>(bytes));
-  close(fd);
-  return text;
-}
-
-// 0: it is gone.
-pid_t parent_of(pid_t process) {
-  const std::string text = file_of(process, "stat");
-  const size_t name_end = text.rfind(')');  // names may have anything in them
-  int parent = 0;
-  if (name_end == std::string::npos || sscanf(text.c_str() + name_end + 1, " %*c %d", &parent) != 1) return 0;
-  return parent;
-}
-
 // As it was executed: a process that the launcher has only forked yet, and not bound, has no rank.
 bool has_rank(pid_t process, const char* variable) {
   const std::string entry = std::string(1, '\0') + variable + '=';
-  return (std::string(1, '\0') + file_of(process, "environ")).find(entry) != std::string::npos;
+  const std::string all = std::string(1, '\0') + text_of_file("/proc/" + std::to_string(process) + "/environ");
+  return all.find(entry) != std::string::npos;
 }
 
 struct Ancestry {
@@ -76,21 +54,18 @@ Ancestry own_ancestry(const Names* names) {
   Ancestry found{getppid(), getpid()};
   while (names != nullptr && found.launcher > 1 && has_rank(found.launcher, names->rank)) {
     found.rank = found.launcher;
-    found.launcher = parent_of(found.launcher);
+    const auto kin = kinship_of(found.launcher);
+    found.launcher = kin ? kin->parent : 0;
   }
   return found;
 }
 
 std::vector<CoreSet> masks_of_others(const Names& names, const Ancestry& own) {
   std::vector<CoreSet> masks;
-  DIR* const processes = opendir("/proc");
-  if (processes == nullptr) return masks;
-  while (const dirent* entry = readdir(processes)) {
-    const auto process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (process <= 0 || process == own.rank || parent_of(process) != own.launcher) continue;
+  for (const pid_t process : children_of(own.launcher)) {
+    if (process == own.rank) continue;
     if (const CoreSet mask = affinity_of(process); mask.any() && has_rank(process, names.rank)) masks.push_back(mask);
   }
-  closedir(processes);
   return masks;
 }
 

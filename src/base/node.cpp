@@ -2,8 +2,8 @@
 #include "base/node.hpp"
 
 #include "base/hash.hpp"
+#include "base/process.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,12 +19,7 @@ uint64_t mix(uint64_t hash, std::string_view text) {
 }  // namespace
 
 std::string boot_id() {
-  char text[64];
-  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  const ssize_t bytes = read(fd, text, sizeof(text));
-  close(fd);
-  const std::string id(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  const std::string id = text_of_file("/proc/sys/kernel/random/boot_id");
   return id.substr(0, id.find('\n'));
 }
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/process.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 
 namespace offpath::base {
 
@@ -33,6 +38,41 @@ bool is_stopped(pid_t child) {
   siginfo_t about{};
   return child > 0 && waitid(P_PID, static_cast<id_t>(child), &about, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
          about.si_pid == child;
+}
+
+std::optional<Kinship> kinship_of(pid_t process) {
+  const std::string text = text_of_file("/proc/" + std::to_string(process) + "/stat");
+  const size_t name_end = text.rfind(')');  // "number (name) state parent group session ...": names may hold anything
+  Kinship kin{};
+  if (name_end == std::string::npos ||
+      sscanf(text.c_str() + name_end + 1, " %c %d %*d %d", &kin.state, &kin.parent, &kin.session) != 3)
+    return std::nullopt;
+  return kin;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  DIR* const processes = opendir("/proc");
+  for (const dirent* entry; processes != nullptr && (entry = readdir(processes)) != nullptr;) {
+    const auto process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
+    if (process <= 0) continue;
+    if (const auto kin = kinship_of(process); kin && kin->parent == parent) children.push_back(process);
+  }
+  if (processes != nullptr) closedir(processes);
+  return children;
+}
+
+std::string text_of_file(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char part[4096];
+  while (file.valid()) {
+    const ssize_t got = read(file.get(), part, sizeof(part));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(part, static_cast<size_t>(got));
+  }
+  return text;
 }
 
 std::string own_folder() {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process, held by a descriptor: unlike its number that is never somebody else's.
+// Other processes: held by a descriptor, which unlike a number is never somebody else's; and what /proc says of them.
 #pragma once
 
 #include "base/fd.hpp"
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,16 @@ Fd open_process(pid_t process);
 void kill_process(const Fd& descriptor, pid_t process);
 // Of a child: whether a signal has stopped it, for now. One that a debugger holds is not meant.
 bool is_stopped(pid_t child);
+// How a process stands to others, as the kernel says now. Nothing: there is none of that number.
+struct Kinship {
+  char state;  // as ps has it: Z is a zombie
+  pid_t parent, session;
+};
+std::optional<Kinship> kinship_of(pid_t process);
+// Those that live, and zombies.
+std::vector<pid_t> children_of(pid_t parent);
+// Of a small file, such as one of /proc. Empty: it cannot be read.
+std::string text_of_file(const std::string& path);
 // Where the program of this process lies, with a '/' at its end.
 std::string own_folder();
 // The words of a command, which have spaces between them. No shell reads them.

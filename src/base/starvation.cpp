@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/starvation.hpp"
 
-#include "base/fd.hpp"
+#include "base/process.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 namespace offpath::base {
 namespace {
-
-std::string text_of(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char part[1024];
-  while (file.valid()) {
-    const ssize_t got = read(file.get(), part, sizeof(part));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(part, static_cast<size_t>(got));
-  }
-  return text;
-}
 
 // The words of a line, as numbers.
 uint64_t word(std::string_view line, int number) {
@@ -46,10 +31,10 @@ Starvation::Starvation(pid_t process, pid_t thread, const std::string& proc) {
 
 std::optional<ThreadTimes> Starvation::look() const {
   if (folder_.empty()) return std::nullopt;
-  const std::string stat = text_of(folder_ + "stat");
+  const std::string stat = text_of_file(folder_ + "stat");
   const size_t end = stat.rfind(") ");  // of the name, which may hold anything
   static constexpr std::string_view kSlept = "\nvoluntary_ctxt_switches:\t";
-  const std::string status = text_of(folder_ + "status");
+  const std::string status = text_of_file(folder_ + "status");
   const size_t slept = status.find(kSlept);
   if (end == std::string::npos || end + 2 >= stat.size() || slept == std::string::npos) return std::nullopt;
   const std::string_view fields = std::string_view(stat).substr(end + 2);
@@ -68,6 +53,6 @@ uint64_t Starvation::since_last_ns(uint64_t now_ns) {
   return ran_ns >= passed_ns / 2 ? 0 : passed_ns - ran_ns;
 }
 
-uint64_t own_waits_ns() { return word(text_of("/proc/thread-self/schedstat"), 1); }
+uint64_t own_waits_ns() { return word(text_of_file("/proc/thread-self/schedstat"), 1); }
 
 }  // namespace offpath::base

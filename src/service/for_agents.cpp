@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "service/for_agents.hpp"
 
-#include "base/cores.hpp"
 #include "base/environment.hpp"
+#include "base/local_ranks.hpp"
 #include "base/log.hpp"
 #include "service/guard.hpp"
 #include "service/placement.hpp"
@@ -32,6 +32,10 @@ namespace {
 constexpr int kListenFd = 3;
 constexpr int kTokenFd = 4;
 constexpr uint32_t kMostDoors = 16;  // their addresses are said in one line
+
+std::string cores_of(const ForAgentsOptions& options) {
+  return options.cores.empty() ? base::core_list(base::affinity_of(0)) : options.cores;
+}
 
 // Without what this process was given: whoever has started this by ssh waits for these to be closed.
 void leave_standard_streams() {
@@ -75,15 +79,9 @@ Status start(const ForAgentsOptions& options, const std::string& path) {
   const Fd token_read(ends[0]), token_write(ends[1]);
   if (write(token_write.get(), options.token, sizeof(options.token)) != sizeof(options.token))
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot pass the job token");
-  std::vector<std::string> texts = {"offpathd",
-                                    "--listen-fd",
-                                    std::to_string(kListenFd),
-                                    "--token-fd",
-                                    std::to_string(kTokenFd),
-                                    "--socket-path",
-                                    path,
-                                    "--cores",
-                                    options.cores.empty() ? base::list_of(base::own_cores()) : options.cores};
+  std::vector<std::string> texts = {
+      "offpathd", "--listen-fd", std::to_string(kListenFd), "--token-fd", std::to_string(kTokenFd), "--socket-path",
+      path,       "--cores",     cores_of(options)};
   if (options.shares_cores) texts.push_back("--share");
   if (!options.executor.empty()) texts.insert(texts.end(), {"--executor", options.executor});
   std::vector<char*> words;
@@ -154,7 +152,7 @@ Result<agent::Reached> reach_for_agent(const ForAgentsOptions& options) {
   uname(&machine);
   out.version = OFFPATH_VERSION;
   out.machine = machine.machine;
-  out.cores = count_cores(options.cores.empty() ? base::list_of(base::own_cores()) : options.cores);
+  out.cores = count_cores(cores_of(options));
   return out;
 }
 

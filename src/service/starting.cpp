@@ -2,9 +2,9 @@
 #include "service/starting.hpp"
 
 #include "base/clock.hpp"
+#include "base/process.hpp"
 #include "session/link.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -109,25 +109,12 @@ bool is_known(const device::StartRequest& request) {
 }  // namespace
 
 std::vector<pid_t> jobs_of(pid_t starter) {
-  std::vector<pid_t> jobs;
-  DIR* folder = opendir("/proc");
-  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
-    const pid_t process = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (process <= 0) continue;
-    char text[512] = "";
-    FILE* file = fopen((std::string("/proc/") + entry->d_name + "/stat").c_str(), "re");
-    if (file == nullptr) continue;
-    const size_t got = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[got] = '\0';
-    const char* behind = strrchr(text, ')');  // "number (name) state parent group session ..."
-    char state = 'X';
-    int parent = 0, session = 0;
-    const bool read = behind != nullptr && sscanf(behind + 1, " %c %d %*d %d", &state, &parent, &session) == 3;
-    // Those in the starter's own session are executors, and children that answer somebody.
-    if (read && parent == starter && session != getsid(starter) && state != 'Z') jobs.push_back(process);
-  }
-  if (folder != nullptr) closedir(folder);
+  std::vector<pid_t> jobs = base::children_of(starter);
+  // Those in the starter's own session are executors, and children that answer somebody.
+  std::erase_if(jobs, [&](pid_t process) {
+    const auto kin = base::kinship_of(process);
+    return !kin || kin->session == getsid(starter) || kin->state == 'Z';
+  });
   return jobs;
 }
 
