@@ -104,7 +104,6 @@ class Agent:
         end_all(self.dpu)
 
     def use(self, relay):
-        self.file.unlink(missing_ok=True)
         token = self.token = secrets.token_bytes(32)
         words = [str(paths().service), "--for-agents", "--share"]
         environ = self.environ | {"OFFPATH_RUNTIME_DIR": str(self.dpu)}
@@ -113,11 +112,7 @@ class Agent:
         address = Address(bytes.fromhex(said["address"]))
         relay.far = address.place
         self.line.write_text(there.stdout.decode().replace(said["address"], address.at(relay.port).hex()))
-        environ = self.environ | {"OFFPATH_DPU": f"exec:cat {self.line}"}
-        program = start(environ, "far_memory.py", token.hex(), str(self.file))
-        said, errors = finish(program)
-        assert program.returncode == 0, errors
-        return said.strip()
+        return run_task(self.environ | {"OFFPATH_DPU": f"exec:cat {self.line}"}, token, self.file)
 
     def check(self):
         ran = self.file.read_text() if self.file.exists() else ""
@@ -149,17 +144,21 @@ class Starter:
         self.running.__exit__(None, None, None)
 
     def use(self, relay):
-        self.file.unlink(missing_ok=True)
         relay.far = (self.host, self.port)
-        environ = self.environ | {"OFFPATH_DPU": f"127.0.0.1:{relay.port}"}
         self.token = secrets.token_bytes(32)
-        program = start(environ, "far_memory.py", self.token.hex(), str(self.file))
-        said, errors = finish(program)
-        assert program.returncode == 0, errors
-        return said.strip()
+        return run_task(self.environ | {"OFFPATH_DPU": f"127.0.0.1:{relay.port}"}, self.token, self.file)
 
     def check(self):
         assert not self.file.exists(), "a task ran"
+
+
+def run_task(environ, token, notes):
+    """A program with memory on a DPU, and a task that writes its notes. What it said of what became of that."""
+    notes.unlink(missing_ok=True)
+    program = start(environ, "far_memory.py", token.hex(), str(notes))
+    said, errors = finish(program)
+    assert program.returncode == 0, errors
+    return said.strip()
 
 
 def end_all(folder):
