@@ -56,9 +56,8 @@ struct Counters {
   void count_passed(Passed reason) {
     if (!in_library) add_about(passed[static_cast<size_t>(reason)]);
   }
-  void count_seen(Seen kind) {
-    if (counts()) add_about(seen[static_cast<size_t>(kind)]);
-  }
+  // Where counts() says so.
+  void count_seen(Seen kind) { add_about(seen[static_cast<size_t>(kind)]); }
   // This thread's calls are the program's.
   static bool counts() { return !in_library && !Inside::here(); }
   void note_native(uint64_t bytes) {

@@ -15,7 +15,7 @@ struct Counted;
 template <typename... Arguments, int (*Native::*member)(Arguments...), Seen kind>
 struct Counted<member, kind> {
   static int call(Arguments... arguments) {
-    counters.count_seen(kind);
+    if (Counters::counts()) counters.count_seen(kind);
     return (below_counting.*member)(arguments...);
   }
 };
@@ -23,7 +23,7 @@ struct Counted<member, kind> {
 // A library may open one by MPI's own functions, which are not the program's. They are ours all the same: a rank that
 // blocks in them has to answer where the service is lost.
 int open_file(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* file) {
-  counters.count_seen(Seen::files);
+  if (Counters::counts()) counters.count_seen(Seen::files);
   Counters::in_library = true;
   const int code = below_counting.File_open(comm, name, mode, info, file);
   Counters::in_library = false;
