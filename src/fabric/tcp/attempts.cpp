@@ -120,7 +120,7 @@ void Endpoint::judge(Attempt& attempt) {
 void Endpoint::tick(Attempt& attempt) {
   if (--attempt.ticks > 0) return;
   const bool anew = attempt.stage == Attempt::Stage::resting || attempt.stage == Attempt::Stage::waiting;
-  if (anew) attempt.next_place = 0;
+  if (anew) attempt.next_place = 0, attempt.may_help = false;  // who had no room may be gone by now
   dial(attempt);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Endpoints on real sockets: who may connect, what happens when both do, little room, strangers, the end.
+#include "base/log.hpp"
 #include "pair.hpp"
 
 #include <sys/resource.h>
@@ -90,6 +91,24 @@ TEST(TcpEndpoint, TheNextPlaceIsTriedWhereNobodyAnswers) {
   address.id[0] ^= 1;
   const Peer to_nobody = a->connect(address.encode()).value();
   EXPECT_TRUE(both_until(a, b, [&] { return a.hears->lost == std::vector<Peer>{to_nobody}; }));
+}
+
+// It dies while both sides are being proven. Nobody is there when it is tried again, so that is once, and the reason is true.
+TEST(TcpEndpoint, WhoHasGoneIsNotAskedForEver) {
+  Side a(quick());
+  EndpointAddress address = *EndpointAddress::decode(a->address());
+  address.id[0] ^= 1;
+  address.places.resize(1);
+  base::Fd listening = std::move(listen_at(address.places.front(), {}).value());
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(base::log_open("/dev/stderr", base::LogLevel::warn));
+  a->send(a->connect(address.encode()).value(), Data{1}, {}, 0);
+  const auto step = [&] {
+    a->progress();
+    if (listening.valid() && accept_from(listening.get(), {}).valid()) listening.reset();
+  };
+  EXPECT_TRUE(run_until([&] { return !a.hears->lost.empty(); }, step));
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("it cannot be reached"), std::string::npos);
 }
 
 TEST(TcpEndpoint, OverIpv6) {
