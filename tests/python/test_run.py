@@ -38,7 +38,9 @@ def test_every_rank_has_the_library_and_the_settings(mpi, programs, witness_env)
 def test_all_programs_of_one_mpirun_are_reached(mpi, programs, witness_env, tmp_path):
     hello = str(programs / f"hello_{mpi}")
     command = mpirun(mpi, "-np", "1", hello, ":", "-np", "1", hello)
-    offpath("run", "--quiet", "--stats", str(tmp_path / "s"), "--policy", "a b;c,d", "--", *command, env=witness_env)
+    options = ("--quiet", "--stats", str(tmp_path / "s"), "--policy", "a b;c,d")
+    result = offpath("run", *options, "--", *command, env=witness_env)
+    assert result.returncode == 0, result
     assert [rank["policy"] for rank in stats.read(tmp_path / "s")] == ["a b;c,d", "a b;c,d"]
 
 
