@@ -70,6 +70,28 @@ def test_from_an_installation(name, installed, tmp_path):
     check(name, installed, tmp_path)
 
 
+@pytest.mark.nightly
+def test_administrators_find_what_their_guide_names(installed):
+    """An installation over another replaces files: programs that have the old ones open go on with them."""
+    prefix = installed.prefix
+    rows = re.search(r"under the prefix.*?\n\n", (ROOT / "docs/guide-administration.md").read_text(), re.DOTALL)[0]
+    named = [path for row in rows.splitlines()[2:] for path in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    assert len(named) > 6 and [path for path in named if not (prefix / path).exists()] == []
+    library = next((prefix / "lib").glob("liboffpath.so.*.*"))
+    with library.open("rb") as kept:
+        subprocess.run(["cmake", "--install", ROOT / "build" / "release", "--prefix", prefix], check=True, timeout=900)
+        assert os.fstat(kept.fileno()).st_ino != library.stat().st_ino
+
+
+def test_administrators_are_told_the_ports_and_limits_that_are():
+    text = (ROOT / "docs/guide-administration.md").read_text()
+    source = (ROOT / "src/fabric/multicast/socket.cpp").read_text()
+    port, mask = re.search(r"htons\(static_cast<uint16_t>\((\d+) \+ .*& (0x\w+)\)", source).groups()
+    assert f"UDP {port} to {int(port) + int(mask, 16)}" in text
+    most = re.search(r"max_clients = (\d+)", (ROOT / "src/service/device_service.hpp").read_text())[1]
+    assert f"`offpathd --max-clients`, {most} by default" in text
+
+
 def test_every_other_guide_has_its_test():
     assert set(ELSEWHERE) < {guide.stem for guide in GUIDES}
     for guide, test in ELSEWHERE.items():
