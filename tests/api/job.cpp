@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 
 namespace offpath::testing {
@@ -201,6 +202,20 @@ offpath_session_counters_t counters_of(offpath_session_t* session) {
   counters.struct_bytes = sizeof(counters);
   REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
   return counters;
+}
+
+void stop_process(pid_t process) {
+  if (kill(process, SIGSTOP) != 0) return;
+  const std::string threads = "/proc/" + std::to_string(process) + "/task/";
+  REQUIRE(eventually([&] {
+    for (const std::string& name : files_in(threads)) {
+      std::string line;
+      std::getline(std::ifstream(threads + name + "/stat"), line);
+      const size_t end = line.rfind(") ");
+      if (end != std::string::npos && strchr("TZX", line[end + 2]) == nullptr) return false;
+    }
+    return true;
+  }));
 }
 
 pid_t service_of(offpath_session_t* session) { return static_cast<pid_t>(counters_of(session).service_pid); }

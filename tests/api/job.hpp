@@ -100,5 +100,7 @@ bool exists(const std::string& path);
 std::vector<std::string> files_in(const std::string& folder);
 offpath_session_counters_t counters_of(offpath_session_t* session);
 pid_t service_of(offpath_session_t* session);  // 0: lost
+// Returns when all its threads stand still, or it is gone: the signal is only on its way when it was sent.
+void stop_process(pid_t process);
 
 }  // namespace offpath::testing

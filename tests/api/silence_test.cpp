@@ -4,26 +4,13 @@
 #include "job.hpp"
 
 #include <cstring>
-#include <fstream>
 
 namespace offpath::testing {
 namespace {
 
-// Stopped or gone: all of its threads.
-bool rests(pid_t service) {
-  const std::string tasks = "/proc/" + std::to_string(service) + "/task/";
-  for (const std::string& name : files_in(tasks)) {
-    std::string line;
-    std::getline(std::ifstream(tasks + name + "/stat"), line);
-    const size_t end = line.rfind(") ");
-    if (end != std::string::npos && strchr("TZX", line[end + 2]) == nullptr) return false;
-  }
-  return true;
-}
-
 pid_t stop_service(offpath_session_t* session) {
   const pid_t service = service_of(session);
-  if (service > 0) REQUIRE(kill(service, SIGSTOP) != 0 || eventually([&] { return rests(service); }));
+  if (service > 0) stop_process(service);
   return service;
 }
 

@@ -241,14 +241,14 @@ TEST(TaskFailure, ExecutorStopped) {
     };
     // Before a task comes.
     int32_t stopped = process();
-    kill(stopped, SIGSTOP);
+    stop_process(stopped);
     tasks.check_end(tasks.submit('-', 0, uint64_t{3600} * 1000000000), OFFPATH_OK, "");
     REQUIRE(process() != stopped);
     // While it runs one that ends when it is begun again.
     stopped = process();
     offpath_op_t* op = tasks.submit('o');
     tasks.await_begin();
-    kill(stopped, SIGSTOP);
+    stop_process(stopped);
     tasks.check_end(op, OFFPATH_OK, "");
     // One that has changed what it reads, and one that is to stay here, are begun once.
     for (const bool stays : {true, false}) {
@@ -256,7 +256,7 @@ TEST(TaskFailure, ExecutorStopped) {
       op = tasks.submit('w', 0, 0, {}, stays ? OFFPATH_TASK_OUT : OFFPATH_TASK_INOUT,
                         stays ? OFFPATH_TASK_STAYS_HOME : 0);
       tasks.await_begin();
-      kill(stopped, SIGSTOP);
+      stop_process(stopped);
       REQUIRE(tasks.check_end(op, OFFPATH_ERR_TASK, "was stopped by a signal").executor ==
               static_cast<uint32_t>(stopped));
     }

@@ -231,7 +231,7 @@ TEST(TaskMoves, ServiceStoppedWithTasksOnIt) {
   while_away(
       [](Process& p, Node& node) {
         const pid_t service = service_of(node.session);
-        kill(service, SIGSTOP);
+        stop_process(service);
         if (fork() == 0) {  // who lets it go on, when home is done
           for (int i = 0; i < 4000 && p.shared.arrived[p.barriers + 1].load() < 2; ++i) usleep(5000);
           kill(service, SIGCONT);

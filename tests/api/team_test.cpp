@@ -275,7 +275,7 @@ TEST(Team, MemoryThatBecameFreeIsFound) {
       offpath_team_destroy(team);
       return status;
     };
-    REQUIRE(kill(service, SIGSTOP) == 0);
+    stop_process(service);
     offpath_status_t status = OFFPATH_OK;
     for (int i = 0; i < 200 && status == OFFPATH_OK; ++i) status = create_and_destroy();
     REQUIRE(kill(service, SIGCONT) == 0);

@@ -130,7 +130,7 @@ TEST(OwnServiceLost, OperationsEndAndFlushReturns) {
     REQUIRE_STATUS(offpath_remote(window, &lock, &begun), OFFPATH_OK);
     REQUIRE_STATUS(run(window, put), OFFPATH_OK);
     const pid_t service = service_of(session);
-    REQUIRE(kill(service, SIGSTOP) == 0);
+    stop_process(service);
     for (int i = 0; i < 3000; ++i) post(window, put);  // more than there are slots
     REQUIRE_STATUS(offpath_remote(window, &put, &waiting), OFFPATH_OK);
     REQUIRE(kill(service, SIGKILL) == 0);
