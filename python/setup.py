@@ -13,8 +13,9 @@ from setuptools.dist import Distribution
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from offpath import __version__, config  # noqa: E402
-from offpath.cli import app  # noqa: E402
+from offpath import __version__  # noqa: E402
+from offpath.base import config  # noqa: E402
+from offpath.cli.main import app  # noqa: E402
 from offpath.reference import completion, man, model  # noqa: E402
 
 NATIVE = (HERE / "offpath" / "native").is_dir()

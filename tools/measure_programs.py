@@ -23,10 +23,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
 import typer  # noqa: E402
-from offpath import comparison, console, machine_load, results, stats  # noqa: E402
-from offpath.errors import UserError  # noqa: E402
+from offpath.base import console  # noqa: E402
+from offpath.base.errors import UserError  # noqa: E402
+from offpath.bench import machine_load, results  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
-from offpath.mpis import OPENMPI  # noqa: E402
+from offpath.launch import stats  # noqa: E402
+from offpath.launch.mpis import OPENMPI  # noqa: E402
+from offpath.places import comparison  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 LIMIT_S = 300

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-from offpath.cli import main
+from offpath.cli.main import main
 
 main()

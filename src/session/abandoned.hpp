@@ -2,7 +2,7 @@
 // Folders that runs made in working directories, for what their ranks hand in, and were killed before they removed them.
 // Only the node where a run was knows that it is dead: there its runtime folder has a record for each such folder, a file
 // of this name's end. It says the kernel's boot id and the folder, a line each, and whoever made it holds a lock on it for
-// as long as the run goes on (python/offpath/abandoned.py writes them, and does the same as this).
+// as long as the run goes on (python/offpath/base/abandoned.py writes them, and does the same as this).
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-from offpath.telemetry import parts  # needs nothing but Python itself
-from offpath.telemetry.parts import ONE_SIDED
+from offpath.trace import parts  # needs nothing but Python itself
+from offpath.trace.parts import ONE_SIDED
 from setting import check, same
 
 

@@ -15,14 +15,14 @@ LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun
 
 
 def require_library():
-    from offpath.paths import paths
+    from offpath.base.paths import paths
 
     if not (paths().lib / "liboffpath.so.0").exists() or not paths().service.exists():
         pytest.skip("not built")
 
 
 def require_executors():
-    from offpath.paths import paths
+    from offpath.base.paths import paths
 
     needed = (paths().prefix / "bin" / "offpath-executor", paths().lib / "liboffpath_python.so")
     if not all(file.exists() for file in needed):

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from offpath.launch import native_environment
-from offpath.mpis import MPICH, OPENMPI, launcher
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch.local import native_environment
+from offpath.launch.mpis import MPICH, OPENMPI, launcher
 
 LIMIT_S = 60  # for a hang, never reached otherwise
 

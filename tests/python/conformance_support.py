@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 from conftest import FULL
+from offpath.base.paths import paths
+from offpath.base.processes import Completed
 from offpath.lab import Lab
-from offpath.launch import local_mpirun
-from offpath.paths import paths
-from offpath.processes import Completed
+from offpath.launch.local import local_mpirun
 
 MPIS = ("openmpi", "mpich")
 LIMIT_S = 3600 if FULL else 900  # for a hang, never reached otherwise

@@ -178,7 +178,7 @@ def lab():
 @pytest.fixture(scope="module", params=("openmpi", "mpich"))
 def traced(request, tmp_path_factory):
     """An MPI, and programs/traced.c built with it."""
-    from offpath.paths import paths
+    from offpath.base.paths import paths
 
     if not (paths().lib / f"liboffpath_mpi_{request.param}.so").exists():
         pytest.skip("not built")

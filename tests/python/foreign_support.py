@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PROGRAMS, ROOT
-from offpath import stats
+from offpath.launch import stats
 
 HOME = ROOT / "build" / "foreign"
 LIMIT_S = 3600  # for a hang, never reached otherwise

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from offpath.paths import paths
+from offpath.base.paths import paths
 
 
 @contextlib.contextmanager

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT
-from offpath.devices import service
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.dpu import service
 
 PROGRAMS = ROOT / "tests" / "openmp" / "programs"
 TARGETS = {"x86_64": "x86_64-pc-linux-gnu", "aarch64": "aarch64-unknown-linux"}

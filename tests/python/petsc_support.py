@@ -6,8 +6,8 @@ import re
 
 import pytest
 import real_programs
-from offpath.launch import local_mpirun
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch.local import local_mpirun
 
 LIMIT_S = 120  # for a hang, never reached otherwise
 SHARED = {"OFFPATH_SERVICE_SHARE": "1"}

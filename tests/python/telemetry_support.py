@@ -4,7 +4,7 @@
 import json
 import struct
 
-from offpath.telemetry import parts
+from offpath.trace import parts
 
 PLACE = {"file": "/nowhere/app", "offset": 64}
 MS = 1_000_000

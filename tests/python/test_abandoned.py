@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT, offpath
-from offpath import abandoned, handover
-from offpath.paths import paths
+from offpath.base import abandoned, handover
+from offpath.base.paths import paths
 from test_top import eventually
 
 ATTACH = "from offpath.api.session import attach; attach(bytes(32))"

@@ -17,7 +17,7 @@ import pytest
 from api_support import environment, require_executors  # noqa: F401
 from conftest import PROGRAMS, ROOT
 from offpath.api import calling
-from offpath.paths import paths
+from offpath.base.paths import paths
 from offpath.tasks import letters
 from test_api_session import session, team_of  # noqa: F401
 

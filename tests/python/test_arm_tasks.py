@@ -12,7 +12,7 @@ import openmp_support
 import pytest
 from bench_support import mpirun
 from conftest import LIMIT_S, ROOT
-from offpath.paths import paths
+from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires
 from test_lab import wait_until
 from test_task_requests import built  # noqa: F401

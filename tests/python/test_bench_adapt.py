@@ -6,9 +6,10 @@ import json
 import pytest
 from bench_support import program
 from conftest import LIMIT_S, assert_one_line_error, offpath
-from offpath import bench_adapt, launch
-from offpath.bench_adapt import AUTO, DPU, HOST
-from offpath.comparison import Launch
+from offpath.bench import adapt
+from offpath.bench.adapt import AUTO, DPU, HOST
+from offpath.launch import local
+from offpath.places.comparison import Launch
 
 
 def launch_with(auto):
@@ -23,7 +24,7 @@ def launch_with(auto):
 
 
 def rows(auto, runs=1):
-    return bench_adapt.rows_of("openmpi", 1 << 20, [launch_with(auto)] * runs)
+    return adapt.rows_of("openmpi", 1 << 20, [launch_with(auto)] * runs)
 
 
 def test_rows_compare_with_the_better_fixed_choice():
@@ -41,14 +42,14 @@ def test_rows_compare_with_the_better_fixed_choice():
     [((1220, 410), True), ((1280, 410), False), ((1200, 430), False), ((1600, 400), False)],
 )
 def test_what_is_asked(auto, is_met):
-    checks = bench_adapt.checks(rows(auto))
+    checks = adapt.checks(rows(auto))
     assert [each["name"] for each in checks] == ["openmpi/adapt_phase_ratio", "openmpi/adapt_overall_ratio"]
     assert all(each["met"] for each in checks) == is_met
 
 
 def test_without_a_launch_there_are_no_rows():
-    assert bench_adapt.rows_of("mpich", 1024, []) == []
-    assert bench_adapt.checks([]) == []
+    assert adapt.rows_of("mpich", 1024, []) == []
+    assert adapt.checks([]) == []
 
 
 @pytest.mark.machine
@@ -57,13 +58,13 @@ def test_without_a_launch_there_are_no_rows():
 def test_the_program_runs_and_checks_its_data(mpi, tmp_path):
     out = tmp_path / "out.json"
     argv = [str(program("bench", mpi, "adapt")), "--turns", "3", "--phases", "3", "--bytes", "1000", "--messages", "2"]
-    result = launch.local_mpirun(mpi, 2, [*argv, "--work-iterations", "10", "--json", str(out)], timeout=LIMIT_S)
+    result = local.local_mpirun(mpi, 2, [*argv, "--work-iterations", "10", "--json", str(out)], timeout=LIMIT_S)
     assert result.returncode == 0, result.stderr
     written = json.loads(out.read_text())
     assert [each["phase"] for each in written["phases"]] == ["hides", "talks", "hides"]
     assert all(each["verified"] and min(each["turn_ns"].values()) > 0 for each in written["phases"])
     assert written["work_iterations"] == 10
-    bad = launch.local_mpirun(mpi, 1, [argv[0], "--turns", "0"], timeout=LIMIT_S)
+    bad = local.local_mpirun(mpi, 1, [argv[0], "--turns", "0"], timeout=LIMIT_S)
     assert bad.returncode != 0 and "adapt: --turns '0' is not usable" in bad.stderr
 
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_collectives, bench_report, console, measuring, mpis, results
-from offpath.measuring import ALONE, Series
-from offpath.processes import Completed
+from offpath.base import console
+from offpath.base.processes import Completed
+from offpath.bench import collectives as bench_collectives
+from offpath.bench import measuring, overlap_report, results
+from offpath.bench.measuring import ALONE, Series
+from offpath.launch import mpis
 from rich.console import Console
 
 
@@ -83,7 +86,7 @@ def test_peers_take_turns_and_do_the_same_work():
     assert by_peer["offpath"]["efficiency"] == 110 / 125
     assert by_peer["offpath"]["speedup"] == 210 / 125
     assert by_peer["offpath"]["mode"] == "dpu" and by_peer["tests"]["mode"] == "host"
-    assert bench_report.gain(by_peer) == 165 / 125  # against the best of the others
+    assert overlap_report.gain(by_peer) == 165 / 125  # against the best of the others
     assert measuring.exit_status(result) == 0
 
 
@@ -97,7 +100,7 @@ def test_a_launch_that_dies_after_its_results_counts_and_one_without_is_reported
     assert {row["peer"]: row["runs"] for row in result["rows"]} == {"host": 2, "tests": 2, "async": 1, "offpath": 2}
     assert [(each["peer"], "failed" in each["problem"]) for each in result["meta"]["failures"]] == [("async", True)]
     assert measuring.exit_status(result) == 1
-    bench_report.show(result)
+    overlap_report.show(result)
     said = capsys.readouterr()
     assert "Its results count" in said.err and "failed: mpich, ibcast, async" in said.err
 
@@ -129,18 +132,18 @@ def test_an_interruption_keeps_what_was_measured(ending, capsys):
     assert [(row["collective"], row["peer"]) for row in result["rows"] if row["bytes"] == 64] == [
         ("ibcast", "host"), ("ibcast", "tests"), ("ibcast", "async"), ("ibcast", "offpath"), ("iallreduce", "host"),
     ]  # fmt: skip
-    bench_report.show(result)
+    overlap_report.show(result)
     said = capsys.readouterr()
     assert "interrupted after 5 of 12 launches" in said.err
     assert "ibcast" in said.out and "iallreduce" in said.out and "ialltoall" not in said.out
     assert "1.33 x" in said.out
-    assert_self_contained(bench_report.page(result))
+    assert_self_contained(overlap_report.page(result))
 
 
 def test_table_fits_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))
-    bench_report.show(result)
+    overlap_report.show(result)
     lines = capsys.readouterr().out.splitlines()
     assert any("4 MiB" in line and "1.33 x" in line for line in lines)
     assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath import compression_sources, compression_transfers, mpis
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.bench import compression_sources, compression_transfers
+from offpath.launch import mpis
 
 FIELDS = {"velocity", "halo", "tiles", "single", "text", "random"}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from bench_support import program
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
-from offpath import bench_guest, guest_launches
-from offpath.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.bench import guest, guest_launches
+from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -32,7 +32,7 @@ def outcome(late_ms, rounds, computed=None):
 def rows(default, dpu, stranger=SLEEPS, native=(80, 1000)):
     setting = Setting("openmpi", 2, 4, OWN, stranger)
     launches = {"native": [outcome(*native)] * 3, "default": [outcome(*default)] * 3, "dpu": [outcome(*dpu)] * 3}
-    return bench_guest.rows_of({(setting, mode): each for mode, each in launches.items()}, [1000.0, 1000.0])
+    return guest.rows_of({(setting, mode): each for mode, each in launches.items()}, [1000.0, 1000.0])
 
 
 def test_rows_compare_with_the_mpi_alone():
@@ -45,7 +45,7 @@ def test_rows_compare_with_the_mpi_alone():
 
 def test_below_what_is_noise_nobody_is_late():
     _, default, _ = rows((50, 1000), (50, 1000), native=(2, 1000))
-    assert default["late_ratio"] == pytest.approx(50 / bench_guest.NOISE_MS)
+    assert default["late_ratio"] == pytest.approx(50 / guest.NOISE_MS)
 
 
 def test_the_computations_share():
@@ -56,8 +56,8 @@ def test_the_computations_share():
 def test_a_failed_launch_does_not_count():
     setting = Setting("mpich", 1, 2, OWN, SLEEPS)
     failed = Outcome([], [], [], "a job did not end")
-    assert bench_guest.rows_of({(setting, "native"): [failed]}, [1.0]) == []
-    (row,) = bench_guest.rows_of({(setting, "native"): [failed], (setting, "dpu"): [outcome(1, 1)]}, [1.0])
+    assert guest.rows_of({(setting, "native"): [failed]}, [1.0]) == []
+    (row,) = guest.rows_of({(setting, "native"): [failed], (setting, "dpu"): [outcome(1, 1)]}, [1.0])
     assert row["mode"] == "dpu" and "rounds_ratio" not in row and "late_ratio" not in row
 
 
@@ -71,18 +71,18 @@ def test_a_failed_launch_does_not_count():
     ],
 )
 def test_what_is_asked(default, dpu, met):
-    checks = bench_guest.checks(rows(default, dpu))
+    checks = guest.checks(rows(default, dpu))
     names = ["guest_late_ratio", "guest_late_ms", "guest_default_rounds_ratio", "guest_dpu_rounds_ratio"]
     assert [each["name"] for each in checks] == [f"openmpi/{name}" for name in names]
     assert [each["met"] for each in checks] == met
-    assert len(bench_guest.checks(rows(default + (1,), dpu + (1,), COMPUTES))) == 2  # no rounds are asked for there
-    assert bench_guest.checks([]) == []
+    assert len(guest.checks(rows(default + (1,), dpu + (1,), COMPUTES))) == 2  # no rounds are asked for there
+    assert guest.checks([]) == []
 
 
 def test_one_job_has_one_kind_of_session():
-    found = bench_guest.chosen_settings(["openmpi"], [1, 3], [2], [OWN, ONE], [SLEEPS])
+    found = guest.chosen_settings(["openmpi"], [1, 3], [2], [OWN, ONE], [SLEEPS])
     assert [(each.jobs, each.sessions) for each in found] == [(1, OWN), (3, OWN), (3, ONE)]
-    found = bench_guest.chosen_settings(["mpich"], [1, 3], [2], [ONE, OWN], [SLEEPS])
+    found = guest.chosen_settings(["mpich"], [1, 3], [2], [ONE, OWN], [SLEEPS])
     assert [(each.jobs, each.sessions) for each in found] == [(1, OWN), (3, OWN)]
 
 

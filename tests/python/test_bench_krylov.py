@@ -7,9 +7,9 @@ import numpy
 import pytest
 from bench_support import assert_checks
 from conftest import offpath, requires_root
-from offpath import matrix_market
-from offpath.errors import UserError
-from offpath.krylov_model import Model, Parts
+from offpath.base.errors import UserError
+from offpath.bench import matrix_market
+from offpath.bench.krylov_model import Model, Parts
 from offpath.split import Machine, Side
 from petsc_support import plugin
 

@@ -8,8 +8,11 @@ from types import SimpleNamespace
 import pytest
 from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_onesided, comparison, console, measuring, onesided_report
-from offpath.bench_onesided import OF_A_WORD, OPERATIONS
+from offpath.base import console
+from offpath.bench import measuring, onesided_report
+from offpath.bench import onesided as bench_onesided
+from offpath.bench.onesided import OF_A_WORD, OPERATIONS
+from offpath.places import comparison
 from rich.console import Console
 
 SETTINGS = [f"{name}={value}" for name, value in bench_onesided.NATIVE.items()]

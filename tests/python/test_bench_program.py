@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from bench_support import mpirun, program
-from offpath.measuring import COLLECTIVES
+from offpath.bench.measuring import COLLECTIVES
 
 # Says that it is done and moves nothing.
 BROKEN = """

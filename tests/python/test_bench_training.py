@@ -5,8 +5,8 @@ import json
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import bench_training
-from offpath.training_epochs import Where, rows
+from offpath.bench import training
+from offpath.bench.training_epochs import Where, rows
 from torch_support import interpreter
 
 WAYS = {"host": 1.2, "workers": 1.0, "O-N": 0.8, "O-DA": 1.02, "O-MV": 1.1, "O-Hy": 0.9}
@@ -29,11 +29,11 @@ def test_gains_are_of_one_launch_each_and_goals_of_one_node():
     assert found["O-MV"]["predicted_s"] and found["O-N"]["predicted_s"] is None
     elsewhere = rows(Where("dpu", 2, "1gbit", None), [launch(1, verified=False)])
     assert not any(row["verified"] or row["predicted_s"] for row in elsewhere)
-    checked = bench_training.checks({"epochs": [*elsewhere, *found.values()]})
+    checked = training.checks({"epochs": [*elsewhere, *found.values()]})
     assert {row["name"]: round(row["value"], 2) for row in checked} == {
         "training_batches_gain_ratio": 1.18, "training_both_gain_ratio": 1.33, "training_workers_ratio": 1.02,
     }  # fmt: skip
-    assert bench_training.checks({"epochs": elsewhere}) == []
+    assert training.checks({"epochs": elsewhere}) == []
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import sys
 import pytest
 import typer
 from bench_support import mpirun, program
-from offpath import goals, machine_load, results
-from offpath.cli import BenchGroup
-from offpath.machine_load import Look
+from offpath.bench import goals, machine_load, results
+from offpath.bench.machine_load import Look
+from offpath.cli.main import BenchGroup
 
 LATE = """
 #include <mpi.h>

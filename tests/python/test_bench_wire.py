@@ -6,16 +6,16 @@ import subprocess
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import results, wire
-from offpath.comparison import LoopbackPlace
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.bench import results, wire_cost
+from offpath.places.comparison import LoopbackPlace
 
 
 def run_pair(*options):
     """Both ends on this machine's loopback; the output of the one that connects."""
     listens = [str(paths().require_wire_program()), "--listen", "127.0.0.1:0", *options]
     with subprocess.Popen(listens, stdout=subprocess.PIPE, text=True) as listener:
-        port = listener.stdout.readline().removeprefix(wire.LISTENING).strip()
+        port = listener.stdout.readline().removeprefix(wire_cost.LISTENING).strip()
         connects = [
             str(paths().require_wire_program()),
             "--connect",
@@ -29,7 +29,7 @@ def run_pair(*options):
 
 def assert_makes_sense(row):
     assert row["wire_ns"] > 0 and row["beside_ns"] > 0
-    assert all(0 <= row[name] for name in wire.SHARES)
+    assert all(0 <= row[name] for name in wire_cost.SHARES)
     assert 0 < row["reachable_efficiency"]
 
 
@@ -95,4 +95,4 @@ def test_shown_beside_results(capsys):
 
 
 def test_nothing_is_reachable_without_a_wire():
-    assert wire.reachable(LoopbackPlace(2), [1 << 20]) == {}
+    assert wire_cost.reachable(LoopbackPlace(2), [1 << 20]) == {}

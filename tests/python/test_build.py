@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 from conftest import ROOT
-from offpath import comparison, mpis
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.launch import mpis
+from offpath.places import comparison
 
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.25)

@@ -12,10 +12,10 @@ import sys
 
 import pytest
 from conftest import PROGRAMS, ROOT, offpath
-from offpath import mpis
-from offpath.paths import paths
-from offpath.plan import sites
+from offpath.base.paths import paths
+from offpath.launch import mpis
 from offpath.telemetry import perfetto
+from offpath.trace import sites
 from test_telemetry import ROOT_ENV
 
 WHERE = """

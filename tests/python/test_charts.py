@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import ROOT
-from offpath import charts, report
+from offpath.pages import charts, report
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))
 import figures  # noqa: E402

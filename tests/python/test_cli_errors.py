@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath, requires_root
-from offpath import checks, comparison
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import checks
+from offpath.places import comparison
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import sys
 
 import pytest
 from conftest import PROGRAMS, ROOT, assert_one_line_error, offpath, requires_root
-from offpath import mpis, policy_table
-from offpath.clusters import allocation, files, node_facts_file
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import cluster_files, mpis, policy_table
+from offpath.places import allocation
+from offpath.places.allocation import node_facts_file
 from offpath.plan import calibrate, machine
 
 HOME = "XDG_CONFIG_HOME"
@@ -179,16 +180,16 @@ def test_srun_starts_programs_of_one_mpi(built, tmp_path):
 
 
 def test_which_cluster(tmp_path):
-    assert files.name({}) is None
-    assert files.name({"SLURM_CLUSTER_NAME": "s"}) == "s"
-    assert files.name({"SLURM_CLUSTER_NAME": "s", "OFFPATH_CLUSTER": "ours"}) == "ours"
+    assert cluster_files.name({}) is None
+    assert cluster_files.name({"SLURM_CLUSTER_NAME": "s"}) == "s"
+    assert cluster_files.name({"SLURM_CLUSTER_NAME": "s", "OFFPATH_CLUSTER": "ours"}) == "ours"
     for wrong in (".", "..", "a/b", "", " "):
         with pytest.raises(UserError):
-            files.checked(wrong, "--cluster")
+            cluster_files.checked(wrong, "--cluster")
 
 
 def keep(home, cluster, mpi, what, text=""):
-    file = files.file(cluster, mpi, what, {HOME: str(home)})
+    file = cluster_files.file(cluster, mpi, what, {HOME: str(home)})
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return file
@@ -196,38 +197,38 @@ def keep(home, cluster, mpi, what, text=""):
 
 def test_which_machine_file(tmp_path):
     home = {HOME: str(tmp_path)}
-    assert files.machine_file(None, home) is None
-    first = keep(tmp_path, "one", "openmpi", files.MACHINE)
-    assert files.machine_file(None, home) == files.machine_file("openmpi", home) == first
-    assert files.machine_file("mpich", home) is None
-    second = keep(tmp_path, "two", "mpich", files.MACHINE)
-    assert files.machine_file(None, home) is None, "two clusters, and nobody says which"
-    assert files.machine_file(None, home | {files.NAME_VARIABLE: "two"}) == second
-    keep(tmp_path, "two", "openmpi", files.MACHINE)
-    assert files.machine_file(None, home | {"SLURM_CLUSTER_NAME": "two"}) is None, "two MPIs"
-    assert files.machine_file("mpich", home | {"SLURM_CLUSTER_NAME": "two"}) == second
-    assert str(files.machine_file(None, home | {files.MACHINE_VARIABLE: "/a/b"})) == "/a/b"
+    assert cluster_files.machine_file(None, home) is None
+    first = keep(tmp_path, "one", "openmpi", cluster_files.MACHINE)
+    assert cluster_files.machine_file(None, home) == cluster_files.machine_file("openmpi", home) == first
+    assert cluster_files.machine_file("mpich", home) is None
+    second = keep(tmp_path, "two", "mpich", cluster_files.MACHINE)
+    assert cluster_files.machine_file(None, home) is None, "two clusters, and nobody says which"
+    assert cluster_files.machine_file(None, home | {cluster_files.NAME_VARIABLE: "two"}) == second
+    keep(tmp_path, "two", "openmpi", cluster_files.MACHINE)
+    assert cluster_files.machine_file(None, home | {"SLURM_CLUSTER_NAME": "two"}) is None, "two MPIs"
+    assert cluster_files.machine_file("mpich", home | {"SLURM_CLUSTER_NAME": "two"}) == second
+    assert str(cluster_files.machine_file(None, home | {cluster_files.MACHINE_VARIABLE: "/a/b"})) == "/a/b"
 
 
 def test_the_planner_finds_the_machine_of_the_cluster(built, tmp_path):
     text = json.dumps(machine.default() | {"network": machine.DEFAULTS["network"] | {"rate_bytes_per_ns": 12.5}})
-    file = keep(tmp_path, "hall", "mpich", files.MACHINE, text)
+    file = keep(tmp_path, "hall", "mpich", cluster_files.MACHINE, text)
     scale = ("plan", "scale", "--nodes", "2", "--json")
     fast, slow = (offpath(*scale, env={HOME: str(home)}) for home in (tmp_path, tmp_path / "none"))
     assert f"the machine is that of {file}." in fast.stderr and slow.stderr == ""
     times = [json.loads(each.stdout)["rows"][0]["host_ns"] for each in (fast, slow)]
     assert times[0] < times[1]
-    result = offpath(*scale, env={files.MACHINE_VARIABLE: str(tmp_path / "gone")})
+    result = offpath(*scale, env={cluster_files.MACHINE_VARIABLE: str(tmp_path / "gone")})
     assert result.returncode != 0 and "cannot be read" in result.stderr
 
 
 def test_the_rows_of_the_cluster_and_the_mpi(built, tmp_path):
     """The general file is for whoever has none; OFFPATH_POLICY_FILE wins over both."""
     rows = {"openmpi": "ialltoall:1M-inf:dpu", "mpich": "ialltoall:2M-inf:dpu"}
-    kept = {mpi: keep(tmp_path, "hall", mpi, files.POLICY, row) for mpi, row in rows.items()}
+    kept = {mpi: keep(tmp_path, "hall", mpi, cluster_files.POLICY, row) for mpi, row in rows.items()}
     env = {
         HOME: str(tmp_path),
-        files.NAME_VARIABLE: "hall",
+        cluster_files.NAME_VARIABLE: "hall",
         policy_table.FILE_VARIABLE: "",
     }
 
@@ -312,5 +313,5 @@ def test_by_a_hostfile(lab, mpi, tmp_path):
         [f"mpicc.{mpi}", "-w", PROGRAMS / "checked.c", "-o", tmp_path / "checked"],
         check=True,
     )
-    keep(tmp_path / "config", "hall", mpi, files.POLICY, "*:dpu\n")  # whatever was found, this shows
+    keep(tmp_path / "config", "hall", mpi, cluster_files.POLICY, "*:dpu\n")  # whatever was found, this shows
     assert "12 collectives, 12 offloaded" in run("run", "--share", "--", *words, "./checked").stderr

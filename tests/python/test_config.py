@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, offpath
-from offpath import config
+from offpath.base import config
 
 GOLDEN = Path(__file__).parent / "golden" / "config.json"
 GIVEN = {

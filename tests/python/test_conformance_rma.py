@@ -14,7 +14,7 @@ import uuid
 import pytest
 from conformance_support import EVERYTHING, FULL, LIMIT_S, MPIS, NATIVE, Place, assert_same_lines, program
 from offpath.lab import Lab
-from offpath.launch import local_mpirun
+from offpath.launch.local import local_mpirun
 
 EPISODES = 2000 if FULL else 60
 SEED = int(os.environ.get("OFFPATH_TEST_SEED", int.from_bytes(os.urandom(4), "little") if FULL else 20261121))

@@ -6,7 +6,8 @@ import json
 import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import demo_report, report
+from offpath.bench import demo_report
+from offpath.pages import report
 
 TINY = ["--n", "12", "--work", "1", "--seconds", "0.01", "--pairs", "1"]
 
@@ -53,7 +54,7 @@ def test_in_a_lab(prefix, tmp_path):
 
 
 def test_a_different_result_is_found_out():
-    from offpath.demo import _summary
+    from offpath.bench.demo import _summary
 
     def run(mode, checksum, verified=True):
         times = {row: {"avg": 1.0} for row in demo_report.TABLE_ROWS}
@@ -68,7 +69,7 @@ def test_a_different_result_is_found_out():
 
 
 def test_the_rate_makes_communication_the_wanted_share():
-    from offpath.demo import COMMUNICATION_SHARE, _rate_for
+    from offpath.bench.demo import COMMUNICATION_SHARE, _rate_for
 
     compute_s, sent = 1.8, 34_000_000
     wire_s = 8 * sent / _rate_for(COMMUNICATION_SHARE, compute_s, sent)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
-from offpath import config
-from offpath.cli import app
+from offpath.base import config
+from offpath.cli.main import app
 from offpath.reference import model
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, offpath, requires_root
+from offpath.base.paths import paths
 from offpath.lab import inventory
-from offpath.launch import available_cores
-from offpath.paths import paths
+from offpath.launch.local import available_cores
 from test_top import eventually
 
 TOKEN_BYTES = 32

@@ -12,10 +12,9 @@ import sys
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
 from offpath import __version__
-from offpath.devices import service
-from offpath.dpus import checking, dpufile
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.dpu import checking, dpufile, service
 
 TEXT = """
 # host  DPU

@@ -13,9 +13,9 @@ import pytest
 import torch_support
 from conformance_support import EVERYTHING, MPIS, NATIVE
 from conftest import PROGRAMS, requires_root
-from offpath import stats
 from offpath.lab import Lab
-from offpath.launch import local_mpirun
+from offpath.launch import stats
+from offpath.launch.local import local_mpirun
 
 pytestmark = pytest.mark.nightly
 OFFLOAD = EVERYTHING | {"OFFPATH_MPI_BLOCKING": "all"}

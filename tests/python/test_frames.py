@@ -7,8 +7,9 @@ import nbformat
 import pytest
 from conftest import ROOT
 from nbclient import NotebookClient
-from offpath.errors import UserError
-from offpath.telemetry import frames, operations, perfetto, record
+from offpath.base.errors import UserError
+from offpath.telemetry import frames, operations, perfetto
+from offpath.trace import record
 from telemetry_support import MS, part, rank_lines, region_lines, write_parts
 
 NOTEBOOK = ROOT / "docs" / "notebooks" / "trace.ipynb"

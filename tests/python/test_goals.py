@@ -6,21 +6,21 @@ import re
 
 import pytest
 from conftest import ROOT
-from offpath import (
-    bench_alltoall,
-    bench_balance,
-    bench_collectives,
-    bench_krylov,
-    bench_minimd,
-    bench_multicast,
-    bench_onesided,
-    bench_openmp,
+from offpath.bench import (
+    alltoall,
+    balance,
+    collectives,
     compression_transfers,
     goals,
+    krylov,
+    minimd,
+    multicast,
+    onesided,
+    openmp,
     results,
+    validation,
 )
-from offpath.cli import BenchGroup
-from offpath.plan import validation
+from offpath.cli.main import BenchGroup
 
 MIB = 1 << 20
 DOCUMENT = (ROOT / "docs" / "performance.md").read_text()
@@ -123,7 +123,7 @@ def test_minimd():
 
     rows = [row("host", 1.0), row("offpath", 1.1, error=-0.08), row("hybrid", 1.4, error=0.02), row("relaxed", 1.5)]
     rows += [row("offpath", 1.2, every=2), row("hybrid", 9.0, every=2, slower=2)]  # that one is emulated
-    found = bench_minimd.checks(rows)
+    found = minimd.checks(rows)
     assert values(found) == {"minimd_gain_ratio": 1.2, "minimd_error_ratio": 0.08}
     assert all(met(found).values())
 
@@ -148,17 +148,17 @@ def test_alltoall():
     rows += alltoall_rows("openmpi", 4 * MIB, (100, 180), (98, 100))
     rows += alltoall_rows("openmpi", MIB // 4, (1, 1), (9, 9))  # not aimed at
     rows += alltoall_rows("mpich", MIB, (100, 200), (90, 100), verified=False)  # wrong results are no results
-    found = bench_alltoall.checks(compared(rows, "250mbit"))
+    found = alltoall.checks(compared(rows, "250mbit"))
     assert values(found) == {
         "openmpi/alltoall_gain_ratio": 1.8,
         "openmpi/alltoall_efficiency_250mbit_ratio": 0.9,
         "openmpi/alltoall_t_pure_ratio": 0.98,
     }
     assert list(met(found).values()) == [True, False, True]
-    assert "openmpi/alltoall_efficiency_1gbit_ratio" in met(bench_alltoall.checks(compared(rows, "1gbit")))
-    assert len(bench_alltoall.checks(compared(rows, "2gbit"))) == 2
-    assert bench_alltoall.checks(compared(rows, None)) == []  # loopback
-    assert bench_alltoall.checks(compared(rows[:1], "1gbit")) == []
+    assert "openmpi/alltoall_efficiency_1gbit_ratio" in met(alltoall.checks(compared(rows, "1gbit")))
+    assert len(alltoall.checks(compared(rows, "2gbit"))) == 2
+    assert alltoall.checks(compared(rows, None)) == []  # loopback
+    assert alltoall.checks(compared(rows[:1], "1gbit")) == []
 
 
 def test_collectives():
@@ -169,13 +169,13 @@ def test_collectives():
     measured += rows("openmpi", "ibcast", MIB // 4, {"host": 100, "offpath": 900})  # not aimed at
     measured += rows("mpich", "ibcast", MIB, {"host": 200, "async": 120, "offpath": 125})
     measured += rows("mpich", "iallreduce", MIB, {"host": 200})  # Offpath's launch failed
-    found = bench_collectives.checks(compared(measured, "1gbit"))
+    found = collectives.checks(compared(measured, "1gbit"))
     assert values(found) == {
         "openmpi/collectives_efficiency_1gbit_ratio": 1.0, "openmpi/collectives_gain_ratio": 1.05,
         "mpich/collectives_efficiency_1gbit_ratio": 0.8, "mpich/collectives_gain_ratio": 0.96,
     }  # fmt: skip
     assert list(met(found).values()) == [True, True, False, False]
-    assert bench_collectives.checks(compared(measured, None)) == []
+    assert collectives.checks(compared(measured, None)) == []
 
 
 def test_a_dpu_beside_the_cores():
@@ -187,12 +187,12 @@ def test_a_dpu_beside_the_cores():
     rows = [row("cores", MIB, 100, 100), row("dpu", MIB, 105, 110), row("node", MIB, 900, 990)]
     rows += [row("cores", 4 * MIB, 100, 100), row("dpu", 4 * MIB, 120, 121), row("dpu", MIB // 4, 900, 990)]
     rows += [row("dpu", MIB, 99, 100, "ireduce")]  # those of the cores failed
-    found = bench_collectives.dpu_checks(compared(rows, "1gbit"))
+    found = collectives.dpu_checks(compared(rows, "1gbit"))
     assert values(found) == {
         "openmpi/collectives_dpu_t_pure_ratio": 1.2, "openmpi/collectives_dpu_efficiency_ratio": 105 / 110,
     }  # fmt: skip
     assert list(met(found).values()) == [False, True]
-    assert bench_collectives.dpu_checks(compared(rows[:1], "1gbit")) == []
+    assert collectives.dpu_checks(compared(rows[:1], "1gbit")) == []
 
 
 def test_onesided():
@@ -203,7 +203,7 @@ def test_onesided():
     rows = [row("mpi", "put", "idle", 100), row("mpi", "put", "computing", 110), row("mpi", "put", "idle", 1, "host")]
     rows += [row("mpi", "get", "idle", 100), row("mpi", "get", "computing", 150)]
     rows += [row("shmem", "put", "idle", 100), row("shmem", "put", "computing", 90), row("shmem", "get", "idle", 1)]
-    found = bench_onesided.checks({"rows": rows})
+    found = onesided.checks({"rows": rows})
     assert values(found) == {
         "openmpi/mpi/onesided_computing_ratio": 1.5, "openmpi/shmem/onesided_computing_ratio": 0.9,
     }  # fmt: skip
@@ -213,7 +213,7 @@ def test_onesided():
 def test_openmp():
     measured = {"empty region": 1.0, "bulk map(to) / memcpy": 0.7, "memcpy between processes": 5.0}
     rows = [{"name": name, "value": {"median": value, "min": 0, "max": 99}} for name, value in measured.items()]
-    found = bench_openmp.checks({"regions": rows})
+    found = openmp.checks({"regions": rows})
     assert values(found) == {"openmp_empty_region_us": 1.0, "openmp_bulk_to_ratio": 0.7}
     assert list(met(found).values()) == [True, False]
 
@@ -225,7 +225,7 @@ def test_krylov():
         ("phi auto", "offpath_cg"): 80, ("phi auto", "offpath_pipecg"): 126,
     }  # fmt: skip
     rows = [{"setting": where, "solver": who, "iteration_ns": ns} for (where, who), ns in times.items()]
-    found = bench_krylov.checks(rows)
+    found = krylov.checks(rows)
     assert values(found) == {
         "cg/krylov_same_ranks_ratio": 0.8, "cg/krylov_all_cores_ratio": 1.6, "pipecg/krylov_same_ranks_ratio": 1.05,
     }  # fmt: skip
@@ -239,7 +239,7 @@ def test_balance():
         for piece, uneven, gain in [("waits", "none", 1), ("waits", "slow", 2.2), ("computes", "none", 0.8),
                                     ("computes", "slow", 1.4), ("computes", "loaded", 1.1)]
     ]  # fmt: skip
-    assert values(bench_balance.checks(rows)) == {
+    assert values(balance.checks(rows)) == {
         "tasks_balance_gain_ratio": 1.1, "tasks_balance_perfect_ratio": 0.9, "tasks_balance_even_ratio": 1.25,
     }  # fmt: skip
 
@@ -251,8 +251,8 @@ def test_multicast():
 
     rows = [row("multicast", MIB, 110, 80), row("ring", MIB, 100, 100), row("multicast", 4 * MIB, 100, 90)]
     rows += [row("ring", 4 * MIB, 100, 100), row("multicast", 2 * MIB, 900, 900), row("chain", MIB, 1, 1, "ibcast")]
-    assert values(bench_multicast.goals_of(rows)) == {"multicast_time_ratio": 1.1, "multicast_cpu_ratio": 0.9}
-    assert bench_multicast.goals_of([row("multicast", MIB, 9, 9), row("ring", MIB, 1, 1, verified=False)]) == []
+    assert values(multicast.goals_of(rows)) == {"multicast_time_ratio": 1.1, "multicast_cpu_ratio": 0.9}
+    assert multicast.goals_of([row("multicast", MIB, 9, 9), row("ring", MIB, 1, 1, verified=False)]) == []
 
 
 def test_compression():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath, requires_root
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.lab import Lab, inventory, network, quota
 from offpath.lab.plan import STATE_ROOT, Loss, parse_latency, parse_rate
 

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, requires_root
-from offpath import mpis
-from offpath.closing_line import closing_line
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch import mpis
+from offpath.launch.closing_line import closing_line
 
 pytestmark = requires_root
 

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 from conftest import LIMIT_S, requires_root
 from loss_support import meanwhile, services
-from offpath import closing_line, mpis
+from offpath.base.paths import paths
 from offpath.lab.plan import dpu_address, namespace
-from offpath.paths import paths
+from offpath.launch import closing_line, mpis
 
 pytestmark = requires_root
 SILENCE_MS = 1000

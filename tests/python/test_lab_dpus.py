@@ -14,9 +14,9 @@ import uuid
 import pytest
 from conformance_support import Place, assert_conforms, program
 from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
-from offpath.devices import service
+from offpath.base.paths import paths
+from offpath.dpu import service
 from offpath.lab import Lab, launchers
-from offpath.paths import paths
 from scrape_support import scrape
 from test_top import eventually
 

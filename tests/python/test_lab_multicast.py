@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, requires_root
+from offpath.base.paths import paths
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import link_bytes
 from offpath.lab.plan import HEAD, Loss, namespace
-from offpath.paths import paths
 
 pytestmark = requires_root
 NODES = 4

@@ -9,8 +9,8 @@ import uuid
 import pytest
 from conftest import LIMIT_S, requires_root
 from loss_support import meanwhile, services, stop
+from offpath.base.paths import paths
 from offpath.lab import Lab
-from offpath.paths import paths
 
 pytestmark = requires_root
 MPIS = ("openmpi", "mpich")

@@ -8,10 +8,10 @@ import tempfile
 
 from conftest import LIMIT_S, ROOT, requires_root
 from lab_support import POLICY, ROUNDS, SHORTS
-from offpath import mpis
+from offpath.base.paths import paths
 from offpath.lab import launchers
-from offpath.launch import native_environment
-from offpath.paths import paths
+from offpath.launch import mpis
+from offpath.launch.local import native_environment
 
 pytestmark = requires_root
 

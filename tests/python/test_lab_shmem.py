@@ -6,10 +6,10 @@ import uuid
 
 import pytest
 from conftest import LIMIT_S, requires_root
-from offpath import mpis
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
 from offpath.lab import Lab
-from offpath.paths import paths
+from offpath.launch import mpis
 
 
 def installed() -> bool:

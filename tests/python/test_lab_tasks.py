@@ -13,9 +13,9 @@ import pytest
 from api_support import require_executors
 from conftest import LIMIT_S, PROGRAMS, ROOT, offpath, requires_root
 from loss_support import meanwhile
-from offpath.devices import service
+from offpath.base.paths import paths
+from offpath.dpu import service
 from offpath.lab import Lab
-from offpath.paths import paths
 from test_api_task import NATIVE, build
 from test_lab_cut_dpus import heal, reboot
 from torch_support import environment, interpreter

@@ -8,10 +8,10 @@ import uuid
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT, requires_root
-from offpath.devices import service
+from offpath.base.paths import paths
+from offpath.dpu import service
 from offpath.lab import Lab, machines
 from offpath.lab.cluster import ENTER
-from offpath.paths import paths
 from test_lab_cut_dpus import cut, heal
 from torch_support import environment, interpreter, other_torch
 

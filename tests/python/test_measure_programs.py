@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from conftest import ROOT, requires_root
-from offpath.paths import paths
+from offpath.base.paths import paths
 
 RESULT = json.loads((ROOT / "docs" / "figures" / "results" / "foreign-programs.json").read_text())
 sys.path.insert(0, str(ROOT / "tools"))

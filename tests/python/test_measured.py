@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from offpath import goals
+from offpath.bench import goals
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))
 

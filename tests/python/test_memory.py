@@ -7,8 +7,8 @@ import sys
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath import memory, policy_table
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch import memory, policy_table
 
 JOB = memory.Job("here, 2 cores", "/opt/program (7 bytes)", "mpirun -np 2")
 

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 from conftest import LIMIT_S, assert_one_line_error, offpath
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.telemetry import batch_job, jobs, metrics_server, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from prometheus_client import generate_latest, parser

@@ -20,7 +20,7 @@ from api_support import environment, finish, require_executors, start  # noqa: F
 from conftest import PROGRAMS, ROOT
 from loss_support import services_in
 from offpath import OffpathError, TcpStore
-from offpath.paths import paths
+from offpath.base.paths import paths
 from relay_support import (
     BACK,
     FABRIC,

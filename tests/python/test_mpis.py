@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import pytest
-from offpath import info_command, mpis
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.launch import mpis
+from offpath.run import info_command
 
 
 def test_a_program_of_the_standard_abi_is_told_so(monkeypatch):

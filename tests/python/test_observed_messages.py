@@ -4,9 +4,10 @@
 import pytest
 from bench_support import program
 from conftest import offpath
-from offpath import mpis
-from offpath.plan import profile, replay
-from offpath.telemetry import operations, record
+from offpath.launch import mpis
+from offpath.plan import replay
+from offpath.telemetry import operations
+from offpath.trace import profile, record
 
 REPEATS = 3
 # Each kind is checked while the clock runs, and the work is given, so nothing else communicates.

@@ -12,8 +12,8 @@ import typing
 import pytest
 import typer
 from conftest import LIMIT_S, ROOT, assert_one_line_error
-from offpath import oldest
-from offpath.cli import app
+from offpath.base import oldest
+from offpath.cli.main import app
 
 
 def commands(group, names=()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import openmp_support
 import pytest
 from conftest import LIMIT_S, ROOT
-from offpath.paths import paths
+from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires, run, seen_by, standing_device
 
 pytestmark = requires(openmp_support.missing_compiler())

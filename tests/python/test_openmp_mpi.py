@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 from conftest import ROOT, requires_root
+from offpath.base.paths import paths
 from offpath.lab import Lab
-from offpath.launch import native_environment
-from offpath.mpis import launcher
-from offpath.paths import paths
+from offpath.launch.local import native_environment
+from offpath.launch.mpis import launcher
 
 LIMIT_S = 60  # for a hang, never reached otherwise
 MPIS = ("openmpi", "mpich")

@@ -11,7 +11,7 @@ import offpath
 import openmp_support
 import pytest
 from conftest import LIMIT_S, ROOT
-from offpath.paths import paths
+from offpath.base.paths import paths
 from openmp_support import PROGRAMS, TARGETS, Builder, requires, run
 from test_openmp import own_runtime_folder  # noqa: F401
 

@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 from conftest import PROGRAMS, assert_one_line_error, offpath
-from offpath import mpis
-from offpath.errors import UserError
-from offpath.telemetry import operations, otf2_export, perfetto, record
+from offpath.base.errors import UserError
+from offpath.launch import mpis
+from offpath.telemetry import operations, otf2_export, perfetto
+from offpath.trace import record
 from telemetry_support import MS, PLACE, one_sided_lines, part, rank_lines, region_lines
 from test_call_sites import traced
 

@@ -7,10 +7,10 @@ import uuid
 import pytest
 import real_programs
 from conftest import ROOT, requires_root
-from offpath import stats
+from offpath.base.paths import paths
 from offpath.lab import Lab
-from offpath.launch import local_mpirun
-from offpath.paths import paths
+from offpath.launch import stats
+from offpath.launch.local import local_mpirun
 from petsc_support import (
     LIMIT_S,
     SHARED,

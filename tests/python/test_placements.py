@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from bench_support import assert_self_contained, program
 from conftest import LIMIT_S, offpath, requires_root
+from offpath.base.paths import paths
 from offpath.lab import Lab, machines
-from offpath.paths import paths
 
 TOKEN_BYTES = 32
 

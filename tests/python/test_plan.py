@@ -8,23 +8,11 @@ import statistics
 import pytest
 from bench_support import assert_self_contained
 from conftest import ROOT, assert_one_line_error, offpath
-from offpath import mpis
-from offpath.errors import UserError
-from offpath.paths import paths
-from offpath.plan import (
-    calibrate,
-    compressing,
-    law,
-    machine,
-    model,
-    pages,
-    predict,
-    profile,
-    replay,
-    scale,
-    sites,
-    tables,
-)
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import mpis
+from offpath.plan import calibrate, compressing, law, machine, model, pages, predict, replay, scale, tables
+from offpath.trace import profile, sites
 from test_docs import commands
 
 BARRIER = {"op": 0, "kind": "ibarrier", "comm": 0, "bytes": 0, "root": 0, "blocking": True, "call": "barrier"}

@@ -2,9 +2,9 @@
 """Replays of programs whose ranks deal out work by a shared counter: who is early takes more, where that may be."""
 
 import pytest
-from offpath.paths import paths
+from offpath.base.paths import paths
 from offpath.plan import dealing, machine, model, replay
-from offpath.plan.profile import Profile, Rank
+from offpath.trace.profile import Profile, Rank
 
 MS = 1_000_000
 WORLD = [0, 1]

@@ -4,9 +4,10 @@
 import json
 
 import pytest
-from offpath.errors import UserError
-from offpath.paths import paths
-from offpath.plan import machine, messages, model, predict, profile, replay
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.plan import machine, model, predict, replay
+from offpath.trace import messages, profile
 
 PLACE = {"file": "/nowhere/app", "offset": 64}
 ROW = ("send:512K-inf:dpu",)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath import injection, policy_table
-from offpath.errors import UserError
-from offpath.injection import OffloadOptions
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import injection, policy_table
+from offpath.launch.injection import OffloadOptions
 
 FILE = """# tuned somewhere
 ialltoall:nodes=2:host

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import real_programs
 from conformance_support import EVERYTHING, FULL, LIMIT_S, MPIS, NATIVE, offloaded_counts
-from offpath.launch import local_mpirun
-from offpath.processes import Completed
+from offpath.base.processes import Completed
+from offpath.launch.local import local_mpirun
 
 OFFLOAD = EVERYTHING | {"OFFPATH_MPI_BLOCKING": "all"}
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")

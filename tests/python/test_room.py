@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
-from offpath import room
-from offpath.errors import UserError
-from offpath.telemetry import record
+from offpath.base import room
+from offpath.base.errors import UserError
+from offpath.trace import record
 from telemetry_support import write_parts
 
 

@@ -8,10 +8,11 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
-from offpath import handover, injection, own_rank, stats
-from offpath.closing_line import LEAST_WORTH_TUNING, LONG_MESSAGES, closing_line
-from offpath.injection import OffloadOptions
-from offpath.paths import paths
+from offpath.base import handover
+from offpath.base.paths import paths
+from offpath.launch import injection, own_rank, stats
+from offpath.launch.closing_line import LEAST_WORTH_TUNING, LONG_MESSAGES, closing_line
+from offpath.launch.injection import OffloadOptions
 
 MPIS = ("openmpi", "mpich")
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -465,7 +466,7 @@ def test_a_script_that_hands_nothing_on_still_hands_our_variables_on(given, expe
 @pytest.mark.parametrize("launcher", ["mpirun.openmpi", "mpirun.mpich", "srun"])
 def test_the_jobs_secret_is_on_no_command_line(launcher, tmp_path, monkeypatch):
     """Where every user of the node reads it. The launcher has it in its environment."""
-    monkeypatch.setattr("offpath.mpis.launcher_kind", {"mpirun.openmpi": "openmpi", "mpirun.mpich": "mpich"}.get)
+    monkeypatch.setattr("offpath.launch.mpis.launcher_kind", {"mpirun.openmpi": "openmpi", "mpirun.mpich": "mpich"}.get)
     chosen = {"OFFPATH_LOG": "info", "OFFPATH_JOB_SECRET": "sixteen letters!"}
     argv, extra = injection.with_variables([launcher, "./a"], chosen)
     assert "sixteen letters!" not in " ".join(argv) and extra["OFFPATH_JOB_SECRET"] == "sixteen letters!"

@@ -9,9 +9,9 @@ from dataclasses import asdict
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath.devices import service
-from offpath.errors import UserError
-from offpath.paths import new_file, private_folder, runtime_folder
+from offpath.base.errors import UserError
+from offpath.base.paths import new_file, private_folder, runtime_folder
+from offpath.dpu import service
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 import slurm_support
 import torch_support
 from conftest import LIMIT_S, PROGRAMS, ROOT, SEED
-from offpath import stats
-from offpath.mpis import TITLES
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch import stats
+from offpath.launch.mpis import TITLES
 from slurm_support import until
 
 OFFPATH = [str(ROOT / "offpath"), "run", "--policy", "*:dpu"]

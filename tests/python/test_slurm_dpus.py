@@ -7,8 +7,8 @@ import subprocess
 import pytest
 import slurm_support
 from conftest import PROGRAMS
-from offpath import stats
-from offpath.paths import paths
+from offpath.base.paths import paths
+from offpath.launch import stats
 from scrape_support import scrape
 from slurm_support import until
 from test_slurm import OFFPATH, srun, text

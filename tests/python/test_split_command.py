@@ -7,7 +7,7 @@ import xml.etree.ElementTree as tree
 
 import pytest
 from conftest import assert_one_line_error, offpath
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.plan import machine
 from offpath.split import describe, load, variants
 from offpath.split.costs import read_machine

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from hypothesis import given, settings, strategies
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.split import load, parse, variants
 from offpath.split.oplist import Kind, Term
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import ROOT
-from offpath.paths import paths
+from offpath.base.paths import paths
 
 LIST = ROOT / "tests" / "packaging" / "abi.txt"
 HEADERS = [ROOT / "include" / "offpath" / name for name in ("offpath.h", "task.h")]
@@ -76,7 +76,7 @@ def test_the_list_notices_changes():
 
 
 def commands_and_options():
-    from offpath.cli import app
+    from offpath.cli.main import app
     from offpath.reference import model
 
     for command in model.command_line(app).all():
@@ -94,7 +94,7 @@ def test_what_is_called_stable_is_there():
 
 
 def test_variables_that_are_called_stable_are_there():
-    from offpath.config import SETTINGS
+    from offpath.base.config import SETTINGS
 
     (row,) = re.findall(r"^\| Variables: (.*?) \|", (ROOT / "docs" / "stability.md").read_text(), re.MULTILINE)
     named = row.split(", ")
@@ -103,9 +103,9 @@ def test_variables_that_are_called_stable_are_there():
 
 def test_what_is_called_a_format_is_one():
     """Each with the version that the code writes."""
-    from offpath.plan import machine, profile
+    from offpath.plan import machine
     from offpath.split import description
-    from offpath.telemetry import record
+    from offpath.trace import profile, record
 
     text = (ROOT / "docs" / "stability.md").read_text()
     for module in (machine, profile, record, description):
@@ -118,7 +118,7 @@ def exists(*names):
 
 def test_our_column_of_the_comparison_is_true():
     """Each row that names something of ours, by what it is made of. A row without evidence here fails."""
-    from offpath.cli import app
+    from offpath.cli.main import app
     from offpath.reference import completion, man, model
 
     root, known = model.command_line(app), set(commands_and_options())

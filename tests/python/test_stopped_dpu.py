@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from api_support import environment, finish  # noqa: F401
 from loss_support import services_in, stop
-from offpath.paths import paths
+from offpath.base.paths import paths
 from test_dpus import starter
 from test_lab import wait_until
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import LIMIT_S, ROOT, offpath
-from offpath.tables import Table
+from offpath.base.tables import Table
 from rich.console import Console
 
 ROWS = [["fft", "16 KiB", *(f"{number}.12345" for number in range(12))], ["[bold]a heading[/]"]]

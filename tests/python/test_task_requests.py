@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from bench_support import mpirun
 from conftest import PROGRAMS, ROOT, offpath
-from offpath.paths import paths
+from offpath.base.paths import paths
 
 
 @pytest.fixture(scope="module")

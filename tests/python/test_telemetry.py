@@ -10,12 +10,12 @@ import subprocess
 
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
-from offpath import mpis
-from offpath.errors import UserError
-from offpath.paths import paths
-from offpath.plan import sites
-from offpath.telemetry import operations, overview, page, parts, perfetto, prometheus, record, wires
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import mpis
+from offpath.telemetry import operations, overview, page, perfetto, prometheus, wires
 from offpath.telemetry.batch_job import BatchJob
+from offpath.trace import parts, record, sites
 from rich.console import Console
 from telemetry_support import MS, check_format, one_sided_lines, part, rank_lines, region_lines, write_parts
 from test_docs import commands

@@ -16,8 +16,8 @@ from pathlib import Path
 import observation_support as made
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, offpath
-from offpath import mpis
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.launch import mpis
 from offpath.telemetry import jobs, observation
 from offpath.telemetry import top as view
 from rich.console import Console

@@ -10,11 +10,12 @@ import time
 
 import pytest
 from conftest import LIMIT_S, ROOT, offpath, requires_root
-from offpath import mpis
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.launch import mpis
 from offpath.plan import profile_command
-from offpath.telemetry import operations, otf2_export, perfetto, record
+from offpath.telemetry import operations, otf2_export, perfetto
+from offpath.trace import record
 from telemetry_support import part, rank_lines, write_parts
 
 OPERATIONS = 1052  # of each rank, in programs/cut.c

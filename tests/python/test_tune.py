@@ -6,9 +6,10 @@ import json
 import pytest
 from bench_support import program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath import policy_table, tune_command, tuning
-from offpath.paths import paths
-from offpath.policy_table import Table
+from offpath.base.paths import paths
+from offpath.bench import tune_command, tuning
+from offpath.launch import policy_table
+from offpath.launch.policy_table import Table
 
 SIZES = (1024, 4096, 16384, 65536)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT
-from offpath import bench_training
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.bench import training
 
 
 @cache
@@ -19,7 +19,7 @@ def interpreter() -> str:
     if given := os.environ.get("OFFPATH_TEST_TORCH"):
         return given
     try:
-        return bench_training.interpreter()
+        return training.interpreter()
     except UserError as error:
         pytest.skip(str(error))
 

@@ -24,9 +24,10 @@ import gains  # noqa: E402
 import losses  # noqa: E402
 import measured  # noqa: E402
 import reached  # noqa: E402
-from offpath import bench_report, charts, goals, report  # noqa: E402
-from offpath.mpis import TITLES  # noqa: E402
-from offpath.sizes import size_text  # noqa: E402
+from offpath.base.sizes import size_text  # noqa: E402
+from offpath.bench import goals, overlap_report  # noqa: E402
+from offpath.launch.mpis import TITLES  # noqa: E402
+from offpath.pages import charts, report  # noqa: E402
 
 HEAD = 54  # pixels above the chart
 SPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
@@ -36,12 +37,12 @@ def collectives(result: dict) -> tuple[str, str]:
     """Time of computation and communication together, by peer: shorter is better."""
     [kind] = result["meta"]["mpi_versions"]
     bars = []
-    for name, size, by_peer in bench_report.groups(result, kind):
+    for name, size, by_peer in overlap_report.groups(result, kind):
         for index, (peer, row) in enumerate(by_peer.items()):
             ms, low, high = (row[f"t_total{part}_ns"] / 1e6 for part in ("", "_min", "_max"))
             label = f"{name} {size_text(size)}" if index == 0 else ""
-            text = f"{ms:.0f} ms  {'the MPI alone' if peer == 'host' else bench_report.PEER_TITLES[peer]}"
-            bars.append(charts.Bar(label, [(bench_report.COLOURS[peer], ms)], text, (low, high), index == 0))
+            text = f"{ms:.0f} ms  {'the MPI alone' if peer == 'host' else overlap_report.PEER_TITLES[peer]}"
+            bars.append(charts.Bar(label, [(overlap_report.COLOURS[peer], ms)], text, (low, high), index == 0))
     meta = result["meta"]
     title = (
         f"Computation and communication together with {TITLES[kind]} {meta['mpi_versions'][kind]}: shorter is better"

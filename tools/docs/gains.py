@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable
 
 from measured import load, numbers
-from offpath import bench_report, goals
+from offpath.bench import goals, overlap_report
 from reached import PICTURE, each, solver, values
 
 
@@ -35,7 +35,7 @@ def picture() -> tuple[list[float], list[float]]:
     result = json.loads(PICTURE.read_text())
     (kind,) = result["meta"]["mpi_versions"]
     alone, tests = [], []
-    for _, size, by_peer in bench_report.groups(result, kind):
+    for _, size, by_peer in overlap_report.groups(result, kind):
         if size >= goals.MIN_BYTES:
             ours = by_peer["offpath"]["t_total_ns"]
             alone.append(by_peer["host"]["t_total_ns"] / ours)

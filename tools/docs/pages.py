@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import header
 import messages
 import programs
-from offpath import config
-from offpath.cli import app
+from offpath.base import config
+from offpath.cli.main import app
 from offpath.reference import man
 from offpath.reference.model import Command, Option, command_line
 from offpath.reference.prose import blocks, sentence
@@ -148,7 +148,7 @@ def _readers() -> dict[str, set[str]]:
     more = [*(ROOT / "python" / "offpath").rglob("*.py"), *(ROOT / "frontends" / "openmp" / "compiler").glob("*")]
     for file in (*files("src", "frontends", "bench", "apps"), *filter(lambda each: each.is_file(), more)):
         path = str(file.relative_to(ROOT))
-        if path == "python/offpath/config.py":
+        if path == "python/offpath/base/config.py":
             continue
         who = next(title for folder, title in READERS if re.match(folder, path))
         for name in re.findall(r'["\'{(]\s*(OFFPATH_[A-Z_]+[A-Z])["\':=]', file.read_text(errors="replace")):

@@ -13,7 +13,7 @@ from measured import ROOT, label, numbers
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from offpath import bench_collectives, goals  # noqa: E402
+from offpath.bench import collectives, goals  # noqa: E402
 
 PICTURE = ROOT / "docs" / "figures" / "collectives.json"
 LONG = ("1 MiB", "4 MiB")  # goals are of these
@@ -198,7 +198,7 @@ def values(goal: str) -> Iterator[tuple[float, str, int]]:
             for row, value in read(result["rows"]):
                 yield float(value), f"{result['about']}: {label(_titled(row, result))}", int(result["launches"])
     picture = json.loads(PICTURE.read_text())
-    for check in bench_collectives.checks(picture):
+    for check in collectives.checks(picture):
         if check["name"].endswith(f"/{goal}"):
             yield check["value"], "250 Mbit/s, the launches of README's picture", picture["meta"]["runs"]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The file that one rank writes while it records: a line of JSON, the header, then records, little endian: a RecordHead
 // and `words` words of 8 bytes, of which the first are a struct below and the rest values or text (padded with zeros).
-// python/offpath/telemetry/parts.py makes lines of them: formatting costs more than recording does.
+// python/offpath/trace/parts.py makes lines of them: formatting costs more than recording does.
 //
 // Names of calls, kinds and reasons are written once and then go by number, as call sites do. The header is written at
 // once. Records are collected, and written when there are many or the first has waited for kMostUnwrittenNs: a process may

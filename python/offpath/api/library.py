@@ -16,8 +16,8 @@ from typing import Any
 from offpath.api import structs
 from offpath.api.constants import Status
 from offpath.api.failures import NoServiceError, failure
-from offpath.errors import UserError
-from offpath.paths import paths
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
 
 _OUT = POINTER(c_void_p)
 _ERROR = POINTER(structs.Error)

@@ -15,13 +15,14 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from offpath import injection, mpis, processes, stats
-from offpath.errors import UserError
+from offpath.base import processes
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.base.processes import Completed
 from offpath.lab import dpus, inventory, launchers, machines, network, quota, state
 from offpath.lab.plan import HEAD, Loss, Machines, Plan, parse_latency
-from offpath.launch import available_cores, native_environment
-from offpath.paths import paths
-from offpath.processes import Completed
+from offpath.launch import injection, mpis, stats
+from offpath.launch.local import available_cores, native_environment
 
 ENTER = Path(__file__).parent / "enter"
 SERVICE_END_PATIENCE_S = 5.0

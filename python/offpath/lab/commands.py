@@ -9,15 +9,16 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import checks, console, mpis, policy_table, processes
-from offpath.closing_line import closing_line
-from offpath.devices.service import Architecture
-from offpath.errors import UserError
+from offpath.base import console, processes
+from offpath.base.errors import UserError
+from offpath.base.oldest import StrEnum
+from offpath.base.sizes import rate_text
+from offpath.dpu.service import Architecture
 from offpath.lab import dpus, inventory, launchers, slurm_commands, state
 from offpath.lab import plan as planning
 from offpath.lab.cluster import Lab
-from offpath.oldest import StrEnum
-from offpath.sizes import rate_text
+from offpath.launch import checks, mpis, policy_table
+from offpath.launch.closing_line import closing_line
 from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"

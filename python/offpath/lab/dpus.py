@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from offpath.devices import service
+from offpath.dpu import service
 from offpath.lab.plan import Plan
 
 PORT = 7001

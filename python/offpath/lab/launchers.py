@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from offpath import mpis
 from offpath.lab.plan import SUBNET, SUBNET_BITS, Plan
+from offpath.launch import mpis
 
 AGENT = Path(__file__).parent / "agent"
 SUBNET_MASK = f"{SUBNET}.0/{SUBNET_BITS}"

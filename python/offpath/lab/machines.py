@@ -5,7 +5,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.lab.plan import Dpu, Plan
 
 START_LIMIT_S = 20.0

@@ -11,10 +11,10 @@ import os
 import subprocess
 from collections.abc import Callable
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
 from offpath.lab import plan as planning
 from offpath.lab.plan import HEAD, Dpu, Loss, Machines, Plan, namespace
-from offpath.paths import paths
 
 BRIDGE = "type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import sizes
-from offpath.errors import UserError
+from offpath.base import sizes
+from offpath.base.errors import UserError
 
 STATE_ROOT = Path("/run/offpath-lab")
 HEAD = "head"

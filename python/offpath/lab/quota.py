@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A slower DPU: a share of processor time for the processes of a node's DPU, by control group."""
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.lab.inventory import QUOTA_ROOT
 from offpath.lab.plan import Plan, namespace
 

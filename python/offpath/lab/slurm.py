@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from offpath import mpis
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
 from offpath.lab import inventory, launchers
 from offpath.lab.cluster import Lab
 from offpath.lab.plan import HEAD, HEAD_ADDRESS, Plan, host_address
-from offpath.paths import paths
+from offpath.launch import mpis
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("srun", "sbatch", "sinfo")

@@ -8,10 +8,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import console, mpis, processes
+from offpath.base import console, processes
 from offpath.lab import plan as planning
 from offpath.lab import slurm, state
 from offpath.lab.cluster import Lab
+from offpath.launch import mpis
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.base.paths import paths, source_root
 from offpath.lab import inventory
 from offpath.lab.plan import STATE_ROOT, Loss, Machines, Plan
-from offpath.paths import paths, source_root
 
 RECORD = "lab.json"
 

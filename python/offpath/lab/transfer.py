@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.lab.cluster import Lab
 
 BLOCK_BYTES = 1 << 20

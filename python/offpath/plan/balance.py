@@ -15,9 +15,9 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from offpath import console
-from offpath.errors import UserError
-from offpath.tables import Table
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.tables import Table
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, mpis, stats
-from offpath.clusters import allocation, files, options
-from offpath.errors import UserError
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.oldest import zip_equal
+from offpath.base.paths import paths
 from offpath.lab.plan import BURST_BYTES
-from offpath.oldest import zip_equal
-from offpath.paths import paths
+from offpath.launch import cluster_files, mpis, stats
+from offpath.places import allocation, allocation_options, comparison
 from offpath.plan import machine as machines
 from offpath.plan import model
 from offpath.plan.model import DPU, HOST, Placement
@@ -49,10 +50,10 @@ class Measured:
 
 
 def calibrate_command(
-    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
-    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
-    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=allocation_options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=allocation_options.SHARE)] = False,
     mpi: Annotated[Optional[str], typer.Option(help="openmpi or mpich. Default: the launcher's, or openmpi.")] = None,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab; of a job, from 4 on: where links cross.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
@@ -87,11 +88,11 @@ def calibrate_command(
         raise UserError("one MPI at a time is calibrated. Give --mpi openmpi or --mpi mpich.")
     if launch is not None:
         started = allocation.launcher(launch, mpi or comparison.BOTH, cluster, cores, share)
-        file = output or files.file(started.cluster, started.mpi, files.MACHINE)
+        file = output or cluster_files.file(started.cluster, started.mpi, cluster_files.MACHINE)
         comparison.writable_file(file, "the machine file")
         machine = _calibrate_job(started, nodes, repeats, launches)
     else:
-        options.only_with_launch(cluster, cores, share)
+        allocation_options.only_with_launch(cluster, cores, share)
         [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
         file = output or Path("machine.json")
         comparison.writable_file(file, "--output")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import re
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 
 # ns for a byte, each way, on a plain server's core, of numbers (docs/performance.md); a machine file may have its own.
 DEFAULTS = {

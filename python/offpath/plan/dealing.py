@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from offpath.oldest import zip_equal
+from offpath.base.oldest import zip_equal
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console, report
-from offpath.errors import UserError
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.tables import Table
+from offpath.pages import report
+from offpath.places import comparison
 from offpath.plan import machine as machines
-from offpath.tables import Table
 
 WORD_BYTES, COMPLEX_BYTES = 8, 16
 EXCHANGES = 2  # of a 3-D FFT in pencils

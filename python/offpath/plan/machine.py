@@ -8,10 +8,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath import console
-from offpath.clusters import files
-from offpath.errors import UserError
-from offpath.sizes import parse_rate
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.sizes import parse_rate
+from offpath.launch import cluster_files
 
 FORMAT, VERSION = "offpath-machine", 1
 # Sections and fields; what is not measured starts from here. ns, bytes, bytes per ns (GB/s).
@@ -113,7 +113,7 @@ def chosen(given: Path | None, mpi: str | None = None) -> Path | None:
     """The machine file to plan with: the one given, else OFFPATH_MACHINE or this cluster's, which is said."""
     if given is not None:
         return given
-    file = files.machine_file(mpi)
+    file = cluster_files.machine_file(mpi)
     if file is not None:
         console.note(f"the machine is that of {file}.")
     return file

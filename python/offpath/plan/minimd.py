@@ -14,9 +14,9 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath import console
-from offpath.errors import UserError
-from offpath.tables import Table
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.tables import Table
 
 REBUILD = ("migrate", "sort", "borders", "build")
 

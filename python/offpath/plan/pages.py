@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from offpath import report
-from offpath.sizes import size_text
+from offpath.base.sizes import size_text
+from offpath.pages import report
 
 HOST, DPU, LIMIT = 0, 1, 2  # of the page's colours
 SITES = 20

@@ -11,11 +11,13 @@ from typing import Annotated, Optional
 import typer
 from rich.markup import escape
 
-from offpath import comparison, console
-from offpath.errors import UserError
-from offpath.plan import compressing, model, pages, profile, replay, sites
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.tables import Table
+from offpath.places import comparison
+from offpath.plan import compressing, model, pages, replay
 from offpath.plan import machine as machines
-from offpath.tables import Table
+from offpath.trace import profile, sites
 
 WORTH = 0.05  # gains and losses below that are called none
 OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from offpath import comparison, console, handover, injection, mpis, own_rank, processes
-from offpath.errors import UserError, write_error
-from offpath.paths import paths
-from offpath.plan import profile as profiles
-from offpath.plan import sites
-from offpath.telemetry import parts as recorded
+from offpath.base import console, handover, processes
+from offpath.base.errors import UserError, write_error
+from offpath.base.paths import paths
+from offpath.launch import injection, mpis, own_rank
+from offpath.places import comparison
+from offpath.trace import parts as recorded
+from offpath.trace import profile as profiles
+from offpath.trace import sites
 
 VARIABLE = "OFFPATH_PROFILE"
 

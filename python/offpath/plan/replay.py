@@ -5,11 +5,12 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from offpath.errors import UserError
-from offpath.oldest import zip_equal
-from offpath.plan import dealing, messages, model
-from offpath.plan.profile import Profile, Rank
-from offpath.telemetry.parts import MESSAGES, ONE_SIDED
+from offpath.base.errors import UserError
+from offpath.base.oldest import zip_equal
+from offpath.plan import dealing, model
+from offpath.trace import messages
+from offpath.trace.parts import MESSAGES, ONE_SIDED
+from offpath.trace.profile import Profile, Rank
 
 # Costs of the service that a perfect DPU would not have.
 IDEAL = {

@@ -8,12 +8,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console
-from offpath.errors import UserError
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.tables import Table
+from offpath.places import comparison
 from offpath.plan import machine as machines
 from offpath.plan import model, pages
-from offpath.sizes import parse_sizes, size_text
-from offpath.tables import Table
 
 KINDS = ("ialltoall", "iallgather", "ibcast", "iallreduce")
 COMPLEX_BYTES = 16

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from offpath import console
+from offpath.base import console
 
 IN_FLIGHT = {"Octopus": 2, "P3DFFT++": 4}  # double buffering; four variables
 WAITS = ("Waitall", "Waitany")

@@ -12,11 +12,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import console
-from offpath.errors import UserError
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.tables import Table
 from offpath.plan.scale import parse_counts
-from offpath.sizes import parse_sizes, size_text
-from offpath.tables import Table
 
 SAME_EDGE, SAME_POD, OVER_CORE = 2, 4, 6  # links from one node to another
 

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.reference import completion, model
 
 

@@ -75,7 +75,7 @@ class Command:
 
 
 def command_line(app: typer.Typer) -> Command:
-    """`offpath`, with all that it has; `app` is offpath.cli.app."""
+    """`offpath`, with all that it has; `app` is offpath.cli.main.app."""
     return of_root(typer.main.get_command(app))
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from offpath.api.failures import ArgumentError
-from offpath.errors import UserError
-from offpath.paths import private_folder
+from offpath.base.errors import UserError
+from offpath.base.paths import private_folder
 from offpath.rendezvous.launchers import started
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 from offpath.api.failures import ArgumentError, OffpathError
-from offpath.errors import UserError
-from offpath.paths import runtime_folder
+from offpath.base.errors import UserError
+from offpath.base.paths import runtime_folder
 from offpath.rendezvous.folder_store import FolderStore
 from offpath.rendezvous.stores import Store, peek
 

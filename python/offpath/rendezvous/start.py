@@ -15,8 +15,8 @@ from typing import Any
 from offpath.api.failures import ArgumentError, NoServiceError, OffpathError
 from offpath.api.session import Session, attach
 from offpath.api.team import Team
-from offpath.errors import UserError
-from offpath.paths import runtime_folder
+from offpath.base.errors import UserError
+from offpath.base.paths import runtime_folder
 from offpath.rendezvous import with_mpi
 from offpath.rendezvous.folder_store import FolderStore
 from offpath.rendezvous.launchers import Place, find_place, given_secret

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath.errors import UserError
-from offpath.oldest import tomllib
+from offpath.base.errors import UserError
+from offpath.base.oldest import tomllib
 from offpath.split.dominant import DPU, HOST
 from offpath.split.oplist import ELEMENTWISE, OPERATORS, Kind, OperationList, Statement
 

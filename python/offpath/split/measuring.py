@@ -6,7 +6,7 @@ import time
 
 import numpy
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.split.costs import Machine, Side
 
 _ROWS = 1 << 22  # 32 MiB per vector: no cache holds three of them

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from offpath.oldest import StrEnum
+from offpath.base.oldest import StrEnum
 
 INPUTS = ("b", "x")  # the right-hand side, and the first guess that becomes the solution
 RESULT = "x"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.split import flow
 from offpath.split.grammar import NAME, RESERVED, Malformed, statement
 from offpath.split.oplist import INPUTS, RESULT, Kind, OperationList, Operator, Statement

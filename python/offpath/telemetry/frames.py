@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from offpath.errors import UserError
-from offpath.plan.sites import Site
+from offpath.base.errors import UserError
 from offpath.telemetry import operations, perfetto
+from offpath.trace.sites import Site
 
 if TYPE_CHECKING:
     import pandas

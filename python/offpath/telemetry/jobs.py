@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath.errors import UserError
-from offpath.paths import runtime_folder
+from offpath.base.errors import UserError
+from offpath.base.paths import runtime_folder
 from offpath.telemetry.observation import NoService, Observation, Snapshot
 
 

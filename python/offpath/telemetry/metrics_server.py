@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.telemetry import jobs, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.observation import Snapshot

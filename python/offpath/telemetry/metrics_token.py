@@ -9,7 +9,7 @@ import os
 import secrets
 from pathlib import Path
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 
 
 def file() -> Path:

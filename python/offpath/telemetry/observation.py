@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 
 ANSWER_S = 5.0
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest

@@ -7,12 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from offpath.plan import sites
-from offpath.telemetry import user_regions
 from offpath.telemetry.batch_job import BatchJob
-from offpath.telemetry.parts import MESSAGES, ONE_SIDED
-from offpath.telemetry.record import Rank
-from offpath.telemetry.user_regions import Region
+from offpath.trace import sites, user_regions
+from offpath.trace.parts import MESSAGES, ONE_SIDED
+from offpath.trace.record import Rank
+from offpath.trace.user_regions import Region
 
 WHY = {
     "policy": "the policy says so for this size",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from offpath.telemetry.operations import Operation, Run
-from offpath.telemetry.parts import MESSAGES, ONE_SIDED
+from offpath.trace.parts import MESSAGES, ONE_SIDED
 
 ONE_TO_ALL = ("bcast", "scatter", "scatterv")
 ALL_TO_ONE = ("gather", "gatherv", "reduce")

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from offpath.errors import UserError
-from offpath.plan import messages
+from offpath.base.errors import UserError
 from offpath.telemetry import perfetto
 from offpath.telemetry.operations import Operation, Run, Wait
 from offpath.telemetry.otf2_definitions import Definitions
-from offpath.telemetry.parts import MESSAGES, ONE_SIDED
+from offpath.trace import messages
+from offpath.trace.parts import MESSAGES, ONE_SIDED
 
 Event = Callable[[Any, int], None]  # writes something at a time
 

@@ -9,10 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 
-from offpath.plan.sites import Site
-from offpath.sizes import saved_time, seconds, size_text
-from offpath.tables import Table
+from offpath.base.sizes import saved_time, seconds, size_text
+from offpath.base.tables import Table
 from offpath.telemetry.operations import WHY, Operation, Run, Wait, hidden_ns
+from offpath.trace.sites import Site
 
 CALL_ROWS = 10
 HOST_ROWS = 5

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from offpath import report
-from offpath.oldest import zip_equal
-from offpath.sizes import seconds, size_text
+from offpath.base.oldest import zip_equal
+from offpath.base.sizes import seconds, size_text
+from offpath.pages import report
 from offpath.telemetry import overview
 from offpath.telemetry.operations import Run
 from offpath.telemetry.overview import rounded, share

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from offpath.plan.sites import UNKNOWN, from_json
-from offpath.telemetry import operations, record
+from offpath.telemetry import operations
 from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.operations import Operation, Run, Wait
-from offpath.telemetry.record import FORMAT, VERSION
 from offpath.telemetry.wires import Samples
+from offpath.trace import record
+from offpath.trace.record import FORMAT, VERSION
+from offpath.trace.sites import UNKNOWN, from_json
 
 CALLS = 1  # the first thread of a rank's process
 SERVICES = 1_000_000  # process numbers of the services begin there: above all ranks'

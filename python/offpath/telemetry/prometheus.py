@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from offpath.closing_line import PETSC
-from offpath.errors import UserError
+from offpath.base.errors import UserError
+from offpath.launch.closing_line import PETSC
 from offpath.telemetry.batch_job import BatchJob
 from offpath.telemetry.observation import Snapshot
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from offpath import console, handover
-from offpath.errors import UserError, write_error
+from offpath.base import console, handover
+from offpath.base.errors import UserError, write_error
 from offpath.telemetry import batch_job
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def finish(
     job: batch_job.BatchJob | None = None,
 ) -> None:  # fmt: skip
     """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
-    from offpath.telemetry import operations, overview, record  # a program without it need not wait for them
+    from offpath.telemetry import operations, overview  # a program without it need not wait for them
+    from offpath.trace import record  # a program without it need not wait for them
 
     parts = sorted(where.parent.glob(where.name + ".*"))
     try:
@@ -62,7 +63,8 @@ def finish(
 
 
 def _write(run: Run, trace: Path, wires: Samples) -> None:
-    from offpath.telemetry import perfetto, record
+    from offpath.telemetry import perfetto
+    from offpath.trace import record
 
     written = False
     with kept(f"the trace {trace}", f"{record.MAKE_ROOM}, or name another file"):

@@ -6,9 +6,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath import comparison, console
-from offpath.errors import UserError
-from offpath.telemetry import overview, page, perfetto, record
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.places import comparison
+from offpath.telemetry import overview, page, perfetto
+from offpath.trace import record
 
 
 def report_command(

@@ -9,9 +9,9 @@ from rich import box
 from rich.console import Group
 from rich.text import Text
 
-from offpath.oldest import zip_equal
-from offpath.sizes import rough_size_text
-from offpath.tables import Table
+from offpath.base.oldest import zip_equal
+from offpath.base.sizes import rough_size_text
+from offpath.base.tables import Table
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 

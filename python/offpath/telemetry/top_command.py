@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 import typer
 from rich.live import Live
 
-from offpath import console
+from offpath.base import console
 from offpath.telemetry import jobs, top
 
 

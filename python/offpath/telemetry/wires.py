@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from offpath.errors import UserError
+from offpath.base.errors import UserError
 from offpath.telemetry import jobs
 from offpath.telemetry.observation import Observation, Snapshot
 

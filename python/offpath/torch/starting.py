@@ -10,7 +10,7 @@ from typing import Any
 import torch.distributed
 
 from offpath.api.failures import ArgumentError
-from offpath.paths import runtime_folder
+from offpath.base.paths import runtime_folder
 from offpath.rendezvous.launchers import Place, find_place
 from offpath.torch.process_group import NAME
 

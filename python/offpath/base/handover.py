@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder through which a run's ranks hand in what they recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from offpath.base import abandoned
+
+# For ranks that are not the first, where a launcher has started us once for each: nothing can be there, so what they
+# record goes to a rank that has a folder.
+ELSEWHERE = Path("/dev/null/rank")
+
+
+def _remove_abandoned(shared: Path) -> None:
+    """Folders of processes of this machine that are gone; of others nothing is known. Of these there are no records:
+    the runtime folder was not to be written, or has gone with a login."""
+    with contextlib.suppress(OSError):
+        for entry in shared.iterdir():
+            owner = re.match(rf"{re.escape(abandoned.FOLDER_BEGIN)}{_machine()}-(\d+)-", entry.name)
+            if owner and not entry.name.startswith(_prefix(int(owner[1]))):
+                shutil.rmtree(entry, ignore_errors=True)
+
+
+def _prefix(pid: int) -> str:
+    """Of the names of a process's folders: numbers are used again, so it says when that one began."""
+    try:
+        began = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        began = "gone"
+    return f"{abandoned.FOLDER_BEGIN}{_machine()}-{pid}-{began}-"
+
+
+def _machine() -> str:
+    """Equal where process numbers mean the same."""
+    try:
+        boot, numbers = Path("/proc/sys/kernel/random/boot_id").read_text(), os.stat("/proc/self/ns/pid").st_ino
+        return f"{zlib.crc32(f'{boot}{numbers}'.encode()):08x}"
+    except OSError:
+        return "elsewhere"
+
+
+@contextlib.contextmanager
+def folder(beside: Path | None = None) -> Iterator[Path]:
+    """A folder of our own, gone afterwards: in the folder of the file `beside`, else in the working directory.
+
+    That is what the nodes of a cluster share, and one rank that sees it is enough: the others send it theirs. Where
+    nothing can be made there, in the folder for temporary files, which ranks of this node see. What runs that were
+    killed have left on this node is removed: a scheduler may leave a run no time to do so itself.
+    """
+    shared = Path.cwd() if beside is None else beside.absolute().parent
+    temporary = Path(tempfile.gettempdir())
+    abandoned.remove()
+    for place in {shared, temporary}:
+        _remove_abandoned(place)
+    with contextlib.ExitStack() as kept:
+        try:
+            made = kept.enter_context(_made_in(shared))
+        except OSError:
+            made = kept.enter_context(_made_in(temporary))
+        yield made
+
+
+@contextlib.contextmanager
+def _made_in(place: Path) -> Iterator[Path]:
+    made = place / f"{_prefix(os.getpid())}{secrets.token_hex(4)}"
+    with abandoned.recorded(made):
+        made.mkdir(mode=0o700)
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running one command to its end, whatever happens to us meanwhile: signals, time limits, death."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from offpath.base.errors import UserError
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+STOP_GRACE_S = 5.0
+
+
+@dataclass
+class Completed:
+    """How a command ended. `stdout` and `stderr` are None unless they were captured.
+
+    `stats` has one dictionary per rank, as the ranks wrote them at MPI_Finalize; empty without offloading.
+    """
+
+    args: list[str]
+    returncode: int
+    stdout: str | None = None
+    stderr: str | None = None
+    stats: list[dict] = field(default_factory=list)
+    interrupted_by: int | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """What a shell would report: 128 plus the signal for a command that a signal ended."""
+        return self.returncode if self.returncode >= 0 else 128 - self.returncode
+
+    @property
+    def ending(self) -> int:
+        """The same, but where we were told to end it 128 plus that signal: launchers make of it what they like."""
+        ended = self.interrupted_by in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        return 128 + self.interrupted_by if ended else self.exit_status
+
+    def raise_if_interrupted(self) -> None:
+        """For loops over many runs: Ctrl-C ends the loop, not only the run."""
+        if self.interrupted_by == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.interrupted_by is not None:
+            raise SystemExit(128 + self.interrupted_by)
+
+
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    capture: bool = True,
+    timeout: float | None = None,
+    own_session: bool = True,
+) -> Completed:
+    """Runs `argv` to its end and passes SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on to it, which do not end us.
+
+    With `own_session` the command gets each signal exactly once, from us, and SIGTERM when we die; without it the
+    command keeps the terminal, as a command the user typed must. Descriptors that we inherited are handed on: over one
+    of them an MPI's rank talks to its launcher.
+    Raises subprocess.TimeoutExpired after `timeout` seconds, when the command has been ended.
+    """
+    command = ["setpriv", "--pdeathsig", "TERM", *argv] if own_session else list(argv)
+    pipe = subprocess.PIPE if capture else None
+    try:
+        child = subprocess.Popen(
+            command, env=dict(env), stdout=pipe, stderr=pipe, text=True, errors="replace",
+            start_new_session=own_session, close_fds=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise _not_started(command[0], error) from None
+    received: list[int] = []
+    with _forwarding(child, received, own_session):
+        try:
+            stdout, stderr = child.communicate(timeout=timeout)
+        except BaseException:
+            _stop(child, own_session)
+            raise
+    return Completed(list(argv), child.returncode, stdout, stderr, interrupted_by=received[0] if received else None)
+
+
+def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Runs `argv` in our place. Raises UserError when it cannot be."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(argv[0], list(argv), dict(env))
+    except OSError as error:
+        raise _not_started(argv[0], error) from None
+
+
+def _not_started(program: str, error: OSError) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{program} was not found. Check the spelling and PATH.", 127)
+    return UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
+
+
+@contextlib.contextmanager
+def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers; ours stay what they are
+        return
+
+    def forward(signum: int, _frame) -> None:
+        received.append(signum)
+        if signum == signal.SIGINT and not own_session and os.isatty(0):
+            return  # the terminal has told the command already
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(signum)
+
+    before = {signum: signal.signal(signum, forward) for signum in FORWARDED}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def _stop(child: subprocess.Popen, own_session: bool) -> None:
+    child.terminate()
+    try:
+        child.communicate(timeout=STOP_GRACE_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL) if own_session else child.kill()
+        child.wait()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench krylov`: PETSc's conjugate gradients and ours, on the same ranks and on as many as there are cores."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from offpath.base import handover
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.bench import goals, krylov_report, krylov_settings, matrix_market, results
+from offpath.bench.krylov_model import Model, measured_parts
+from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, SAME
+from offpath.lab import Lab
+from offpath.launch.mpis import OPENMPI
+from offpath.places import comparison
+from offpath.split.measuring import measured_machine
+
+SAME_HISTORY = 1e-4  # of the first residual: more is no rounding
+REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
+
+
+def app_command(
+    grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
+    matrix: Annotated[Optional[Path], typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
+    ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,
+    pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
+    phi: Annotated[
+        str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")
+    ] = "0,0.1,0.2,0.3,0.4,auto",
+    leaders: Annotated[str, typer.Option(help="Ranks of a node that talk to the service, to try besides all.")] = "1",
+    lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
+    latency: Annotated[str, typer.Option(help="What its packets take from node to node besides.")] = "0",
+    iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
+    accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    json_file: results.JsonFile = None,
+) -> None:
+    """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
+
+    Against PETSc's cg and pipecg on the same ranks, which leave the service's cores idle, and on as many ranks as there
+    are cores. *leaders*: few ranks talk to the service for the others. *preloaded*: PETSc's own pipecg with reductions
+    by Offpath's MPI_Iallreduce, and ours beside them. *predicted* is made from the times of an iteration's parts,
+    *roof* what the bandwidth alone allows (both for the Laplacian with Jacobi's preconditioner, one rank or one a core,
+    and not in a lab, whose nodes share the cores). *drift*: how far the residual of the recurrence is from the true one
+    after --accuracy-iterations.
+
+    Examples:
+
+        offpath bench krylov
+
+        offpath bench krylov --grid 96 --phi 0,auto --json result.json
+
+        offpath bench krylov --matrix bcsstk17.mtx --phi 0
+
+        offpath bench krylov --lab 2 --latency 200us --grid 32 --phi 0 --leaders ''
+    """
+    comparison.writable_file(json_file, "--json")
+    program = str(paths().bench_program("krylov", OPENMPI))
+    phis, counts = phi.split(","), _counts(leaders)
+    if lab:
+        chosen = krylov_settings.in_a_lab(lab, ranks, phis, counts)
+    else:
+        chosen = krylov_settings.on_this_machine(ranks, phis, counts)
+    predicts = not lab and matrix is None and pc == "jacobi"
+    machine = measured_machine(REDUCTION_S) if predicts else None
+    parts = measured_parts(grid) if predicts else None
+    # Skip: ends after as many iterations, in all solvers with the iterate that the last norm is of.
+    solve = ["-pc_type", pc, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
+    with _system(grid, matrix) as system, _place(lab, rate, latency) as where:
+        for run in range(runs):
+            for each in chosen:
+                once = each.name == ACCURACY
+                length = ["-ksp_max_it", str(accuracy_iterations if once else iterations)]
+                if run == 0 or not once:
+                    rounds = ["-rounds", "1" if once else "4"]
+                    krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
+    rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
+    solved = chosen[0].launches[0]
+    emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
+    place = emulated if lab else {"place": "loopback"}
+    meta = comparison.base_meta([OPENMPI]) | place | {
+        "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
+        "entries": solved["entries"], "preconditioner": pc, "runs": runs,
+        "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
+        "parts": parts and dataclasses.asdict(parts),
+        "best_phi": krylov_report.best_phi(rows), "failures": [],
+    }  # fmt: skip
+    result = {"meta": meta, "rows": rows, "checks": checks(rows)}
+    results.deliver(result, lambda result: krylov_report.show(result["rows"]), json_file)
+
+
+def checks(rows: Sequence[dict]) -> list[dict]:
+    """Ours with the best phi against PETSc's solver of that name: on the same ranks, and with ranks on all cores."""
+    times = {(row["setting"], row["solver"]): row["iteration_ns"] for row in rows}
+    found = []
+    for ours, phi in krylov_report.best_phi(rows).items():
+        solver = ours.removeprefix("offpath_")
+        for goal, setting in (("krylov_same_ranks_ratio", SAME), ("krylov_all_cores_ratio", ALL_CORES)):
+            theirs = times.get((setting, solver))
+            found += goals.check(goal, [times[phi, ours] / theirs] if theirs else [], solver)
+    return found
+
+
+def _counts(leaders: str) -> list[int]:
+    try:
+        return [int(word) for word in leaders.split(",") if word]
+    except ValueError:
+        raise UserError(f"--leaders {leaders} is no list of numbers (ranks per node). Give for example 1,2") from None
+
+
+@contextlib.contextmanager
+def _system(grid: int, matrix: Path | None) -> Iterator[list[str]]:
+    """What the program is told to solve."""
+    if matrix is None:
+        yield ["-grid", str(grid)]
+        return
+    with handover.folder() as folder:
+        binary = folder / "matrix.petsc"
+        matrix_market.convert(matrix, binary)
+        yield ["-load", str(binary)]
+
+
+def _place(nodes: int, rate: str, latency: str) -> contextlib.AbstractContextManager[Lab | None]:
+    return Lab(nodes=nodes, rate=rate, latency=latency) if nodes else contextlib.nullcontext()
+
+
+def _entries_per_row(chosen: Sequence[krylov_settings.Setting]) -> float:
+    solved = chosen[0].launches[0]
+    return solved["entries"] / solved["rows"]
+
+
+def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> list[dict]:
+    rows = [row for each in chosen for row in each.rows()]
+    for row in rows:
+        if model:
+            row |= model.fields(row["solver"], row["ranks"], row["setting"] == ALL_CORES)
+        peer = row["solver"].removeprefix("offpath_")
+        same = ACCURACY if row["setting"] == ACCURACY else SAME
+        reference = next(each for each in rows if each["setting"] == same and each["solver"] == peer)
+        row["history_difference"] = _difference(row["residual_history"], reference["residual_history"])
+        row["verified"] = row["history_difference"] <= SAME_HISTORY and row["drift"] <= SAME_HISTORY
+    return rows
+
+
+def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The largest difference in an iteration, of the first residual."""
+    return max(abs(left - right) for left, right in zip(ours, theirs)) / theirs[0]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath bench onesided`: Offpath against the MPI or OpenSHMEM alone, with targets that wait and that compute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Optional
+
+import typer
+
+from offpath.base.errors import UserError
+from offpath.base.paths import paths
+from offpath.base.sizes import parse_sizes
+from offpath.bench import goals, measuring, onesided_report, results
+from offpath.bench.measuring import Conditions, Peer, Program, Series
+from offpath.launch import mpis
+from offpath.places import comparison
+
+# What the program onesided measures; those of one word have a size of their own.
+OPERATIONS = ("put", "get", "fetch_and_op", "put_rate")
+OF_A_WORD = ("fetch_and_op", "put_rate")
+WORD_BYTES = 8
+TARGETS = ("idle", "computing")
+PROGRAM = Program(
+    "onesided",
+    "operation",
+    labels=("bytes", "messages", "target", "interface", "ranks"),
+    medians=("target_piece_ns", "host_cpu_ns", "service_cpu_ns"),
+    carried=("piece_iterations",),
+    rows_per_size=len(TARGETS),
+)
+# Its launcher matters: a lab keeps OpenSHMEM out of the memory that its emulated nodes share.
+SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem", launcher=mpis.OPENSHMEM)
+# On both sides: without RDMA, Open MPI 4.1's other component aborts and gives wrong results; and its OpenSHMEM dies in
+# shmem_finalize where it has patched the program's memory functions.
+NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
+
+
+def app_command(
+    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    shmem: Annotated[bool, typer.Option("--shmem", help="Measure OpenSHMEM (of Open MPI) too.")] = False,
+    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    sizes: Annotated[str, typer.Option(help="Bytes of a put or get.")] = "8,1K,64K,256K,1M,4M",
+    operations: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(OPERATIONS),
+    runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    json_file: results.JsonFile = None,
+    html_file: results.HtmlFile = None,
+) -> None:
+    """Compare one-sided operations without and with Offpath, on the same cores.
+
+    The lower half of the ranks are origins, each with a target in the upper half. An *idle* target waits in a barrier,
+    a *computing* one computes for 10 ms at a time and calls its library only in between. t_pure is the operation and
+    its flush, t_total the operation, a fixed amount of work, and the flush; the work is set in the first launch without
+    Offpath to last as long as t_pure there, and the same for both. put_rate is 64 puts before a flush. Offpath's
+    services share the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything.
+
+    Examples:
+
+        offpath bench onesided
+
+        offpath bench onesided --mpi mpich --operations get --sizes 64K,4M --rate 1gbit --html result.html
+    """
+    kinds = comparison.chosen_mpis(mpi)
+    byte_sizes = parse_sizes(sizes)
+    names = measuring.parse_names(operations, OPERATIONS, "an operation")
+    results.check_files(json_file, html_file)
+    if nodes * ppn % 2:
+        raise UserError(f"{nodes * ppn} ranks are not usable (every origin needs a target). Change --nodes or --ppn.")
+    paths().require_preload_library()
+    all_series = chosen_series(kinds, shmem, names, byte_sizes, policy)
+    about = {
+        "operations": names, "sizes_bytes": list(byte_sizes), "peers": [peer.name for peer in chosen_peers(policy)],
+        "shmem": shmem,
+    } | comparison.policy_meta(policy)  # fmt: skip
+    result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
+    result["checks"] = checks(result)
+    results.deliver(result, onesided_report.show, json_file, onesided_report.page, html_file)
+
+
+def checks(result: dict) -> list[dict]:
+    """By library: whether Offpath's operations wait for a target that computes."""
+    t_pure: dict[str, dict[tuple, dict[str, int]]] = {}
+    for row in result["rows"]:
+        if row["peer"] == "offpath" and row["verified"]:
+            of_library = t_pure.setdefault(f"{row['mpi']}/{row['interface']}", {})
+            of_library.setdefault((row["operation"], row["bytes"]), {})[row["target"]] = row["t_pure_ns"]
+    found = []
+    for library, measured in t_pure.items():
+        ratios = [by["computing"] / by["idle"] for by in measured.values() if len(by) == len(TARGETS)]
+        found += goals.check("onesided_computing_ratio", ratios, library)
+    return found
+
+
+def chosen_peers(policy: str | None) -> tuple[Peer, ...]:
+    """The library alone, and Offpath: of a launch in which it did nothing there is nothing to compare."""
+    offloaded = measuring.offpath_peer(policy)
+    return replace(measuring.ALONE, env=NATIVE), replace(offloaded, env=NATIVE | offloaded.env, must_offload=True)
+
+
+def chosen_series(kinds: list[str], shmem: bool, names: list[str], sizes: tuple[int, ...], policy: str | None) -> list:
+    programs = [(kind, PROGRAM) for kind in kinds] + ([(mpis.OPENMPI, SHMEM_PROGRAM)] if shmem else [])
+    return [
+        Series(kind, name, (WORD_BYTES,) if name in OF_A_WORD else sizes, chosen_peers(policy), program)
+        for kind, program in programs
+        for name in names
+    ]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath train-advice`: whether executors should make a training's batches, validate, or both."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich import box
+
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.sizes import parse_rate
+from offpath.base.tables import Table
+from offpath.bench import results
+from offpath.places import comparison
+from offpath.plan.training import Epoch, median_epoch, predict
+
+WORTH = 1.02  # less is noise
+_NUMBERS = ("epoch_s", "batches_s", "validation_s", "batches")
+_BYTES = ("batches_bytes", "weights_bytes")
+
+
+def train_advice_command(
+    profile: Annotated[Path, typer.Argument(help="What a run with OFFPATH_TORCH_PROFILE=FILE has written.")],
+    cores: Annotated[int, typer.Option(min=1, help="Cores for executors.")] = 1,
+    slower: Annotated[
+        float, typer.Option(min=0.05, max=100, help="How many times longer these cores take than the host's.")
+    ] = 1.0,
+    link_rate: Annotated[
+        Optional[str], typer.Option(help="Rate of the link to them, where they are a DPU's that is another machine.")
+    ] = None,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write the prediction there.")] = None,
+) -> None:
+    """Say what a PyTorch training would gain from executors of the service.
+
+    Profile one or two epochs in place first: with `on="host"` for offpath.torch.DataLoader and Validation, and
+    OFFPATH_TORCH_PROFILE. O-DA: executors make the batches. O-MV: they validate. O-Hy: both.
+
+    Example:
+
+        OFFPATH_TORCH_PROFILE=epochs.json python train.py
+
+        offpath train-advice epochs.json --cores 2 --slower 2.5
+
+        offpath train-advice epochs.json --cores 8 --slower 3 --link-rate 25gbit
+    """
+    comparison.writable_file(json_file, "--json")
+    epoch = read(profile)
+    rate = parse_rate(link_rate) if link_rate else math.inf
+    found = predict(epoch, cores, slower, rate)
+    show(epoch, found)
+    if json_file:
+        given = {"cores": cores, "slower": slower, "link_rate": link_rate}
+        results.write(json_file, given | {"epoch_s": found, "measured": vars(epoch)})
+
+
+def read(file: Path) -> Epoch:
+    try:
+        profile = json.loads(file.read_text())
+        rows = profile["epochs"]
+        good = (
+            profile["offpath_training"] == 1
+            and rows
+            and all(isinstance(row[name], (int, float)) and row[name] >= 0 for row in rows for name in _NUMBERS)
+            and all(isinstance(row.get(name, 0), int) and row.get(name, 0) >= 0 for row in rows for name in _BYTES)
+        )
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}). Name a file that exists.") from None
+    except (ValueError, KeyError, TypeError):
+        good = False
+    if not good:
+        raise UserError(
+            f"{file} is no profile of a training (a run with OFFPATH_TORCH_PROFILE={file} writes one). Make it anew."
+        )
+    return median_epoch(rows)
+
+
+def show(epoch: Epoch, found: dict[str, float]) -> None:
+    table = Table("way", "epoch s", "gain", title="Predicted", title_justify="left", box=box.SIMPLE_HEAD)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for way, seconds in found.items():
+        table.add_row(way, f"{seconds:.3f}", f"{found['host'] / seconds:.2f}")
+    console.out.print(table)
+    best = min(found, key=lambda way: found[way])
+    if found["host"] / found[best] < WORTH:
+        console.out.print("Nothing to gain: leave the training as it is.")
+    else:
+        share = (epoch.batches_s + epoch.validation_s) / max(found["host"], 1e-9)
+        console.out.print(
+            f"{best} gains most. Batches and validation are {share:.0%} of an epoch: nobody gains more than "
+            f"{1 / max(1e-9, 1 - share):.2f} by hiding them."
+        )

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`offpath tune`: measure on this machine what offloading gains, and write its policy file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich import box
+
+from offpath.base import console
+from offpath.base.errors import UserError
+from offpath.base.oldest import zip_equal
+from offpath.base.paths import paths
+from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.tables import Table
+from offpath.bench import measuring, pt2pt, tuning
+from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
+from offpath.bench.tuning import PATTERN, SEND, Decision
+from offpath.launch import cluster_files, policy_table
+from offpath.launch.mpis import TITLES
+from offpath.places import allocation, allocation_options, comparison
+
+
+def tune_command(
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=allocation_options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=allocation_options.SHARE)] = False,
+    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both; with both, both must gain.")] = "both",
+    nodes: Annotated[str, typer.Option(help="Nodes of the labs, one after the other, like 2,4.")] = "2",
+    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
+    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    sizes: Annotated[
+        str, typer.Option(help="All bytes that a rank sends or receives, whichever is more; of send: of a message.")
+    ] = "16K,64K,128K,256K,512K,1M,4M",
+    collectives: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Which, separated by commas; send: messages (MPI_Isend). Default: all whose size the ranks know "
+            "alike, and send."
+        ),
+    ] = None,
+    algorithms: Annotated[
+        bool, typer.Option("--algorithms", help="Also try every algorithm a collective knows.")
+    ] = False,
+    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rows, write no policy file.")] = False,
+    json_file: Annotated[Optional[Path], typer.Option("--json", help="Write decisions and measurements there.")] = None,
+) -> None:
+    """Find out from which size on offloading pays on this machine, and write that down for `offpath run` and the lab.
+
+    Each collective is measured with computation, on the host and offloaded in turns, as by `offpath bench collectives`.
+    Messages (*send*) are, as by `offpath bench pt2pt`.
+    It is offloaded from the smallest size on from which t_total is at least 3 % better at every larger size measured.
+    The rows go to ~/.config/offpath/policy (or OFFPATH_POLICY_FILE), where they come between the measured rows that
+    ship with Offpath and OFFPATH_POLICY. With --loopback it measures inside one node.
+
+    With --launch it measures on the nodes of your job instead, over their network. Its rows are for this cluster and
+    the launcher's MPI only (~/.config/offpath/clusters/NAME/MPI/policy). On that cluster `offpath run` reads them in
+    place of the file above.
+
+    Examples:
+
+        offpath tune --launch "srun --mpi=pmi2" --mpi mpich
+
+        offpath tune --launch "mpirun -np {ranks} --map-by ppr:1:node -hostfile hosts" --cluster hall --nodes 2,4
+
+        offpath tune --dry-run --collectives ialltoall,iallreduce
+
+        offpath tune --collectives send --rate 1gbit
+
+        offpath tune --nodes 2,4 --algorithms --json tuning.json
+    """
+    started = allocation.launcher(launch, mpi, cluster, cores, share) if launch is not None else None
+    if started is None:
+        allocation_options.only_with_launch(cluster, cores, share)
+    kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
+    node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
+    if len(node_counts) != len(nodes.split(",")):
+        raise UserError(f"'{nodes}' is not a list of numbers of nodes. Give some like 2 or 2,4.")
+    byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
+    table = policy_table.parse()
+    known = {
+        each.name: each
+        for each in table.collectives
+        if each.name == SEND or (each.name in COLLECTIVES and not each.irregular)
+    }
+    names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective, or send")
+    file = None if dry_run else _file_to_write(started)
+    comparison.writable_file(json_file, "--json")
+    paths().require_preload_library()
+
+    decisions: list[Decision] = []
+    results: list[dict] = []
+    for node_count in node_counts:
+        where = allocation.place(started, node_count, ppn) if started else None
+        if where is not None:
+            node_count, ppn = len(where.nodes), where.ppn
+        here = [name for name in names if name != SEND or _measures_messages(node_count, ppn, decisions)]
+        all_series = [_series(kind, known[name], byte_sizes, algorithms) for name in here for kind in kinds]
+        if not all_series:
+            continue
+        conditions = Conditions(node_count, ppn, rate, loopback, runs, repeats, where)
+        results.append(measuring.compare(kinds, conditions, all_series, {"sizes_bytes": list(byte_sizes)}))
+        on_nodes = results[-1]["meta"]["nodes"]
+        for name in here:
+            series = [each for each in all_series if each.name == _measured_as(name)]
+            # Without launches that offloaded there is nothing to decide by: what ships with Offpath stays.
+            if all(len(each.launches[peer]) == runs for each in series for peer in (ALONE.name, tuning.PREFIX)):
+                fields = {series[0].program.noun: _measured_as(name)}
+                decisions.append(tuning.decide(results[-1]["rows"], name, on_nodes, kinds, fields))
+        if not results[-1]["meta"]["complete"] or on_nodes != node_count:
+            break  # interrupted; or on loopback, where there is one node only
+        if started and not started.counts_nodes:
+            break  # it starts ranks on the same nodes each time
+    if not results:
+        raise UserError("Nothing is left to be measured (each rank needs a partner). Change --nodes or --ppn.")
+    rows = tuning.policy_rows(decisions, table)
+    rows = policy_table.parse([("offpath tune", ",".join(rows))]).texts("offpath tune")
+    _show(decisions)
+    print("\n".join(rows))
+    complete = all(result["meta"]["complete"] for result in results)
+    written = None
+    if file and complete and rows:
+        write_policy(file, rows, [result["meta"] for result in results])
+        written = str(file)
+        readers = f"offpath run uses it on {started.cluster}" if started else "offpath run and the lab use it"
+        console.note(f"written to {file}; {readers} from now on.")
+    elif file:
+        console.note("no policy file was written (not enough was measured to decide by).")
+    if json_file:
+        found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
+        json_file.write_text(json.dumps(found | {"measurements": results}, indent=1) + "\n")
+    raise typer.Exit(max(measuring.exit_status(result) for result in results))
+
+
+def _measured_as(name: str) -> str:
+    """What the program is asked for."""
+    return PATTERN if name == SEND else name
+
+
+def _series(mpi: str, collective: policy_table.Collective, sizes: tuple[int, ...], algorithms: bool) -> Series:
+    program = pt2pt.PROGRAM if collective.name == SEND else measuring.COLLECTIVE_PROGRAM
+    return Series(mpi, _measured_as(collective.name), sizes, _peers(collective, algorithms), program)
+
+
+def _measures_messages(nodes: int, ppn: int, decisions: Sequence[Decision]) -> bool:
+    """Every rank needs a partner. A message knows one node and two of them; more say nothing new."""
+    if nodes * ppn % 2:
+        console.note(f"send is left out on {nodes} nodes ({nodes * ppn} ranks: each needs a partner).")
+        return False
+    return not any(each.collective == SEND and each.nodes > 1 for each in decisions)
+
+
+def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer, ...]:
+    """The host, the default algorithm and, if wanted and there is a choice, each algorithm by name."""
+    paths_tried = [tuning.PREFIX]
+    if algorithms and len(collective.algorithms) > 1:
+        paths_tried += [f"{tuning.PREFIX}={name}" for name in collective.algorithms]
+    nothing_else = {policy_table.FILE_VARIABLE: policy_table.NO_FILE}
+    return (
+        ALONE,
+        *(
+            Peer(
+                path,
+                path,
+                offload=True,
+                env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
+                must_offload=True,
+            )  # fmt: skip
+            for path in paths_tried
+        ),
+    )
+
+
+def _file_to_write(started: allocation.Launcher | None) -> Path:
+    if started is not None:
+        file = cluster_files.file(started.cluster, started.mpi, cluster_files.POLICY)
+        comparison.writable_file(file, "the policy file")
+        return file
+    chosen = os.environ.get(policy_table.FILE_VARIABLE)
+    if chosen == policy_table.NO_FILE:
+        raise UserError("OFFPATH_POLICY_FILE=none (nobody would read what is written). Unset it, or give --dry-run.")
+    file = Path(chosen) if chosen else policy_table.default_file()
+    comparison.writable_file(file, policy_table.FILE_VARIABLE)
+    return file
+
+
+def write_policy(file: Path, rows: Sequence[str], metas: Sequence[dict]) -> None:
+    """The rows with what they hold for, in place of what was there before; never half written."""
+    first = metas[0]
+    versions = ", ".join(f"{TITLES[kind]} {version}" for kind, version in first["mpi_versions"].items())
+    places = "; ".join(f"{each['nodes']} x {each['ppn']} ranks, {each['rate'] or each['place']}" for each in metas)
+    lines = [
+        f"# Offpath {first['offpath']} ({first['commit'] or 'no commit'}), offpath tune, {first['date']}",
+        f"# {first['hardware']}: {places}; {first['processor']}, {first['cores_available']} cores; {versions}",
+        f"# median of {first['runs']} launches x {first['repeats']} repeats; offloaded where it is at least "
+        f"{100 * (tuning.GUARD - 1):.0f} % faster from there up",
+        *rows,
+    ]
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.write_text("\n".join(lines) + "\n")
+    temporary.replace(file)
+
+
+def _show(decisions: Sequence[Decision]) -> None:
+    header = ("collective", "nodes", "offloaded from", "how", "gain from there up")
+    table = Table(*header, keys=2, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for each in decisions:
+        gains = each.gains[each.first :]
+        table.add_row(
+            each.collective,
+            str(each.nodes),
+            size_text(each.sizes[each.first]) if each.offloads else "never",
+            ", ".join(dict.fromkeys(each.best[each.first :])) or "host",
+            f"{min(gains):.2f} - {max(gains):.2f} x" if gains else f"{each.gains[-1]:.2f} x at the largest size",
+        )
+    console.out.print(table)
+
+
+def _decision_json(decision: Decision) -> dict:
+    return {
+        "collective": decision.collective,
+        "nodes": decision.nodes,
+        "from_bytes": decision.sizes[decision.first] if decision.offloads else None,
+        "sizes": [
+            {"bytes": size, "path": path, "gain": gain}
+            for size, path, gain in zip_equal(decision.sizes, decision.best, decision.gains)
+        ],
+    }

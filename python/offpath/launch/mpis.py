@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The MPIs of this machine: which are installed, which one a program was built with."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from offpath.base.errors import UserError
+
+OPENMPI = "openmpi"
+MPICH = "mpich"
+OPENSHMEM = "openshmem"  # of Open MPI: its launcher takes the same options
+SLURM = "slurm"
+TITLES = {OPENMPI: "Open MPI", MPICH: "MPICH", OPENSHMEM: "OpenSHMEM", SLURM: "Slurm"}
+
+LAUNCHER_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|oshrun|shmemrun)([.\-_].+)?$")
+
+
+@dataclass(frozen=True)
+class InstalledMpi:
+    kind: str
+    launcher: str
+    version: str
+
+
+@functools.cache
+def launcher_kind(program: str) -> str | None:
+    """OPENMPI, MPICH or SLURM when `program` starts parallel programs; None when it is an ordinary program."""
+    name = Path(program).name
+    if name == "srun":
+        return SLURM
+    if not LAUNCHER_NAMES.match(name):
+        return None
+    return _kind_of_banner(_version_banner(program))
+
+
+def refuse_submission(program: str) -> None:
+    """Raises UserError for a program that only puts a job into a queue."""
+    if Path(program).name == "sbatch":
+        raise UserError(
+            "sbatch only submits its script (the ranks run later, somewhere else). Put `offpath run --` into the "
+            "script, in front of its srun or mpirun."
+        )
+
+
+def starts_openshmem(program: str) -> bool:
+    return Path(program).name in ("oshrun", "shmemrun")
+
+
+@functools.cache
+def launcher(kind: str) -> str:
+    """The mpirun of `kind`. Raises UserError when that MPI is not installed."""
+    if kind not in (OPENMPI, MPICH, OPENSHMEM):
+        raise UserError(f"'{kind}' is not an MPI known here. Use openmpi, mpich or openshmem.")
+    names = ("oshrun", "shmemrun") if kind == OPENSHMEM else (f"mpirun.{kind}", "mpirun", "mpiexec")
+    for name in names:
+        path = shutil.which(name)
+        if path and launcher_kind(path) == (OPENMPI if kind == OPENSHMEM else kind):
+            return path
+    raise UserError(f"{TITLES[kind]} is not installed (no mpirun of it in PATH). Run: make setup")
+
+
+def installed() -> list[InstalledMpi]:
+    found = []
+    for kind in (OPENMPI, MPICH):
+        try:
+            path = launcher(kind)
+        except UserError:
+            continue
+        version = re.search(r"\d+\.\d+(\.\d+)?", _version_banner(path))
+        found.append(InstalledMpi(kind, path, version.group() if version else "unknown"))
+    return found
+
+
+def mpi_of_program(program: str) -> str | None:
+    """The MPI that the executable `program` is linked with; None for a script or a program without MPI, and where only
+    the standard's ABI says what it needs."""
+    libraries = _libraries_of(program)
+    if re.search(r"liboshmem\.so", libraries):
+        return OPENSHMEM
+    if re.search(r"libmpich\.so|libmpi\.so\.12\b", libraries):
+        return MPICH
+    if re.search(r"libmpi\.so", libraries):
+        return OPENMPI
+    return None
+
+
+def of_command(argv: Sequence[str]) -> str | None:
+    """The MPI of the ranks that a command line starts: the launcher's, or that of the first program in it that is
+    linked with one; None where only a script is named."""
+    kind = launcher_kind(argv[0])
+    if kind in (OPENMPI, MPICH):
+        return kind
+    programs = (shutil.which(word) for word in argv[1 if kind else 0 :] if not word.startswith("-"))
+    return next((found for program in programs if program and (found := mpi_of_program(program))), None)
+
+
+STANDARD_ABI = "it uses the MPI standard's ABI, libmpi_abi.so, which no back end serves"
+
+
+def uses_standard_abi(program: str) -> bool:
+    """Linked with libmpi_abi.so, the MPI standard's own ABI: any MPI may stand behind it, and no back end serves it."""
+    return re.search(r"libmpi_abi\.so", _libraries_of(program)) is not None
+
+
+def _libraries_of(program: str) -> str:
+    return subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+
+
+def executable(program: str) -> str:
+    """Full path of `program`. Raises UserError with exit code 127 when there is none."""
+    path = shutil.which(program)
+    if path is None:
+        if Path(program).exists():
+            raise UserError(f"{program} may not be executed. Check that it is a program (chmod +x).", 126)
+        raise UserError(f"{program} was not found. Check the spelling and PATH.", 127)
+    return path
+
+
+def program_mpi_or_default(argv: Sequence[str]) -> str:
+    """The MPI to start `argv` with: the one it is linked with, else the first one installed."""
+    program = executable(argv[0])
+    kind = mpi_of_program(program)
+    if kind:
+        return kind
+    if uses_standard_abi(program):
+        raise UserError(
+            f"{argv[0]} uses the MPI standard's ABI, libmpi_abi.so (no back end serves it, and any MPI may start it). "
+            "Build it with mpicc of Open MPI or MPICH, or say with --mpi which one starts it."
+        )
+    choices = installed()
+    if not choices:
+        raise UserError("No MPI is installed (nothing can start the program). Run: make setup")
+    return choices[0].kind
+
+
+def _kind_of_banner(banner: str) -> str | None:
+    if re.search(r"Open MPI|OpenRTE|PRRTE", banner):
+        return OPENMPI
+    if re.search(r"HYDRA|Hydra|MPICH|Intel\(R\) MPI", banner):
+        return MPICH
+    return None
+
+
+@functools.cache
+def _version_banner(program: str) -> str:
+    try:
+        return subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings (docs/guide-telemetry.md describes their lines): what the ranks wrote, read and checked.
+
+Every function raises UserError with one line for what is foreign, damaged or cut short.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from offpath.base import room
+from offpath.base.errors import DISK_FULL, UserError, write_error
+from offpath.trace.parts import read as read_part
+
+FORMAT, VERSION = "offpath-trace", 1
+MAX_RANKS = 1 << 20
+_FEWER = "Record each so many-th operation (--trace-sample)"
+MAKE_ROOM = "Make room there, or record less with --trace-sample"
+
+
+@dataclass
+class Rank:
+    """What one rank recorded; times in ns since all left MPI_Init."""
+
+    number: int
+    ranks: int
+    host: str
+    mpi: str = ""
+    reason: str = ""  # why nothing is offloaded; empty: it is
+    service_pid: int = 0
+    clock: str = ""  # which CLOCK_MONOTONIC its times are of; empty: not known
+    zero_ns: int | None = None  # that clock when all left MPI_Init
+    realtime_ns: int | None = None  # what the wall clock said then
+    sample: int = 1  # each how many-th operation is here
+    operations_left_out: int = 0
+    members: dict[int, list[int]] = field(default_factory=dict)  # of communicators, as ranks of the job
+    posts: list[dict] = field(default_factory=list)
+    waits: list[dict] = field(default_factory=list)
+    regions: list[dict] = field(default_factory=list)
+    served: dict[int, dict] = field(default_factory=dict)  # by operation
+    lines: list[dict] = field(default_factory=list)  # all of it
+    end_ns: int | None = None  # of what it recorded
+    ended: bool = False  # it reached MPI_Finalize
+    failure: str = ""  # why it could write no more
+
+
+def of_parts(parts: Iterable[Path]) -> list[Rank]:
+    """The recording of a run from its ranks' own files. A rank that was killed has no end: its file counts as far as it
+    goes."""
+    found = list(parts)
+    room.check(found, room.OF_PARTS, "the recording", f"{_FEWER}, or a shorter run")
+    read = [(part, read_part(part)) for part in found]
+    if read and not any(lines for _, lines in read):
+        why = _no_room(read[0][0].parent) or "its ranks were killed before they could write anything"
+        raise UserError(f"the recording is empty ({why}). {MAKE_ROOM if why == DISK_FULL else 'Record the run again'}.")
+    return _together([_rank(lines, str(part)) for part, lines in read if lines], "the recording")
+
+
+def _no_room(folder: Path) -> str:
+    """Why nothing can be written there now; empty: it can."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+    except OSError as error:
+        return write_error(error.errno)
+    return ""
+
+
+def cut_short(ranks: Sequence[Rank]) -> str:
+    """What is missing in a recording and why; empty: nothing."""
+    count, problems = ranks[0].ranks, []
+    for failure, number in Counter(rank.failure for rank in ranks if rank.failure).items():
+        problems.append(f"{failure}: {number} of {count} ranks could not write all")
+    if killed := sum(not rank.ended and not rank.failure for rank in ranks):
+        problems.append(f"{killed} of {count} ranks did not reach MPI_Finalize")
+    if missing := count - len(ranks):
+        problems.append(f"of {missing} of {count} ranks there is nothing")
+    if not problems:
+        return ""
+    cure = f" {MAKE_ROOM}." if any(rank.failure == DISK_FULL for rank in ranks) else ""
+    return f"the recording is cut short ({'; '.join(problems)}).{cure}"
+
+
+def load(file: Path) -> list[Rank]:
+    """The recording in a trace file."""
+    again = "Give a file of offpath run --trace"
+    room.check([file], room.OF_JSON, str(file), f"{_FEWER}, or report where there is more memory")
+    try:
+        trace = json.loads(file.read_text())
+    except OSError as error:
+        raise UserError(f"the trace {file} cannot be read ({error.strerror}). {again}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is no trace (it is not text). {again}.") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise UserError(f"{file} is no trace or was cut short (it is not whole JSON). {again}.") from None
+    recording = trace.get("offpath") if isinstance(trace, dict) else None
+    if not isinstance(recording, dict) or recording.get("format") != FORMAT:
+        raise UserError(f"{file} is no trace of Offpath (it holds no recording). {again}.")
+    if recording.get("version") != VERSION:
+        raise UserError(
+            f"{file} has version {recording.get('version')} (only {VERSION} is known). Record the run again."
+        )
+    ranks = recording.get("ranks")
+    if not isinstance(ranks, list) or not all(isinstance(lines, list) for lines in ranks):
+        raise UserError(f"{file} is damaged (its recording has no ranks). Record the run again.")
+    return _together([_rank(lines, str(file)) for lines in ranks], str(file))
+
+
+def _together(ranks: list[Rank], name: str) -> list[Rank]:
+    if not ranks:
+        raise UserError(f"{name} is empty (no rank recorded anything). Is it an MPI program that reached MPI_Init?")
+    if len({rank.number for rank in ranks}) != len(ranks):
+        raise UserError(f"{name} is damaged (a rank is there twice). Record the run again.")
+    _align(ranks)
+    return sorted(ranks, key=lambda rank: rank.number)
+
+
+def _align(ranks: list[Rank]) -> None:
+    """One zero for all ranks of a clock: the first of them to leave the barrier says when it ended, the others had to
+    wait for a core."""
+    timed = [rank for rank in ranks if rank.clock and rank.zero_ns is not None]
+    zeros: dict[str, int] = {}
+    for rank in timed:
+        zeros[rank.clock] = min(zeros.get(rank.clock, rank.zero_ns), rank.zero_ns)
+    for rank in timed:
+        late_ns = rank.zero_ns - zeros[rank.clock]
+        rank.zero_ns = rank.lines[0]["zero_ns"] = zeros[rank.clock]
+        rank.end_ns += late_ns
+        for line in rank.lines[1:] if late_ns else ():
+            line |= {name: line[name] + late_ns for name in TIMES if name in line}
+
+
+def _rank(lines: list[dict], name: str) -> Rank:
+    head = lines[0] if lines and isinstance(lines[0], dict) else {}
+    number, ranks = head.get("rank"), head.get("ranks")
+    if head.get("format") != FORMAT or not _natural(number) or not _natural(ranks) or not number < ranks <= MAX_RANKS:
+        raise UserError(f"{name} is damaged (a rank without a header). Record the run again.")
+    rank = Rank(number, ranks, str(head.get("host")), str(head.get("mpi")), str(head.get("reason", "")))
+    rank.service_pid = head["service_pid"] if _natural(head.get("service_pid")) else 0
+    rank.clock = str(head.get("clock") or "")
+    rank.zero_ns = head["zero_ns"] if _natural(head.get("zero_ns")) else None
+    rank.realtime_ns = head["realtime_ns"] if _natural(head.get("realtime_ns")) else None
+    rank.sample = max(1, head["sample"]) if _natural(head.get("sample")) else 1
+    rank.failure = write_error(head["errno"]) if _natural(head.get("errno")) else ""
+    rank.lines = lines
+    last_ns = 0
+    for line in lines[1:]:
+        if not _add(rank, line):
+            raise UserError(f"{name} is damaged (rank {number}: a line makes no sense). Record the run again.")
+        last_ns = max(last_ns, line.get("end_ns", 0))
+    rank.ended = rank.end_ns is not None
+    rank.end_ns = last_ns if rank.end_ns is None else max(rank.end_ns, 0)
+    return rank
+
+
+def _add(rank: Rank, line: dict) -> bool:
+    """False: the line makes no sense."""
+    if not isinstance(line, dict):
+        return False
+    if "members" in line:
+        members = line["members"]
+        if not _natural(line.get("comm")) or not isinstance(members, list):
+            return False
+        rank.members[line["comm"]] = members
+        return all(_natural(member) and member < rank.ranks for member in members)
+    if "served" in line:
+        times = [line[name] for name in SERVICE_TIMES if name in line]
+        others = line["served"], line.get("last_peer", 0), line.get("seen_ns", 0)
+        if not all(map(_natural, [*others, *times])) or times != sorted(times):
+            return False
+        rank.served[line["served"]] = line
+        return True
+    if "call" in line or "region" in line:
+        in_order = _natural(line.get("begin_ns")) and _natural(line.get("end_ns"))
+        if not in_order or line["begin_ns"] > line["end_ns"] or not _natural(line.get("thread", 0)):
+            return False
+        if "region" in line:
+            rank.regions.append(line)
+            return isinstance(line["region"], str)
+        if "op" in line:
+            rank.posts.append(line)
+            numbers = line["op"], line.get("bytes"), line.get("nth", 0)
+            return all(map(_natural, numbers)) and line.get("comm") in rank.members
+        rank.waits.append(line)
+        known = isinstance(line.get("wait"), list) and all(map(_natural, line["wait"]))
+        return known and _natural(line.get("others", 0))
+    if "end_ns" in line:
+        rank.end_ns, rank.operations_left_out = line["end_ns"], line.get("operations_left_out", 0)
+        return _natural(rank.end_ns) and _natural(rank.operations_left_out)
+    return True
+
+
+SERVICE_TIMES = ("posted_ns", "started_ns", "first_byte_ns", "done_ns")  # in the order in which they happen
+TIMES = ("begin_ns", "end_ns", "seen_ns", *SERVICE_TIMES)
+
+
+def _natural(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
