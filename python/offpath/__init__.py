@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from offpath.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from offpath.api.failures import (
         AccessError,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from offpath.rendezvous.start import init
     from offpath.rendezvous.stores import Store
     from offpath.rendezvous.tcp_store import TcpStore
-
-__version__ = "0.2.0"
 
 _FAILURES = (
     "AccessError", "ArgumentError", "CancelledError", "DamagedError", "DependenceError", "LostError",

@@ -10,7 +10,8 @@ from dataclasses import asdict
 import pytest
 from conftest import assert_one_line_error, offpath
 from offpath.base.errors import UserError
-from offpath.base.paths import new_file, private_folder, runtime_folder
+from offpath.base.files import new_file, private_folder
+from offpath.base.paths import runtime_folder
 from offpath.dpu import service
 
 

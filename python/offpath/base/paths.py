@@ -7,9 +7,9 @@ import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from offpath.base.errors import UserError
+from offpath.base.files import private_folder
 
 BUILD_PRESETS = ("release", "dev")
 
@@ -151,34 +151,6 @@ def runtime_folder() -> Path:
         with contextlib.suppress(UserError):  # a launcher may have brought the variable from another node
             return private_folder(Path(xdg) / "offpath")
     return private_folder(Path(f"/tmp/offpath-{os.getuid()}"))
-
-
-def private_folder(folder: Path) -> Path:
-    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use:
-    what lies in it is believed."""
-    try:
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be used ({error.strerror}; sockets and records live there). Set OFFPATH_RUNTIME_DIR."
-        ) from None
-    status = os.fstat(descriptor)
-    os.close(descriptor)
-    if status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise UserError(
-            f"{folder} is not a folder only its owner can use (others could pose as a service). Remove it, or set "
-            "OFFPATH_RUNTIME_DIR."
-        )
-    return folder
-
-
-def new_file(path: Path) -> IO[bytes]:
-    """A file that was not there before, for us only; what was there is removed, not followed."""
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
 
 
 def paths() -> Paths:

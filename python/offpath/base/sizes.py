@@ -75,3 +75,8 @@ def saved_time(ns: float) -> str:
     if not ns:
         return ""
     return f"by estimate links were busy {seconds(abs(ns))} {'less' if ns > 0 else 'longer'}"
+
+
+def ms_text(ns: float) -> str:
+    value = ns / 1e6
+    return f"{value:.{3 if value < 1 else 2 if value < 100 else 1}f}"

@@ -12,10 +12,9 @@ from rich import box
 from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.sizes import ms_text, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import goals, results
-from offpath.bench.measuring import ms_text
 from offpath.lab import Lab
 from offpath.launch import policy_table
 from offpath.launch.mpis import TITLES

@@ -11,10 +11,10 @@ from rich import box
 from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import MAX_BYTES, parse_sizes, size_text
+from offpath.base.sizes import MAX_BYTES, ms_text, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring, results
-from offpath.bench.measuring import TIMES, Conditions, Series, ms_text
+from offpath.bench.measuring import TIMES, Conditions, Series
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
 from offpath.places import comparison

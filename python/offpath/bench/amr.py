@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.tables import Table
@@ -46,7 +46,7 @@ def app_command(
 
         offpath bench amr --json amr.json
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     (kind,) = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [OPENMPI]
     options = ["--case", "wave", "--across", "24", "--down", "3", "--steps", str(steps), "--work", str(work)]
     written: dict[str, list[dict]] = {OWN: [], STATIC: [], BALANCED: []}

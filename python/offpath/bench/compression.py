@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, handover
+from offpath.base import console, files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
@@ -70,7 +70,7 @@ def app_command(
 
         offpath bench compression --rates 1gbit --collectives ibcast --transfers 16K,64K,256K,1M,4M
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     if rates:
         result = compression_transfers.measure(
             rates.split(","), compression_transfers.known(collectives), parse_sizes(transfers), repeats, runs

@@ -14,10 +14,10 @@ from rich.progress import Progress
 from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import size_text
+from offpath.base.sizes import ms_text, size_text
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring
-from offpath.bench.measuring import START_S, ms_text
+from offpath.bench.measuring import START_S
 from offpath.lab import Lab
 from offpath.lab.plan import BURST_BYTES, parse_rate
 from offpath.launch import mpis

@@ -12,7 +12,7 @@ from typing import Annotated, Optional
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import demo_report
@@ -67,7 +67,7 @@ def demo_command(
     kinds = comparison.chosen_mpis(mpi)
     if rate is not None:
         parse_rate(rate)
-    comparison.writable_file(out / "result.json", "--out")
+    files.writable_file(out / "result.json", "--out")
     paths().require_preload_library()
     loopback = loopback or not comparison.lab_is_possible()
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

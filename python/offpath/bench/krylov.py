@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import handover
+from offpath.base import files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import goals, krylov_report, krylov_settings, matrix_market, results
@@ -62,7 +62,7 @@ def app_command(
 
         offpath bench krylov --lab 2 --latency 200us --grid 32 --phi 0 --leaders ''
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     program = str(paths().bench_program("krylov", OPENMPI))
     phis, counts = phi.split(","), _counts(leaders)
     if lab:

@@ -297,8 +297,3 @@ def _row(series: Series, peer: Peer, samples: list[dict]) -> dict:
         row["work_share"] = min(sample["work_share"] for sample in samples)
     row["verified"] = all(sample["verified"] for sample in samples)
     return row
-
-
-def ms_text(ns: float) -> str:
-    value = ns / 1e6
-    return f"{value:.{3 if value < 1 else 2 if value < 100 else 1}f}"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring, minimd_settings, results
@@ -52,7 +52,7 @@ def app_command(
 
         offpath bench minimd --lab 2 --every 5
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     (kind,) = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [OPENMPI]
     factors, counts = _whole(slower, "--slower"), _whole(threads, "--threads")
     kinds = measuring.parse_names(sides, (OPENMP, TASKS), "another side")

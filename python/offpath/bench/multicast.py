@@ -19,11 +19,11 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import paths
-from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.sizes import ms_text, parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring, results
 from offpath.lab import Lab, inventory
@@ -110,7 +110,7 @@ def app_command(
     wish = checks.compression(compress)
     content = ["--field", measuring.parse_names(field, dict.fromkeys(FIELDS, ()), "a field")[0]] if field else []
     lossy = [lose(word, where, everything) for word in losses.split(",")] if losses else [None]
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     if not comparison.lab_is_possible():
         raise UserError("Multicast is measured in a lab (which needs root). Run it as root.")
     rows = []
@@ -300,10 +300,10 @@ def show(result: dict) -> None:
     for row in rows:
         table.add_row(
             row["collective"], str(row["nodes"]), size_text(row["bytes"]), row["peer"],
-            *(measuring.ms_text(row[name]) for name in ("time_ns", "time_max_ns", "service_cpu_ns")),
+            *(ms_text(row[name]) for name in ("time_ns", "time_max_ns", "service_cpu_ns")),
             f"{row['chunks_per_cpu_s'] / 1e3:.0f}k",
             *(f"{row[name]:.2f}" for name in ("up", "down", "all")),
             *[f"{row['loss_percent']:g}"] * lossy,
-            *[measuring.ms_text(row["alltoall_time_ns"])] * beside,
+            *[ms_text(row["alltoall_time_ns"])] * beside,
         )  # fmt: skip
     console.out.print(table)

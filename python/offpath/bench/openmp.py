@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -66,7 +66,7 @@ def app_command(
     for name in names:
         if name not in KERNELS:
             raise UserError(f"'{name}' is not a kernel measured here. Give some of {', '.join(KERNELS)}, or none.")
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     devices = [row for row in listing.collect() if row["number"] is not None]
     if not devices:
         raise UserError("No device answers (there is nothing to measure). See: offpath devices", 1)

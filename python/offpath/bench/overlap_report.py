@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from rich import box
 
 from offpath.base import console
-from offpath.base.sizes import size_text
+from offpath.base.sizes import ms_text, size_text
 from offpath.base.tables import Table
 from offpath.bench import results
-from offpath.bench.measuring import TIMES, ms_text
+from offpath.bench.measuring import TIMES
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
 from offpath.places.comparison import HOST

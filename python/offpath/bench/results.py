@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.bench import goals, machine_load, measuring
 from offpath.pages import report
-from offpath.places import comparison
 
 # Options of the measuring commands.
 JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
@@ -23,7 +21,7 @@ HtmlFile = Annotated[Optional[Path], typer.Option("--html", help="Write a page w
 def check_files(json_file: Path | None, html_file: Path | None) -> None:
     """Before anything is measured. Raises UserError for a file that could not be written."""
     for option, file in (("--json", json_file), ("--html", html_file)):
-        comparison.writable_file(file, option)
+        files.writable_file(file, option)
 
 
 def deliver(
@@ -46,7 +44,7 @@ def deliver(
     show_trust(result)
     show_checks(result)
     if json_file:
-        write(json_file, result)
+        files.write_json(json_file, result)
     if html_file and page:
         html_file.write_text(page(result))
     raise typer.Exit(measuring.exit_status(result))
@@ -104,10 +102,6 @@ def show_reachable(meta: dict) -> None:
 def show_checks(result: dict) -> None:
     """Below everything else that is shown: one line, so that it can be grepped."""
     console.out.print(goals.summary(result["checks"]), markup=False, soft_wrap=True)
-
-
-def write(json_file: Path, result: dict) -> None:
-    json_file.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def show_failures(meta: dict, noun: str) -> None:

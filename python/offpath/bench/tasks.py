@@ -16,7 +16,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.tables import Table
@@ -68,7 +68,7 @@ def app_command(
 
         offpath bench tasks --labs 4x1,2x2 --json balance.json
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     if labs is not None:
         pieces = {
             balance.WAITS: ["--ms", f"{milliseconds:g}"],

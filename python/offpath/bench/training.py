@@ -14,9 +14,10 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.sizes import ms_text
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring, placements, results, training_epochs
 from offpath.bench.training_epochs import LIMIT_S, OURS, PORT, Where
@@ -90,7 +91,7 @@ def app_command(
     chosen = [rate.strip() for rate in rates.split(",")]
     for rate in chosen:
         parse_rate(rate)
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     wheres = [Where(place, count, chosen[-1], link_rate) for place in places for count in counts]
     if link_rate:
         parse_rate(link_rate)
@@ -220,6 +221,6 @@ def show_gradients(rows: list[dict]) -> None:
         column.justify, column.no_wrap = "right", True
     for row in rows:
         names = ("compute_s", "exchange_s", "step_s", "step_min_s", "step_max_s", "best_s")
-        times = [measuring.ms_text(row[name] * 1e9) for name in names]
+        times = [ms_text(row[name] * 1e9) for name in names]
         table.add_row(row["rate"], row["backend"], *times, f"{row['gain']:.2f}")
     console.out.print(table)

@@ -12,7 +12,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -94,7 +94,7 @@ def tune_command(
     }
     names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective, or send")
     file = None if dry_run else _file_to_write(started)
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     paths().require_preload_library()
 
     decisions: list[Decision] = []
@@ -183,13 +183,13 @@ def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer,
 def _file_to_write(started: allocation.Launcher | None) -> Path:
     if started is not None:
         file = cluster_files.file(started.cluster, started.mpi, cluster_files.POLICY)
-        comparison.writable_file(file, "the policy file")
+        files.writable_file(file, "the policy file")
         return file
     chosen = os.environ.get(policy_table.FILE_VARIABLE)
     if chosen == policy_table.NO_FILE:
         raise UserError("OFFPATH_POLICY_FILE=none (nobody would read what is written). Unset it, or give --dry-run.")
     file = Path(chosen) if chosen else policy_table.default_file()
-    comparison.writable_file(file, policy_table.FILE_VARIABLE)
+    files.writable_file(file, policy_table.FILE_VARIABLE)
     return file
 
 

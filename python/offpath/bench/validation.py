@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, handover
+from offpath.base import console, files, handover
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -140,7 +140,7 @@ def bench_plan_command(
         raise UserError(f"'{mpi}' cannot be validated. Give --mpi openmpi or --mpi mpich.")
     if not comparison.lab_is_possible():
         raise UserError("predictions are validated in the lab (it needs root). Run as root.")
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     if machine_file:
         machine = machines.load(machine_file)
     else:

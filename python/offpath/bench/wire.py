@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
-from offpath.base.sizes import parse_sizes, size_text
+from offpath.base.sizes import ms_text, parse_sizes, size_text
 from offpath.base.tables import Table
-from offpath.bench import measuring, results, wire_cost
+from offpath.bench import results, wire_cost
 from offpath.lab.plan import parse_rate
 from offpath.places import comparison
 
@@ -44,7 +44,7 @@ def app_command(
     chosen = [rate.strip() for rate in rates.split(",")]
     for rate in chosen:
         parse_rate(rate)
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     if not comparison.lab_is_possible():
         raise UserError("A wire is measured in a lab (which needs root). Run it as root.")
     found = [wire_cost.measure(rate, byte_sizes, runs, milliseconds) for rate in chosen]
@@ -62,7 +62,7 @@ def show(result: dict) -> None:
         table.add_row(
             f"{row['rate_bits_per_s'] / 1e6:g} Mbit/s",
             size_text(row["bytes"]),
-            measuring.ms_text(row["wire_ns"]),
+            ms_text(row["wire_ns"]),
             *(f"{row[name]:.2f}" for name in wire_cost.SHARES),
         )
     console.out.print(table)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
@@ -48,7 +48,7 @@ def app_command(
         offpath bench worker --security auth,encrypt --json worker.json
     """
     byte_sizes = parse_sizes(sizes)
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     options = ["--ways", ways, "--security", security, "--sizes", ",".join(map(str, byte_sizes))]
     launches = [_launch([*options, "--milliseconds", str(milliseconds)]) for _ in range(runs)]
     tables = {name: _medians([launch[name] for launch in launches]) for name in ("rows", "messages")}

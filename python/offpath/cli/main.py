@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from offpath import __version__
 from offpath.base import console
 from offpath.base.errors import DISK_FULL, UserError, write_error
+from offpath.base.version import __version__
 from offpath.bench import machine_load
 from offpath.run.run_command import run
 
@@ -214,7 +214,7 @@ def _split() -> Callable:
 
 
 def _train_advice() -> Callable:
-    from offpath.bench.train_advice_command import train_advice_command
+    from offpath.plan.training_command import train_advice_command
 
     return train_advice_command
 

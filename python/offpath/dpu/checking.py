@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from offpath import __version__
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.base.version import __version__
 from offpath.dpu.dpufile import EVERY_HOST, Dpu
 from offpath.dpu.service import KEY_VARIABLE, default_key_path
 

@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from offpath.base.errors import UserError
+from offpath.base.files import new_file, private_folder
 from offpath.base.oldest import StrEnum
-from offpath.base.paths import Paths, new_file, paths, private_folder, runtime_folder
+from offpath.base.paths import Paths, paths, runtime_folder
 
 START_LIMIT_S = 20.0
 STOP_GRACE_S = 5.0

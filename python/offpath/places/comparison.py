@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from offpath import __version__
 from offpath.base import console, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths, source_root
 from offpath.base.processes import Completed
 from offpath.base.sizes import rate_text
+from offpath.base.version import __version__
 from offpath.lab import Lab
 from offpath.launch import local, mpis, policy_table
 
@@ -197,18 +197,6 @@ def policy_meta(policy: str | None) -> dict:
 
 def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
-def writable_file(path: Path | None, option: str) -> None:
-    """Raises UserError before a long measurement rather than after it."""
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{option} {path} cannot be written ({error.strerror}). Give another file.") from None
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UserError(f"{option} {path} cannot be written (no permission, or a folder). Give another file.")
 
 
 def _commit() -> str | None:

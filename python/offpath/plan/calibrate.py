@@ -18,7 +18,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -89,13 +89,13 @@ def calibrate_command(
     if launch is not None:
         started = allocation.launcher(launch, mpi or comparison.BOTH, cluster, cores, share)
         file = output or cluster_files.file(started.cluster, started.mpi, cluster_files.MACHINE)
-        comparison.writable_file(file, "the machine file")
+        files.writable_file(file, "the machine file")
         machine = _calibrate_job(started, nodes, repeats, launches)
     else:
         allocation_options.only_with_launch(cluster, cores, share)
         [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
         file = output or Path("machine.json")
-        comparison.writable_file(file, "--output")
+        files.writable_file(file, "--output")
         paths().require_preload_library()
         with comparison.place(nodes, 1, rate, loopback) as where:
             machine = calibrate(where, kind, repeats, launches)

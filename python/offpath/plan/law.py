@@ -15,11 +15,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 from offpath.pages import report
-from offpath.places import comparison
 from offpath.plan import machine as machines
 
 WORD_BYTES, COMPLEX_BYTES = 8, 16
@@ -177,7 +176,7 @@ def law_command(
         if not 0 < value < 1e9:
             raise UserError(f"--{name} {value:g} is absurd (it should be above 0). Give another value.")
         node = replace(node, **{field: value * unit})
-    comparison.writable_file(html, "--html")
+    files.writable_file(html, "--html")
     counts = [2**k for k in range(max_nodes.bit_length()) if 2**k <= max_nodes]
     rows = curve(problem, n, counts, node, topology, overlap)
     if html:

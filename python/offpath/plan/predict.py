@@ -11,10 +11,9 @@ from typing import Annotated, Optional
 import typer
 from rich.markup import escape
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
-from offpath.places import comparison
 from offpath.plan import compressing, model, pages, replay
 from offpath.plan import machine as machines
 from offpath.trace import profile, sites
@@ -130,7 +129,7 @@ def replay_command(
     """
     if dpu_speed is not None and not 0.01 <= dpu_speed <= 100:
         raise UserError(f"a DPU core cannot have the speed {dpu_speed:g}. Give 0.01 to 100; 1 is a host core.")
-    comparison.writable_file(html, "--html")
+    files.writable_file(html, "--html")
     codecs = [compressing.parse(each) for each in compress or []]
     found = profile.load(file)
     machine_file = machines.chosen(machine_file, found.mpi)

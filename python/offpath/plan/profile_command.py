@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console, handover, processes
+from offpath.base import console, files, handover, processes
 from offpath.base.errors import UserError, write_error
 from offpath.base.paths import paths
 from offpath.launch import injection, mpis, own_rank
-from offpath.places import comparison
 from offpath.trace import parts as recorded
 from offpath.trace import profile as profiles
 from offpath.trace import sites
@@ -38,7 +37,7 @@ def profile_command(
     if mpis.launcher_kind(command[0]) is None and not own_rank.leads():
         argv, extra = injection.with_variables(command, variables(handover.ELSEWHERE))
         processes.become(argv, os.environ | extra)
-    comparison.writable_file(output, "--output")
+    files.writable_file(output, "--output")
     with handover.folder(beside=output) as folder:
         prefix = folder / "rank"
         argv, extra = injection.with_variables(command, variables(prefix))

@@ -8,11 +8,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.base.tables import Table
-from offpath.places import comparison
 from offpath.plan import machine as machines
 from offpath.plan import model, pages
 
@@ -44,7 +43,7 @@ def scale_command(
 
         offpath plan scale --machine machine.json --link 100gbit --dpu-cores 8 --dpu-speed 0.4
     """
-    comparison.writable_file(html, "--html")
+    files.writable_file(html, "--html")
     machine_file = machines.chosen(machine_file)
     machine = machines.load(machine_file) if machine_file else machines.default()
     machine = machines.changed(machine, dpu_cores=dpu_cores, dpu_speed=dpu_speed, link=link)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from offpath.api.failures import ArgumentError
 from offpath.base.errors import UserError
-from offpath.base.paths import private_folder
+from offpath.base.files import private_folder
 from offpath.rendezvous.launchers import started
 
 

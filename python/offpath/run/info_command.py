@@ -14,11 +14,11 @@ from typing import Annotated, Optional
 import typer
 from rich.markup import escape
 
-from offpath import __version__
 from offpath.base import config, console
 from offpath.base.paths import Paths, paths
 from offpath.base.sizes import size_text
 from offpath.base.tables import Table
+from offpath.base.version import __version__
 from offpath.launch import cluster_files, mpis, policy_table
 from offpath.launch.local import available_cores
 

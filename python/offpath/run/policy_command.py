@@ -8,8 +8,8 @@ import typer
 from rich import box
 
 from offpath.base import console
+from offpath.base.sizes import ms_text
 from offpath.base.tables import Table
-from offpath.bench.measuring import ms_text
 from offpath.launch import memory
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", add_completion=False)

@@ -13,10 +13,9 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
-from offpath.places import comparison
 from offpath.plan import machine as machines
 from offpath.split import (
     Comparison,
@@ -98,7 +97,7 @@ def split_command(
     oplist = load(variant)
     for option, file in (("--svg", svg), ("--json", json_file)):
         if str(file) != "-":
-            comparison.writable_file(file, option)
+            files.writable_file(file, option)
     per_sum_us = reduction_us if reduction_us is not None else _SUM_PER_DOUBLING_US * math.ceil(math.log2(ranks))
     costs = Costs(oplist, _machine(weights, per_sum_us * 1e-6, reduction_us), math.ceil(rows / ranks), nnz_per_row)
     program = split_program(oplist, costs, balance)

@@ -6,9 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
-from offpath.places import comparison
 from offpath.telemetry import overview, page, perfetto
 from offpath.trace import record
 
@@ -52,6 +51,6 @@ def report_command(
         for _, run in runs:
             overview.show(run, console.out)
         return
-    comparison.writable_file(output, "--output")
+    files.writable_file(output, "--output")
     output.write_text(page.page(runs))
     console.note(f"{output}: open it in a browser.")

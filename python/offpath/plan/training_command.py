@@ -11,12 +11,10 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_rate
 from offpath.base.tables import Table
-from offpath.bench import results
-from offpath.places import comparison
 from offpath.plan.training import Epoch, median_epoch, predict
 
 WORTH = 1.02  # less is noise
@@ -48,14 +46,14 @@ def train_advice_command(
 
         offpath train-advice epochs.json --cores 8 --slower 3 --link-rate 25gbit
     """
-    comparison.writable_file(json_file, "--json")
+    files.writable_file(json_file, "--json")
     epoch = read(profile)
     rate = parse_rate(link_rate) if link_rate else math.inf
     found = predict(epoch, cores, slower, rate)
     show(epoch, found)
     if json_file:
         given = {"cores": cores, "slower": slower, "link_rate": link_rate}
-        results.write(json_file, given | {"epoch_s": found, "measured": vars(epoch)})
+        files.write_json(json_file, given | {"epoch_s": found, "measured": vars(epoch)})
 
 
 def read(file: Path) -> Epoch:

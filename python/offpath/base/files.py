@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files and folders that we write: nobody else's, and looked at before anything long begins."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import IO
+
+from offpath.base.errors import UserError
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made if it is not there. Raises UserError unless it is one, no link, that only we can use:
+    what lies in it is believed."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be used ({error.strerror}; sockets and records live there). Set OFFPATH_RUNTIME_DIR."
+        ) from None
+    status = os.fstat(descriptor)
+    os.close(descriptor)
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise UserError(
+            f"{folder} is not a folder only its owner can use (others could pose as a service). Remove it, or set "
+            "OFFPATH_RUNTIME_DIR."
+        )
+    return folder
+
+
+def new_file(path: Path) -> IO[bytes]:
+    """A file that was not there before, for us only; what was there is removed, not followed."""
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def writable_file(path: Path | None, option: str) -> None:
+    """Raises UserError before a long measurement rather than after it."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{option} {path} cannot be written ({error.strerror}). Give another file.") from None
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{option} {path} cannot be written (no permission, or a folder). Give another file.")
+
+
+def write_json(file: Path, value: dict) -> None:
+    file.write_text(json.dumps(value, indent=1) + "\n")
