@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 
 from offpath import __version__  # noqa: E402
 from offpath.base import config  # noqa: E402
-from offpath.cli.main import app  # noqa: E402
+from offpath.cli.commands import app  # noqa: E402
 from offpath.reference import completion, man, model  # noqa: E402
 
 NATIVE = (HERE / "offpath" / "native").is_dir()

@@ -51,7 +51,7 @@ def test_structs_are_laid_out_as_in_c(tmp_path):
 
 def test_importing_costs_nothing():
     """The command line and programs that only ask for the version load no NumPy, and nothing of the interface."""
-    code = "import sys, offpath, offpath.cli.main; assert offpath.__version__; print(*sys.modules)"
+    code = "import sys, offpath, offpath.cli.commands; assert offpath.__version__; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = loaded.stdout.split()
     assert "numpy" not in modules and not [name for name in modules if name.startswith("offpath.api")]

@@ -4,18 +4,18 @@
 Operations that work at first and later do nothing leave the bytes of an earlier repeat in the buffers.
 """
 
+import importlib
 import inspect
 import json
 import re
 import subprocess
-import sys
 
 import pytest
 import typer
 from bench_support import mpirun, program
 from offpath.bench import goals, machine_load, results
+from offpath.bench.commands import Benchmarks
 from offpath.bench.machine_load import Look
-from offpath.cli.main import BenchGroup
 
 LATE = """
 #include <mpi.h>
@@ -115,10 +115,9 @@ def delivered(tmp_path, rows, checks=(), **meta):
 GOOD = {"what": "ibcast", "bytes": 64, "verified": True, "efficiency": 0.9, "host_cpu_ns_per_byte": 0.1}
 
 
-@pytest.mark.parametrize("name", BenchGroup.lazy)
-def test_every_benchmark_ends_in_the_one_place(name):
-    module = sys.modules[BenchGroup.lazy[name]().__module__]
-    assert "results.deliver(" in inspect.getsource(module)
+@pytest.mark.parametrize("module", Benchmarks.modules.values())
+def test_every_benchmark_ends_in_the_one_place(module):
+    assert "results.deliver(" in inspect.getsource(importlib.import_module(module))
 
 
 def test_a_wrong_result_is_a_failed_check_and_an_exit_status(tmp_path, capsys):

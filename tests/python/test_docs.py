@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from conftest import ROOT, offpath, requires_root
-from offpath.cli.main import app
+from offpath.cli.commands import app
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 

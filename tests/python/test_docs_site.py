@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, assert_one_line_error, offpath
 from offpath.base import config
-from offpath.cli.main import app
+from offpath.cli.commands import app
 from offpath.reference import model
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of every `offpath bench`, with made-up results, and their goals in the documents."""
 
+import importlib
 import inspect
 import re
 
@@ -18,9 +19,9 @@ from offpath.bench import (
     onesided,
     openmp,
     results,
-    validation,
 )
-from offpath.cli.main import BenchGroup
+from offpath.bench import plan as bench_plan
+from offpath.bench.commands import Benchmarks
 
 MIB = 1 << 20
 DOCUMENT = (ROOT / "docs" / "performance.md").read_text()
@@ -100,19 +101,20 @@ def test_the_closing_line(capsys):
 def test_every_benchmark_has_goals_and_a_file_for_them():
     # Nothing of ours, so nothing is aimed at; or what depends on the machine more than on us (amr has a bound).
     without = {"amr", "wire", "worker"}
-    for bench, command in BenchGroup.lazy.items():
+    for bench, module in Benchmarks.modules.items():
         if bench not in without:
             assert any(goal.name.startswith(f"{bench}_") for goal in goals.GOALS), bench
-        assert "json_file" in inspect.signature(command()).parameters, bench
+        (command,) = importlib.import_module(module).app.registered_commands
+        assert "json_file" in inspect.signature(command.callback).parameters, bench
     assert all(goal.name.endswith(("_ratio", "_us", "_ms", "_count")) for goal in goals.GOALS)
-    assert {goal.name.partition("_")[0] for goal in goals.GOALS} == set(BenchGroup.lazy) - without | {"results"}
+    assert {goal.name.partition("_")[0] for goal in goals.GOALS} == set(Benchmarks.modules) - without | {"results"}
     assert len(goals.BY_NAME) == len(goals.GOALS)
 
 
 def test_the_documents_have_the_same_goals():
     assert goals.table() in DOCUMENT
     elsewhere = DOCUMENT.replace(goals.table(), "")
-    named = set(re.findall(rf"`({'|'.join(BenchGroup.lazy)}|results)(_\w+_(?:ratio|us|ms|count))`", elsewhere))
+    named = set(re.findall(rf"`({'|'.join(Benchmarks.modules)}|results)(_\w+_(?:ratio|us|ms|count))`", elsewhere))
     assert {"".join(each) for each in named} == set(goals.BY_NAME)
 
 
@@ -267,7 +269,7 @@ def test_compression():
 
 def test_plan():
     summary = {"median_error": 0.04, "worst_error": 0.3, "wrong_verdicts": 1}
-    found = validation.checks(summary, "mpich")
+    found = bench_plan.checks(summary, "mpich")
     assert values(found) == {
         "mpich/plan_median_error_ratio": 0.04, "mpich/plan_worst_error_ratio": 0.3,
         "mpich/plan_wrong_verdicts_count": 1,

@@ -13,7 +13,7 @@ import pytest
 import typer
 from conftest import LIMIT_S, ROOT, assert_one_line_error
 from offpath.base import oldest
-from offpath.cli.main import app
+from offpath.cli.commands import app
 
 
 def commands(group, names=()):

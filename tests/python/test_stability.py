@@ -76,7 +76,7 @@ def test_the_list_notices_changes():
 
 
 def commands_and_options():
-    from offpath.cli.main import app
+    from offpath.cli.commands import app
     from offpath.reference import model
 
     for command in model.command_line(app).all():
@@ -118,7 +118,7 @@ def exists(*names):
 
 def test_our_column_of_the_comparison_is_true():
     """Each row that names something of ours, by what it is made of. A row without evidence here fails."""
-    from offpath.cli.main import app
+    from offpath.cli.commands import app
     from offpath.reference import completion, man, model
 
     root, known = model.command_line(app), set(commands_and_options())

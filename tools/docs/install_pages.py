@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 import programs  # noqa: E402
 from offpath import __version__  # noqa: E402
 from offpath.base import config  # noqa: E402
-from offpath.cli.main import app  # noqa: E402
+from offpath.cli.commands import app  # noqa: E402
 from offpath.reference import completion, man, model  # noqa: E402
 
 INSTALLED = {"offpathd", "offpath-executor", "offpath-delay"}  # all that users may meet in a list of processes

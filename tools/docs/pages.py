@@ -10,7 +10,7 @@ import header
 import messages
 import programs
 from offpath.base import config
-from offpath.cli.main import app
+from offpath.cli.commands import app
 from offpath.reference import man
 from offpath.reference.model import Command, Option, command_line
 from offpath.reference.prose import blocks, sentence
@@ -58,8 +58,11 @@ def glossary() -> str:
 
 
 def overview(root: Command) -> str:
-    lines = ["# offpath", "", prose(root.help), "", "| command | does |", "|---|---|"]
+    lines, part = ["# offpath", "", prose(root.help)], None
     for command in root.commands:
+        if command.part != part:
+            part = command.part
+            lines += ["", f"## {part}", "", "| command | does |", "|---|---|"]
         lines.append(f"| [`{command.name}`](offpath-{command.path[-1]}.md) | {cell(command.summary)} |")
         for each in command.commands:
             link = f"offpath-{command.path[-1]}.md#{anchor(each.name)}"

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import ms_text, parse_sizes, size_text
@@ -28,8 +28,11 @@ TITLE_OF = {HOST: "host only", DPU: "DPU only", AUTO: "automatic"}
 PHASES = ("hides", "talks")
 USUAL_TURNS = 4000  # of a launch, on each path: far below the usual time limit
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def adapt_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, with one rank each.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import MAX_BYTES, ms_text, parse_sizes, size_text
@@ -20,8 +20,11 @@ from offpath.pages import report
 from offpath.places import comparison
 from offpath.places.comparison import DPU, HOST
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def alltoall_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,

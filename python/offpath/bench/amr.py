@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.tables import Table
@@ -26,8 +26,11 @@ from offpath.plan.balance import Loads
 OWN, STATIC, BALANCED = "own", "static", "balanced"
 LIMIT_S = 300
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def amr_command(
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, a rank on each.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from offpath.base import commands
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import goals, measuring, overlap_report, placements, results
@@ -21,8 +22,11 @@ PEERS = ("host", "tests", "async", "offpath")
 # Its progress thread has no core of its own: it must not spin on the rank's.
 ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def collectives_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,

@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, files, handover
+from offpath.base import commands, console, files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
@@ -25,8 +25,11 @@ from offpath.places import comparison
 PATIENCE_S = 600.0
 BASELINE = "zlib, one shot"
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def compression_command(
     size: Annotated[str, typer.Option(help="Bytes of each field.")] = "8M",
     chunks: Annotated[str, typer.Option(help="Bytes that are compressed at a time.")] = "4K,56K",
     file: Annotated[Optional[Path], typer.Option(help="A file of doubles to measure, too.")] = None,

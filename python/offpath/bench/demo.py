@@ -12,7 +12,7 @@ from typing import Annotated, Optional
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import demo_report
@@ -39,7 +39,10 @@ class Problem:
         values = {"--n": self.n, "--variables": VARIABLES, "--work": self.work, "--repeats": self.repeats}
         return [str(paths().app("fft3d", kind)), *(str(word) for pair in values.items() for word in pair)]
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.MEASURE)
 def demo_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 5.0,

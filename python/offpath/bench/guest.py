@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.tables import Table
@@ -41,8 +41,11 @@ MODES = (
 NOISE_MS = 40.0
 START_S = 3.0  # for the estimate only
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def guest_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     jobs: Annotated[str, typer.Option(help="Jobs beside each other.")] = "1,3",
     ranks: Annotated[str, typer.Option(help="Ranks of each job.")] = "4",

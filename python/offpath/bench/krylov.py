@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import files, handover
+from offpath.base import commands, files, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import goals, krylov_report, krylov_settings, matrix_market, results
@@ -25,8 +25,11 @@ from offpath.split.measuring import measured_machine
 SAME_HISTORY = 1e-4  # of the first residual: more is no rounding
 REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def krylov_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
     matrix: Annotated[Optional[Path], typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,

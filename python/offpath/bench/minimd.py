@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 from offpath.bench import goals, measuring, minimd_settings, results
@@ -19,8 +19,11 @@ from offpath.launch.mpis import OPENMPI
 from offpath.places import comparison
 from offpath.plan.minimd import Dpu, Host, knee, predict
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def minimd_command(
     cells: Annotated[str, typer.Option(help="Cells of the lattice in each direction, four atoms in each.")] = "20",
     every: Annotated[
         str, typer.Option(help="Steps between rebuilds; EVERY:SKIN for another skin, EVERY:SKIN:off without guard.")

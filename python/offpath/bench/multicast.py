@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import paths
@@ -54,8 +54,11 @@ class Event(StrEnum):
     stop = "stop"
     alltoall = "alltoall"
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def multicast_command(
     nodes: Annotated[str, typer.Option(help="Nodes of the labs, separated by commas.")] = "2,4,8",
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "250mbit",
     sizes: Annotated[str, typer.Option(help="All bytes that a rank receives.")] = "1M,4M",

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
@@ -35,8 +36,11 @@ SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem", launcher=mpis.OPENSHMEM)
 # shmem_finalize where it has patched the program's memory functions.
 NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def onesided_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     shmem: Annotated[bool, typer.Option("--shmem", help="Measure OpenSHMEM (of Open MPI) too.")] = False,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -32,8 +32,11 @@ ROW_OF_GOAL = {
 }
 FORMATS = {"us": "{:.1f} us", "ms": "{:.3f} ms", "GB/s": "{:.2f} GB/s", "1": "{:.2f}", "s": "{:.4f} s"}
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def openmp_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches; medians over them are shown.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Short regions in each launch.")] = 2000,
     size_mib: Annotated[int, typer.Option("--map", min=1, help="MiB of a bulk map.")] = 64,

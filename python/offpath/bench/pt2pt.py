@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
@@ -25,8 +26,11 @@ PROGRAM = Program("pt2pt", "pattern")
 # No row of send is there by default (docs/design/0019-point-to-point.md says why this one).
 DEFAULT_POLICY = "send:512K-inf:dpu"
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def pt2pt_command(
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,

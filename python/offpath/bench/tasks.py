@@ -16,7 +16,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.tables import Table
@@ -28,8 +28,11 @@ from offpath.places import comparison
 LIMIT_S = 600
 PING_PORT = 7009
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def tasks_command(
     cores: Annotated[Optional[str], typer.Option(help="Cores of the service; default: those that are spare.")] = None,
     share: Annotated[bool, typer.Option(help="The service may use the program's cores.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Tasks that are timed alone.")] = 2000,

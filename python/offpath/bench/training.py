@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import ms_text
@@ -28,8 +28,11 @@ from offpath.places import comparison
 PEERS = ("gloo", "offpath")
 _TIMES = ("compute", "exchange", "step")
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def training_command(
     parts: Annotated[str, typer.Option("--parts", help="What to measure: epochs, gradients.")] = "epochs,gradients",
     model: Annotated[str, typer.Option(help="Of the epochs: resnet20 or shufflenet.")] = "resnet20",
     shape: Annotated[str, typer.Option(help="Of their pictures: cifar10 or tiny-imagenet.")] = "cifar10",

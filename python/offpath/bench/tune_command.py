@@ -12,7 +12,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -25,7 +25,10 @@ from offpath.launch import cluster_files, policy_table
 from offpath.launch.mpis import TITLES
 from offpath.places import allocation, allocation_options, comparison
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.FIRST)
 def tune_command(
     launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
     cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,

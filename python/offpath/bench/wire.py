@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import ms_text, parse_sizes, size_text
 from offpath.base.tables import Table
@@ -19,8 +19,11 @@ from offpath.places import comparison
 
 DEFAULT_SIZES = "256K,1M,4M"
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def wire_command(
     rates: Annotated[str, typer.Option("--rate", help="Rates of the lab's links, separated by commas.")] = (
         "250mbit,1gbit"
     ),

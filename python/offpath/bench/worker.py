@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
@@ -24,8 +24,11 @@ PATIENCE_S = 600.0
 # What says which row or message it is; the rest is measured.
 KEYS = ("way", "security", "bytes", "workers_count")
 
+app = commands.alone()
 
-def app_command(
+
+@app.command()
+def worker_command(
     ways: Annotated[str, typer.Option(help="Between ranks of one worker (near), of two, of two services.")] = (
         "near,workers,sockets"
     ),

@@ -9,17 +9,13 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.errors import UserError
 from offpath.dpu import checking, dpufile
 
 VARIABLE = "OFFPATH_DPUS"
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="DPUs that are other machines: the list that `offpath run --dpus` takes.",
-)
+app = commands.group("DPUs that are other machines: the list that `offpath run --dpus` takes.", commands.LOOK)
 
 ListArgument = Annotated[str, typer.Argument(metavar="LIST", help="A file, or [HOST=]DPU:PORT,... as for run --dpus.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, processes
+from offpath.base import commands, console, processes
 from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.sizes import rate_text
@@ -23,13 +23,12 @@ from offpath.telemetry import recording, wires
 
 DEFAULT_NAME = "lab"
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="""An emulated cluster on this machine (needs root).
+app = commands.group(
+    """An emulated cluster on this machine (needs root).
 
 Every node has a host and a DPU, each in its own network namespace, behind one switch port that both share and whose
 rate is limited. Programs of Open MPI and MPICH are started in it with their own mpirun.""",
+    commands.FIRST,
 )
 
 app.add_typer(slurm_commands.app, name="slurm")

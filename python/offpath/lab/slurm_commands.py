@@ -8,16 +8,14 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, processes
+from offpath.base import commands, console, processes
 from offpath.lab import plan as planning
 from offpath.lab import slurm, state
 from offpath.lab.cluster import Lab
 from offpath.launch import mpis
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="""Slurm on a lab: its own munge, slurmctld, and a slurmd on each node.
+app = commands.group(
+    """Slurm on a lab: its own munge, slurmctld, and a slurmd on each node.
 
 Each node has all cores of this machine, so that Slurm binds tasks to real ones. `lab down` ends Slurm, too.""",
 )

@@ -18,7 +18,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -48,7 +48,10 @@ class Measured:
     compute: dict
     total: dict
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.MEASURE)
 def calibrate_command(
     launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
     cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath plan`: would offloading help? From a profile, at scale, by the law, and for published tables."""
 
-import typer
 from typer.core import TyperGroup
 
+from offpath.base import commands
 from offpath.plan import balance, law, minimd, predict, scale, tables, traffic
 
 
@@ -16,13 +16,7 @@ class PlanGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=PlanGroup,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="Say beforehand whether offloading pays: `offpath plan PROFILE`.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = commands.group("Say beforehand whether offloading pays: `offpath plan PROFILE`.", commands.FIRST, PlanGroup)
 app.command("replay")(predict.replay_command)
 app.command("scale")(scale.scale_command)
 app.command("law")(law.law_command)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from offpath.base import console, files, handover, processes
+from offpath.base import commands, console, files, handover, processes
 from offpath.base.errors import UserError, write_error
 from offpath.base.paths import paths
 from offpath.launch import injection, mpis, own_rank
@@ -18,7 +18,10 @@ from offpath.trace import sites
 
 VARIABLE = "OFFPATH_PROFILE"
 
+app = commands.alone()
 
+
+@app.command(context_settings=commands.PASSES_ON, rich_help_panel=commands.MEASURE)
 def profile_command(
     command: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_rate
 from offpath.base.tables import Table
@@ -21,7 +21,10 @@ WORTH = 1.02  # less is noise
 _NUMBERS = ("epoch_s", "batches_s", "validation_s", "batches")
 _BYTES = ("batches_bytes", "weights_bytes")
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.MEASURE)
 def train_advice_command(
     profile: Annotated[Path, typer.Argument(help="What a run with OFFPATH_TORCH_PROFILE=FILE has written.")],
     cores: Annotated[int, typer.Option(min=1, help="Cores for executors.")] = 1,

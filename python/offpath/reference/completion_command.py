@@ -9,10 +9,14 @@ from typing import Annotated, Optional
 
 import typer
 
+from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.reference import completion, model
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.PREPARE)
 def completion_command(
     context: typer.Context,
     shell: Annotated[Optional[str], typer.Argument(help="bash or zsh. Default: that of SHELL.")] = None,

@@ -43,6 +43,7 @@ class Command:
     options: tuple[Option, ...] = ()
     commands: tuple[Command, ...] = field(default=())
     runs_command: bool = False  # its last arguments are a command line with options of its own
+    part: str = ""  # of the help of what it belongs to
 
     @property
     def name(self) -> str:
@@ -75,7 +76,7 @@ class Command:
 
 
 def command_line(app: typer.Typer) -> Command:
-    """`offpath`, with all that it has; `app` is offpath.cli.main.app."""
+    """`offpath`, with all that it has; `app` is offpath.cli.commands.app."""
     return of_root(typer.main.get_command(app))
 
 
@@ -101,6 +102,7 @@ def _command(command, path: tuple[str, ...], parent) -> Command:
         (*options, Option(tuple(context.help_option_names), "", "Show what it does and all options, and end.")),
         tuple(subcommands),
         not context.allow_interspersed_args and not subcommands and bool(arguments),
+        getattr(command, "rich_help_panel", None) or "",
     )
 
 

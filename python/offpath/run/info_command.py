@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 import typer
 from rich.markup import escape
 
-from offpath.base import config, console
+from offpath.base import commands, config, console
 from offpath.base.paths import Paths, paths
 from offpath.base.sizes import size_text
 from offpath.base.tables import Table
@@ -31,7 +31,10 @@ COMPONENTS = {
     "yield shim": lambda where: where.yield_library,
 }
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.LOOK)
 def info(
     program: Annotated[Optional[str], typer.Argument(help="Say which MPI this program uses.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

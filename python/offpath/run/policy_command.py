@@ -7,12 +7,12 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.sizes import ms_text
 from offpath.base.tables import Table
 from offpath.launch import memory
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", add_completion=False)
+app = commands.group(part=commands.LOOK)
 
 
 @app.callback()

@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, handover, processes  # fmt: skip
+from offpath.base import commands, console, handover, processes  # fmt: skip
 from offpath.base.paths import paths
 from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table, stats  # fmt: skip
 from offpath.launch.closing_line import closing_line
@@ -20,7 +20,10 @@ from offpath.telemetry import batch_job, prometheus, recording, wires
 
 BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
 
+app = commands.alone()
 
+
+@app.command(context_settings=commands.PASSES_ON, rich_help_panel=commands.FIRST)
 def run(
     command: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")

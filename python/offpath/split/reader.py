@@ -44,7 +44,7 @@ def parse(text: str, source: str = "operation list") -> OperationList:
 
 
 def _folder():
-    return resources.files("offpath.split") / "variants"
+    return resources.files(__package__) / "variants"
 
 
 class _Reader:

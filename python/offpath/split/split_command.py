@@ -13,7 +13,7 @@ from typing import Annotated, Optional
 import typer
 from rich import box
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 from offpath.plan import machine as machines
@@ -43,7 +43,10 @@ _TITLES = {
     "split": "split",
 }
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.MEASURE)
 def split_command(
     variant: Annotated[
         str, typer.Argument(metavar="[VARIANT|FILE]", help="A shipped variant (see --list), or a file with one.")

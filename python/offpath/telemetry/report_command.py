@@ -6,12 +6,15 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, files
+from offpath.base import commands, console, files
 from offpath.base.errors import UserError
 from offpath.telemetry import overview, page, perfetto
 from offpath.trace import record
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.FIRST)
 def report_command(
     traces: Annotated[list[Path], typer.Argument(metavar="TRACE...", help="One or two files of offpath run --trace.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("report.html"),

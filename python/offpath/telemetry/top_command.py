@@ -11,10 +11,13 @@ from typing import Annotated, Optional
 import typer
 from rich.live import Live
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.telemetry import jobs, top
 
+app = commands.alone()
 
+
+@app.command(rich_help_panel=commands.LOOK)
 def top_command(
     job: Annotated[
         Optional[str],

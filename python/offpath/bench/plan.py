@@ -14,7 +14,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, files, handover
+from offpath.base import commands, console, files, handover
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
@@ -111,7 +111,10 @@ class Setting:
     def note(self, what: str) -> None:
         console.note(f"{what}, {self.where.meta['rate']}, {self.where.meta['nodes']} nodes")
 
+app = commands.alone()
 
+
+@app.command()
 def bench_plan_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = mpis.OPENMPI,
     full: Annotated[

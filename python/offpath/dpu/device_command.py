@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath device ...`: starting and stopping standing devices; `offpath devices`: what a program would see."""
+"""`offpath device ...`: starting and stopping standing devices."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -13,21 +12,19 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, processes
+from offpath.base import commands, console, processes
 from offpath.base.errors import UserError
 from offpath.base.sizes import parse_size
-from offpath.base.tables import Table
-from offpath.dpu import listing, service
+from offpath.dpu import service
 from offpath.dpu.service import Architecture
 from offpath.launch import checks
 
 MOST_MEMORY = 1 << 50
 THIS_MACHINE = next((one for one in Architecture if one == platform.machine()), Architecture.x86_64)
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="Standing devices for OpenMP target regions: services on a TCP port, also of an emulated Arm processor.",
+app = commands.group(
+    "Standing devices for OpenMP target regions: services on a TCP port, also of an emulated Arm processor.",
+    commands.PREPARE,
 )
 
 
@@ -113,42 +110,3 @@ def stop(
     for record in records:
         service.stop(record)
         console.note(f"device {record.name} is stopped")
-
-
-def devices(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """List the devices that a program sees here, in the order of their numbers, and those that could be added.
-
-    A program numbers only devices of the architectures that it has images for: first all x86_64, then all aarch64.
-
-    Examples:
-
-        offpath devices
-
-        OFFPATH_DEVICES=local,arm=10.0.0.2:7001 offpath devices --json
-    """
-    rows = listing.collect()
-    if as_json:
-        print(json.dumps(rows, indent=1))
-        return
-    table = Table(
-        "number", "name", "kind", "arch", "cores", "memory", "address", "state", "limits", keys=2, box=None,
-        pad_edge=False,
-    )
-    for row in rows:
-        table.add_row(
-            "-" if row["number"] is None else str(row["number"]), row["name"], row["kind"], row["architecture"],
-            str(row["cores"] or "-"), _memory_text(row["memory_bytes"]), row["address"], row["state"],
-            f"{programs} programs" if (programs := row["limits"].get("programs")) else "-",
-        )  # fmt: skip
-    console.out.print(table if rows else "There are no devices: target regions run on the host.")
-    for row in rows:
-        if "problem" in row:
-            console.note(row["problem"])
-        if "entry" in row:
-            console.note(f"{row['name']} runs, but is not in OFFPATH_DEVICES. Add: {row['entry']}")
-
-
-def _memory_text(size: int | None) -> str:
-    return f"{size / 2**30:.1f} GiB" if size else "-"
