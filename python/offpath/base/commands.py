@@ -8,13 +8,22 @@ A module with one command:
     @app.command(rich_help_panel=commands.LOOK)
     def info_command(...):
 
-What a command is called is said by whoever lists it.
+What a command is called is said by whoever lists it. Where it has many options, a dataclass holds those of one
+concern, each field an option, and the command takes objects:
+
+    @app.command()
+    @commands.by_concern
+    def run(command: Annotated[...], offload: Offload, recording: Recording) -> None:
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -42,6 +51,34 @@ def group(help: str | None = None, part: str | None = None, cls: type[TyperGroup
     if help is not None:
         app.info.help = help
     return app
+
+
+def by_concern(function: Callable[..., None]) -> Callable[..., None]:
+    """The same as typer wants it: fields of dataclasses among its parameters are parameters of their own. They stand
+    in a part of the help whose title is what the dataclass says of itself."""
+    hints = get_type_hints(function, include_extras=True)
+    concerns = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in concerns:
+            inner = get_type_hints(concerns[name], include_extras=True)
+            for field in fields(concerns[name]):
+                annotation = inner[field.name]
+                annotation.__metadata__[0].rich_help_panel = (concerns[name].__doc__ or "").rstrip(".")
+                parameters.append(parameter.replace(name=field.name, annotation=annotation, default=field.default))
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    @functools.wraps(function)
+    def flat(**given) -> None:
+        objects = {name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+                   for name, kind in concerns.items()}  # fmt: skip
+        function(**given, **objects)
+
+    del flat.__wrapped__  # whoever looks for the signature would find that one
+    flat.__signature__ = inspect.Signature(parameters)
+    flat.__annotations__ = {each.name: each.annotation for each in parameters}
+    return flat
 
 
 class Modules(Mapping):

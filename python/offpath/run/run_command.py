@@ -3,95 +3,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Optional
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from offpath.base import commands, console, handover, processes  # fmt: skip
+from offpath.base import commands, handover, processes
 from offpath.base.paths import paths
-from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table, stats  # fmt: skip
-from offpath.launch.closing_line import closing_line
+from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table
 from offpath.launch.injection import OffloadOptions
-from offpath.telemetry import batch_job, prometheus, recording, wires
-
-BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
+from offpath.run import supervision
+from offpath.run.run_options import Offload, Recording, Service, Telling
+from offpath.telemetry import recording as records
 
 app = commands.alone()
 
 
 @app.command(context_settings=commands.PASSES_ON, rich_help_panel=commands.FIRST)
+@commands.by_concern
 def run(
     command: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="The program, with its mpirun if it has one.")
     ],
-    policy: Annotated[
-        Optional[str],
-        typer.Option(
-            help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host; auto: what pays, found out "
-            "while the program runs, but for the rows given with it. Default: what was measured."
-        ),
-    ] = None,
-    policy_file: Annotated[
-        Optional[str], typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
-    ] = None,
-    blocking: Annotated[
-        Optional[str],
-        typer.Option(metavar="LIST", help="Blocking calls to offload too, like alltoall,bcast, or all. Default: none."),
-    ] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None,
-    share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False,
-    workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None,
-    compress: Annotated[
-        Optional[str],
-        typer.Option(
-            metavar="off|auto|sample|CODEC",
-            help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib; "
-            "numbers with a loss by zfp:abs=1e-6 or sz3:rel=1e-4.",
-        ),
-    ] = None,
-    dpus: Annotated[
-        Optional[str],
-        typer.Option(
-            metavar="FILE|LIST",
-            help="DPUs that are other machines, see `offpath dpus`: a file, or [HOST=]DPU:PORT,...; none: none.",
-        ),
-    ] = None,
-    dpus_required: Annotated[
-        bool, typer.Option("--dpus-required", help="Start nothing unless each of them answers from here.")
-    ] = False,
-    off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False,
-    stats_file: Annotated[
-        Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
-    ] = None,
-    log: Annotated[Optional[str], typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None,
-    trace: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
-    ] = None,
-    trace_sample: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
-        ),
-    ] = None,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
-    ] = False,
-    metrics: Annotated[
-        Optional[list[str]],
-        typer.Option(
-            metavar="FILE|PORT",
-            help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
-        ),
-    ] = None,
-    job_name: Annotated[
-        Optional[str],
-        typer.Option(metavar="NAME", help="What metrics and traces call this run. Default: the scheduler's job name."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
+    offload: Offload,
+    service: Service,
+    recording: Recording,
+    telling: Telling,
 ) -> None:
     """Run a program with its MPI collectives offloaded. Nothing is recompiled.
 
@@ -124,83 +62,53 @@ def run(
         srun -n 64 offpath run -- ./my_program
     """
     mpis.executable(command[0])
-    checks.settings(policy, cores)
-    if not off:
+    checks.settings(offload.policy, service.cores)
+    if not offload.off:
         checks.numbers()
-    if stats_file:
-        stats_file = os.path.abspath(stats_file)
-        recording.check_writable(stats_file)
-    addresses, metric_files = _destinations(metrics or [])
-    for file in (trace, *metric_files):
-        if file is not None:
-            recording.check_writable(file)
-    recorded = (trace is not None or summary) and not off
-    if off and (trace is not None or summary):
-        console.note(f"{'--trace' if trace is not None else '--summary'} records nothing with --off.")
-    if trace_sample is not None and trace is None and not summary:
-        raise typer.BadParameter("--trace-sample is about a recording (there is none). Give --trace or --summary, too.")
-    automatic, policy = policy_table.split_automatic(policy)
-    adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
-    launched = mpis.launcher_kind(command[0])
-    first = launched is not None or own_rank.leads()  # others of a job have nothing to say, and nothing to keep
-    policy_file = policy_file or _policy_of_cluster(command)
-    job = memory.job_of(command) if first and adapt in ("on", "freeze") and not off else None
-    advice = None
-    if job is not None:  # the machine's file is advice then, too
-        file = policy_file or os.environ.get(policy_table.FILE_VARIABLE)
-        advice = policy_table.advice(file, memory.rows(job))
-        policy_file = policy_table.NO_FILE
+    telling.check()
+    recording = recording.checked(offload.off)
+    # Others of a job have nothing to say, and nothing to keep.
+    first = mpis.launcher_kind(command[0]) is not None or own_rank.leads()
+    rows = _rows(command, offload, first)
     options = OffloadOptions(
-        not off, policy, policy_file, adapt, advice, _checked_blocking(blocking), cores, share, workers,
-        stats_file or os.environ.get("OFFPATH_STATS_FILE"), _checked_level(log), checks.compression(compress),
+        not offload.off, rows.policy, rows.file, rows.adapt, rows.advice, offload.blocking_calls(), service.cores,
+        service.share, service.workers, telling.stats(), telling.log, checks.compression(offload.compress),
     )  # fmt: skip
     chosen = injection.variables(options, paths(), openshmem=mpis.starts_openshmem(command[0]))
-    if (dpus is not None or dpus_required) and not off:
-        from offpath.dpu.dpus_command import variables as dpu_variables  # who has none need not wait for it
-
-        chosen |= dpu_variables(dpus, dpus_required)
-    if recorded and trace_sample is not None:
-        chosen[recording.SAMPLE_VARIABLE] = str(trace_sample)
-    after = job is not None or recorded or addresses or metric_files or not (off or quiet)
-    if not first or not after:
-        if recorded:
-            chosen[recording.VARIABLE] = str(handover.ELSEWHERE)
+    if not offload.off:
+        chosen |= service.dpu_variables()
+    chosen |= recording.variables()
+    waits = rows.job or recording.asked or telling.metrics or not (offload.off or telling.quiet)
+    if not first or not waits:
+        if recording.asked:
+            chosen[records.VARIABLE] = str(handover.ELSEWHERE)
         argv, extra = injection.with_variables(command, chosen)
         processes.become(argv, os.environ | extra)
-    if not off:
+    if not offload.off:
         checks.note_misspelt()
-    with contextlib.ExitStack() as open_files:
-        read_from = None
-        if not off:  # not the user's own file: other runs may write into it at the same time
-            beside = Path(options.stats_file) if options.stats_file else None
-            folder = open_files.enter_context(handover.folder(beside))
-            read_from = chosen["OFFPATH_STATS_FILE"] = open_files.enter_context(stats.private_file(folder))
-        where = open_files.enter_context(recording.prefix(trace)) if recorded else None
-        if where is not None:
-            chosen[recording.VARIABLE] = str(where)
-        argv, extra = injection.with_variables(command, chosen)
-        label = batch_job.current(job_name)
-        for address in addresses:
-            open_files.enter_context(_served(address, label))
-        samples = wires.Samples()
-        sampler = wires.Sampler(samples, str(os.getpid()))
-        with sampler if trace is not None and recorded else contextlib.nullcontext():
-            result = processes.run(argv, os.environ | extra, capture=False, own_session=False)
-        ranks = stats.read(read_from) if read_from else []
-        if read_from and options.stats_file:
-            with recording.kept(options.stats_file):
-                stats.append(read_from, options.stats_file)
-        if job is not None:
-            memory.keep(job, ranks)
-        if not off and not quiet:
-            started = own_rank.job_size() if launched is None else None
-            console.note(closing_line(ranks, launched, started, command, result.ending))
-        for file in metric_files:
-            with recording.kept(str(file)):
-                prometheus.write(ranks, file, label)
-        if where is not None:
-            recording.finish(where, trace, summary, samples, ranks, label)
-    raise typer.Exit(result.exit_status)
+    raise typer.Exit(supervision.run(command, chosen, offload.off, recording, telling, rows.job))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What decides host or DPU."""
+
+    policy: str | None
+    file: str | None
+    adapt: str | None
+    advice: str | None = None  # from earlier runs, and from the machine's file, which is advice then, too
+    job: memory.Job | None = None  # whose later runs learn from this one
+
+
+def _rows(command: list[str], offload: Offload, first: bool) -> Rows:
+    automatic, policy = policy_table.split_automatic(offload.policy)
+    adapt = "on" if automatic else os.environ.get("OFFPATH_MPI_ADAPT")
+    file = offload.policy_file or _policy_of_cluster(command)
+    if not first or offload.off or adapt not in ("on", "freeze"):
+        return Rows(policy, file, adapt)
+    job = memory.job_of(command)
+    advice = policy_table.advice(file or os.environ.get(policy_table.FILE_VARIABLE), memory.rows(job))
+    return Rows(policy, policy_table.NO_FILE, adapt, advice, job)
 
 
 def _policy_of_cluster(command: list[str]) -> str | None:
@@ -209,41 +117,3 @@ def _policy_of_cluster(command: list[str]) -> str | None:
         return None
     file = cluster_files.policy_file(mpis.of_command(command))
     return str(file) if file else None
-
-
-def _destinations(metrics: list[str]) -> tuple[list[tuple[str, int]], list[Path]]:
-    """The addresses and the files among what --metrics gave."""
-    addresses, files = [], []
-    for where in metrics:
-        address = prometheus.address(where)
-        if address is None:
-            files.append(Path(where))
-        else:
-            addresses.append(address)
-    return addresses, files
-
-
-@contextlib.contextmanager
-def _served(address: tuple[str, int], label: batch_job.BatchJob) -> Iterator[None]:
-    from offpath.telemetry import metrics_server  # a program without it need not wait for an HTTP server's modules
-
-    with metrics_server.serving(*address, label) as url:
-        console.note(f"metrics at {url}")
-        yield
-
-
-def _checked_blocking(names: str | None) -> str | None:
-    words = [] if names in (None, "all", "none") else [word.strip() for word in names.split(",")]
-    for word in words:
-        if word not in BLOCKING:
-            raise typer.BadParameter(
-                f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}."
-            )
-    return ",".join(words) or names
-
-
-def _checked_level(level: str | None) -> str | None:
-    levels = ("off", "error", "warn", "info", "debug")
-    if level is not None and level not in levels:
-        raise typer.BadParameter(f"'{level}' is not a level. Give one of {', '.join(levels)}.")
-    return level

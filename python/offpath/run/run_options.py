@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `offpath run` is asked, by concern, and checked before anything is started."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from offpath.base import console
+from offpath.telemetry import prometheus, recording
+
+BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
+LEVELS = ("off", "error", "warn", "info", "debug")
+
+
+@dataclass(frozen=True)
+class Offload:
+    """What is offloaded, and how it travels."""
+
+    policy: Annotated[
+        Optional[str],
+        typer.Option(
+            help="What goes to the DPU, like ialltoall:512K-inf:dpu,ialltoallv:host; auto: what pays, found out "
+            "while the program runs, but for the rows given with it. Default: what was measured."
+        ),
+    ] = None
+    policy_file: Annotated[
+        Optional[str], typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
+    ] = None
+    blocking: Annotated[
+        Optional[str],
+        typer.Option(metavar="LIST", help="Blocking calls to offload too, like alltoall,bcast, or all. Default: none."),
+    ] = None
+    compress: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="off|auto|sample|CODEC",
+            help="Compress what goes to other nodes: auto, where it pays, or always with lz4, zstd, deflate or zlib; "
+            "numbers with a loss by zfp:abs=1e-6 or sz3:rel=1e-4.",
+        ),
+    ] = None
+    off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False
+
+    def blocking_calls(self) -> str | None:
+        words = [] if self.blocking in (None, "all", "none") else [word.strip() for word in self.blocking.split(",")]
+        for word in words:
+            if word not in BLOCKING:
+                raise typer.BadParameter(
+                    f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}."
+                )
+        return ",".join(words) or self.blocking
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where the service runs."""
+
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None
+    share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False
+    workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None
+    dpus: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="FILE|LIST",
+            help="DPUs that are other machines, see `offpath dpus`: a file, or [HOST=]DPU:PORT,...; none: none.",
+        ),
+    ] = None
+    dpus_required: Annotated[
+        bool, typer.Option("--dpus-required", help="Start nothing unless each of them answers from here.")
+    ] = False
+
+    def dpu_variables(self) -> dict[str, str]:
+        if self.dpus is None and not self.dpus_required:
+            return {}
+        from offpath.dpu import dpus_command  # who has none need not wait for it
+
+        return dpus_command.variables(self.dpus, self.dpus_required)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is written down of each operation."""
+
+    trace: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+    ] = None
+    trace_sample: Annotated[
+        Optional[int],
+        typer.Option(
+            min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
+        ),
+    ] = None
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
+    ] = False
+
+    @property
+    def asked(self) -> bool:
+        return self.trace is not None or self.summary
+
+    def checked(self, off: bool) -> Recording:
+        """What is recorded then."""
+        if self.trace is not None:
+            recording.check_writable(self.trace)
+        if off and self.asked:
+            console.note(f"{'--trace' if self.trace is not None else '--summary'} records nothing with --off.")
+        if self.trace_sample is not None and not self.asked:
+            raise typer.BadParameter(
+                "--trace-sample is about a recording (there is none). Give --trace or --summary, too."
+            )
+        return Recording() if off else self
+
+    def variables(self) -> dict[str, str]:
+        return {} if self.trace_sample is None else {recording.SAMPLE_VARIABLE: str(self.trace_sample)}
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is said about the run, where, and by which name."""
+
+    stats_file: Annotated[
+        Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
+    ] = None
+    log: Annotated[Optional[str], typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None
+    metrics: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            metavar="FILE|PORT",
+            help="For Prometheus: write the counters to FILE at the end; serve them on [HOST:]PORT during the run.",
+        ),
+    ] = None
+    job_name: Annotated[
+        Optional[str],
+        typer.Option(metavar="NAME", help="What metrics and traces call this run. Default: the scheduler's job name."),
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False
+
+    def check(self) -> None:
+        if self.stats_file:
+            recording.check_writable(self.stats_file)
+        for file in self.metric_files():
+            recording.check_writable(file)
+        if self.log is not None and self.log not in LEVELS:
+            raise typer.BadParameter(f"'{self.log}' is not a level. Give one of {', '.join(LEVELS)}.")
+
+    def stats(self) -> str | None:
+        return os.path.abspath(self.stats_file) if self.stats_file else os.environ.get("OFFPATH_STATS_FILE")
+
+    def addresses(self) -> list[tuple[str, int]]:
+        found = map(prometheus.address, self.metrics or [])
+        return [address for address in found if address is not None]
+
+    def metric_files(self) -> list[Path]:
+        return [Path(where) for where in self.metrics or [] if prometheus.address(where) is None]
