@@ -41,7 +41,6 @@ def adapt_command(
     turns: Annotated[int, typer.Option(min=1, help="All-to-alls in a phase, on each path.")] = 1000,
     phases: Annotated[int, typer.Option(min=2, help="Phases, of both kinds in turns.")] = 4,
     messages: Annotated[int, typer.Option(min=1, help="Small messages in a turn without computation.")] = 1,
-    work_times: Annotated[int, typer.Option(min=1, help="Computation, in times of the all-to-all alone.")] = 3,
     runs: Annotated[int, typer.Option(min=1, help="Launches.")] = 3,
     json_file: results.JsonFile = None,
     html_file: Annotated[Optional[Path], typer.Option("--html", help="Write a page there.")] = None,
@@ -67,10 +66,9 @@ def adapt_command(
         raise UserError("this needs a lab, whose DPUs are slow on purpose (a lab needs root). Run it as root.")
     arguments = [
         "--bytes", str(size_bytes), "--turns", str(turns), "--phases", str(phases), "--messages", str(messages),
-        "--work-times", str(work_times),
     ]  # fmt: skip
     meta = comparison.base_meta(kinds) | {"size_bytes": size_bytes, "turns": turns, "phases": phases}
-    meta |= {"messages": messages, "work_times": work_times, "runs": runs, "failures": [], "complete": True}
+    meta |= {"messages": messages, "runs": runs, "failures": [], "complete": True}
     meta["ranks"] = {}
     rows: list[dict] = []
     with Lab(nodes=nodes, rate=rate, dpu_slowdown=dpu_slowdown) as lab:

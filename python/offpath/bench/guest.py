@@ -54,7 +54,6 @@ def guest_command(
     modes: Annotated[str, typer.Option(help="Of native, default and dpu; native always runs.")] = "native,default,dpu",
     seconds: Annotated[float, typer.Option(min=0.1, help="How long the jobs work in each launch.")] = 5.0,
     threads: Annotated[int, typer.Option(min=1, max=16, help="Threads of a rank that call MPI.")] = 1,
-    elements: Annotated[int, typer.Option(min=1, help="Numbers of 4 bytes of a block.")] = 1024,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     json_file: results.JsonFile = None,
 ) -> None:
@@ -87,9 +86,9 @@ def guest_command(
     results.check_files(json_file, None)
     paths().require_preload_library()
     paths().require_stranger_program()
-    load = ["--seconds", str(seconds), "--threads", str(threads), "--elements", str(elements)]
+    load = ["--seconds", str(seconds), "--threads", str(threads)]
     meta = comparison.base_meta(kinds) | {"cores": local.available_cores(), "seconds": seconds, "threads": threads}
-    meta |= {"elements": elements, "runs": runs, "noise_ms": NOISE_MS}
+    meta |= {"runs": runs, "noise_ms": NOISE_MS}
     outcomes: dict[tuple[Setting, str], list[Outcome]] = {}
     with ended_by_signals():
         alone = computation_alone()

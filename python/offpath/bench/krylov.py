@@ -22,6 +22,7 @@ from offpath.launch.mpis import OPENMPI
 from offpath.places import comparison
 from offpath.split.measuring import measured_machine
 
+PRECONDITIONER = "jacobi"
 SAME_HISTORY = 1e-4  # of the first residual: more is no rounding
 REDUCTION_S = 5e-6  # of one sum, as `offpath split` assumes per doubling of ranks
 
@@ -33,7 +34,6 @@ def krylov_command(
     grid: Annotated[int, typer.Option(min=4, help="The grid has so many points in each direction.")] = 64,
     matrix: Annotated[Optional[Path], typer.Option(help="Solve with this matrix (Matrix Market form) instead.")] = None,
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are services'.")] = 1,
-    pc: Annotated[str, typer.Option(help="PETSc's name of the preconditioner.")] = "jacobi",
     phi: Annotated[
         str, typer.Option(help="Shares of a product's rows to try: numbers or auto.")
     ] = "0,0.1,0.2,0.3,0.4,auto",
@@ -72,11 +72,11 @@ def krylov_command(
         chosen = krylov_settings.in_a_lab(lab, ranks, phis, counts)
     else:
         chosen = krylov_settings.on_this_machine(ranks, phis, counts)
-    predicts = not lab and matrix is None and pc == "jacobi"
+    predicts = not lab and matrix is None
     machine = measured_machine(REDUCTION_S) if predicts else None
     parts = measured_parts(grid) if predicts else None
     # Skip: ends after as many iterations, in all solvers with the iterate that the last norm is of.
-    solve = ["-pc_type", pc, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
+    solve = ["-pc_type", PRECONDITIONER, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
     with _system(grid, matrix) as system, _place(lab, rate, latency) as where:
         for run in range(runs):
             for each in chosen:
@@ -91,7 +91,7 @@ def krylov_command(
     place = emulated if lab else {"place": "loopback"}
     meta = comparison.base_meta([OPENMPI]) | place | {
         "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
-        "entries": solved["entries"], "preconditioner": pc, "runs": runs,
+        "entries": solved["entries"], "preconditioner": PRECONDITIONER, "runs": runs,
         "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
         "parts": parts and dataclasses.asdict(parts),
         "best_phi": krylov_report.best_phi(rows), "failures": [],

@@ -67,18 +67,12 @@ def multicast_command(
     chains: Annotated[
         str, typer.Option(help="Nodes that multicast at the same time, separated by commas. 0: Offpath's choice.")
     ] = "0",
-    overdrive: Annotated[
-        float, typer.Option(min=0.1, help="Multicast so many times as fast: above 1 the switch loses datagrams.")
-    ] = 1,
     losses: Annotated[
-        str, typer.Option("--loss", help="Percent of packets that links lose, separated by commas.")
+        str, typer.Option("--loss", help="Percent of the multicast packets that links lose, separated by commas.")
     ] = "",
     where: Annotated[
         Where, typer.Option("--loss-at", help="down: each receiver loses others; up: all of them the same ones.")
     ] = Where.down,
-    everything: Annotated[
-        bool, typer.Option("--loss-of-all", help="All packets may be lost. Default: only those that are multicast.")
-    ] = False,
     event: Annotated[
         Event, typer.Option("--while", help="stop: a service is stopped for a second; alltoall: another job runs one.")
     ] = Event.nothing,
@@ -112,7 +106,7 @@ def multicast_command(
     bits = parse_rate(rate)
     wish = checks.compression(compress)
     content = ["--field", measuring.parse_names(field, dict.fromkeys(FIELDS, ()), "a field")[0]] if field else []
-    lossy = [lose(word, where, everything) for word in losses.split(",")] if losses else [None]
+    lossy = [lose(word, where) for word in losses.split(",")] if losses else [None]
     files.writable_file(json_file, "--json")
     if not comparison.lab_is_possible():
         raise UserError("Multicast is measured in a lab (which needs root). Run it as root.")
@@ -126,7 +120,7 @@ def multicast_command(
                         for chain in wanted_chains if peer == "multicast" else wanted_chains[:1]:
                             env = {
                                 "OFFPATH_POLICY": f"{name}:0-inf:dpu={peer}",
-                                "OFFPATH_MULTICAST_RATE": str(int(bits * HEADROOM * overdrive)),
+                                "OFFPATH_MULTICAST_RATE": str(int(bits * HEADROOM)),
                                 "OFFPATH_MULTICAST_CHAINS": str(chain),
                                 "OFFPATH_COMPRESS": wish or "off",
                             }
@@ -139,15 +133,10 @@ def multicast_command(
                         for _ in range(runs)
                     ]
                     rows += [over_launches(of_way) for of_way in zip(*launches)]
-    meta = comparison.base_meta([]) | {
-        "rate_bits_per_s": bits,
-        "repeats": repeats,
-        "overdrive": overdrive,
-        "runs": runs,
-    }
+    meta = comparison.base_meta([]) | {"rate_bits_per_s": bits, "repeats": repeats, "runs": runs}
     meta |= {"field": field, "compress": compress}
-    meta |= {"loss_at": where.value, "loss_of": "all" if everything else "multicast", "while": event.value}
-    plain = not losses and event == Event.nothing and overdrive == 1
+    meta |= {"loss_at": where.value, "loss_of": "multicast", "while": event.value}
+    plain = not losses and event == Event.nothing
     results.deliver({"meta": meta, "rows": rows, "checks": goals_of(rows) if plain else []}, show, json_file)
 
 
@@ -185,13 +174,13 @@ def numbers(text: str, least: int, what: str) -> list[int]:
     return found
 
 
-def lose(text: str, where: Where, everything: bool) -> Loss:
-    """With 0, too, packets are as in a lab that loses some."""
+def lose(text: str, where: Where) -> Loss:
+    """Only of packets that are multicast. With 0, too, packets are as in a lab that loses some."""
     try:
         percent = float(text)
     except ValueError:
         raise UserError(f"'{text}' is not a loss. Give percents such as 0,0.1,1.") from None
-    return Loss.make(**{where.value: percent}, only_multicast=not everything) or Loss()
+    return Loss.make(**{where.value: percent}, only_multicast=True) or Loss()
 
 
 def measure(

@@ -40,9 +40,6 @@ def training_command(
     augmentation: Annotated[
         float, typer.Option(min=0.01, max=0.9, help="Part of an epoch that making batches takes on the host.")
     ] = 0.12,
-    weak_share: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="Part of each batch that O-N gives to the helping core.")
-    ] = 0.5,
     placement: Annotated[
         str, typer.Option("--placement", help="Where the executors of epochs are: cores, dpu, node; with commas.")
     ] = comparison.CORES,
@@ -57,9 +54,6 @@ def training_command(
     share: Annotated[
         float, typer.Option(min=0.05, max=0.95, help="Part of a step that gradients take where nothing overlaps.")
     ] = 0.4,
-    layers: Annotated[int, typer.Option(min=1, help="Layers of the model whose gradients are added up.")] = 8,
-    width: Annotated[int, typer.Option(min=8, help="Width of a layer.")] = 512,
-    bucket_mb: Annotated[float, typer.Option(min=0.001, help="MiB that are added up at a time.")] = 1.0,
     mapped: Annotated[
         bool, typer.Option("--mapped", help="Gradients' buckets are moved into memory that the service maps.")
     ] = False,
@@ -110,17 +104,14 @@ def training_command(
     if "epochs" in wanted:
         arguments = [
             "--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation),
-            "--weak-share", str(weak_share), "--epochs", str(rounds),
+            "--epochs", str(rounds),
         ]  # fmt: skip
         result["epochs"] = []
         for where in wheres:
             found = training_epochs.rows(where, [training_epochs.launch(python, where, arguments) for _ in range(runs)])
             result["epochs"] += found
     if "gradients" in wanted:
-        arguments = [
-            "--layers", str(layers), "--width", str(width), "--bucket-mb", str(bucket_mb), "--share", str(share),
-            "--rounds", str(rounds),
-        ]  # fmt: skip
+        arguments = ["--share", str(share), "--rounds", str(rounds)]
         result["meta"] |= {"share": share, "mapped": mapped}
         result["rows"] = []
         for rate in chosen:

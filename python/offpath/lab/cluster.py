@@ -120,14 +120,13 @@ class Lab:
         timeout: float | None = None,
         *,
         np: int | None = None,
-        yield_shim: bool | None = None,
         mpi_options: Sequence[str] = (),
         capture: bool = True,
     ) -> Completed:
         """Runs `argv` on the lab with `ppn` ranks per node, all on their node's cores, with or without Offpath.
 
         `np` ranks in all if given (default: every node full). `env` reaches every rank and wins over what is set here.
-        `yield_shim` makes MPICH yield while it waits; by default it does when there are more ranks than cores.
+        MPICH yields while it waits when there are more ranks than cores.
         When it returns or raises, no process of the run is left. Raises subprocess.TimeoutExpired after `timeout` s.
         """
         state.load(self.name)
@@ -141,7 +140,7 @@ class Lab:
         crowded = np > len({core for cores in self.plan.node_cores for core in cores})
         run_id = uuid.uuid4().hex
         with stats.private_file(self.plan.state_dir) as stats_file, launchers.own_sessions(mpi, self.plan) as own:
-            chosen = self._variables(mpi, offload, stats_file, crowded, yield_shim, env or {})
+            chosen = self._variables(mpi, offload, stats_file, crowded, env or {})
             command = [*launchers.mpirun_command(mpi, self.plan, ppn, np), *own, *mpi_options, program, *argv[1:]]
             command, _ = injection.with_variables(command, chosen)
             environment = os.environ | native_environment(mpi, crowded)
@@ -159,7 +158,7 @@ class Lab:
         return result
 
     def _variables(
-        self, mpi: str, offload: bool, stats_file: str, crowded: bool, yield_shim: bool | None, env: Mapping[str, str]
+        self, mpi: str, offload: bool, stats_file: str, crowded: bool, env: Mapping[str, str]
     ) -> dict[str, str]:
         where = paths()
         chosen = launchers.native_variables(mpi, crowded)
@@ -175,11 +174,10 @@ class Lab:
                 chosen["OFFPATH_DPUS"] = self.dpus()
             else:
                 chosen["OFFPATH_SERVICE_WRAPPER"] = f"{ENTER} {self.name} %h-dpu"
-        yields = crowded if yield_shim is None else yield_shim
-        if mpi == mpis.MPICH and (yields or where.yield_library.exists()):
+        if mpi == mpis.MPICH and (crowded or where.yield_library.exists()):
             # It also cures a hang of MPICH in MPI_Finalize, so it is there with and without yielding
             libraries.append(str(where.require_yield_library()))
-            chosen["OFFPATH_LAB_YIELD"] = "1" if yields else "0"
+            chosen["OFFPATH_LAB_YIELD"] = "1" if crowded else "0"
         chosen |= env
         if libraries:
             chosen["LD_PRELOAD"] = injection.preload(libraries, chosen if "LD_PRELOAD" in env else {})

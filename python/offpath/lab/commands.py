@@ -183,10 +183,6 @@ def run(
     policy: Annotated[
         Optional[str], typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
     ] = None,
-    yield_shim: Annotated[
-        Optional[bool],
-        typer.Option("--yield/--no-yield", help="Make MPICH yield while it waits.", show_default="when crowded"),
-    ] = None,
     trace: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
     ] = None,
@@ -230,7 +226,7 @@ def run(
                 env[recording.VARIABLE] = str(where)
                 for node in lab.plan.nodes:
                     samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
-            result = lab.mpirun(kind, ppn, command, offload, env, np=np, yield_shim=yield_shim, capture=False)
+            result = lab.mpirun(kind, ppn, command, offload, env, np=np, capture=False)
         if offload and not quiet:
             console.note(closing_line(result.stats, kind, status=result.ending))
         if where is not None:
