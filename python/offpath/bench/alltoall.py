@@ -17,7 +17,7 @@ from offpath.bench import goals, measuring, results
 from offpath.bench.measuring import TIMES, Conditions, Series
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
-from offpath.places import comparison
+from offpath.places import comparison, options
 from offpath.places.comparison import DPU, HOST
 
 app = commands.alone()
@@ -34,7 +34,7 @@ def alltoall_command(
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     collective: Annotated[str, typer.Option(help="ialltoall or ialltoallv.")] = "ialltoall",
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

@@ -15,7 +15,7 @@ from offpath.bench import goals, measuring, overlap_report, placements, results
 from offpath.bench.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.placements import CORES, DPU, PLACEMENTS, Link
 from offpath.launch.mpis import MPICH
-from offpath.places import comparison
+from offpath.places import comparison, options
 
 DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
 PEERS = ("host", "tests", "async", "offpath")
@@ -47,7 +47,7 @@ def collectives_command(
     ] = CORES,
     link_rate: placements.LinkRate = None,
     link_latency: placements.LinkLatency = "0",
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

@@ -18,7 +18,7 @@ from offpath.base.paths import paths
 from offpath.bench import demo_report
 from offpath.lab.plan import parse_rate
 from offpath.launch.mpis import TITLES
-from offpath.places import comparison
+from offpath.places import comparison, options
 from offpath.places.comparison import DPU, HOST, Place
 
 NODES, PPN, VARIABLES = 2, 1, 4
@@ -39,6 +39,7 @@ class Problem:
         values = {"--n": self.n, "--variables": VARIABLES, "--work": self.work, "--repeats": self.repeats}
         return [str(paths().app("fft3d", kind)), *(str(word) for pair in values.items() for word in pair)]
 
+
 app = commands.alone()
 
 
@@ -53,7 +54,7 @@ def demo_command(
     n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 128,
     work: Annotated[int, typer.Option(min=0, help="Runge-Kutta steps between transforms: more computation.")] = 28,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     out: Annotated[Path, typer.Option(help="Folder for result.json and demo.html.")] = Path("build/demo"),
 ) -> None:
     """Show what offloading gains: an unmodified MPI program, a 3-D FFT of a Taylor-Green vortex, on two emulated nodes.

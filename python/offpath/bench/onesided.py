@@ -15,7 +15,7 @@ from offpath.base.sizes import parse_sizes
 from offpath.bench import goals, measuring, onesided_report, results
 from offpath.bench.measuring import Conditions, Peer, Program, Series
 from offpath.launch import mpis
-from offpath.places import comparison
+from offpath.places import comparison, options
 
 # What the program onesided measures; those of one word have a size of their own.
 OPERATIONS = ("put", "get", "fetch_and_op", "put_rate")
@@ -51,7 +51,7 @@ def onesided_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

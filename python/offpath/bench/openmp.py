@@ -45,7 +45,10 @@ def openmp_command(
     ),
     small: Annotated[bool, typer.Option("--small", help="Small kernels, for an emulated device.")] = False,
     halo: Annotated[int, typer.Option(min=0, help="Steps of the halo exchange in each launch; 0: none.")] = 50,
-    device: Annotated[int, typer.Option(min=0, help="Number of the device that runs the kernels.")] = 0,
+    device: Annotated[
+        int,
+        typer.Option(min=0, help="Number of the device that runs the kernels, where `offpath devices` lists several."),
+    ] = 0,
     json_file: results.JsonFile = None,
 ) -> None:
     """Measure target regions on the devices of OFFPATH_DEVICES; by default, a software DPU of this node.

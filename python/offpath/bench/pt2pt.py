@@ -15,7 +15,7 @@ from offpath.base.sizes import parse_sizes, size_text
 from offpath.bench import measuring, overlap_report, results
 from offpath.bench.collectives import checks, chosen_peers
 from offpath.bench.measuring import Conditions, Program, Series
-from offpath.places import comparison
+from offpath.places import comparison, options
 
 # What the program pt2pt measures, and how many messages are under way at a time.
 PATTERNS = {
@@ -45,7 +45,7 @@ def pt2pt_command(
     runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
     policy: Annotated[str, typer.Option(help="What goes to the DPU.")] = DEFAULT_POLICY,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

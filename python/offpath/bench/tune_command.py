@@ -23,17 +23,17 @@ from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.tuning import PATTERN, SEND, Decision
 from offpath.launch import cluster_files, policy_table
 from offpath.launch.mpis import TITLES
-from offpath.places import allocation, allocation_options, comparison
+from offpath.places import allocation, comparison, options
 
 app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.FIRST)
 def tune_command(
-    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
-    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=allocation_options.CORES)] = None,
-    share: Annotated[bool, typer.Option("--share", help=allocation_options.SHARE)] = False,
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both; with both, both must gain.")] = "both",
     nodes: Annotated[str, typer.Option(help="Nodes of the labs, one after the other, like 2,4.")] = "2",
     ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
@@ -49,11 +49,15 @@ def tune_command(
         ),
     ] = None,
     algorithms: Annotated[
-        bool, typer.Option("--algorithms", help="Also try every algorithm a collective knows.")
+        bool,
+        typer.Option(
+            "--algorithms",
+            help="Also try every algorithm a collective knows: many times as long, for programs that live on one.",
+        ),
     ] = False,
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rows, write no policy file.")] = False,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write decisions and measurements there.")] = None,
 ) -> None:
@@ -83,7 +87,7 @@ def tune_command(
     """
     started = allocation.launcher(launch, mpi, cluster, cores, share) if launch is not None else None
     if started is None:
-        allocation_options.only_with_launch(cluster, cores, share)
+        options.only_with_launch(cluster, cores, share)
     kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
     node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
     if len(node_counts) != len(nodes.split(",")):

@@ -48,7 +48,7 @@ def up(
     rate: Annotated[
         str, typer.Option(help="Rate of each node's port in each direction, 1mbit to 100gbit.")
     ] = "250mbit",
-    mtu: Annotated[int, typer.Option(help="Largest packet in bytes.")] = 9000,
+    mtu: Annotated[int, typer.Option(help="Largest packet in bytes; 1500 in most networks.")] = 9000,
     latency: Annotated[
         str, typer.Option(help="What a packet takes from node to node besides, like 200us or 1ms.")
     ] = "0",
@@ -143,7 +143,11 @@ def down(
 def status(
     name: NameArgument = "",
     measure: Annotated[
-        bool, typer.Option("--measure", help="Measure what a link carries (takes a few seconds).")
+        bool,
+        typer.Option(
+            "--measure",
+            help="Measure what a link carries, some seconds long: whether the machine keeps up with the rate.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -189,7 +193,7 @@ def run(
     summary: Annotated[
         bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line at the end.")] = False,
 ) -> None:
     """Run an MPI program on a lab, with its own mpirun. Ends with the status of mpirun.
 

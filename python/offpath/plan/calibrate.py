@@ -24,7 +24,7 @@ from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
 from offpath.lab.plan import BURST_BYTES
 from offpath.launch import cluster_files, mpis, stats
-from offpath.places import allocation, allocation_options, comparison
+from offpath.places import allocation, comparison, options
 from offpath.plan import machine as machines
 from offpath.plan import model
 from offpath.plan.model import DPU, HOST, Placement
@@ -48,21 +48,22 @@ class Measured:
     compute: dict
     total: dict
 
+
 app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.MEASURE)
 def calibrate_command(
-    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=allocation_options.LAUNCH)] = None,
-    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=allocation_options.CLUSTER)] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=allocation_options.CORES)] = None,
-    share: Annotated[bool, typer.Option("--share", help=allocation_options.SHARE)] = False,
+    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
+    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
+    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
+    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
     mpi: Annotated[Optional[str], typer.Option(help="openmpi or mpich. Default: the launcher's, or openmpi.")] = None,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab; of a job, from 4 on: where links cross.")] = 2,
     rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = REPEATS,
     launches: Annotated[int, typer.Option(min=1, help="Launches of each.")] = LAUNCHES,
-    loopback: Annotated[bool, typer.Option("--loopback", help="No lab: plain loopback.")] = False,
+    loopback: options.Loopback = False,
     output: Annotated[
         Optional[Path],
         typer.Option("-o", "--output", help="The machine file to write. Default: machine.json, or the cluster's."),
@@ -95,7 +96,7 @@ def calibrate_command(
         files.writable_file(file, "the machine file")
         machine = _calibrate_job(started, nodes, repeats, launches)
     else:
-        allocation_options.only_with_launch(cluster, cores, share)
+        options.only_with_launch(cluster, cores, share)
         [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
         file = output or Path("machine.json")
         files.writable_file(file, "--output")

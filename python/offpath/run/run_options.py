@@ -29,7 +29,12 @@ class Offload:
         ),
     ] = None
     policy_file: Annotated[
-        Optional[str], typer.Option(metavar="FILE", help="Policy of this machine, put before --policy; none: no file.")
+        Optional[str],
+        typer.Option(
+            metavar="FILE",
+            help="Policy in place of what `offpath tune` wrote, put before --policy: one to try, or that many share; "
+            "none: no file.",
+        ),
     ] = None
     blocking: Annotated[
         Optional[str],
@@ -59,9 +64,20 @@ class Offload:
 class Service:
     """Where the service runs."""
 
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help="Cores for the service, like 2,3.")] = None
-    share: Annotated[bool, typer.Option("--share", help="The service may use the program's own cores.")] = False
-    workers: Annotated[Optional[int], typer.Option(min=1, help="Threads of the service on each node.")] = None
+    cores: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="LIST",
+            help="Cores for the service, like 2,3. Default: those that no rank is bound to.",
+        ),
+    ] = None
+    share: Annotated[
+        bool, typer.Option("--share", help="The service may use the program's own cores: for ranks that leave none.")
+    ] = False
+    workers: Annotated[
+        Optional[int],
+        typer.Option(min=1, help="Threads of the service on each node: more, where `offpath top` shows a full one."),
+    ] = None
     dpus: Annotated[
         Optional[str],
         typer.Option(
@@ -91,7 +107,10 @@ class Recording:
     trace_sample: Annotated[
         Optional[int],
         typer.Option(
-            min=1, metavar="N", help="Record one of N operations of each call site and communicator. Default: every."
+            min=1,
+            metavar="N",
+            help="Record one of N operations of each call site and communicator, where a trace grows too "
+            "large. Default: every.",
         ),
     ] = None
     summary: Annotated[
@@ -123,9 +142,16 @@ class Telling:
     """What is said about the run, where, and by which name."""
 
     stats_file: Annotated[
-        Optional[str], typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE.")
+        Optional[str],
+        typer.Option("--stats", metavar="FILE", help="Append one JSON line per rank to FILE, for scripts."),
     ] = None
-    log: Annotated[Optional[str], typer.Option(metavar="LEVEL", help="off, error, warn, info or debug.")] = None
+    log: Annotated[
+        Optional[str],
+        typer.Option(
+            metavar="LEVEL",
+            help="What ranks say: off, error, warn, info or debug. debug shows why something is native.",
+        ),
+    ] = None
     metrics: Annotated[
         Optional[list[str]],
         typer.Option(
@@ -137,7 +163,7 @@ class Telling:
         Optional[str],
         typer.Option(metavar="NAME", help="What metrics and traces call this run. Default: the scheduler's job name."),
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary at the end.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line at the end.")] = False
 
     def check(self) -> None:
         if self.stats_file:

@@ -23,7 +23,7 @@ def top_command(
         Optional[str],
         typer.Argument(metavar="PID|JOB", help="A process of the job, like its mpirun, or its name. Default: all."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Look for one interval, print, and end: for scripts.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each interval.")] = False,
     interval: Annotated[float, typer.Option(min=0.2, max=3600, metavar="S", help="Seconds between looks.")] = 1.0,
 ) -> None:

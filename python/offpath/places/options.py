@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What commands that measure on the nodes of a job are asked."""
+"""What commands that measure are asked about the place."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from offpath.base.errors import UserError
 
+Loopback = Annotated[
+    bool,
+    typer.Option(
+        "--loopback", help="On this machine alone: where there is no root for a lab. Links cost nothing then."
+    ),
+]
+# On the nodes of a job.
 LAUNCH = (
     "Measure on the nodes of your job: what starts ranks there, like 'srun --mpi=pmi2'. {nodes}, {ppn} and {ranks} are "
     "filled in."
