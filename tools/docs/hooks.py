@@ -23,11 +23,12 @@ COPIED = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "src/README.md": "sources.md",
+    "python/README.md": "python-sources.md",
     "packaging/README.md": "packages.md",
 }
 STARTED = ("guide-start", "guide-mpi", "compatibility")  # where somebody who is new reads on
 AT_WORK = ("packages", "guide-slurm", "job-scripts", "guide-dpu", "guide-telemetry", "guide-lab")
-EXPLAINED = ("architecture", "sources")
+EXPLAINED = ("architecture", "sources", "python-sources")
 
 
 def on_files(files: Files, config) -> Files:
