@@ -14,6 +14,7 @@ from offpath.base.paths import paths
 from offpath.launch import cluster_files, mpis, policy_table
 from offpath.places import allocation
 from offpath.places.allocation import node_facts_file
+from offpath.places.asked import OnNodes
 from offpath.plan import calibrate, machine
 
 HOME = "XDG_CONFIG_HOME"
@@ -116,7 +117,7 @@ def said(built, tmp_path, monkeypatch):
 
     def ask(launch, mpi="both", cluster="hall", cores=None):
         with pytest.raises(UserError) as error:
-            allocation.place(allocation.launcher(launch, mpi, cluster, cores, False))
+            allocation.place(allocation.launcher(OnNodes(launch, cluster, cores), mpi))
         return str(error.value)
 
     return ask

@@ -19,7 +19,7 @@ from offpath.lab import Lab
 from offpath.launch import policy_table
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
-from offpath.places import comparison
+from offpath.places import asked, comparison
 from offpath.places.comparison import Launch, Place
 
 HOST, DPU, AUTO = "host", "dpu", "auto"
@@ -33,9 +33,9 @@ app = commands.alone()
 
 @app.command()
 def adapt_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, with one rank each.")] = 2,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
+    rate: asked.Rate = "1gbit",
     dpu_slowdown: Annotated[float, typer.Option(help="How many times slower than the host a DPU is.")] = 6.0,
     size: Annotated[str, typer.Option(help="All bytes that a rank sends in one all-to-all.")] = "1M",
     turns: Annotated[int, typer.Option(min=1, help="All-to-alls in a phase, on each path.")] = 1000,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich import box
@@ -17,7 +17,7 @@ from offpath.bench import goals, measuring, results
 from offpath.bench.measuring import TIMES, Conditions, Series
 from offpath.launch.mpis import TITLES
 from offpath.pages import report
-from offpath.places import comparison, options
+from offpath.places import asked, comparison
 from offpath.places.comparison import DPU, HOST
 
 app = commands.alone()
@@ -25,16 +25,16 @@ app = commands.alone()
 
 @app.command()
 def alltoall_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    ppn: asked.Ppn = 1,
+    rate: asked.Rate = "250mbit",
     sizes: Annotated[str, typer.Option(help="Bytes per peer, like 256K,1M,4M.")] = "64K,256K,1M,4M",
-    runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    runs: asked.Runs = 3,
+    repeats: asked.Repeats = 10,
     collective: Annotated[str, typer.Option(help="ialltoall or ialltoallv.")] = "ialltoall",
-    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: options.Loopback = False,
+    policy: asked.Policy = None,
+    loopback: asked.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

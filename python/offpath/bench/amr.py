@@ -20,7 +20,7 @@ from offpath.base.tables import Table
 from offpath.bench import results
 from offpath.lab import Lab
 from offpath.launch.mpis import OPENMPI
-from offpath.places import comparison
+from offpath.places import asked, comparison
 from offpath.plan.balance import Loads
 
 OWN, STATIC, BALANCED = "own", "static", "balanced"
@@ -32,11 +32,11 @@ app = commands.alone()
 @app.command()
 def amr_command(
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab, a rank on each.")] = 2,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
+    rate: asked.Rate = "1gbit",
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
     steps: Annotated[int, typer.Option(min=1, help="Time steps of each launch.")] = 200,
     work: Annotated[int, typer.Option(min=1, help="Each step of a patch is computed so often.")] = 4,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     json_file: results.JsonFile = None,
 ) -> None:
     """Time of shallow water whose work moves from rank to rank (apps/amr), in a lab.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from offpath.bench import goals, measuring, overlap_report, placements, results
 from offpath.bench.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.placements import CORES, DPU, PLACEMENTS, Link
 from offpath.launch.mpis import MPICH
-from offpath.places import comparison, options
+from offpath.places import asked, comparison
 
 DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
 PEERS = ("host", "tests", "async", "offpath")
@@ -27,10 +27,10 @@ app = commands.alone()
 
 @app.command()
 def collectives_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    ppn: asked.Ppn = 1,
+    rate: asked.Rate = "250mbit",
     sizes: Annotated[
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
     ] = "8,1K,64K,256K,1M,4M",
@@ -39,15 +39,15 @@ def collectives_command(
         str, typer.Option(help="What to compare with: host, tests, async. Offpath is always measured.")
     ] = "host,tests,async",
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
+    runs: asked.Runs = 3,
+    repeats: asked.Repeats = 10,
+    policy: asked.Policy = None,
     placement: Annotated[
         str, typer.Option(help="Where the service runs: cores (of the hosts), dpu (of each host), node (a spare one).")
     ] = CORES,
     link_rate: placements.LinkRate = None,
     link_latency: placements.LinkLatency = "0",
-    loopback: options.Loopback = False,
+    loopback: asked.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

@@ -18,7 +18,7 @@ from offpath.base.paths import paths
 from offpath.bench import demo_report
 from offpath.lab.plan import parse_rate
 from offpath.launch.mpis import TITLES
-from offpath.places import comparison, options
+from offpath.places import asked, comparison
 from offpath.places.comparison import DPU, HOST, Place
 
 NODES, PPN, VARIABLES = 2, 1, 4
@@ -45,7 +45,7 @@ app = commands.alone()
 
 @app.command(rich_help_panel=commands.MEASURE)
 def demo_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 5.0,
     pairs: Annotated[int, typer.Option(min=1, help="Runs without and with Offpath, in turns.")] = 3,
     rate: Annotated[
@@ -53,8 +53,8 @@ def demo_command(
     ] = None,
     n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 128,
     work: Annotated[int, typer.Option(min=0, help="Runge-Kutta steps between transforms: more computation.")] = 28,
-    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: options.Loopback = False,
+    policy: asked.Policy = None,
+    loopback: asked.Loopback = False,
     out: Annotated[Path, typer.Option(help="Folder for result.json and demo.html.")] = Path("build/demo"),
 ) -> None:
     """Show what offloading gains: an unmodified MPI program, a 3-D FFT of a Taylor-Green vortex, on two emulated nodes.

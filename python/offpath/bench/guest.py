@@ -30,7 +30,7 @@ from offpath.bench.guest_launches import (
 from offpath.bench.measuring import Peer
 from offpath.launch import local
 from offpath.launch.mpis import MPICH, TITLES
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 MODES = (
     Peer("native", "native"),
@@ -46,7 +46,7 @@ app = commands.alone()
 
 @app.command()
 def guest_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     jobs: Annotated[str, typer.Option(help="Jobs beside each other.")] = "1,3",
     ranks: Annotated[str, typer.Option(help="Ranks of each job.")] = "4",
     sessions: Annotated[str, typer.Option(help="Of the jobs: one for all, or each its own.")] = "own,one",
@@ -54,7 +54,7 @@ def guest_command(
     modes: Annotated[str, typer.Option(help="Of native, default and dpu; native always runs.")] = "native,default,dpu",
     seconds: Annotated[float, typer.Option(min=0.1, help="How long the jobs work in each launch.")] = 5.0,
     threads: Annotated[int, typer.Option(min=1, max=16, help="Threads of a rank that call MPI.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     json_file: results.JsonFile = None,
 ) -> None:
     """Measure what an unrelated program feels beside jobs with more ranks than cores, without and with Offpath.

@@ -19,7 +19,7 @@ from offpath.bench.krylov_model import Model, measured_parts
 from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, SAME
 from offpath.lab import Lab
 from offpath.launch.mpis import OPENMPI
-from offpath.places import comparison
+from offpath.places import asked, comparison
 from offpath.split.measuring import measured_machine
 
 PRECONDITIONER = "jacobi"
@@ -39,11 +39,11 @@ def krylov_command(
     ] = "0,0.1,0.2,0.3,0.4,auto",
     leaders: Annotated[str, typer.Option(help="Ranks of a node that talk to the service, to try besides all.")] = "1",
     lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
+    rate: asked.Rate = "1gbit",
     latency: Annotated[str, typer.Option(help="What its packets take from node to node besides.")] = "0",
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     json_file: results.JsonFile = None,
 ) -> None:
     """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.

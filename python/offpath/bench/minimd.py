@@ -16,7 +16,7 @@ from offpath.bench import goals, measuring, minimd_settings, results
 from offpath.bench.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Case, Setting
 from offpath.lab import Lab
 from offpath.launch.mpis import OPENMPI
-from offpath.places import comparison
+from offpath.places import asked, comparison
 from offpath.plan.minimd import Dpu, Host, knee, predict
 
 app = commands.alone()
@@ -33,10 +33,10 @@ def minimd_command(
     sides: Annotated[str, typer.Option(help="How forces get there: openmp, tasks or both.")] = "openmp,tasks",
     ranks: Annotated[int, typer.Option(min=1, help="Ranks (in a lab: per node); the other cores are the DPU's.")] = 1,
     lab: Annotated[int, typer.Option(min=0, help="Nodes of a lab to measure in; 0: on this machine.")] = 0,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
+    rate: asked.Rate = "1gbit",
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
     steps: Annotated[int, typer.Option(min=1, help="Timed steps of each launch, at least.")] = 40,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     json_file: results.JsonFile = None,
 ) -> None:
     """Time of a step of molecular dynamics (apps/minimd) with its forces beside the rebuilding of its lists.

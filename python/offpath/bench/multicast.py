@@ -30,7 +30,7 @@ from offpath.lab import Lab, inventory
 from offpath.lab.counters import LinkBytes, link_bytes
 from offpath.lab.plan import Loss, parse_rate
 from offpath.launch import checks
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 PEERS = {"ibcast": ("multicast", "chain"), "iallgather": ("multicast", "ring", "direct")}
 HEADROOM = 0.99  # of the link's rate is what multicast may take: switches drop what comes in faster than it leaves
@@ -60,7 +60,7 @@ app = commands.alone()
 @app.command()
 def multicast_command(
     nodes: Annotated[str, typer.Option(help="Nodes of the labs, separated by commas.")] = "2,4,8",
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "250mbit",
+    rate: asked.Rate = "250mbit",
     sizes: Annotated[str, typer.Option(help="All bytes that a rank receives.")] = "1M,4M",
     collectives: Annotated[str, typer.Option(help="Which, separated by commas.")] = "ibcast,iallgather",
     by: Annotated[str, typer.Option(help="Only by these: multicast, chain, ring, direct.")] = "",
@@ -79,7 +79,7 @@ def multicast_command(
     field: Annotated[str, typer.Option(help="Send numbers of it: velocity, halo, tiles or random.")] = "",
     compress: Annotated[str, typer.Option(help="How services compress: auto, off, lz4, ...")] = "off",
     hosts: Annotated[bool, typer.Option("--hosts/--no-hosts", help="Measure both MPIs alone, too.")] = True,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats in each launch.")] = 10,
     json_file: results.JsonFile = None,
 ) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from offpath.base.sizes import parse_sizes
 from offpath.bench import goals, measuring, onesided_report, results
 from offpath.bench.measuring import Conditions, Peer, Program, Series
 from offpath.launch import mpis
-from offpath.places import comparison, options
+from offpath.places import asked, comparison
 
 # What the program onesided measures; those of one word have a size of their own.
 OPERATIONS = ("put", "get", "fetch_and_op", "put_rate")
@@ -41,17 +41,17 @@ app = commands.alone()
 
 @app.command()
 def onesided_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     shmem: Annotated[bool, typer.Option("--shmem", help="Measure OpenSHMEM (of Open MPI) too.")] = False,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    ppn: asked.Ppn = 1,
+    rate: asked.Rate = "250mbit",
     sizes: Annotated[str, typer.Option(help="Bytes of a put or get.")] = "8,1K,64K,256K,1M,4M",
     operations: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(OPERATIONS),
-    runs: Annotated[int, typer.Option(min=1, help="Launches without and with Offpath, in turns.")] = 3,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    policy: Annotated[Optional[str], typer.Option(help="What goes to the DPU. Default: what was measured.")] = None,
-    loopback: options.Loopback = False,
+    runs: asked.Runs = 3,
+    repeats: asked.Repeats = 10,
+    policy: asked.Policy = None,
+    loopback: asked.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

@@ -15,7 +15,7 @@ from offpath.base.sizes import parse_sizes, size_text
 from offpath.bench import measuring, overlap_report, results
 from offpath.bench.collectives import checks, chosen_peers
 from offpath.bench.measuring import Conditions, Program, Series
-from offpath.places import comparison, options
+from offpath.places import asked, comparison
 
 # What the program pt2pt measures, and how many messages are under way at a time.
 PATTERNS = {
@@ -31,10 +31,10 @@ app = commands.alone()
 
 @app.command()
 def pt2pt_command(
-    mpi: Annotated[str, typer.Option(help="openmpi, mpich or both.")] = "both",
+    mpi: asked.Mpis = "both",
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the lab.")] = 2,
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
+    ppn: asked.Ppn = 1,
+    rate: asked.Rate = "1gbit",
     sizes: Annotated[str, typer.Option(help="Bytes of a message.")] = "8,1K,64K,256K,512K,1M,4M,16M",
     patterns: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PATTERNS),
     most: Annotated[str, typer.Option(help="All that a rank may have under way; longer cases are left out.")] = "16M",
@@ -42,10 +42,10 @@ def pt2pt_command(
         str, typer.Option(help="What to compare with: host, tests, async. Offpath is always measured.")
     ] = "host,tests,async",
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Testall within the work, for the peer tests.")] = 64,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each peer, in turns.")] = 3,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
+    runs: asked.Runs = 3,
+    repeats: asked.Repeats = 10,
     policy: Annotated[str, typer.Option(help="What goes to the DPU.")] = DEFAULT_POLICY,
-    loopback: options.Loopback = False,
+    loopback: asked.Loopback = False,
     json_file: results.JsonFile = None,
     html_file: results.HtmlFile = None,
 ) -> None:

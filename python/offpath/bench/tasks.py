@@ -23,7 +23,7 @@ from offpath.base.tables import Table
 from offpath.bench import balance, goals, placements, results
 from offpath.bench.placements import CORES, DPU, Link
 from offpath.lab import Lab
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 LIMIT_S = 600
 PING_PORT = 7009
@@ -46,7 +46,7 @@ def tasks_command(
         Optional[str], typer.Option(help="Measure balancing instead, in such labs: 4x1,2x2 (nodes by ranks of each).")
     ] = None,
     mpi: Annotated[str, typer.Option(help="With --labs: openmpi, mpich or both.")] = comparison.BOTH,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
+    runs: asked.Runs = 3,
     steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
     milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece that waits.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="With --labs: sweeps of a piece that computes.")] = 250,

@@ -23,21 +23,20 @@ from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.tuning import PATTERN, SEND, Decision
 from offpath.launch import cluster_files, policy_table
 from offpath.launch.mpis import TITLES
-from offpath.places import allocation, comparison, options
+from offpath.places import allocation, asked, comparison
+from offpath.places.asked import OnNodes
 
 app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.FIRST)
+@commands.by_concern
 def tune_command(
-    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
-    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
-    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
+    there: OnNodes,
     mpi: Annotated[str, typer.Option(help="openmpi, mpich or both; with both, both must gain.")] = "both",
     nodes: Annotated[str, typer.Option(help="Nodes of the labs, one after the other, like 2,4.")] = "2",
-    ppn: Annotated[int, typer.Option(min=1, help="Ranks per node.")] = 1,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "250mbit",
+    ppn: asked.Ppn = 1,
+    rate: asked.Rate = "250mbit",
     sizes: Annotated[
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more; of send: of a message.")
     ] = "16K,64K,128K,256K,512K,1M,4M",
@@ -55,9 +54,9 @@ def tune_command(
             help="Also try every algorithm a collective knows: many times as long, for programs that live on one.",
         ),
     ] = False,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 3,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats in each launch.")] = 10,
-    loopback: options.Loopback = False,
+    runs: asked.Runs = 3,
+    repeats: asked.Repeats = 10,
+    loopback: asked.Loopback = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the rows, write no policy file.")] = False,
     json_file: Annotated[Optional[Path], typer.Option("--json", help="Write decisions and measurements there.")] = None,
 ) -> None:
@@ -85,9 +84,7 @@ def tune_command(
 
         offpath tune --nodes 2,4 --algorithms --json tuning.json
     """
-    started = allocation.launcher(launch, mpi, cluster, cores, share) if launch is not None else None
-    if started is None:
-        options.only_with_launch(cluster, cores, share)
+    started = allocation.launcher(there, mpi)
     kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
     node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
     if len(node_counts) != len(nodes.split(",")):

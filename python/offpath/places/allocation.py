@@ -23,6 +23,7 @@ from offpath.launch import checks, cluster_files, injection, local, mpis, own_ra
 from offpath.launch import stats as statistics
 from offpath.launch.injection import OffloadOptions
 from offpath.places import comparison
+from offpath.places.asked import OnNodes
 
 KIND = ("arch", "processor", "cores")  # in what nodes of one kind are alike
 START = "offpath-node "
@@ -51,12 +52,16 @@ class Launcher:
                 for word in self.words]  # fmt: skip
 
 
-def launcher(text: str, mpi: str, cluster: str | None, cores: str | None, share: bool) -> Launcher:
-    """Raises UserError for what cannot start ranks of one MPI, and where nobody says which cluster this is."""
+def launcher(asked: OnNodes, mpi: str) -> Launcher | None:
+    """None where this is not asked for. Raises UserError for what cannot start ranks of one MPI, and where nobody says
+    which cluster this is."""
+    asked.check()
+    if asked.launch is None:
+        return None
     try:
-        words = shlex.split(text)
+        words = shlex.split(asked.launch)
     except ValueError as error:
-        raise UserError(f"--launch: {text} is no command line ({error}). Check the quotes.") from None
+        raise UserError(f"--launch: {asked.launch} is no command line ({error}). Check the quotes.") from None
     if not words:
         raise UserError("--launch is empty (it should start the ranks). Give a launcher, like 'srun --mpi=pmi2'.")
     mpis.executable(words[0])
@@ -74,10 +79,10 @@ def launcher(text: str, mpi: str, cluster: str | None, cores: str | None, share:
         kind = chosen[0]
     elif mpi not in (comparison.BOTH, kind):
         raise UserError(f"{words[0]} belongs to {mpis.TITLES[kind]}, not to what --mpi says. Leave --mpi out.")
-    named = cluster_files.checked(cluster, "--cluster") if cluster else cluster_files.name()
+    named = cluster_files.checked(asked.cluster, "--cluster") if asked.cluster else cluster_files.name()
     if named is None:
         raise UserError("Nothing says which cluster this is (what is found is kept by its name). Give --cluster NAME.")
-    checks.core_list(cores)
+    checks.core_list(asked.cores)
     if (own_rank.job_size() or 1) > 1:
         raise UserError(
             "This was started once for each rank (it starts MPI jobs itself). Run it once, in the job's script, and "
@@ -88,7 +93,7 @@ def launcher(text: str, mpi: str, cluster: str | None, cores: str | None, share:
             "This runs inside a step of the job (its srun would wait for the cores that the step has). Run it in the "
             "job's script itself, or put --overlap into --launch."
         )
-    return Launcher(tuple(words), kind, named, cores, share)
+    return Launcher(tuple(words), kind, named, asked.cores, asked.share)
 
 
 def in_step(environ: Mapping[str, str]) -> bool:

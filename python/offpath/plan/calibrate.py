@@ -24,7 +24,8 @@ from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
 from offpath.lab.plan import BURST_BYTES
 from offpath.launch import cluster_files, mpis, stats
-from offpath.places import allocation, comparison, options
+from offpath.places import allocation, asked, comparison
+from offpath.places.asked import OnNodes
 from offpath.plan import machine as machines
 from offpath.plan import model
 from offpath.plan.model import DPU, HOST, Placement
@@ -53,17 +54,15 @@ app = commands.alone()
 
 
 @app.command(rich_help_panel=commands.MEASURE)
+@commands.by_concern
 def calibrate_command(
-    launch: Annotated[Optional[str], typer.Option(metavar="WORDS", help=options.LAUNCH)] = None,
-    cluster: Annotated[Optional[str], typer.Option(metavar="NAME", help=options.CLUSTER)] = None,
-    cores: Annotated[Optional[str], typer.Option(metavar="LIST", help=options.CORES)] = None,
-    share: Annotated[bool, typer.Option("--share", help=options.SHARE)] = False,
+    there: OnNodes,
     mpi: Annotated[Optional[str], typer.Option(help="openmpi or mpich. Default: the launcher's, or openmpi.")] = None,
     nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab; of a job, from 4 on: where links cross.")] = 2,
-    rate: Annotated[str, typer.Option(help="Rate of the lab's links, like 250mbit or 1gbit.")] = "1gbit",
+    rate: asked.Rate = "1gbit",
     repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = REPEATS,
     launches: Annotated[int, typer.Option(min=1, help="Launches of each.")] = LAUNCHES,
-    loopback: options.Loopback = False,
+    loopback: asked.Loopback = False,
     output: Annotated[
         Optional[Path],
         typer.Option("-o", "--output", help="The machine file to write. Default: machine.json, or the cluster's."),
@@ -90,13 +89,12 @@ def calibrate_command(
     """
     if mpi == comparison.BOTH:
         raise UserError("one MPI at a time is calibrated. Give --mpi openmpi or --mpi mpich.")
-    if launch is not None:
-        started = allocation.launcher(launch, mpi or comparison.BOTH, cluster, cores, share)
+    started = allocation.launcher(there, mpi or comparison.BOTH)
+    if started is not None:
         file = output or cluster_files.file(started.cluster, started.mpi, cluster_files.MACHINE)
         files.writable_file(file, "the machine file")
         machine = _calibrate_job(started, nodes, repeats, launches)
     else:
-        options.only_with_launch(cluster, cores, share)
         [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
         file = output or Path("machine.json")
         files.writable_file(file, "--output")
