@@ -34,7 +34,13 @@ def start(
     arch: Annotated[
         Architecture, typer.Option(help="Its architecture; another than this machine's is emulated by qemu.")
     ] = THIS_MACHINE,
-    listen: Annotated[str, typer.Option(help="HOST:PORT; without a port, or with 0, a free one.")] = "127.0.0.1",
+    listen: Annotated[
+        str,
+        typer.Option(
+            help="HOST:PORT; without a port, or with 0, a free one. For programs of other machines: an address that "
+            "they reach."
+        ),
+    ] = "127.0.0.1",
     key_file: Annotated[
         Optional[Path], typer.Option(help="What programs must know to use it. Default: ~/.config/offpath/device.key")
     ] = None,
