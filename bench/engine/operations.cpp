@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operations of two members through two engines, or one, and nothing else: a network inside the process, memory in reach.
-// For counting instructions (docs/performance.md): valgrind --tool=callgrind, twice, and the difference per operation.
+// For counting instructions (docs/performance/wire.md): valgrind --tool=callgrind, twice, and the difference per operation.
 //   engine_operations near|far|put BYTES OPERATIONS
 #include "engine/engine.hpp"
 #include "fabric/loopback/loopback.hpp"

@@ -4,7 +4,7 @@
 // A fair scheduler makes a thread that has just run wait, also when something wakes it, until the others have had as much.
 // Linux (since 6.6, EEVDF) looks for the end of that at the next tick only, 4 ms away at 250 Hz, or when it wakes anybody
 // else on that core. So one that works for 15 us, sleeps, and is woken 2 us later, stands still for milliseconds
-// beside a program that computes (traced in docs/performance.md). A second thread that wakes up when its debt is
+// beside a program that computes (traced in docs/performance/wire.md). A second thread that wakes up when its debt is
 // paid makes that microseconds.
 #pragma once
 

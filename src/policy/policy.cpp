@@ -13,7 +13,7 @@ constexpr Row from(Collective collective, uint64_t bytes) { return {collective, 
 constexpr Row pairs(Collective collective) { return from(collective, 256 * kKiB); }
 
 // Up to there the socket buffers hide the transfer by themselves. Inside one node it is a memory copy, and what an
-// ibarrier or a scan takes is mostly waiting for others (docs/performance.md).
+// ibarrier or a scan takes is mostly waiting for others (docs/performance/policy.md).
 constexpr Row kMeasured[] = {
     from(Collective::ibcast, 256 * kKiB),
     from(Collective::igather, 512 * kKiB),

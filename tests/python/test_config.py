@@ -71,7 +71,10 @@ def test_every_variable_the_code_reads_is_listed(folder):
                 assert name in LISTED or name.startswith("OFFPATH_UCX"), f"{file}: {name} is not in config.py"
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("docs/*.md")) + [ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "document",
+    sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/performance/*.md"), *ROOT.glob("[CR]*.md")]),
+)
 def test_every_variable_in_the_documents_is_listed(document):
     """Or it is a name of the C API, of the build, or of the tests."""
     others = "".join(file.read_text() for file in [ROOT / "CMakeLists.txt", *ROOT.glob("include/offpath/*.h")])

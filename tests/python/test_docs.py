@@ -12,7 +12,8 @@ import typer
 from conftest import ROOT, offpath, requires_root
 from offpath.cli.commands import app
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "performance").glob("*.md")])
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
 
 def commands(document: Path, start: str) -> list[list[str]]:

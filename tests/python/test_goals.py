@@ -24,7 +24,8 @@ from offpath.bench import plan as bench_plan
 from offpath.bench.commands import Benchmarks
 
 MIB = 1 << 20
-DOCUMENT = (ROOT / "docs" / "performance.md").read_text()
+PAGES = [ROOT / "docs" / "performance.md", *sorted((ROOT / "docs" / "performance").glob("*.md"))]
+DOCUMENT = "\n".join(page.read_text() for page in PAGES)
 
 
 def values(checks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/measure_programs.py, which measures LAMMPS and CP2K for docs/performance.md; every night it runs."""
+"""tools/measure_programs.py, which measures LAMMPS and CP2K for docs/performance/programs.md; every night it runs."""
 
 import json
 import shlex

@@ -15,7 +15,8 @@ import gains  # noqa: E402
 import measured  # noqa: E402
 import reached  # noqa: E402
 
-PAGE = measured.PAGE.read_text()
+FRONT = measured.FRONT.read_text()
+TEXTS = [page.read_text() for page in measured.PAGES]
 README = (ROOT / "README.md").read_text()
 
 
@@ -27,21 +28,21 @@ def test_tables_are_what_the_tool_makes(page):
 @pytest.mark.parametrize("name", measured.names())
 def test_measurements_stand_in_the_document_with_their_command(name):
     result = measured.load(name)
-    assert {"benchmark", "about", "conditions", "launches", "rows"} <= set(result) and result["rows"]
+    assert {"benchmark", "about", "conditions", "launches", "columns", "rows"} <= set(result) and result["rows"]
     assert result["launches"] >= 1
-    if "command" in result:
-        assert result["command"] in PAGE
-    if "columns" in result:
-        assert f"<!-- results {name} -->" in PAGE
-        return
-    words = re.sub(r"<!-- results .*?<!-- end -->", "", PAGE, flags=re.DOTALL)
-    for row in result["rows"]:
-        for value in (number.text.lstrip("-") for cell in row.values() for number in measured.numbers(cell)):
-            assert re.search(rf"(?<![\d.]){re.escape(value)}(?![\d]|\.\d)", words), f"the text does not say {value}"
+    (page,) = (text for text in TEXTS if f"<!-- results {name} -->" in text)
+    assert all(f"    {command}\n" in page for command in measured.commands(result))
+    named = {field for _, template in result["columns"] for field, _ in measured.FIELD.findall(template)}
+    assert named <= {field for row in result["rows"] for field in row}
+
+
+def test_every_table_stands_once():
+    marks = [mark for page in figures.PAGES for mark in figures.MARK.findall(page.read_text())]
+    assert sorted(marks) == sorted([*figures.TABLES, *(f"results {name}" for name in measured.names())])
 
 
 def test_each_goal_has_its_worst_value_at_the_top_or_is_not_measured():
-    top, rest = re.search(r"<!-- reached -->\n(.*?)<!-- end -->\n(.*?)\n## ", PAGE, re.DOTALL).groups()
+    top, rest = re.search(r"<!-- reached -->\n(.*?)<!-- end -->\n(.*?)\n## ", FRONT, re.DOTALL).groups()
     row = r"^\| `(\w+)` \| ([^|]+) \| ([\d.]+) \| ([^|]+) \| (yes|no|no \(one launch\)|{}|{}) \| ([^|]*?) ?\|$"
     rows = re.findall(row.format(goals.ONE_LAUNCH, goals.NOISE), top, re.MULTILINE)
     assert len(rows) == len(top.splitlines()) - 2
@@ -122,6 +123,18 @@ def test_the_first_screen_says_when_not_to_use_it():
     assert "Never run on real hardware" in page
     for way in ("MPIR_CVAR_ASYNC_PROGRESS", "`MPI_Test`", "progress by themselves", "service's core to a rank"):
         assert way in page
+
+
+def test_rows_of_a_group_are_one():
+    rows = [
+        {"size": "1 MiB", "mpi": "A", "gain": 1, "async": None},
+        {"size": "1 MiB", "mpi": "B", "gain": 2, "async": 3},
+        {"size": "4 MiB", "mpi": "A", "gain": 4, "async": None},
+    ]
+    assert measured.grouped(rows, ["size"]) == [
+        {"size": "1 MiB", "mpi": ["A", "B"], "gain": [1, 2], "async": [3]},
+        {"size": "4 MiB", "mpi": ["A"], "gain": [4], "async": None},
+    ]
 
 
 def test_cells_are_made_of_templates():

@@ -339,7 +339,7 @@ def test_compression_is_priced():
 
 
 def test_measurements_of_a_quiet_machine_are_predicted():
-    """Published medians (docs/performance.md): one row sets the service's cost per byte, the others are predicted."""
+    """Published medians: one row sets the service's cost per byte, the others are predicted."""
     rows = json.loads((ROOT / "tests" / "python" / "golden" / "planner_measured.json").read_text())["rows"]
     lab, where = machine.default(), model.Placement(2)
     lab["network"]["burst_bytes"] = 131072

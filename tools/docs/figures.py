@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes from measured JSON what the documents show of it (make figures): pictures, and the tables of README and of
-docs/performance.md.
+the performance pages.
 
 docs/figures/NAME.json is what a command wrote with --json; its picture NAME.svg has a function in FIGURES. What tables
 are made of is in docs/figures/results: see measured.py.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
@@ -55,18 +56,22 @@ def collectives(result: dict) -> tuple[str, str]:
 
 
 FIGURES = {"collectives": collectives}
-PAGES = {
-    measured.PAGE: lambda: [("reached", reached.table()), ("goals", goals.table()), *measured.tables()],
-    ROOT / "docs" / "when-not.md": lambda: [("losses", losses.reasons())],
-    ROOT / "README.md": lambda: [("gains", gains.programs()), ("other gains", gains.other_work())],
+TABLES: dict[str, Callable[[], str]] = {
+    "reached": reached.table,
+    "goals": goals.table,
+    "losses": losses.reasons,
+    "gains": gains.programs,
+    "other gains": gains.other_work,
 }
+PAGES = [*measured.PAGES, ROOT / "docs" / "when-not.md", ROOT / "README.md"]
+MARK = re.compile(r"^<!-- (?!end)(.*) -->$", re.MULTILINE)
 
 
 def written(page: Path) -> str:
     """With its tables made anew."""
-    text = page.read_text()
-    for mark, block in PAGES[page]():
-        text = measured.with_block(text, mark, block)
+    text, results = page.read_text(), dict(measured.tables())
+    for mark in MARK.findall(text):
+        text = measured.with_block(text, mark, results[mark] if mark in results else TABLES[mark]())
     return text
 
 

@@ -52,6 +52,7 @@ def navigation(paths: list[str], generated: list[str]) -> list:
     commands = [path for path in reference if path.startswith("reference/offpath-")]
     first = [f"{name}.md" for name in STARTED]
     notes = sorted(path for path in own if path.startswith("design/"))
+    measured = sorted(path for path in own if path.startswith("performance/"))
     others = [path for path in reference if path not in (*commands, "reference/offpath.md")]
     return [
         {"Home": "index.md"},
@@ -59,7 +60,7 @@ def navigation(paths: list[str], generated: list[str]) -> list:
         {"Guides": [path for path in guides if path not in placed]},
         {"On a cluster": [f"{name}.md" for name in AT_WORK]},
         {"Planner": "guide-planner.md"},
-        {"Performance": ["when-not.md", "performance.md"]},
+        {"Performance": ["when-not.md", "performance.md", *measured]},
         {"How it works": [*(f"{name}.md" for name in EXPLAINED), {"Design notes": notes}]},
         {"Reference": ["reference/offpath.md", {"Commands": commands}, *others]},
         {"Help": ["troubleshooting.md", "faq.md", "security.md", "stability.md", "comparison.md", "glossary.md"]},

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published measurements: docs/figures/results/NAME.json, a table of docs/performance.md each, or what its text says.
+"""Published measurements: docs/figures/results/NAME.json, each a table of one of the performance pages.
 
   benchmark, about      what was measured, and in which setting
-  command, conditions   how; the command stands in the document
+  command, conditions   how: one command or several, and a sentence; both stand above the table
   launches              of each value: one gives no verdict on a goal
-  columns               [title, template of a cell] of the table; none: the text says the rows
+  columns               [title, template of a cell]
+  group                 fields: rows that have the same in these are one row of the table, values side by side
   rows                  numbers as they are shown: 1.50 stays 1.50
 
 A template names fields, {x:+} with a sign, {x:,} with commas; what is in brackets is left out where its field is null.
@@ -14,12 +15,14 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures" / "results"
-PAGE = ROOT / "docs" / "performance.md"
+FRONT = ROOT / "docs" / "performance.md"
+PAGES = [FRONT, *sorted((ROOT / "docs" / "performance").glob("*.md"))]
 MARKED = r"(<!-- {} -->\n).*?(\n<!-- end -->)"
 LABELS = {"nodes": ("{} nodes", ""), "atoms": ("{} atoms", ","), "slower": ("{}x slower", ""),
           "every": ("every {}", ""), "latency": ("latency {}", ""), "tile": ("tiles of {}", "")}  # fmt: skip
@@ -62,10 +65,34 @@ def label(row: dict) -> str:
     return ", ".join(words)
 
 
+def block(result: dict) -> str:
+    """How it was measured, and the table."""
+    how = textwrap.fill(f"{result['conditions'][:1].upper()}{result['conditions'][1:]}.", 120, break_on_hyphens=False)
+    return "\n\n".join(filter(None, ("\n".join(f"    {each}" for each in commands(result)), how, table(result))))
+
+
+def commands(result: dict) -> list[str]:
+    found = result.get("command", [])
+    return [found] if isinstance(found, str) else found
+
+
 def table(result: dict) -> str:
     titles, templates = zip(*result["columns"])
-    lines = [titles, ["---"] * len(titles), *([cell(each, row) for each in templates] for row in result["rows"])]
+    rows = grouped(result["rows"], result["group"]) if "group" in result else result["rows"]
+    lines = [titles, ["---"] * len(titles), *([cell(each, row) for each in templates] for row in rows)]
     return "\n".join("|" + "|".join(line) + "|" if line[0] == "---" else f"| {' | '.join(line)} |" for line in lines)
+
+
+def grouped(rows: list[dict], keys: list[str]) -> list[dict]:
+    """Rows with the same keys are one, whose other fields are lists of what those have."""
+    found: dict[tuple, list[dict]] = {}
+    for row in rows:
+        found.setdefault(tuple(str(row[key]) for key in keys), []).append(row)
+    return [
+        {name: [row[name] for row in same if row[name] is not None] or None for name in same[0]}
+        | {key: same[0][key] for key in keys}
+        for same in found.values()
+    ]
 
 
 def cell(template: str, row: dict) -> str:
@@ -100,8 +127,6 @@ def with_block(text: str, mark: str, block: str) -> str:
 
 
 def tables() -> Iterator[tuple[str, str]]:
-    """Marks and blocks of the document's tables."""
+    """Marks and blocks of all that was published."""
     for name in names():
-        result = load(name)
-        if "columns" in result:
-            yield f"results {name}", table(result)
+        yield f"results {name}", block(load(name))

@@ -207,8 +207,8 @@ def _titled(row: dict, result: dict) -> dict:
     """The field that a value is of is called as the table's column is, and as it is where several are called so."""
     if "field" not in row:
         return row
-    titles = [title for title, _ in result.get("columns", ())]
-    of_field = [title for title, template in result.get("columns", ()) if f"{{{row['field']}" in template]
+    titles = [title for title, _ in result["columns"]]
+    of_field = [title for title, template in result["columns"] if f"{{{row['field']}" in template]
     own = of_field[0] if of_field and titles.count(of_field[0]) == 1 else row["field"].replace("_", " ")
     return row | {"field": own}
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the benchmarks aim at, and how near one run comes: the only place of these numbers.
 
-docs/performance.md holds the same table (a test compares them) and says which goals are reached where. A check is one
-goal against the worst value of a run: {"name", "value", "goal", "met", "unjudged"}. What was not measured has no check.
+docs/performance/goals.md holds the same table (a test compares them); docs/performance.md says which are reached.
+A check is one goal against the worst value of a run: {"name", "value", "goal", "met", "unjudged"}. What was not
+measured has no check.
 What cannot be is noise: it meets no goal ("met" is null, "unjudged" says why), and hides no value that misses it.
 """
 
@@ -137,6 +138,6 @@ def _said(check: dict) -> str:
 
 
 def table() -> str:
-    """As docs/performance.md has it."""
+    """As docs/performance/goals.md has it."""
     rows = [f"| `{goal.name}` | {goal.text} | {goal.about} |" for goal in GOALS]
     return "\n".join(["| check | goal | of what |", "|---|---|---|", *rows])

@@ -8,7 +8,8 @@ import re
 
 from offpath.base.errors import UserError
 
-# ns for a byte, each way, on a plain server's core, of numbers (docs/performance.md); a machine file may have its own.
+# ns for a byte, each way, on a plain server's core, of numbers (docs/performance/codecs.md).
+# A machine file may have its own.
 DEFAULTS = {
     "lz4": {"encode_ns_per_byte": 0.5, "decode_ns_per_byte": 0.1},
     "zstd": {"encode_ns_per_byte": 1.4, "decode_ns_per_byte": 0.2},

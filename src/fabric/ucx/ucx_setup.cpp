@@ -37,7 +37,7 @@ struct Preference {
 
 constexpr Preference kPreferences[] = {
     // Chunks are small and the receiver has asked for them, so a rendezvous for each would only add round trips, which
-    // queue behind the data on a busy link (measured: docs/performance.md).
+    // queue behind the data on a busy link (measured: docs/performance/wire.md).
     {"UCX_RNDV_THRESH", "inf"},
     // When a TCP connection breaks under a zero-copy send, UCX 1.13 completes the send twice and aborts the process.
     // The
