@@ -6,8 +6,11 @@
 //                        launch  runs an entry
 //                        copy    between any two addresses of the executor; a bad one is an error, never a crash
 //                        reply   answers an upcall; outputs follow (stream), or lie in the segment
-//   stream only          put     bytes for the heap follow;    get   bytes of the heap are wanted;    discard  give
-//   pages back executor -> host     hello   opens the channel, or refuses it
+//   the same, by a stream
+//                        put     writes the bytes that follow into the heap
+//                        get     asks for bytes of the heap
+//                        discard gives pages of the heap back
+//   executor -> host     hello   opens the channel, or refuses it
 //                        answer  to load, launch, copy
 //                        data    to get; bytes follow
 //                        upcall  args and (stream) inputs follow
@@ -56,10 +59,14 @@ void encode_header(const FrameHeader& header, std::span<uint8_t, kFrameHeaderByt
 base::Result<FrameHeader> decode_header(std::span<const uint8_t, kFrameHeaderBytes> in);
 
 // A command of the host. What the words mean:
-//   load     image address, image bytes, names address, names bytes (each ends with NUL), number of names, result
-//   address launch   entry, number of arguments, then up to kInlineArguments of them, or the address of all copy to,
-//   from, bytes put      address, bytes                    get      address, bytes discard  address, bytes reply
-//   status, bytes that follow
+//   load     image address, image bytes, names address, names bytes (each ends with NUL), number of names,
+//            result address
+//   launch   entry, number of arguments, then up to kInlineArguments of them, or the address of all
+//   copy     to, from, bytes
+//   put      address, bytes
+//   get      address, bytes
+//   discard  address, bytes
+//   reply    status, bytes that follow
 // `after` (get, 0: none): the id of a launch that must have ended first.
 struct Command {
   static constexpr size_t kWords = 14;

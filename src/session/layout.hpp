@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The session segment: the memory that one client owns and its service maps. It holds everything there is to know
-// about the client's operations, so a service that dies loses nothing. Fixed offsets, checked by golden tests.
+// The session segment: the memory that one client owns and its service maps. It says of each operation what was asked
+// and whether it has begun and ended, so the client of a service that dies knows which ones it may issue again. How far
+// an operation is, only the service knows. Fixed offsets, checked by golden tests.
 //
 //   [SegmentHeader][submission ring: u32 x slot_count][Slot x slot_count][AliasRecord x kMaxAliases][arena: teams, arrays]
 //   [shared memory]

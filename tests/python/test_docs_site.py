@@ -19,6 +19,7 @@ from offpath.reference import model
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))
 import messages  # noqa: E402
+import pages  # noqa: E402
 import sources  # noqa: E402
 
 
@@ -50,6 +51,14 @@ def test_the_site_describes_every_command_and_variable(site):
     assert not (missing := {"index.html", "faq.html", "glossary.html"} - {file.name for file in site.glob("*.html")}), (
         missing
     )
+
+
+def test_paragraphs_and_labels_of_the_headers_stay_apart():
+    """A table in a comment keeps its lines; text before it, its paragraphs."""
+    windows, tasks = "Order      Operations may take", "A task is an operation of its session"
+    text = pages.header_page(ROOT / "include" / "offpath" / "offpath.h")
+    assert re.search(rf"^```text\nCounters   Per window[^`]*^{windows}[^`]*^```$", text, re.MULTILINE)
+    assert re.search(rf"\n\n{tasks}[^\n]*\n\n```text\nMemory   Ranges", text)
 
 
 @pytest.mark.nightly

@@ -224,14 +224,12 @@ def header_page(file) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    """Its sentences as text; the lines from Params, Returns, Ownership or the like on as they are."""
-    if not text:
-        return []
-    about, _, rest = re.sub(
-        r"(?m)^(\s*(?:Params|Returns|Ownership|Blocking|Threads|Progress)\s{2,})", "\0\\1", text
-    ).partition("\0")
-    lines = [literal(" ".join(about.split())), ""] if about.strip() else []
-    rest = rest.replace("\0", "").strip("\n")
+    """Its paragraphs as text; the lines from the first one on that begins with a label (Params, Order) as they are."""
+    label = re.search(r"^[ ]*[A-Z][a-z]+ {2,}\S", text, re.MULTILINE)
+    about, rest = (text[: label.start()], text[label.start() :].strip()) if label else (text, "")
+    lines = []
+    for paragraph in filter(str.strip, re.split(r"\n[ ]*\n", about)):
+        lines += [literal(" ".join(paragraph.split())), ""]
     return [*lines, *(["```text", rest, "```", ""] if rest else [])]
 
 
