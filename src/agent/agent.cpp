@@ -62,7 +62,7 @@ Status Agent::start() {
                     reached->machine.c_str(), reached->cores, reached->version.c_str());
   }
   dpus_count_ = by_dpu.size();
-  for (bool any = true; std::exchange(any, false);) {  // one of each DPU, then the next of each
+  for (bool any = true; std::exchange(any, false);) {  // one link of each DPU, then the next one of each
     for (auto& links : by_dpu) {
       if (links.empty()) continue;
       links_.push_back(std::move(links.front()));
@@ -93,7 +93,7 @@ size_t Agent::clients_count() const {
   return count;
 }
 
-// Once: at that path there may be another agent's later.
+// Only once: later another agent may have a socket at that path.
 void Agent::remove_socket() {
   if (!std::exchange(socket_removed_, true)) unlink(options_.socket_path.c_str());
 }
@@ -123,7 +123,7 @@ void Agent::serve(int listening) {
   for (const auto& link : links_) link->flush(kFlushTimeoutMs);
 }
 
-// What had come of everything when the last client left.
+// Shows observers the counts as they are after the last client has left.
 void Agent::show_the_end() {
   if (!observers_->any()) return;
   observers_->tick();
@@ -153,7 +153,7 @@ bool Agent::sleep(int timeout_ms) {
   return is_said(kListeningTag);
 }
 
-// While somebody computes who has something under way.
+// Where a client computes with operations under way the kernel may not run a woken agent at once (base/nudge.hpp).
 bool Agent::may_stand_still() const {
   return std::any_of(links_.begin(), links_.end(), [](const auto& link) { return link->any_computes(); });
 }
@@ -193,7 +193,7 @@ bool Agent::greet(int listening) {
   status = view.status();
   const auto aliases = std::make_shared<memory::Aliases>();
   if (status.ok()) {
-    Fd alive = base::open_process(credentials->pid);  // of the process that is then seen to be the right one
+    Fd alive = base::open_process(credentials->pid);  // memory_on_this_machine sees whether it is the right process
     auto memory = memory_on_this_machine(view.value(), credentials->pid, aliases);
     status = memory.status();
     if (status.ok()) {

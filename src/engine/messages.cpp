@@ -80,12 +80,13 @@ std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t 
   return it == teams.end() ? nullptr : it->second;
 }
 
-// The operation that a pull, or what is said of one, means at the member whose block it is.
+// Which operation a pull, or an answer to one, is about at the member that has the block.
 static OperationKey key_of(const Message& message) {
   return {message.channel, message.number, message.channel == Channel::collectives ? 0 : message.to};
 }
 
-// It has opened the connection; who comes later than it hears of its member when that asks for something.
+// The sender has opened the connection. A team that is created here later hears of that member when it asks for
+// something.
 void Engine::State::handle_hello(const Message& message) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr) return;
@@ -98,7 +99,7 @@ void Engine::State::handle_pull(const Message& message) {
   if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
   if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
   team->exchange.note_present(message.to);
-  if (settle_push(*team, message)) return;  // it has crossed the block on the way
+  if (settle_push(*team, message)) return;  // the block was pushed before the pull came
   const OperationKey key = key_of(message);
   const auto operation = team->operations.find(key);
   const bool is_here = operation != team->operations.end();
@@ -108,12 +109,13 @@ void Engine::State::handle_pull(const Message& message) {
   const bool to_come = is_to_come(*team, key);
   if (to_come && team->exchange.pulls_waiting() < config.parked_limit) return team->exchange.ask(key, message);
   if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
-  // A collective that ended without a loss had all its exports taken or pushed: there was none for this pull.
+  // A collective that ended without a loss has had all its blocks taken or pushed: it had none for this member.
   if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);
   refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
 }
 
-// May that operation, which is not here, be posted yet? A member's own requests are known before anybody can pull.
+// Whether that operation, which is not here, may still be posted. A member knows of its own requests before anybody
+// can pull their blocks.
 bool Engine::State::is_to_come(const Team& team, const OperationKey& key) const {
   if (!key.is_request()) return key.number >= team.next_sequence;
   if (key.channel != Channel::answers || team.lost[key.peer] != 0) return false;
@@ -138,21 +140,21 @@ void Engine::State::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
   send(team, rank, empty);
 }
 
-// A member asks for its block of an operation that is posted here.
+// A member asks for its block of an operation that was posted here.
 void Engine::State::serve(Operation& operation, const Message& message) {
   operation.begun.insert(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
-  // Nothing is sent to that member, although it would take something.
+  // Our member sends nothing to that one, which would take something.
   if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
   ExportProgress& progress = operation.exports[index];
   const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
-  if (progress.state != ExportState::open && !reading) {  // taken, or on its way: it is gone, which is not empty
+  if (progress.state != ExportState::open && !reading) {  // the block was taken or is on its way: refused
     return refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_STATE);
   }
   progress.pull_id = message.pull_id;
   progress.limit = message.bytes;
   progress.readable = message.codecs;
-  if (reading) return;  // goes on when that has ended
+  if (reading) return;  // the end of reading goes on with it
   progress.state = ExportState::requested;
   hand_out_after_step(operation, index);
 }
@@ -166,8 +168,8 @@ void Engine::State::hand_out_after_step(Operation& operation, uint32_t index) {
   }
 }
 
-// Refusals come here too, and not earlier: what waits until the export was taken may overwrite what the step before it
-// has written.
+// A block is refused here and not earlier: steps that wait until the export was taken may overwrite what the step
+// before it has written.
 void Engine::State::hand_out(Operation& operation, uint32_t index) {
   const Export& block = operation.graph.exports[index];
   const ExportProgress& progress = operation.exports[index];
@@ -175,7 +177,7 @@ void Engine::State::hand_out(Operation& operation, uint32_t index) {
   if (!asked && progress.state != ExportState::open) return;
   const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
   if (failed && asked) return refuse_block(operation, index, operation.status);
-  if (failed) return;  // who asks is told
+  if (failed) return;  // a later pull is refused
   if (asked && std::max(block.bytes, block.rest) > progress.limit) {
     refuse_pull(*operation.team, block.peer, progress.pull_id, OFFPATH_ERR_TRUNCATED);
     return resolve_export(operation, index, 0);
@@ -184,14 +186,14 @@ void Engine::State::hand_out(Operation& operation, uint32_t index) {
   if (operation.bytes_of(index) > 0) {
     const Status status = operation.resolve(block.place, source);
     if (!status.ok() && asked) return refuse_block(operation, index, status);
-    if (!status.ok()) return;  // who asks is told
+    if (!status.ok()) return;  // a later pull is refused
   }
   for (const auto& carrier : carriers) {
     if (carrier->take(operation, index, source, asked)) return;
   }
 }
 
-// The operation fails, and who has asked for the block is told.
+// The operation fails, and the member that has asked for the block is told.
 void Engine::State::refuse_block(Operation& operation, uint32_t index, const Status& status) {
   operation.note_failure(status);
   refuse_pull(*operation.team, operation.graph.exports[index].peer, operation.exports[index].pull_id, status.code());
@@ -208,7 +210,7 @@ void Engine::State::handle_done(const Message& message) {
   operation.begun.insert(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
   if (index == kNoStep || operation.exports[index].state != ExportState::sending) return;
-  // A neighbour that read our memory itself is the only one to know that it could not.
+  // A member of the same service reads our memory itself, so only it knows that it could not.
   if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local) {
     operation.note_failure(Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
   }
@@ -233,7 +235,7 @@ void Engine::State::handle_lost(const Message& message) {
   const auto team = find_team(message.team, message.to);
   if (team == nullptr || message.from >= team->spec.members.size() || message.from == team->spec.rank) return;
   lose_member(*team, message.from, loss_of(message.status));
-  // Another survivor gave this operation up, so it will not be completed there.
+  // The sender gave this operation up, so it will not complete its part.
   if (message.channel != Channel::collectives) return;
   const auto operation = team->operations.find({.number = message.number});
   if (operation != team->operations.end()) fail_for_loss(*operation->second, message.from);

@@ -9,7 +9,7 @@
 //   coded  sender -> receiver   a chunk, too, whose payload means `length` bytes in one of the codecs that the pull has named
 //                               (kernels/codecs), and has that checksum then
 //   done   receiver -> sender   all received (status 0) or given up (< 0; OFFPATH_ERR_MEMORY_FAULT: the sender's buffer
-//                               could not be read): the buffer is the sender's again. Not said of empty blocks. It says how
+//                               could not be read): the sender may use its buffer again. Not said of empty blocks. It says how
 //                               long decoding has taken, too: a sender may find that not to pay
 //   fail   sender -> receiver   the pull cannot be served, with the reason
 //          Tag UINT32_MAX asks the other way round: "have you made all your pulls of this operation?" An empty block

@@ -13,7 +13,7 @@ Native beneath;
 
 namespace {
 
-// What the application has freed: the library's request is still there.
+// A request that the application has freed, while the library's is still there.
 struct Freed {
   MPI_Request request;
   TrackedRef tracked;
@@ -31,7 +31,7 @@ void set_error(MPI_Status* status, int code) {
   if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
 }
 
-// Statuses of the application's, or of ours where it wants none.
+// The application's statuses, or ours where it wants none.
 class Statuses {
  public:
   Statuses(MPI_Status* given, int count) : given_(given) {

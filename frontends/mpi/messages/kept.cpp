@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kAgainTag = 1;
 
-// 0: not that of a ticket.
+// 0: the message is no ticket by its length.
 int length_of_ticket(const MPI_Status& status) {
   int bytes = 0;
   return native.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && synchronous_of(bytes) ? bytes : 0;

@@ -268,7 +268,7 @@ void Office::release(const Ticket& ticket) {
   std::lock_guard lock(mutex_);
   std::vector<Region>& regions = incoming_[from].regions;
   RingReleaser& released = regions[ticket.region - 1].released;
-  // Of a region that was replaced the sender asks no more.
+  // The sender asks for no more room in a region that was replaced.
   if (!released.release(ticket.begin, ticket.end) || ticket.region != regions.size()) return;
   const uint64_t word = ticket.region << kPositionBits | released.taken();
   put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either

@@ -80,7 +80,7 @@ RouteRef Routes::find(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return nullptr;
   const Inside inside;
   RouteRef made = make(comm);
-  // Without the attribute we would not hear of its end, and another one may get its handle.
+  // Only the attribute tells us that the communicator ends; after that another one may get its handle.
   if (made == nullptr || native.Comm_set_attr(comm, keyval_, nullptr) != MPI_SUCCESS) return nullptr;
   std::lock_guard lock(mutex_);
   return routes_.try_emplace(handle_key(comm), std::move(made)).first->second;

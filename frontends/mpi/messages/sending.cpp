@@ -34,7 +34,7 @@ bool good_tag(int tag) {
   return tag >= 0 && tag <= highest;
 }
 
-// What is short or cannot be offloaded for a reason that the library will tell. Costs little for those.
+// Messages that are short, or wrong in a way that the library will report, leave here at little cost.
 bool may_offload(const Outgoing& message) {
   if (!office.on() || message.count <= 0 || Inside::here() || message.type == MPI_DATATYPE_NULL) return false;
   MPI_Count size = 0;

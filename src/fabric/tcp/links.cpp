@@ -61,7 +61,7 @@ void Endpoint::note_events(Link& link, uint32_t events) {
     set_ready(link);
   }
   if ((events & EPOLLOUT) != 0 && std::exchange(link.full, false)) set_dirty(link);
-  // Nobody reads there who would find out, and nothing says that the rest is worth waiting for.
+  // While the lane of long blocks waits for a place nothing reads it, so no read would find that it broke.
   const bool dead = (events & (EPOLLHUP | EPOLLERR)) != 0;
   if (dead && link.lane == Lane::bulk && link.bulk.waits()) doom(link.peer, "its connection broke", true);
 }
@@ -119,7 +119,8 @@ Got Endpoint::read(Link& link) {
   return got;
 }
 
-// What it has said on the other connection before its bye is still to be taken; without a bye nothing is promised.
+// A peer that has said bye is lost when its other connection was read to the end, too. Without a bye nothing is
+// promised.
 void Endpoint::end_link(Link& link) {
   link.ended = true;
   link.readable = false;
@@ -127,7 +128,7 @@ void Endpoint::end_link(Link& link) {
   if (!ends_in_order(link.peer)) lose(link.peer, "it has said bye");
 }
 
-// Whether it has said bye and something is still to be read.
+// Whether the peer has said bye and one of its connections is still to be read to the end.
 bool Endpoint::ends_in_order(const Peer& peer) {
   const auto is_open = [](const Link& link) { return link.stands() && !link.ended; };
   const auto has_said_bye = [](const Link& link) { return link.said_bye; };
@@ -139,7 +140,7 @@ bool Endpoint::ends_in_order(const Peer& peer) {
 void Endpoint::drain(Peer& peer) {
   Link& link = peer.link(Lane::brief);
   if (receiver_ == nullptr || peer.lost || !link.stands() || link.ended) return;
-  link.ending = true;          // the rest is asked for until there is none
+  link.ending = true;          // so read() asks until nothing is left
   constexpr int kReads = 100;  // what a socket can hold
   Got got = Got::more;
   for (int i = 0; i < kReads && got == Got::more; ++i) got = read(link);
@@ -157,7 +158,7 @@ bool Endpoint::write_links() {
     const auto progress = link->out.write(link->socket.get(), *link->sealer, sent_);
     link->full = progress != Outgoing::Progress::empty;
     if (progress != Outgoing::Progress::broken) continue;
-    // Who has said bye is read to the end first. Else reading finds the end, but not where it waits for a place.
+    // What the peer said before its end is read first; that finds the end, but not where the link waits for a place.
     link->readable = link->ending = true;
     set_ready(*link);
     if (link->lane == Lane::bulk) doom(link->peer, "its connection broke", true);
@@ -167,7 +168,7 @@ bool Endpoint::write_links() {
   return any;
 }
 
-// Acknowledged is what the other side's kernel has.
+// Bytes that the other side's kernel has not acknowledged, and those that wait here.
 uint64_t Endpoint::backlog(fabric::Peer number) const {
   uint64_t bytes = 0;
   for (const Link& link : peers_[number]->links) {
@@ -178,7 +179,8 @@ uint64_t Endpoint::backlog(fabric::Peer number) const {
   return bytes;
 }
 
-// And has come to the other side's kernel, or never will: nobody closes half of a connection.
+// Whether all bytes have come to the other side's kernel. A connection that ends takes no more: nobody closes half of
+// one.
 bool Endpoint::all_written() const {
   for (const auto& peer : peers_) {
     for (const Link& link : peer->links) {
