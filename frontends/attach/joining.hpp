@@ -42,7 +42,7 @@ class Membership {
   bool alive() const { return session_ != nullptr && offpath_session_alive(session_) != 0; }
   // The service has cores of its own: short spinning disturbs nobody.
   bool spare_cores() const { return cores_.spare; }
-  // From now on who waits inside the native library rests there, if this node's processes share cores with the service.
+  // From now on waits inside the native library rest, if this node's processes share cores with the service.
   // yield_when_idle: has the library say when it finds nothing, and returns whether it did before; null: it always does.
   void rest_where_cores_are_shared(bool (*yield_when_idle)(bool)) const;
   // Of this process's service, which is lost.

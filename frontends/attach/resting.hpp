@@ -22,12 +22,12 @@ class Resting {
     bool crowded;  // the node's processes outnumber its cores
     bool yields;   // the library would have yielded without us
   };
-  // The job has begun, on cores that it shares with its service. Before, who waits rests as where it is crowded: nobody
-  // knows yet, and the beginning of a job is no matter of microseconds.
+  // The job has begun, on cores that it shares with its service. Before that waits rest as on a crowded node:
+  // nobody knows yet, and the beginning of a job is no matter of microseconds.
   void begin(const Place& place);
   // The job needs no rests.
   void forbid() { state_.store(State::off, std::memory_order_release); }
-  // The session goes. Who waits for the end of the job rests as at its beginning, if it has rested in between.
+  // The session goes. Waits for the end of the job rest as at its beginning, if waits have rested in between.
   void end();
   // Whoever waits, for whatever, should sleep.
   bool needed() const {

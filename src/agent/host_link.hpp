@@ -27,7 +27,8 @@ class HostLink : public LinkOwner {
   // Has that page written of its worker, soon, with its own clients.
   void publish(uint32_t number, session::WorkerPage& page);
   bool owes_page() const { return page_.is_awaited(); }
-  // Takes what clients have submitted, what has come, and who has gone. Whether there was anything.
+  // Takes what clients have submitted and what the service has sent, and lets go of clients that have gone. Whether
+  // there was anything.
   bool round();
   // A client that has something under way does not wait for it.
   bool any_computes() const;

@@ -38,7 +38,7 @@ class Link : public fabric::Receiver {
   ~Link() override;
 
   fabric::Fabric& fabric() { return *fabric_; }
-  // Who is at the other end. Before anything is sent; again is an error.
+  // Connects to the other end, once, before anything is sent; a second time is an error.
   base::Status connect(fabric::Bytes address);
   bool connected() const { return peer_.has_value() && !lost_; }
   bool lost() const { return lost_; }

@@ -143,7 +143,7 @@ std::vector<uint8_t> Mirror::collect() {
   }
   look_at_slots();
   for (const uint32_t at : windows_) {
-    // The client takes it and sets it to 0; so does who has sent it.
+    // The client takes it and sets it to 0; so does this mirror when it sends it.
     auto& failure = reinterpret_cast<WindowRecord*>(data_ + at)->failure;
     const uint32_t status = failure.exchange(0);
     if (status != 0)

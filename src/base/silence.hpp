@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Silence: when somebody who is waited for counts as silent. Pure, but for the limit. Time counts only as far as it was looked at, a step
-// at a time: whoever was stopped himself, with the one he watches or without, has heard nothing meanwhile. Nor does time in which
-// the one he watches was starved (starvation.hpp): it could give no sign of life.
+// Silence: when a process that is waited for counts as silent. Pure, but for the limit. Time counts only as far as it
+// was looked at, a step at a time: a watcher that was stopped itself has heard nothing meanwhile. Nor does time count
+// in which the watched process was starved (starvation.hpp): it could give no sign of life.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Starvation: a thread that is ready to run gets no processor. Who waits for it hears nothing, yet it is neither stopped nor lost. /proc
-// knows: state R at two looks, not asleep in between, and its processor time stands. schedstat does not tell, as a wait counts
-// there only when it has ended. Nothing that cannot be read is starved: another pid namespace, hidepid.
+// Starvation: a thread that is ready to run gets no processor. It gives no sign of life, yet it is neither stopped nor
+// lost. /proc knows: state R at two looks, not asleep in between, and its processor time stands. schedstat does not
+// tell, as a wait counts there only when it has ended. A thread that cannot be read counts as not starved: another pid
+// namespace, hidepid.
 #pragma once
 
 #include <sys/types.h>

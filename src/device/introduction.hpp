@@ -27,7 +27,7 @@ class Introduction {
     credential,  // he says that MUNGE names him: hear_request() finds out
     refused
   };
-  // `key`: none, who knows it is nobody. `munge`: users that MUNGE names are believed.
+  // `key`: none, nobody is let in by it. `munge`: users that MUNGE names are believed.
   Introduction(const std::optional<Key>& key, bool munge);
 
   // Takes what has come on a socket, and answers; never blocks.
@@ -42,7 +42,7 @@ class Introduction {
   const std::string& request() const { return request_; }
   // Whom MUNGE has named.
   std::optional<uid_t> user() const { return user_; }
-  // Of who knows the key.
+  // Only where the key was proven.
   const seal::Session& session() const { return responder_->session(); }
   seal::Security security() const { return responder_->greeting().security; }
   base::Status answer(int socket, const std::string& text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who asks, by MUNGE: what clusters have so that one node believes another who a user is. libmunge is opened when it is
-// needed; OFFPATH_MUNGE_SOCKET names the socket of another munged than the machine's.
+// Finds out by MUNGE which user asks: clusters have it so that one node believes another who a user is. libmunge is
+// opened when it is needed; OFFPATH_MUNGE_SOCKET names the socket of another munged than the machine's.
 #pragma once
 
 #include "base/result.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks that nobody will take: members that were told lengths that do not match have graphs that do not, and who
-// exports a block would wait for ever for a pull that is never made. So who waits asks now and then, by a pull of
-// nothing under a tag of its own. It gets an empty block when the other member has made all its pulls, and is refused as
-// long as that may still make some. What was not asked for by then counts as taken.
+// Blocks that nobody will take. Members that were told lengths that do not match have graphs that do not match, and a
+// member that exports a block would wait for ever for a pull that is never made. So a member that waits asks now and
+// then, by a pull of nothing under a tag of its own. It gets an empty block when the other member has made all its
+// pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken.
 #include "engine/multicasts.hpp"
 
 namespace offpath::engine {

@@ -130,12 +130,12 @@ class Engine::State::Multicasts : public fabric::Hearer {
   void handle_task(const wire::Message& message);
   void handle_fetch(const wire::Message& message);
   void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
-  // Tells who is armed that this member will never be.
+  // Tells a node that is armed that this member will never be.
   void decline(Team& team, const wire::Message& armed);
-  // Words of who is armed for what this member has not begun.
+  // Words of nodes that are armed for an operation that this member has not begun.
   static bool is_awaited(const Team& team);
   static std::vector<wire::Message> take_all_early(Team& team);
-  // endings.cpp: who has not armed itself, and may never do so.
+  // For endings.cpp: members that have not said that they are armed, and may never do so.
   void add_silent(const Operation& operation, std::set<uint32_t>& members) const;
   void note_ended(const Operation& operation, uint32_t member);
   std::vector<uint32_t> awaited(const Operation& operation) const;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Services that give no sign of life while something is awaited from them: stopped, or behind a link that is cut. Asked
-// is by address, not by team: the other side's end of a team may well not be there yet. Who was never heard of is left
-// alone, as it may not know this one; its own clients notice its silence, and the fabric that it cannot be reached.
-// Who answers late says for how long it waited for a processor. It may do so again, and is given that much more time.
+// Services that give no sign of life while something is awaited from them: stopped, or behind a link that is cut. They
+// are asked by address, not by team: the other side's end of a team may well not be there yet. A service that was never
+// heard of is left alone, as it may not know this one. Its own clients notice its silence, and the fabric notices that
+// it cannot be reached. A service that answers late says for how long it waited for a processor. It may do so again,
+// and is given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "engine/state.hpp"
@@ -83,7 +84,7 @@ void Engine::State::say_address(fabric::Peer peer, Kind kind, uint64_t waited_ns
   fabric.send(peer, fabric::Bytes(header, length), own_address, 0);
 }
 
-// `address`: of who asks, or answers.
+// `address`: of the service that asks, or answers.
 void Engine::State::handle_sign_of_life(const Message& message, fabric::Bytes address) {
   const auto peer = fabric.find(address);
   if (!peer || sender.is_lost(*peer)) return;

@@ -176,7 +176,7 @@ class Graph {
               [](const Export& a, const Export& b) { return std::tie(a.peer, a.tag) < std::tie(b.peer, b.tag); });
     sealed_ = exports.size();
   }
-  // How many exports there were then: what comes behind is the engine's, for fetches.
+  // How many exports there were then. The engine adds others behind them, for fetches.
   size_t sealed() const { return sealed_; }
 
   std::vector<Step> steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lease: memory that another thread may read until its owner ends that, without waiting for who is reading. So whoever
-// has read asks is_over() before he takes it for data.
+// Lease: memory that another thread may read until its owner ends that. The owner does not wait for readers, so a
+// reader asks is_over() before it takes for data what it has read.
 #pragma once
 
 #include "memory/port.hpp"

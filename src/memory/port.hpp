@@ -20,7 +20,7 @@
 
 namespace offpath::memory {
 
-// Who is told how an access ended that a port could not do at once. Called from any thread, never from inside the access.
+// Is told how an access ended that a port could not do at once. Called from any thread, never from inside the access.
 class Sink {
  public:
   virtual ~Sink() = default;

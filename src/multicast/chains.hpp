@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chains: in which order the nodes of a task send, so that receivers hear few at a time. Those that have something to send
-// are chains of equal length; the first of each begins, and who has sent passes a token to the next. Equal on all nodes. Pure.
+// Chains: in which order the nodes of a task send, so that receivers hear few at a time. Those that have something to
+// send are chains of equal length; the first of each begins, and a node that has sent passes a token to the next. Equal
+// on all nodes. Pure.
 #pragma once
 
 #include "multicast/shape.hpp"
@@ -28,8 +29,8 @@ class Chains {
   uint32_t count() const { return senders_.empty() ? 0 : static_cast<uint32_t>(senders_.size()) / length_; }
   // How many senders a node hears at the same time, at most. Nobody hears himself.
   uint32_t heard() const { return std::max(1U, length_ == 1 && senders_.size() == nodes_ ? count() - 1 : count()); }
-  // Who sends last but for `own`: when his end is heard, those before him have been heard. A node's own end says nothing, as
-  // tokens overtake datagrams.
+  // The last senders of chains but for `own`: when the end of one is heard, those before it were heard. A node's own
+  // end says nothing, as tokens overtake datagrams.
   std::vector<uint32_t> last_others(uint32_t own) const {
     std::vector<uint32_t> out;
     for (uint32_t end = length_; end != 0 && end <= senders_.size(); end += length_) {

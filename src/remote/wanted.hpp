@@ -2,7 +2,7 @@
 // Wanted: what a one-sided operation wants of its target. The one description of it: the client writes its bytes into
 // the segment, the services hand them on, the target's service reads them. Pure.
 //
-// Each of the three believes nobody and looks at all of it: check() for who has made one, decode() for who was sent one.
+// Each of the three checks all of it: check() where one was made, decode() where one was received.
 #pragma once
 
 #include "base/result.hpp"

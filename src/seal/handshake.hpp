@@ -7,7 +7,7 @@
 //   proof      ->
 //   verdict    <-  accepted, or why not, the own security, the suite; proof
 // Proofs are hashes under the key of a label and all that was said before, so none can be used for another message,
-// the other direction or another connection. Who does not know the key is told nothing at all.
+// the other direction or another connection. A side without the key is told nothing at all.
 #pragma once
 
 #include "seal/seal.hpp"

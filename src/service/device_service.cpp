@@ -152,7 +152,7 @@ void DeviceService::serve(int listening) {
   base::log_write(LogLevel::info, "device service ends");
 }
 
-// Who has ended is waited for: executors, and services of jobs that became ours.
+// Waits for children that have ended: executors, and services of jobs that became ours.
 void DeviceService::hear_signals(bool& ends) {
   char bytes[64];
   for (ssize_t got; (got = read(signal_pipe[0], bytes, sizeof(bytes))) > 0;) {
@@ -190,7 +190,7 @@ void DeviceService::accept_one(int listening) {
   if (!socket.valid()) return;
   if (!takes_strangers()) return start_child(std::move(socket), nullptr);
   if (guests_.size() >= kMostGuests) {
-    // Who has said nothing goes first: the others have shown something that only somebody with the key could say.
+    // A guest that has said nothing goes first: the others have said something that only somebody with the key can say.
     const auto silent =
         std::find_if(guests_.begin(), guests_.end(), [](const Guest& guest) { return !guest.who.has_greeted(); });
     guests_.erase(silent == guests_.end() ? guests_.begin() : silent);

@@ -51,7 +51,7 @@ class DeviceService {
     base::Silence stillness{kStoppedNs};
     bool has_credential = false;  // is to be found out whom MUNGE names
   };
-  // Who has connected to the port and is not proven.
+  // A connection to the port of which nothing is proven yet.
   struct Guest {
     base::Fd socket;
     device::Introduction who;

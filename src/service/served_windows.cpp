@@ -102,7 +102,7 @@ void ServedClient::finish_remote(uint32_t index, const Status& status) {
   uint32_t none = 0;
   if (record != nullptr && !status.ok())
     record->failure.compare_exchange_strong(none, static_cast<uint32_t>(status.code()));
-  // Before it counts as completed: who has flushed finds the slots of all operations done.
+  // Before it counts as completed, so that a client that has flushed finds the slots of all operations done.
   finish(index, status.code());
   if (record != nullptr) record->completed.store(remote.operations->count.completed(), std::memory_order_release);
 }

@@ -267,7 +267,7 @@ Result<std::vector<uint8_t>> Service::address_for(uint32_t flags, uint32_t worke
 }
 
 // Before the last client hears that it has left: a launcher ends whatever its job has left running then (Slurm with
-// control groups does), and the file would stay. Who comes later starts another service.
+// control groups does), and the file would stay. A client that comes later starts another service.
 void Service::forget_one() {
   if (--client_count_ == 0 && doors_count_ == 0) remove_socket();
   wake();

@@ -6,7 +6,7 @@
 //   client -> service   AttachRequest + segment descriptor;  one byte kDoorbell;  one byte kDetach
 //   service -> client   AttachReply;  one byte kDetached
 //
-// Who wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
+// A process that wants to watch sends an AttachRequest of the kind observe, with neither segment nor token, and gets an
 // AttachReply with the descriptor of what is published (observation.hpp), for as long as it keeps the socket open.
 // `offpathd --for-agents` sends one of the kind agent, with the token, and gets the address at which one worker awaits
 // that agent (docs/design/0020-dpu-agent.md).

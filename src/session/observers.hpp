@@ -26,8 +26,8 @@ class Observers {
   };
   Observers(Options options, Publish publish);
 
-  // Who has asked to watch is answered; the rest of the reply is the caller's. If admitted the pages are kept up until
-  // it leaves.
+  // Answers a process that asks to watch; the caller has filled in the rest of the reply. If it is admitted the pages
+  // are kept up until it leaves.
   void greet(base::Fd socket, const base::Result<PeerCredentials>& credentials, const AttachRequest& request,
              AttachReply reply);
   bool any() const { return !sockets_.empty(); }

@@ -13,7 +13,7 @@ inline constexpr int kAttachTimeoutMs = 2000;
 void fill_refusal(AttachReply& reply, const base::Status& status);
 // Says no. Reads first: closing a socket with something unread takes the answer away from the other side.
 void turn_away(const base::Fd& socket, const base::Status& reason);
-// Turns away who comes, until nobody has come for a while.
+// Turns clients away until none has come for a while.
 void refuse_all(int listening, const base::Status& reason);
 
 // Is it of this user and this release?

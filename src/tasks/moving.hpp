@@ -8,7 +8,7 @@
 //            Ended otherwise: refused
 //   drop     "nobody wants it any more."
 //
-// A task has one number for all of these. Who reads believes nothing.
+// A task has one number for all of these. Everything is checked when it is read.
 #pragma once
 
 #include "tasks/record.hpp"

@@ -32,7 +32,7 @@ class Tracked {
 
   // Whether the native request is complete, and nothing else is left to wait for. Never waits. May throw bad_alloc.
   virtual bool ready(MPI_Request native_request) = 0;
-  // Its part is at a service: who waits may sleep.
+  // Its part is at a service, so a wait for it may sleep.
   virtual bool at_service() const = 0;
   // What has to be waited for before the native request is waited for.
   virtual void before() {}
@@ -87,7 +87,8 @@ class TrackedSend : public Tracked {
   bool completed_ = false;
 };
 
-// A native send that a receive's request stands for, too, and what it sends unless that is the program's.
+// A native send that a receive's request stands for, too, and the copy that it sends unless it sends the program's
+// memory.
 struct OtherHalf {
   MPI_Request request = MPI_REQUEST_NULL;
   std::vector<std::byte> copy = {};

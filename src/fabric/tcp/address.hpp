@@ -33,8 +33,8 @@ struct EndpointAddress {
   static std::optional<EndpointAddress> decode(Bytes in);
 };
 
-// In the order in which somebody who is at `own` tries them: in a network of his first, his own addresses last (of
-// another machine with the same, as bridges have).
+// In the order in which a service at `own` tries them: those in one of its networks first, those that are its own last
+// (another machine may have the same, as bridges do).
 void order_by_reach(std::vector<Place>& places, const std::vector<Place>& own);
 
 // Returns its length.

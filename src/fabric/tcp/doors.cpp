@@ -51,7 +51,7 @@ void Endpoint::let_in(Listener& listener) {
       return;
     }
     if (guests_.size() >= options_.max_strangers) {
-      // Who has said nothing yet goes first: the others have shown something that only a member of the job could say.
+      // A guest that has said nothing yet goes first: the others have said what only a member of the job could say.
       const auto is_silent = [](const auto& guest) { return guest->handshake.stage() == seal::Stage::greeting; };
       const auto silent = std::find_if(guests_.begin(), guests_.end(), is_silent);
       dismiss(silent == guests_.end() ? *guests_.front() : **silent, "others wait");

@@ -6,8 +6,8 @@
 //   doors      connections that others begin
 //   groups     multicast beside them
 // Events are taken edge-triggered: a link is known to be readable or full until the kernel has said otherwise, so a
-// link that waits for a place costs no wake-up and no system call. Nothing is torn down from inside a callback: who is
-// to be lost is doomed, and lost at the end of the round.
+// link that waits for a place costs no wake-up and no system call. Nothing is torn down from inside a callback: a
+// peer that is to be lost is doomed, and lost at the end of the round.
 #pragma once
 
 #include "base/fd.hpp"
@@ -255,7 +255,7 @@ class Endpoint::Listener final : public Watched {
   bool no_room = false;  // no descriptor: until the next tick
 };
 
-// Time, for what has a bound. It counts looks: who was stopped meanwhile has lost one tick, not hours.
+// Time, for what has a bound. It counts looks: a service that was stopped meanwhile has lost one tick, not hours.
 class Endpoint::Ticker final : public Watched {
  public:
   Ticker(Endpoint& endpoint, base::Fd fd) : owner(endpoint), timer(std::move(fd)) {}

@@ -14,7 +14,7 @@ struct SocketOptions {
   int send_buffer_bytes = 0;  // 0: what the system decides
   int receive_buffer_bytes = 0;
   int backlog = 1024;
-  // A host that vanished is noticed within a minute by who has nothing under way to it.
+  // Within a minute a side that has nothing under way to a host notices that the host vanished.
   int idle_seconds = 20, probe_seconds = 5, probes = 6;
 };
 

@@ -75,7 +75,7 @@ Chooser::Decision Chooser::decide(uint64_t kind, uint64_t bytes, uint64_t rest, 
   if (due && !later && (path.waiting_ns >= look_ns_ || account_ns_ >= look_ns_)) return {Advice::look, {}};
   const Estimate* const best = choose(habit.estimates, bytes, path, readable);
   if (best == nullptr) return {};
-  // How fast a link is that waits for others nobody finds out who sends it less than it can take.
+  // Only a sender that gives a link as much as it can take finds out how fast the link is.
   const bool by_receiver = path.decode_ns[static_cast<size_t>(best->method.codec)] > best->left * path.link_ns;
   if (by_receiver && !path.waits && afford(path.link_ns, bytes + rest)) return habit.plain = true, Decision();
   if (path.idle && ++habit.idle > habit.most_idle && afford(path.link_ns, bytes)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the broadcasts have in common. The members may have been told different lengths, which MPI forbids and programs
-// do: who has room for less than the root sends is truncated, who has room for more falls short, nobody waits for ever.
+// do: a member with room for less than the root sends is truncated, one with room for more falls short, none waits for
+// ever.
 // So the number of a segment says where it lies, whatever the length, and members tell each other how much they have.
 #pragma once
 

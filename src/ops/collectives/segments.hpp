@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What all expansions share: the arguments, the cutting of blocks into segments, and the numbering of transfers.
 //
-// Every transfer of an operation belongs to a segment with a number that all members compute alike. Who waits for
-// whom only ever leads from a segment to itself at an earlier stage or to segments before it, so graphs cannot
-// deadlock.
+// Every transfer of an operation belongs to a segment with a number that all members compute alike. A
+// segment waits only for itself at an earlier stage or for segments before it, so graphs cannot deadlock.
 #pragma once
 
 #include "ops/collectives/collective.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Balancer: moves tasks of a worker's clients to other workers of the job, and runs those of others here
-// (docs/design/0029-balancing.md). What is said goes as requests between members of a team of the clients; who is asked answers
-// without the member's process. Used by the worker's thread alone.
+// (docs/design/0029-balancing.md). Workers talk by requests between members of a team of the clients; a worker
+// answers without the member's process. Used by the worker's thread alone.
 //
 // At home (away.cpp) a task that is away stands in away_ until nothing of it is under way any more. Whichever result is there first
 // ends it; what comes later is let go of. Elsewhere (guests.cpp) it is a guest.
