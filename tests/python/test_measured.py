@@ -58,6 +58,20 @@ def test_each_goal_has_its_worst_value_at_the_top_or_is_not_measured():
     assert set(goals.BY_NAME) == {name for name, *_ in rows} | set(re.findall(r"`(\w+_(?:ratio|count|us|ms))`", rest))
 
 
+def test_what_limits_a_goal_has_no_number_of_its_own():
+    pages = "\n".join(text for text in TEXTS if text != FRONT)
+    for goal, limit in reached.LIMITS.items():
+        for number in re.findall(r"(?<![\d.])\d+(?:,\d{3})*(?:\.\d+)?", limit):
+            assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", pages), f"{goal}: no page says {number}"
+
+
+@pytest.mark.parametrize("page", measured.PAGES[1:], ids=lambda page: page.name)
+def test_a_page_is_short(page):
+    """Two screens of text and tables, about one subject."""
+    words = [word for word in page.read_text().split() if set(word) - set("|-")]
+    assert len(words) <= 1500
+
+
 def changed(monkeypatch, name, edit):
     """One measurement as it would be with other rows."""
     load = measured.load
