@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from kinds import ALONE, SIDE_BY_SIDE
+from kinds import ALONE, LONG, SIDE_BY_SIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -46,7 +46,7 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") and config.option.basetemp:
         folder = Path(config.option.basetemp)
         config.option.basetemp = str(folder.with_name(folder.name.replace("popen-gw", "")))
-    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services (two of them at a time)")
+    config.addinivalue_line("markers", "machine: runs MPI programs, labs or services (four of them at a time)")
     config.addinivalue_line("markers", "alone: looks at the whole machine, so nothing may run beside it")
     config.addinivalue_line("markers", "nightly: too long for every run; needs OFFPATH_TEST_FULL=1 (make nightly)")
     config.addinivalue_line("markers", "grid(n): of the sets of parameters n are drawn; all with make nightly")
@@ -56,25 +56,40 @@ def pytest_report_header():
     return f"OFFPATH_TEST_SEED={SEED} " + ("(grids in full)" if FULL else "(draws from grids; in full: make nightly)")
 
 
-def _drawn(items: list) -> set:
-    """Of each grid so many as its mark says, whichever the seed draws."""
-    grids: dict = {}
+def _pools(items: list):
+    """Tests of which so many are run as is said beside them: who asks for all of them says make nightly."""
+    grids, long = {}, {}
     for item in items:
+        name = item.module.__name__
         if mark := item.get_closest_marker("grid"):
             grids.setdefault((item.nodeid.split("[")[0], mark.args[0]), []).append(item)
-    chosen: set = set()
-    for (name, count), sets in grids.items():
-        chosen.update(random.Random(f"{SEED} {name}").sample(sets, min(count, len(sets))))
-    return chosen
+        elif name in LONG and item.get_closest_marker("machine") and not item.get_closest_marker("nightly"):
+            long.setdefault(name, []).append(item)
+    yield from ((name, pool, count) for (name, count), pool in grids.items())
+    yield from ((name, pool, -(-len(pool) // 3)) for name, pool in long.items())
+
+
+def _of_other_mpi(items: list) -> set:
+    """Where a test is there for each MPI, those with the one that is not drawn for its file."""
+    twins: dict = {}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and item.get_closest_marker("machine"):
+            for mpi in {"openmpi", "mpich"} & {str(value) for value in callspec.params.values()}:
+                twins.setdefault(item.nodeid.replace(mpi, "MPI"), {})[mpi] = item
+    both = [pair for pair in twins.values() if len(pair) == 2]
+    return {pair[random.Random(f"{SEED} {pair['mpich'].module.__name__}").choice(sorted(pair))] for pair in both}
+
+
+def _left_out(items: list) -> set:
+    """By the seed, so that another part is run for another change."""
+    out = _of_other_mpi(items)
+    for name, pool, count in _pools([item for item in items if item not in out]):
+        out.update(set(pool) - set(random.Random(f"{SEED} {name}").sample(pool, min(count, len(pool)))))
+    return out
 
 
 def pytest_collection_modifyitems(config, items):
-    # Named by itself, a test is wanted.
-    if not FULL and not any("::" in argument for argument in config.args):
-        chosen = _drawn(items)
-        left_out = [item for item in items if item.get_closest_marker("grid") and item not in chosen]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
     for item in items:
         if item.module.__name__ not in SIDE_BY_SIDE or requires_root.mark in item.iter_markers():
             item.add_marker(pytest.mark.machine)
@@ -82,6 +97,11 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.alone)
         if item.get_closest_marker("nightly") and not FULL:
             item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
+    # Named by itself, a test is wanted.
+    if not FULL and not any("::" in argument for argument in config.args):
+        left_out = _left_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_runtest_setup(item):

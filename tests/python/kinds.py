@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which files' tests may run beside others. Those in neither list run MPI programs, labs or services: two at a time."""
+"""Which files' tests may run beside others. Those in neither list run MPI programs, labs or services: four at a time."""
 
 # They start nothing but the command line, except for tests that are marked machine or requires_root.
 SIDE_BY_SIDE = {
@@ -20,3 +20,12 @@ SIDE_BY_SIDE = {
 # They look at all shared memory or control groups of the machine, or change them: nothing runs beside them. So do tests
 # that are marked alone.
 ALONE = {"test_slurm", "test_slurm_dpus", "test_slurm_killed"}
+
+# Files whose tests on a machine take long: of them a third is drawn for each change, and all run in make nightly.
+LONG = {
+    "test_api_ranks", "test_bench_balance", "test_bench_compression", "test_bench_guest", "test_bench_krylov",
+    "test_bench_multicast", "test_bench_onesided", "test_bench_worker", "test_conformance", "test_conformance_rma",
+    "test_devices", "test_first_commands", "test_lab", "test_lab_dpus", "test_lab_machines", "test_lab_multicast",
+    "test_lab_offload", "test_lab_run", "test_lab_tasks", "test_lab_trace", "test_middle", "test_minimd", "test_petsc",
+    "test_plan", "test_real_programs", "test_telemetry", "test_top", "test_torch", "test_trace_kept",
+}  # fmt: skip

@@ -6,9 +6,12 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import conftest
 import pytest
 from conftest import ROOT
+from kinds import ALONE, LONG, SIDE_BY_SIDE
 
 DRIVER = """
 import importlib.machinery, importlib.util, pathlib, sys
@@ -112,3 +115,35 @@ def test_nothing_is_left_behind(nightly, tmp_path):
     assert stopped.returncode == 129
     assert not is_alive((tmp_path / "left").read_text())
     assert not Path((tmp_path / "folder").read_text().strip()).exists()
+
+
+class Item:
+    """What drawing looks at."""
+
+    def __init__(self, file: str, name: str, mpi: str) -> None:
+        self.nodeid = f"{file}.py::{name}[{mpi}]"
+        self.module, self.callspec = SimpleNamespace(__name__=file), SimpleNamespace(params={"mpi": mpi})
+
+    def get_closest_marker(self, name: str):
+        return name == "machine" or None
+
+
+def test_every_test_is_drawn_for_some_change(monkeypatch):
+    """Of files that take long a third, one MPI where a test is there for both, and of others all."""
+    files = (sorted(LONG)[0], "test_of_a_minute")
+    mpis = ("openmpi", "mpich")
+    items = [Item(file, f"test_{n}", mpi) for file in files for n in range(9) for mpi in mpis]
+    items.append(Item("test_of_a_minute", "test_of_one_mpi", "openmpi"))
+    seen = set()
+    for seed in range(60):
+        monkeypatch.setattr(conftest, "SEED", seed)
+        kept = set(items) - conftest._left_out(items)
+        assert len([item for item in kept if item.module.__name__ in LONG]) == 3
+        assert len(kept) == 3 + 9 + 1
+        seen |= kept
+    assert seen == set(items)
+
+
+def test_files_that_are_named_exist():
+    files = {file.stem for file in (ROOT / "tests" / "python").glob("test_*.py")}
+    assert SIDE_BY_SIDE | ALONE | LONG <= files
