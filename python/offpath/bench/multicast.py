@@ -134,8 +134,7 @@ def multicast_command(
                     ]
                     rows += [over_launches(of_way) for of_way in zip(*launches)]
     meta = comparison.base_meta([]) | {"rate_bits_per_s": bits, "repeats": repeats, "runs": runs}
-    meta |= {"field": field, "compress": compress}
-    meta |= {"loss_at": where.value, "loss_of": "multicast", "while": event.value}
+    meta |= {"field": field, "compress": compress, "loss_at": where.value, "loss_of": "multicast", "while": event.value}
     plain = not losses and event == Event.nothing
     results.deliver({"meta": meta, "rows": rows, "checks": goals_of(rows) if plain else []}, show, json_file)
 

@@ -20,7 +20,7 @@ class Commands(LazyGroup):
         "demo": "offpath.bench.demo",
         "bench": "offpath.bench.commands",
         "profile": "offpath.plan.profile_command",
-        "calibrate": "offpath.plan.calibrate",
+        "calibrate": "offpath.plan.calibrate_command",
         "split": "offpath.split.split_command",
         "train-advice": "offpath.plan.training_command",
         "info": "offpath.run.info_command",

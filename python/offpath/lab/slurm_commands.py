@@ -55,7 +55,7 @@ def down(name: LabArgument = "lab") -> None:
     console.note(f"Slurm is down on lab {name}.")
 
 
-@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+@app.command(context_settings=commands.PASSES_ON)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="srun, sbatch, salloc, squeue, ...")],
     name: Annotated[str, typer.Option("--name", help="Which lab.")] = "lab",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath calibrate`: measures the machine model.
+"""Measures the machine model.
 
 Memory and cores are measured directly (bench/machine). Costs of MPI and of the service are those with which the model
 gives the times of a few short benchmarks: each parameter is fitted to the one time that depends on it most.
@@ -13,19 +13,14 @@ import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Optional
 
-import typer
-
-from offpath.base import commands, console, files
+from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
 from offpath.lab.plan import BURST_BYTES
-from offpath.launch import cluster_files, mpis, stats
-from offpath.places import allocation, asked, comparison
-from offpath.places.asked import OnNodes
+from offpath.launch import mpis, stats
+from offpath.places import comparison
 from offpath.plan import machine as machines
 from offpath.plan import model
 from offpath.plan.model import DPU, HOST, Placement
@@ -48,80 +43,6 @@ class Measured:
     pure: dict
     compute: dict
     total: dict
-
-
-app = commands.alone()
-
-
-@app.command(rich_help_panel=commands.MEASURE)
-@commands.by_concern
-def calibrate_command(
-    there: OnNodes,
-    mpi: Annotated[Optional[str], typer.Option(help="openmpi or mpich. Default: the launcher's, or openmpi.")] = None,
-    nodes: Annotated[int, typer.Option(min=2, help="Nodes of the lab; of a job, from 4 on: where links cross.")] = 2,
-    rate: asked.Rate = "1gbit",
-    repeats: Annotated[int, typer.Option(min=3, help="Repeats of each benchmark.")] = REPEATS,
-    launches: Annotated[int, typer.Option(min=1, help="Launches of each.")] = LAUNCHES,
-    loopback: asked.Loopback = False,
-    output: Annotated[
-        Optional[Path],
-        typer.Option("-o", "--output", help="The machine file to write. Default: machine.json, or the cluster's."),
-    ] = None,
-) -> None:
-    """Measure what the planner needs to know about this machine, and write it to a file.
-
-    Copy, reduction and compute speed, wake-ups, and two cores copying at once are measured alone; rate and latency of
-    the links and what MPI and the service cost come from a few runs of the benchmark in a lab (or on loopback). About
-    a minute. The file is JSON and may be edited: docs/guide-planner.md says what each field is.
-
-    With --launch it measures on two nodes of your job, over their network. The file is the cluster's then
-    (~/.config/offpath/clusters/NAME/MPI/machine.json), and the planner finds it by itself.
-
-    Examples:
-
-        offpath calibrate --launch "srun -N 2 -n 2 --mpi=pmi2" --mpi mpich
-
-        offpath calibrate --launch "mpirun -np {ranks} --map-by ppr:1:node -hostfile hosts" --cluster hall --nodes 4
-
-        offpath calibrate -o machine.json
-
-        offpath calibrate --mpi mpich --rate 250mbit -o lab.json
-    """
-    if mpi == comparison.BOTH:
-        raise UserError("one MPI at a time is calibrated. Give --mpi openmpi or --mpi mpich.")
-    started = allocation.launcher(there, mpi or comparison.BOTH)
-    if started is not None:
-        file = output or cluster_files.file(started.cluster, started.mpi, cluster_files.MACHINE)
-        files.writable_file(file, "the machine file")
-        machine = _calibrate_job(started, nodes, repeats, launches)
-    else:
-        [kind] = comparison.chosen_mpis(mpi or mpis.OPENMPI)
-        file = output or Path("machine.json")
-        files.writable_file(file, "--output")
-        paths().require_preload_library()
-        with comparison.place(nodes, 1, rate, loopback) as where:
-            machine = calibrate(where, kind, repeats, launches)
-    file.write_text(json.dumps(machine, indent=1) + "\n")
-    show(machine)
-    console.note(f"written to {file}")
-
-
-def _calibrate_job(started: allocation.Launcher, nodes: int, repeats: int, launches: int) -> dict:
-    """On two nodes, and where `nodes` are more and can be asked for, on those as well."""
-    where = allocation.place(started, measure=[str(paths().require_machine_program())])
-    if where.ppn != 1 or (len(where.nodes) != 2):
-        raise UserError(
-            f"{len(where.nodes)} nodes have {where.ppn} ranks each (a machine is measured with two ranks on two "
-            "nodes). Correct --launch."
-        )
-    machine = calibrate(where, started.mpi, repeats, launches)
-    if nodes >= CROSSING_NODES and started.counts_nodes:
-        several = allocation.place(started, nodes)
-        fit_crossings(machine, several, started.mpi, repeats, launches)
-    else:
-        console.note(f"links that cross were not measured. For that give --nodes {CROSSING_NODES} and "
-                     "{nodes} in --launch.")  # fmt: skip
-    return machine
 
 
 def placement_of(meta: dict) -> Placement:
@@ -331,14 +252,3 @@ def bisect(apply: Callable[[float], None], predict: Callable[[], float], target:
             low = middle
         else:
             high = middle
-
-
-def show(machine: dict) -> None:
-    for section in ("network", "memory", "native", "service"):
-        for field in machine[section]:
-            found = machine[section][field]
-            if isinstance(found, dict):
-                text = f"{found['median']:.4g} (min {found['min']:.4g})"
-            else:
-                text = f"{found:.4g}" if isinstance(found, float) else str(found)
-            console.out.print(f"{section + '.' + field:34} {text}")
