@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which files' tests may run beside others. Those in neither list run MPI programs, labs or services: four at a time."""
+"""Files whose tests may run beside others. Others run MPI programs, labs or services: four at a time."""
 
 # They start nothing but the command line, except for tests that are marked machine or requires_root.
 SIDE_BY_SIDE = {
