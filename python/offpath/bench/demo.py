@@ -29,7 +29,7 @@ COMPUTATION = "Computation"
 
 @dataclass(frozen=True)
 class Problem:
-    """What fft3d is asked to do. On 128^3 points two ranks exchange 4 MiB in each transpose of each variable."""
+    """What fft3d is asked to do. On 96^3 points two ranks exchange 1.7 MiB in each transpose of each variable."""
 
     n: int
     work: int
@@ -46,12 +46,12 @@ app = commands.alone()
 @app.command(rich_help_panel=commands.MEASURE)
 def demo_command(
     mpi: asked.Mpis = "both",
-    seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="About how long one run without Offpath lasts.")] = 4.0,
     pairs: Annotated[int, typer.Option(min=1, help="Runs without and with Offpath, in turns.")] = 3,
     rate: Annotated[
         Optional[str], typer.Option(help="Rate of the lab's links. Default: communication takes 38 %.")
     ] = None,
-    n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 128,
+    n: Annotated[int, typer.Option(min=5, max=1024, help="Grid points in each direction.")] = 96,
     work: Annotated[int, typer.Option(min=0, help="Runge-Kutta steps between transforms: more computation.")] = 28,
     policy: asked.Policy = None,
     loopback: asked.Loopback = False,
