@@ -36,26 +36,8 @@ extern "C" {
 
 /* 0: done. > 0: not an error. < 0: error. */
 typedef enum offpath_status {
-  OFFPATH_OK = 0,
-  OFFPATH_IN_PROGRESS = 1,        /* not finished yet */
-  OFFPATH_ERR_ARGUMENT = -1,      /* a parameter is outside its documented range */
-  OFFPATH_ERR_STATE = -2,         /* the object cannot do this now (detached, forked child, team in use) */
-  OFFPATH_ERR_NO_SERVICE = -3,    /* the service could not be reached or started */
-  OFFPATH_ERR_NO_MEMORY = -4,     /* shared memory or operation arguments exhausted */
-  OFFPATH_ERR_PERMISSION = -5,    /* the service may not access this process's memory (see error text) */
-  OFFPATH_ERR_SERVICE_LOST = -6,  /* own service died after it had begun this operation */
-  OFFPATH_ERR_PEER_LOST = -7,     /* a member's service or process died after the operation had begun there */
-  OFFPATH_ERR_NOT_STARTED = -8,   /* the operation had no effect at the lost service; the caller may redo it
-                                     by other means if all members do */
-  OFFPATH_ERR_TRUNCATED = -9,     /* a peer sent more bytes than this member accepts */
-  OFFPATH_ERR_MEMORY_FAULT = -10, /* a buffer given to the operation is not accessible memory */
-  OFFPATH_ERR_INTERNAL = -11,     /* a broken invariant; the session has latched itself off */
-  OFFPATH_ERR_RANGE = -12,      /* the bytes lie outside what the target's window exposes, or there is no such window */
-  OFFPATH_ERR_SHORT = -13,      /* a peer sent fewer bytes than this member expects, where all must state as many */
-  OFFPATH_ERR_DAMAGED = -14,    /* what arrived of a compressed block is not what its sender had */
-  OFFPATH_ERR_TASK = -15,       /* the function of a task failed or crashed (offpath_task_result says how) */
-  OFFPATH_ERR_DEPENDENCE = -16, /* a task was not run, as an operation that it comes after has failed */
-  OFFPATH_ERR_CANCELLED = -17   /* a task was cancelled */
+#define OFFPATH_STATUS(NAME, number, text, about) OFFPATH_##NAME = number,
+#include <offpath/words/statuses.def>
 } offpath_status_t;
 
 /* Static text for a status; never NULL. Any thread, never blocks. */
@@ -224,10 +206,8 @@ uint32_t offpath_team_nodes(const offpath_team_t* team);
 int offpath_team_broken(const offpath_team_t* team);
 
 typedef enum offpath_loss {
-  OFFPATH_LOSS_NONE = 0,
-  OFFPATH_LOSS_SERVICE = 1, /* the member's service, or the way there */
-  OFFPATH_LOSS_SILENCE = 2, /* the same, by OFFPATH_SERVICE_SILENCE_MS without a sign of life */
-  OFFPATH_LOSS_PROCESS = 3  /* the member itself */
+#define OFFPATH_LOSS(NAME, number, about) OFFPATH_LOSS_##NAME = number,
+#include <offpath/words/losses.def>
 } offpath_loss_t;
 
 /* Marks in lost[0..size) how each member is known to be lost, as an offpath_loss_t. */
@@ -284,18 +264,8 @@ typedef struct offpath_block {
 } offpath_block_t;
 
 typedef enum offpath_collective_kind {
-  OFFPATH_EXCHANGE = 1,       /* any blocks between any members: alltoall(v,w), gather(v), scatter(v), neighbourhoods.
-                                 A peer may send less than the receive block takes, never more; a receive block
-                                 without a send block stays as it is, a send block must meet a receive block */
-  OFFPATH_BARRIER = 2,        /* no blocks */
-  OFFPATH_BCAST = 3,          /* root: 1 send block; others: 1 receive block of as many bytes */
-  OFFPATH_ALLGATHER = 4,      /* 1 send block; size receive blocks, of as many bytes as that member sends. The own
-                                 receive block may be the send block itself (in place) */
-  OFFPATH_REDUCE = 5,         /* 1 send block; root: 1 receive block too */
-  OFFPATH_ALLREDUCE = 6,      /* 1 send block, 1 receive block */
-  OFFPATH_REDUCE_SCATTER = 7, /* 1 send block of sum(counts_bytes), 1 receive block of counts_bytes[rank] */
-  OFFPATH_SCAN = 8,           /* 1 send block, 1 receive block */
-  OFFPATH_EXSCAN = 9          /* the same; member 0's receive block is not touched */
+#define OFFPATH_COLLECTIVE_KIND(NAME, number, text, about) OFFPATH_##NAME = number,
+#include <offpath/words/collective_kinds.def>
 } offpath_collective_kind_t;
 /* Reductions: blocks contiguous. All operators commute; in which order and bracketing members are combined depends on
  * team, algorithm, root and size alone, so results are the same run to run and, where all get one, on all members. The
@@ -304,62 +274,19 @@ typedef enum offpath_collective_kind {
 /* How; all members name the same. DEFAULT lets the library choose by kind, size and nodes. What a kind does not know
  * counts as DEFAULT. */
 typedef enum offpath_algorithm {
-  OFFPATH_ALGORITHM_DEFAULT = 0,
-  OFFPATH_ALGORITHM_DIRECT = 1,            /* exchange, allgather: every block straight to where it is needed */
-  OFFPATH_ALGORITHM_RING = 2,              /* allgather, allreduce: nodes pass blocks on to their neighbour */
-  OFFPATH_ALGORITHM_CHAIN = 3,             /* bcast, scan, exscan: pipeline of segments from node to node */
-  OFFPATH_ALGORITHM_BINOMIAL = 4,          /* bcast, reduce: tree over the nodes */
-  OFFPATH_ALGORITHM_SCATTER_ALLGATHER = 5, /* bcast: van de Geijn over the nodes */
-  OFFPATH_ALGORITHM_DOUBLING = 6,          /* allreduce, scan, exscan: recursive doubling */
-  OFFPATH_ALGORITHM_RABENSEIFNER = 7,      /* allreduce: reduce-scatter then allgather; reduce: then gather */
-  OFFPATH_ALGORITHM_PAIRWISE = 8,          /* reduce_scatter: each owner combines what the nodes give it */
-  OFFPATH_ALGORITHM_DISSEMINATION = 9,     /* barrier */
-  OFFPATH_ALGORITHM_MULTICAST = 10 /* bcast, allgather: nodes send to all others at once (IP multicast), and repair */
+#define OFFPATH_ALGORITHM(NAME, number, text, about) OFFPATH_ALGORITHM_##NAME = number,
+#include <offpath/words/algorithms.def>
 } offpath_algorithm_t;
 
 typedef enum offpath_operator {
-  OFFPATH_OP_NONE = 0,
-  OFFPATH_OP_SUM = 1,
-  OFFPATH_OP_PROD = 2,
-  OFFPATH_OP_MIN = 3,
-  OFFPATH_OP_MAX = 4,
-  OFFPATH_OP_BAND = 5,
-  OFFPATH_OP_BOR = 6,
-  OFFPATH_OP_BXOR = 7,
-  OFFPATH_OP_LAND = 8,
-  OFFPATH_OP_LOR = 9,
-  OFFPATH_OP_LXOR = 10,
-  OFFPATH_OP_MINLOC = 11, /* pairs only */
-  OFFPATH_OP_MAXLOC = 12,
-  OFFPATH_OP_REPLACE = 13, /* one-sided only: the new value */
-  OFFPATH_OP_NO_OP = 14    /* one-sided only: the old value stays; get_accumulate with it is an atomic get */
+#define OFFPATH_OPERATOR(NAME, number, text, about) OFFPATH_OP_##NAME = number,
+#include <offpath/words/operators.def>
 } offpath_operator_t;
 
 /* Element types by representation, in the layout of the C compiler. */
 typedef enum offpath_element {
-  OFFPATH_ELEMENT_NONE = 0,
-  OFFPATH_ELEMENT_I8 = 1,
-  OFFPATH_ELEMENT_I16 = 2,
-  OFFPATH_ELEMENT_I32 = 3,
-  OFFPATH_ELEMENT_I64 = 4,
-  OFFPATH_ELEMENT_U8 = 5,
-  OFFPATH_ELEMENT_U16 = 6,
-  OFFPATH_ELEMENT_U32 = 7,
-  OFFPATH_ELEMENT_U64 = 8,
-  OFFPATH_ELEMENT_F32 = 9,
-  OFFPATH_ELEMENT_F64 = 10,
-  OFFPATH_ELEMENT_FLONG = 11,   /* long double */
-  OFFPATH_ELEMENT_C32 = 12,     /* complex of float: sum, product */
-  OFFPATH_ELEMENT_C64 = 13,     /* complex of double */
-  OFFPATH_ELEMENT_CLONG = 14,   /* complex of long double */
-  OFFPATH_ELEMENT_F32_I32 = 15, /* pairs {value, index} as C structs: minloc, maxloc */
-  OFFPATH_ELEMENT_F64_I32 = 16,
-  OFFPATH_ELEMENT_I64_I32 = 17,
-  OFFPATH_ELEMENT_I32_I32 = 18,
-  OFFPATH_ELEMENT_I16_I32 = 19,
-  OFFPATH_ELEMENT_FLONG_I32 = 20,
-  OFFPATH_ELEMENT_F32_F32 = 21, /* Fortran's pairs of one type */
-  OFFPATH_ELEMENT_F64_F64 = 22
+#define OFFPATH_ELEMENT(NAME, number, made, about) OFFPATH_ELEMENT_##NAME = number,
+#include <offpath/words/elements.def>
 } offpath_element_t;
 
 typedef struct offpath_collective_params {
@@ -621,17 +548,8 @@ offpath_status_t offpath_window_attach(offpath_window_t* window, void* base, uin
 offpath_status_t offpath_window_detach(offpath_window_t* window, void* base);
 
 typedef enum offpath_remote_kind {
-  OFFPATH_PUT = 1,              /* send -> target */
-  OFFPATH_GET = 2,              /* target -> result */
-  OFFPATH_ACCUMULATE = 3,       /* target = target op send, element by element */
-  OFFPATH_GET_ACCUMULATE = 4,   /* the same, and what was in the target before -> result. One element: fetch and op */
-  OFFPATH_COMPARE_AND_SWAP = 5, /* one element: send holds the new value and behind it the one to compare with, byte by
-                                   byte; the old value -> result */
-  OFFPATH_LOCK_SHARED = 6,      /* no data. Done when this member holds the target's part. Locks are granted in the */
-  OFFPATH_LOCK_EXCLUSIVE = 7,   /* order in which they reach the target's service; that of a lost member ends */
-  OFFPATH_UNLOCK = 8,
-  OFFPATH_PUT_SIGNAL = 9 /* send -> target, contiguous there; then, once all of it is there, the 8 bytes of the signal
-                            behind it: the last ones of target_bytes. Wakes the target's sleepers (session_events) */
+#define OFFPATH_REMOTE_KIND(NAME, number, text, does, about) OFFPATH_##NAME = number,
+#include <offpath/words/remote_kinds.def>
 } offpath_remote_kind_t;
 
 typedef struct offpath_remote_params {

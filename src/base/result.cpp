@@ -8,7 +8,15 @@
 
 namespace offpath::base {
 
-bool is_known_code(int32_t number) { return number <= OFFPATH_OK && number >= OFFPATH_ERR_CANCELLED; }
+// Done, or an error.
+bool is_known_code(int32_t number) {
+  switch (number) {
+#define OFFPATH_STATUS(NAME, number, text, about) case number:
+#include <offpath/words/statuses.def>
+    return number <= OFFPATH_OK;
+  }
+  return false;
+}
 
 Code known_code(int32_t number) { return is_known_code(number) ? static_cast<Code>(number) : OFFPATH_ERR_INTERNAL; }
 
@@ -49,44 +57,10 @@ ErrnoGuard::~ErrnoGuard() { errno = saved_; }
 // Here and not in client/, because services report with it too.
 extern "C" const char* offpath_status_string(offpath_status_t status) {
   switch (status) {
-    case OFFPATH_OK:
-      return "done";
-    case OFFPATH_IN_PROGRESS:
-      return "in progress";
-    case OFFPATH_ERR_ARGUMENT:
-      return "invalid argument";
-    case OFFPATH_ERR_STATE:
-      return "not possible in this state";
-    case OFFPATH_ERR_NO_SERVICE:
-      return "no service";
-    case OFFPATH_ERR_NO_MEMORY:
-      return "out of shared memory";
-    case OFFPATH_ERR_PERMISSION:
-      return "the service may not access this process's memory";
-    case OFFPATH_ERR_SERVICE_LOST:
-      return "the service on this node was lost";
-    case OFFPATH_ERR_PEER_LOST:
-      return "a member's service or process was lost";
-    case OFFPATH_ERR_NOT_STARTED:
-      return "not started at a lost service";
-    case OFFPATH_ERR_TRUNCATED:
-      return "a member sent more than is accepted";
-    case OFFPATH_ERR_MEMORY_FAULT:
-      return "a buffer is not accessible memory";
-    case OFFPATH_ERR_INTERNAL:
-      return "internal error";
-    case OFFPATH_ERR_RANGE:
-      return "outside what the target's window exposes";
-    case OFFPATH_ERR_SHORT:
-      return "a member sent less than is expected";
-    case OFFPATH_ERR_DAMAGED:
-      return "a compressed block arrived damaged";
-    case OFFPATH_ERR_TASK:
-      return "the function of a task failed";
-    case OFFPATH_ERR_DEPENDENCE:
-      return "not run, as an operation that it comes after has failed";
-    case OFFPATH_ERR_CANCELLED:
-      return "cancelled";
+#define OFFPATH_STATUS(NAME, number, text, about) \
+  case OFFPATH_##NAME:                            \
+    return text;
+#include <offpath/words/statuses.def>
   }
   return "unknown status";
 }

@@ -65,12 +65,7 @@ offpath_element_t numbers_in(offpath_element_t element) {
 bool reduces(const offpath_collective_t& c) { return c.kind >= OFFPATH_REDUCE; }
 
 bool good_enumerators(const offpath_collective_t& c) {
-  if (!is_between(c.kind, OFFPATH_EXCHANGE, OFFPATH_EXSCAN) ||
-      !is_between(c.algorithm, OFFPATH_ALGORITHM_DEFAULT, OFFPATH_ALGORITHM_MULTICAST)) {
-    return false;
-  }
-  return !reduces(c) || (is_between(c.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_MAXLOC) &&
-                         is_between(c.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64));
+  return is_word(c.kind) && is_word(c.algorithm) && (!reduces(c) || (is_word(c.op) && is_word(c.element)));
 }
 
 // What only the C API can say wrongly.
@@ -85,10 +80,10 @@ bool good_blocks(const offpath_collective_t& c) {
 // ---- one-sided ------------------------------------------------------------------------------------------------------
 
 bool good_enumerators(const offpath_remote_t& r) {
-  if (!is_between(r.kind, OFFPATH_PUT, remote::kLastKind)) return false;
+  if (!is_word(r.kind)) return false;
   if ((r.signal != nullptr) != remote::signals(r.kind)) return false;
-  if (remote::combines(r.kind) && !is_between(r.op, OFFPATH_OP_NONE + 1, OFFPATH_OP_NO_OP)) return false;
-  return !remote::accumulates(r.kind) || is_between(r.element, OFFPATH_ELEMENT_NONE + 1, OFFPATH_ELEMENT_F64_F64);
+  if (remote::combines(r.kind) && !is_word(r.op)) return false;
+  return !remote::accumulates(r.kind) || is_word(r.element);
 }
 
 // Precondition: good enumerators; the layout that it names is there.

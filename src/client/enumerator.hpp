@@ -3,6 +3,8 @@
 // enumeration is undefined.
 #pragma once
 
+#include "base/words.hpp"
+
 #include <cstdint>
 #include <cstring>
 
@@ -16,10 +18,10 @@ uint32_t number_of(const Enumeration& value) {
   return number;
 }
 
-// Whether it is one of first to last.
+// Whether it is one of those that there are.
 template <class Enumeration>
-bool is_between(const Enumeration& value, uint32_t first, uint32_t last) {
-  return number_of(value) >= first && number_of(value) <= last;
+bool is_word(const Enumeration& value) {
+  return base::is_word<Enumeration>(number_of(value));
 }
 
 }  // namespace offpath::client

@@ -2,6 +2,7 @@
 #include "collective/collective.hpp"
 
 #include "base/limits.hpp"
+#include "base/words.hpp"
 
 #include <algorithm>
 
@@ -175,10 +176,6 @@ Status check_kind(const Collective& collective, uint32_t rank, uint32_t size) {
   return Status::error(kRefused, "collective kind %d is not known. See offpath.h", static_cast<int>(collective.kind));
 }
 
-// By offpath_collective_kind_t.
-constexpr const char* kNames[] = {"",       "exchange",  "barrier",        "bcast", "allgather",
-                                  "reduce", "allreduce", "reduce_scatter", "scan",  "exscan"};
-
 }  // namespace
 
 Status check(const Collective& collective, uint32_t rank, uint32_t size) {
@@ -186,11 +183,10 @@ Status check(const Collective& collective, uint32_t rank, uint32_t size) {
   if (status.ok()) status = check_blocks(collective.send, collective, size);
   if (status.ok()) status = check_blocks(collective.recv, collective, size);
   if (status.ok()) status = check_kind(collective, rank, size);
-  const bool reduces = collective.kind >= OFFPATH_REDUCE && collective.kind <= OFFPATH_EXSCAN;
-  if (status.ok() && reduces) status = check_reduction(collective);
+  if (status.ok() && collective.kind >= OFFPATH_REDUCE) status = check_reduction(collective);
   return status;
 }
 
-const char* name_of(offpath_collective_kind_t kind) { return kNames[kind]; }
+const char* name_of(offpath_collective_kind_t kind) { return base::text_of(kind); }
 
 }  // namespace offpath::collective

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "collective/record.hpp"
 
+#include "base/words.hpp"
 #include "collective/collective.hpp"
 
 #include <algorithm>
@@ -12,9 +13,8 @@ using base::Result;
 using base::Status;
 
 bool is_known(const CollectiveRecord& head) {
-  return head.kind >= OFFPATH_EXCHANGE && head.kind <= OFFPATH_EXSCAN &&
-         head.algorithm <= OFFPATH_ALGORITHM_MULTICAST && head.op <= OFFPATH_OP_MAXLOC &&
-         head.element <= OFFPATH_ELEMENT_F64_F64;
+  return base::is_word<offpath_collective_kind_t>(head.kind) && base::is_word<offpath_algorithm_t>(head.algorithm) &&
+         base::is_word<offpath_operator_t>(head.op) && base::is_word<offpath_element_t>(head.element);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/reduce.hpp"
 
+#include "base/words.hpp"
+
 #include <array>
 #include <cstring>
 #include <type_traits>
@@ -143,8 +145,8 @@ void run(const uint8_t* left, const uint8_t* right, uint8_t* result, size_t byte
   }
 }
 
-constexpr size_t kOperators = OFFPATH_OP_NO_OP + 1;
-constexpr size_t kElements = OFFPATH_ELEMENT_F64_F64 + 1;
+constexpr size_t kOperators = base::kWordsEnd<offpath_operator_t>;
+constexpr size_t kElements = base::kWordsEnd<offpath_element_t>;
 
 struct Element {
   size_t bytes = 0;
@@ -191,28 +193,16 @@ constexpr Element pair() {
 
 constexpr std::array<Element, kElements> kTable = [] {
   std::array<Element, kElements> t{};
-  t[OFFPATH_ELEMENT_I8] = number<int8_t>();
-  t[OFFPATH_ELEMENT_I16] = number<int16_t>();
-  t[OFFPATH_ELEMENT_I32] = number<int32_t>();
-  t[OFFPATH_ELEMENT_I64] = number<int64_t>();
-  t[OFFPATH_ELEMENT_U8] = number<uint8_t>();
-  t[OFFPATH_ELEMENT_U16] = number<uint16_t>();
-  t[OFFPATH_ELEMENT_U32] = number<uint32_t>();
-  t[OFFPATH_ELEMENT_U64] = number<uint64_t>();
-  t[OFFPATH_ELEMENT_F32] = number<float>();
-  t[OFFPATH_ELEMENT_F64] = number<double>();
-  t[OFFPATH_ELEMENT_FLONG] = number<long double>();
-  t[OFFPATH_ELEMENT_C32] = complex<float>();
-  t[OFFPATH_ELEMENT_C64] = complex<double>();
-  t[OFFPATH_ELEMENT_CLONG] = complex<long double>();
-  t[OFFPATH_ELEMENT_F32_I32] = pair<float, int32_t>();
-  t[OFFPATH_ELEMENT_F64_I32] = pair<double, int32_t>();
-  t[OFFPATH_ELEMENT_I64_I32] = pair<int64_t, int32_t>();
-  t[OFFPATH_ELEMENT_I32_I32] = pair<int32_t, int32_t>();
-  t[OFFPATH_ELEMENT_I16_I32] = pair<int16_t, int32_t>();
-  t[OFFPATH_ELEMENT_FLONG_I32] = pair<long double, int32_t>();
-  t[OFFPATH_ELEMENT_F32_F32] = pair<float, float>();
-  t[OFFPATH_ELEMENT_F64_F64] = pair<double, double>();
+#define NOTHING Element()
+#define NUMBER(T) number<T>()
+#define COMPLEX(T) complex<T>()
+#define PAIR(Value, Index) pair<Value, Index>()
+#define OFFPATH_ELEMENT(NAME, number, made, about) t[OFFPATH_ELEMENT_##NAME] = made;
+#include <offpath/words/elements.def>
+#undef NOTHING
+#undef NUMBER
+#undef COMPLEX
+#undef PAIR
   for (Element& row : t) {  // byte by byte: whatever an element is, it stays what it was
     if (row.bytes == 0) continue;
     row.kernels[OFFPATH_OP_REPLACE] = run<Replace, uint8_t>;

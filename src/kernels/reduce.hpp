@@ -2,7 +2,7 @@
 // Reductions: the predefined operators of MPI on the element types MPI allows them for. Pure functions, plain loops
 // that the compiler vectorises; results depend on the operands and their order only, never on alignment or length.
 //
-// Threads: any. Adding an element type or an operator: one line in offpath.h, one row in reduce.cpp.
+// Threads: any. Adding an element type: a row of words/elements.def; an operator: one of operators.def, and what it does in reduce.cpp.
 #pragma once
 
 #include <offpath/offpath.h>

@@ -16,14 +16,6 @@ using base::Result;
 using base::Status;
 using nlohmann::json;
 
-Result<offpath_algorithm_t> algorithm_of(const std::string& name) {
-  for (size_t i = 0; i < policy::kAlgorithmsCount; ++i) {
-    const auto algorithm = static_cast<offpath_algorithm_t>(i);
-    if (name == policy::algorithm_name(algorithm)) return algorithm;
-  }
-  return bad("algorithm", "a name that the policy has");
-}
-
 class Request {
  public:
   explicit Request(const json& request) : request_(request) {}
@@ -188,9 +180,9 @@ class Request {
       return bad("sent_bytes", "a row by member");
     const json name = each.value("algorithm", json("default")), path = each.value("path", json("policy"));
     if (!name.is_string()) return bad("algorithm", "a name");
-    auto algorithm = algorithm_of(name.get<std::string>());
-    if (!algorithm.ok()) return algorithm.status();
-    operation.algorithm = algorithm.value();
+    const auto algorithm = policy::algorithm_named(name.get<std::string>());
+    if (!algorithm) return bad("algorithm", "a name that the policy has");
+    operation.algorithm = *algorithm;
     if (path == "policy") {
       choose(operation);
     } else if (path == "host" || path == "dpu") {

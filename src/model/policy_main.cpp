@@ -37,9 +37,8 @@ ordered_json to_json(const Row& row, const std::string& text, int source) {
 
 ordered_json to_json(Collective collective) {
   ordered_json algorithms = ordered_json::array();
-  for (size_t i = 0; i < kAlgorithmsCount; ++i) {
-    const auto algorithm = static_cast<offpath_algorithm_t>(i);
-    if (knows(collective, algorithm)) algorithms.push_back(algorithm_name(algorithm));
+  for (const auto& [algorithm, name] : offpath::base::Words<offpath_algorithm_t>::rows) {
+    if (knows(collective, algorithm)) algorithms.push_back(name);
   }
   ordered_json defaults = ordered_json::array();
   if (is_collective(collective)) {

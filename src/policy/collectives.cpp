@@ -6,19 +6,13 @@
 namespace offpath::policy {
 namespace {
 
-// In the order of offpath_algorithm_t.
-constexpr const char* kAlgorithmNames[] = {"default",           "direct",   "ring",         "chain",    "binomial",
-                                           "scatter_allgather", "doubling", "rabenseifner", "pairwise", "dissemination",
-                                           "multicast"};
-static_assert(std::size(kAlgorithmNames) == kAlgorithmsCount);
-
 constexpr int kNoKind = -1;
 
 constexpr uint32_t algorithms_of(int kind) {
   uint32_t set = 1u << OFFPATH_ALGORITHM_DEFAULT;
-#define OFFPATH_ALGORITHM_ROW(row_kind, name, from, function) \
-  if (kind == OFFPATH_##row_kind) set |= 1u << OFFPATH_ALGORITHM_##name;
-#include "policy/algorithms.def"
+#define OFFPATH_EXPANSION(row_kind, NAME, from, function) \
+  if (kind == OFFPATH_##row_kind) set |= 1u << OFFPATH_ALGORITHM_##NAME;
+#include <offpath/words/algorithms.def>
   return set;
 }
 
@@ -62,7 +56,6 @@ const CollectiveInfo& info(Collective collective) { return kCollectives[static_c
 }  // namespace
 
 const char* collective_name(Collective collective) { return info(collective).name; }
-const char* algorithm_name(offpath_algorithm_t algorithm) { return kAlgorithmNames[algorithm]; }
 bool is_irregular(Collective collective) { return info(collective).irregular; }
 bool is_collective(Collective collective) { return collective < Collective::window; }
 bool has_size(Collective collective) { return collective != Collective::window; }

@@ -13,8 +13,6 @@ namespace {
 constexpr const char* kKnownCollectives =
     "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
     "ireduce_s..., i[ex]scan, ineighbor..., window, send, *";
-constexpr const char* kKnownAlgorithms =
-    "Known: default, direct, ring, chain, binomial, scatter_allgather, doubling, rabenseifner, pairwise, dissemination";
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
@@ -61,22 +59,10 @@ struct ParsedRow {
   bool has_path = false;
 };
 
-std::optional<offpath_algorithm_t> parse_algorithm(std::string_view name) {
-  for (size_t i = 0; i < kAlgorithmsCount; ++i) {
-    const auto algorithm = static_cast<offpath_algorithm_t>(i);
-    if (name == algorithm_name(algorithm)) return algorithm;
-  }
-  return std::nullopt;
-}
-
-// "direct, ring": those that `collective` knows.
-std::string algorithm_names(Collective collective) {
-  std::string names;
-  for (size_t i = 0; i < kAlgorithmsCount; ++i) {
-    const auto algorithm = static_cast<offpath_algorithm_t>(i);
-    if (knows(collective, algorithm)) names += std::string(names.empty() ? "" : ", ") + algorithm_name(algorithm);
-  }
-  return names;
+// "Known: direct, ring": those that `fits`.
+template <typename Fits>
+std::string known_algorithms(const Fits& fits) {
+  return "Known: " + base::texts_of<offpath_algorithm_t>(fits);
 }
 
 base::Status parse_path(std::string_view text, std::string_view option, ParsedRow& parsed) {
@@ -86,8 +72,10 @@ base::Status parse_path(std::string_view text, std::string_view option, ParsedRo
   if (equals == std::string_view::npos) return {};
   if (parsed.row.path == Path::host)
     return bad_row(text, "names an algorithm for the host, where the MPI chooses", "End it with :host");
-  const auto algorithm = parse_algorithm(trim(option.substr(equals + 1)));
-  if (!algorithm) return bad_row(text, "names no known algorithm", kKnownAlgorithms);
+  const auto algorithm = algorithm_named(trim(option.substr(equals + 1)));
+  if (!algorithm) {
+    return bad_row(text, "names no known algorithm", known_algorithms([](auto) { return true; }).c_str());
+  }
   parsed.row.algorithm = *algorithm;
   return {};
 }
@@ -138,7 +126,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     const bool incapable = !knows(collective, parsed.row.algorithm);
     if (name != "*" && incapable) {
       return bad_row(text, "names an algorithm that this collective does not know",
-                     ("Known: " + algorithm_names(collective)).c_str());
+                     known_algorithms([&](auto each) { return knows(collective, each); }).c_str());
     }
     if (sizeless || incapable) continue;
     parsed.row.collective = collective;
@@ -149,6 +137,13 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
 }
 
 }  // namespace
+
+std::optional<offpath_algorithm_t> algorithm_named(std::string_view name) {
+  for (const auto& row : base::Words<offpath_algorithm_t>::rows) {
+    if (name == row.text) return row.word;
+  }
+  return std::nullopt;
+}
 
 base::Status Table::apply(std::string_view text, Origin origin) {
   std::vector<Row> added;

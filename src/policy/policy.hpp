@@ -11,12 +11,14 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "base/words.hpp"
 
 #include <offpath/offpath.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +59,6 @@ enum class Collective : uint8_t {
 };
 
 inline constexpr size_t kCollectivesCount = size_t(Collective::send) + 1;
-inline constexpr size_t kAlgorithmsCount = size_t(OFFPATH_ALGORITHM_MULTICAST) + 1;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
 struct Row {
@@ -117,7 +118,9 @@ class Table {
 std::string range_text(const Row& row);
 
 const char* collective_name(Collective collective);
-const char* algorithm_name(offpath_algorithm_t algorithm);
+inline const char* algorithm_name(offpath_algorithm_t algorithm) { return base::text_of(algorithm); }
+// None: no algorithm has that name.
+std::optional<offpath_algorithm_t> algorithm_named(std::string_view name);
 // Whether the collective can be done that way; every one knows DEFAULT.
 bool knows(Collective collective, offpath_algorithm_t algorithm);
 // True where no size is known to all ranks: gatherv, scatterv, alltoallv, alltoallw and the neighbourhoods; windows

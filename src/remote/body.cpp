@@ -4,6 +4,7 @@
 //   with ranges: u64 size, i64 extent, ranges x (i64 offset, u64 bytes)
 //   the data of short ones that send
 #include "base/bytes.hpp"
+#include "base/words.hpp"
 #include "remote/wanted.hpp"
 
 #include <algorithm>
@@ -61,7 +62,8 @@ base::Result<Decoded> decode(std::span<const uint8_t> body, Data data) {
   const auto kind = reader.number<uint8_t>();
   const auto op = reader.number<uint8_t>();
   const auto element = reader.number<uint8_t>();
-  if (kind > kLastKind || op > OFFPATH_OP_NO_OP || element > OFFPATH_ELEMENT_F64_F64) {
+  if (!base::is_word<offpath_remote_kind_t>(kind) || !base::is_word<offpath_operator_t>(op) ||
+      !base::is_word<offpath_element_t>(element)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "unknown one-sided request: kind %u, operator %u, element type %u", kind,
                          op, element);
   }

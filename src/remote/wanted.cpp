@@ -2,8 +2,7 @@
 #include "remote/wanted.hpp"
 
 #include "base/limits.hpp"
-
-#include <iterator>
+#include "base/words.hpp"
 
 namespace offpath::remote {
 
@@ -15,27 +14,11 @@ constexpr auto kRefused = OFFPATH_ERR_ARGUMENT;
 
 constexpr uint8_t kSends = 1, kFetches = 2, kCombines = 4, kHasElement = 8, kLocks = 16, kSignals = 32;
 
-struct Kind {
-  offpath_remote_kind_t kind;
-  const char* name;
-  uint8_t does;
+constexpr uint8_t kDoes[] = {
+#define OFFPATH_REMOTE_KIND(NAME, number, text, does, about) does,
+#include <offpath/words/remote_kinds.def>
 };
-constexpr Kind kKinds[] = {
-#define KIND(kind, name, does) {OFFPATH_##kind, name, does},
-#include "remote/kinds.def"
-#undef KIND
-};
-static_assert(
-    [] {
-      for (int i = 0; i < static_cast<int>(std::size(kKinds)); ++i) {
-        if (kKinds[i].kind != OFFPATH_PUT + i) return false;
-      }
-      return kKinds[std::size(kKinds) - 1].kind == kLastKind;
-    }(),
-    "kinds.def is in the order of offpath.h");
-
-const Kind& row_of(offpath_remote_kind_t kind) { return kKinds[kind - OFFPATH_PUT]; }
-bool does(offpath_remote_kind_t kind, uint8_t what) { return (row_of(kind).does & what) != 0; }
+bool does(offpath_remote_kind_t kind, uint8_t what) { return (kDoes[kind - OFFPATH_PUT] & what) != 0; }
 
 Status check_reduction(const Wanted& wanted) {
   const kernels::Reduction& reduction = wanted.reduction;
@@ -55,7 +38,7 @@ Status check_reduction(const Wanted& wanted) {
 
 }  // namespace
 
-const char* name_of(offpath_remote_kind_t kind) { return row_of(kind).name; }
+const char* name_of(offpath_remote_kind_t kind) { return base::text_of(kind); }
 bool locks(offpath_remote_kind_t kind) { return does(kind, kLocks); }
 bool signals(offpath_remote_kind_t kind) { return does(kind, kSignals); }
 bool accumulates(offpath_remote_kind_t kind) { return does(kind, kHasElement); }
@@ -79,7 +62,7 @@ bool is_short(const Wanted& wanted) {
 }
 
 Status check(const Wanted& wanted) {
-  if (wanted.kind < OFFPATH_PUT || wanted.kind > kLastKind) {
+  if (!base::is_word<offpath_remote_kind_t>(wanted.kind)) {
     return Status::error(kRefused, "one-sided kind %d is not known. See offpath.h", static_cast<int>(wanted.kind));
   }
   if (wanted.bytes >= base::kBlockLimitBytes) {

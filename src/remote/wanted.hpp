@@ -20,7 +20,6 @@ namespace offpath::remote {
 inline constexpr uint64_t kInlineBytes = 1 << 10;  // of data that goes with a request, or with its answer
 inline constexpr uint32_t kMaxRanges = OFFPATH_REMOTE_RANGES_MAX;
 inline constexpr uint64_t kSignalBytes = 8;
-inline constexpr auto kLastKind = OFFPATH_PUT_SIGNAL;
 inline constexpr size_t kHeadBytes = 32, kLayoutBytes = 16, kRangeBytes = 16;
 inline constexpr size_t kMaxBodyBytes = kHeadBytes + kLayoutBytes + kMaxRanges * kRangeBytes + kInlineBytes;
 

@@ -14,7 +14,7 @@ SIDE_BY_SIDE = {
     "test_plan_messages", "test_plan_minimd", "test_plan_traffic", "test_plan_training",
     "test_plan_validation", "test_policy_table", "test_run", "test_runtime_folder", "test_split",
     "test_split_command", "test_split_reader", "test_split_schedule", "test_stability", "test_telemetry",
-    "test_tune",
+    "test_tune", "test_words",
 }  # fmt: skip
 
 # They look at all shared memory or control groups of the machine, or change them: nothing runs beside them. So do tests

@@ -5,9 +5,13 @@ the files and lines that had to change are counted."""
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
+from offpath.base import words
+
+WORDS = "include/offpath/words"
 
 pytestmark = [pytest.mark.nightly, pytest.mark.machine]
 
@@ -34,8 +38,11 @@ def scratch(configured):
 
 
 def append_after(path, line, text):
+    """Behind the row that begins with `line`."""
     lines = path.read_text().splitlines(keepends=True)
     at = next(i for i, found in enumerate(lines) if found.startswith(line))
+    while line.startswith("OFFPATH_") and not lines[at].endswith(")\n"):
+        at += 1
     lines.insert(at + 1, text)
     path.write_text("".join(lines))
 
@@ -46,6 +53,26 @@ def changed(folder):
     new = subprocess.run(["git", "ls-files", "--others", "--exclude-standard", "src"], **git).stdout.split()
     lines = subprocess.run(["git", "diff", "--numstat"], **git).stdout.split("\n")
     return len(new), sum(int(line.split()[0]) for line in lines if line)
+
+
+def touched(folder):
+    """How many files, new ones among them."""
+    command = ["git", "status", "--porcelain"]
+    return len(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+def accept(folder, line):
+    """Into the list of what the C API promises (test_stability.py)."""
+    path = folder / "tests/packaging/abi.txt"
+    path.write_text("\n".join(sorted([*path.read_text().splitlines(), line])) + "\n")
+
+
+def run_python(folder, *files):
+    """Tests of the scratch copy, with its own modules."""
+    command = [sys.executable, "-m", "pytest", "-q", *files]
+    env = {**os.environ, "PYTHONPATH": str(folder / "python"), "OFFPATH_PREFIX": str(folder / "build/release")}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=env)
+    return result.returncode == 0 or result.stdout
 
 
 def run_tests(folder, target, pattern):
@@ -72,12 +99,31 @@ def test_an_allgather_algorithm_is_a_file_and_a_row(scratch):
     text = (collectives / "allgather_ring.cpp").read_text().replace("allgather_ring", "allgather_doubling")
     (collectives / "allgather_doubling.cpp").write_text(text)
     append_after(
-        scratch / "src/policy/algorithms.def",
-        "OFFPATH_ALGORITHM_ROW(ALLGATHER, RING",
-        "OFFPATH_ALGORITHM_ROW(ALLGATHER, DOUBLING, never, allgather_doubling)\n",
+        scratch / WORDS / "algorithms.def",
+        "OFFPATH_EXPANSION(ALLGATHER, RING",
+        "OFFPATH_EXPANSION(ALLGATHER, DOUBLING, never, allgather_doubling)\n",
     )
     assert changed(scratch) == (1, 1)
     run_tests(scratch, "ops_test", "*allgather_doubling*")
+
+
+def test_an_algorithm_with_a_new_name_is_a_row_more(scratch):
+    """And one in the list of what the C API promises."""
+    collectives, table = scratch / "src/ops/collectives", scratch / WORDS / "algorithms.def"
+    text = (collectives / "allgather_ring.cpp").read_text().replace("allgather_ring", "allgather_gossip")
+    (collectives / "allgather_gossip.cpp").write_text(text)
+    number = str(max(row["number"] for row in words.rows("algorithms")) + 1)
+    row = f'OFFPATH_ALGORITHM(GOSSIP, {number}, "gossip", "allgather: everybody tells somebody")\n'
+    append_after(table, f"OFFPATH_ALGORITHM({words.rows('algorithms')[-1]['NAME']},", row)
+    row = "OFFPATH_EXPANSION(ALLGATHER, GOSSIP, never, allgather_gossip)\n"
+    append_after(table, "OFFPATH_EXPANSION(ALLGATHER, RING", row)
+    accept(scratch, f"number OFFPATH_ALGORITHM_GOSSIP {number}")
+    assert (touched(scratch), changed(scratch)) == (3, (1, 3))
+    run_tests(scratch, "ops_test", "*allgather_gossip*")
+    run_tests(scratch, "policy_test", "*")
+    run_tests(scratch, "collective_test", "*")
+    tests = ("test_words.py", "test_api_header.py", "test_stability.py")
+    assert run_python(scratch, *(f"tests/python/{name}" for name in tests)) is True
 
 
 PORT = """#include "memory/port.hpp"

@@ -23,7 +23,9 @@ ENUMS = {
 
 
 def values(name):
-    body = re.search(rf"typedef enum offpath_{name} {{(.*?)}} offpath_{name}_t", HEADER.read_text(), re.DOTALL)[1]
+    command = ["gcc", "-E", "-P", f"-I{ROOT}/include", HEADER]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    body = re.search(rf"typedef enum offpath_{name} {{(.*?)}} offpath_{name}_t", text, re.DOTALL)[1]
     return {key: int(value) for key, value in re.findall(r"OFFPATH_(\w+) = (-?\d+)", body)}
 
 

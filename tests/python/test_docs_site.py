@@ -168,6 +168,7 @@ def test_a_wheel_has_pages_and_completion(tmp_path):
     shutil.copytree(
         ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
     )
+    shutil.copytree(ROOT / "include", tmp_path / "include")  # whose tables the package has, too
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
     result = subprocess.run([*command, "-w", tmp_path, tmp_path / "python"], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -177,6 +178,7 @@ def test_a_wheel_has_pages_and_completion(tmp_path):
         "share/bash-completion/completions/offpath",
         "_offpath",
         "reference/man.py",
+        "offpath/_words/algorithms.def",
     ):
         assert any(name.endswith(wanted) for name in names), wanted
 

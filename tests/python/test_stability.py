@@ -31,10 +31,16 @@ def enumerators(text):
         yield from re.findall(r"\b(OFFPATH_\w+)\b", body)
 
 
+def preprocessed(file):
+    """With the tables that it includes."""
+    command = ["gcc", "-E", "-P", f"-I{ROOT}/include", file]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def described(folder):
     """Lines that a C compiler says of the headers, and a linker of the library."""
     lines = ["#include <stdio.h>", *(f'#include "{file}"' for file in HEADERS), "int main(void) {"]
-    for text in (file.read_text() for file in HEADERS):
+    for text in map(preprocessed, HEADERS):
         for name in dict.fromkeys(enumerators(text)):
             lines.append(f'printf("number {name} %lld\\n", (long long){name});')
         for name, fields in structs(text):

@@ -7,8 +7,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offpath.base import words
+
 SECTION = re.compile(r"/\* -{3,} (?P<title>.+?) -{3,} \*/")
 HIDDEN = re.compile(r"^\s*(#\s*(ifn?def|endif|if|else|include|pragma|define \w+_H$).*|extern \"C\" \{|\})\s*$")
+TABLE = re.compile(
+    r"#define (?P<macro>\w+)\([\w, ]+\) (?P<code>.+)\n#include <offpath/words/(?P<name>\w+)\.def>", re.MULTILINE
+)
 
 
 @dataclass
@@ -32,7 +37,7 @@ class Header:
 
 
 def read(file: Path) -> Header:
-    text = file.read_text()
+    text = TABLE.sub(_rows, file.read_text())
     first = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
     about = re.sub(r"^.*SPDX[^\n]*\n", "", _stripped(first[1]) if first else "").strip("\n")
     sections = [Section("Status and objects")]
@@ -52,6 +57,15 @@ def read(file: Path) -> Header:
                     sections[-1].declarations.append(Declaration(_names(group), group, comment))
                     comment = ""
     return Header(about, [section for section in sections if section.declarations])
+
+
+def _rows(table: re.Match) -> str:
+    """What the preprocessor makes of a table, with what it says of each row."""
+    lines = []
+    for row in words.rows(table["name"], table["macro"]):
+        code = re.sub(r"\w+", lambda word, row=row: str(row.get(word[0], word[0])), table["code"]).replace("##", "")
+        lines.append(f"  {code}" + (f"  /* {row['about']} */" if row["about"] else ""))
+    return "\n".join(lines)
 
 
 def _names(code: str) -> list[str]:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The numbers of include/offpath/offpath.h, under their names there (tests/python/test_api_header.py compares them)."""
+"""The numbers of include/offpath/offpath.h, under their names there; enumerations from the tables that C reads, too."""
 
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from offpath.base import words
 
 TOKEN_BYTES = 32
 TEAM_ID_BYTES = 16
@@ -18,115 +21,48 @@ IN_PLACE = (1 << 64) - 1
 FOREVER_NS = (1 << 64) - 1
 
 
-class Status(enum.IntEnum):
-    OK = 0
-    IN_PROGRESS = 1
-    ERR_ARGUMENT = -1
-    ERR_STATE = -2
-    ERR_NO_SERVICE = -3
-    ERR_NO_MEMORY = -4
-    ERR_PERMISSION = -5
-    ERR_SERVICE_LOST = -6
-    ERR_PEER_LOST = -7
-    ERR_NOT_STARTED = -8
-    ERR_TRUNCATED = -9
-    ERR_MEMORY_FAULT = -10
-    ERR_INTERNAL = -11
-    ERR_RANGE = -12
-    ERR_SHORT = -13
-    ERR_DAMAGED = -14
-    ERR_TASK = -15
-    ERR_DEPENDENCE = -16
-    ERR_CANCELLED = -17
+_T = TypeVar("_T")
 
 
-class Loss(enum.IntEnum):
-    NONE = 0
-    SERVICE = 1
-    SILENCE = 2
-    PROCESS = 3
+class _Table(enum.EnumMeta):
+    """Its members are the rows of a table, which no type checker reads."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(cls: type[_T], name: str) -> _T: ...
 
 
-class Kind(enum.IntEnum):
-    EXCHANGE = 1
-    BARRIER = 2
-    BCAST = 3
-    ALLGATHER = 4
-    REDUCE = 5
-    ALLREDUCE = 6
-    REDUCE_SCATTER = 7
-    SCAN = 8
-    EXSCAN = 9
+def _add(members: dict[str, Any], table: str) -> None:
+    for name, number in words.numbers(table).items():
+        members[name] = number
 
 
-class Algorithm(enum.IntEnum):
-    DEFAULT = 0
-    DIRECT = 1
-    RING = 2
-    CHAIN = 3
-    BINOMIAL = 4
-    SCATTER_ALLGATHER = 5
-    DOUBLING = 6
-    RABENSEIFNER = 7
-    PAIRWISE = 8
-    DISSEMINATION = 9
-    MULTICAST = 10
+class Status(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "statuses")
 
 
-class Operator(enum.IntEnum):
-    NONE = 0
-    SUM = 1
-    PROD = 2
-    MIN = 3
-    MAX = 4
-    BAND = 5
-    BOR = 6
-    BXOR = 7
-    LAND = 8
-    LOR = 9
-    LXOR = 10
-    MINLOC = 11
-    MAXLOC = 12
-    REPLACE = 13
-    NO_OP = 14
+class Loss(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "losses")
 
 
-class Element(enum.IntEnum):
-    NONE = 0
-    I8 = 1
-    I16 = 2
-    I32 = 3
-    I64 = 4
-    U8 = 5
-    U16 = 6
-    U32 = 7
-    U64 = 8
-    F32 = 9
-    F64 = 10
-    FLONG = 11
-    C32 = 12
-    C64 = 13
-    CLONG = 14
-    F32_I32 = 15
-    F64_I32 = 16
-    I64_I32 = 17
-    I32_I32 = 18
-    I16_I32 = 19
-    FLONG_I32 = 20
-    F32_F32 = 21
-    F64_F64 = 22
+class Kind(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "collective_kinds")
 
 
-class Remote(enum.IntEnum):
-    PUT = 1
-    GET = 2
-    ACCUMULATE = 3
-    GET_ACCUMULATE = 4
-    COMPARE_AND_SWAP = 5
-    LOCK_SHARED = 6
-    LOCK_EXCLUSIVE = 7
-    UNLOCK = 8
-    PUT_SIGNAL = 9
+class Algorithm(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "algorithms")
+
+
+class Operator(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "operators")
+
+
+class Element(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "elements")
+
+
+class Remote(enum.IntEnum, metaclass=_Table):
+    _add(vars(), "remote_kinds")
 
 
 class Access(enum.IntEnum):

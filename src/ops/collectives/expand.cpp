@@ -17,9 +17,9 @@ struct Algorithm {
 };
 
 constexpr Algorithm kAlgorithms[] = {
-#define OFFPATH_ALGORITHM_ROW(kind, name, from, function) \
-  {OFFPATH_##kind, OFFPATH_ALGORITHM_##name, from, expand_##function},
-#include "policy/algorithms.def"
+#define OFFPATH_EXPANSION(kind, NAME, from, function) \
+  {OFFPATH_##kind, OFFPATH_ALGORITHM_##NAME, from, expand_##function},
+#include <offpath/words/algorithms.def>
 };
 
 uint64_t side_bytes(const std::vector<Block>& blocks) {
@@ -39,7 +39,7 @@ const Algorithm& choose(const Collective& collective) {
   return *chosen;
 }
 
-bool reduces(offpath_collective_kind_t kind) { return kind >= OFFPATH_REDUCE && kind <= OFFPATH_EXSCAN; }
+bool reduces(offpath_collective_kind_t kind) { return kind >= OFFPATH_REDUCE; }
 
 // A team of one: the result is the contribution.
 void expand_alone(const Collective& collective, graph::Graph& graph) {

@@ -20,8 +20,8 @@ struct Algorithm {
 };
 
 inline constexpr Algorithm kAlgorithms[] = {
-#define OFFPATH_ALGORITHM_ROW(kind, name, from, function) {OFFPATH_##kind, OFFPATH_ALGORITHM_##name, #kind "_" #name},
-#include "policy/algorithms.def"
+#define OFFPATH_EXPANSION(kind, NAME, from, function) {OFFPATH_##kind, OFFPATH_ALGORITHM_##NAME, #kind "_" #NAME},
+#include <offpath/words/algorithms.def>
 };
 
 inline std::string name_of(const ::testing::TestParamInfo<Algorithm>& info) {

@@ -75,6 +75,14 @@ TEST(PolicyText, TheLongestErrorFits) {
   EXPECT_TRUE(text.ends_with("*")) << text;
 }
 
+TEST(PolicyText, AnUnknownAlgorithmIsToldAllThatThereAre) {
+  Table table;
+  const std::string text = table.apply("ialltoall:1048576-16777216:nodes=16:dpu=" + std::string(100, 'x')).text();
+  for (const auto& algorithm : base::Words<offpath_algorithm_t>::rows)
+    EXPECT_NE(text.find(algorithm.text), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with(std::end(base::Words<offpath_algorithm_t>::rows)[-1].text)) << text;
+}
+
 TEST(PolicyText, PrintsWhatItReads) {
   Table table;
   ASSERT_TRUE(table
