@@ -52,7 +52,7 @@ std::optional<std::vector<uint8_t>> HostClient::take_submission() {
   Slot& slot = view_.slot(*index);
   if (std::exchange(taken_ns_[*index], base::clock_ns()) == 0) ++under_way_;
   const auto kind = static_cast<OpKind>(slot.kind);  // the client may change it
-  if (kind == OpKind::collective || kind == OpKind::program) {
+  if (does(kind, session::kInSequence)) {
     const uint64_t sequence = slot.sequence;
     session::TeamRecord* team = view_.team_record(slot.team);
     if (team != nullptr && sequence < session::kMaxSequence)

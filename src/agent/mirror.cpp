@@ -74,13 +74,12 @@ void Mirror::follow(uint32_t index) {
   if (kind == OpKind::window_open && inside(entry.window, sizeof(WindowRecord)) && entry.window % 64 == 0)
     windows_.insert(static_cast<uint32_t>(entry.window));
   const auto team = teams_.find(static_cast<uint32_t>(entry.team));
-  if ((kind == OpKind::collective || kind == OpKind::program) && team != teams_.end() && entry.open % 4 == 0 &&
+  if (does(kind, session::kInSequence) && team != teams_.end() && entry.open % 4 == 0 &&
       inside(entry.open, uint64_t{team->second.size} * 4)) {
     open_[index] = {static_cast<uint32_t>(entry.open), team->second.size};
   }
   results_.erase(index);
-  if ((kind == OpKind::task || kind == OpKind::function) && inside(entry.record, sizeof(tasks::ResultRecord)) &&
-      entry.record % 8 == 0)
+  if (does(kind, session::kHasResult) && inside(entry.record, sizeof(tasks::ResultRecord)) && entry.record % 8 == 0)
     results_[index] = static_cast<uint32_t>(entry.record);
 }
 

@@ -11,14 +11,8 @@ namespace offpath::base {
 
 // The numbers stand in files.
 enum class Waits : uint32_t {
-  nothing = 0,     // it has just ended, or is about to begin
-  earlier = 1,     // an earlier operation of its team must end first
-  not_posted = 2,  // members served here have not posted it
-  silent = 3,      // nothing came for it from these members: they have not posted it, or wait themselves
-  sends = 4,       // these members have blocks for it under way
-  takes = 5,       // these members have not taken their blocks yet
-  service = 6,     // copies, reductions and computations of this service
-  answers = 7      // one-sided: the target's service has not answered
+#define OFFPATH_WAITS(name, number, text, about) name = number,
+#include <offpath/words/waits.def>
 };
 
 inline constexpr size_t kNamedMembers = 8;

@@ -15,7 +15,7 @@ using layout::SlotState;
 namespace {
 constexpr size_t kSpareBytes = 4096;  // longest record whose memory is kept
 
-bool of_executors(const offpath_op& op) { return op.kind == OpKind::function || op.kind == OpKind::task; }
+bool of_executors(const offpath_op& op) { return does(op.kind, layout::kHasResult); }
 }  // namespace
 
 void offpath_op::copy_own_blocks() {
@@ -61,7 +61,7 @@ offpath_status_t offpath_session::post(std::unique_ptr<offpath_op> owned, offpat
   ++op.team->unfinished;
   if (op.window != nullptr) ++op.window->unfinished;
   if (op.in_sequence()) ++op.team->next_sequence;
-  if (op.in_sequence() || remote || op.kind == OpKind::task) ++posted_count;
+  if (!does(op.kind, layout::kAside)) ++posted_count;
   if (out != nullptr) {
     *out = owned.release();
   } else {
@@ -86,7 +86,7 @@ bool offpath_session::submit(offpath_op& op) {
   entry.kind = static_cast<uint32_t>(op.kind);
   entry.status = OFFPATH_IN_PROGRESS;
   const bool remote = op.kind == OpKind::remote;
-  const bool timed = timing.load(std::memory_order_relaxed) && (op.in_sequence() || remote || op.kind == OpKind::task);
+  const bool timed = timing.load(std::memory_order_relaxed) && !does(op.kind, layout::kAside);
   entry.flags = op.flags | (timed ? layout::kTimed : 0);
   if (timed) {
     op.times.posted_ns = offpath::base::clock_ns();

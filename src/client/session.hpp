@@ -64,11 +64,9 @@ struct offpath_op {
   uint32_t function_number = 0;    // registration of a function
   bool memory_freed = false;       // task: while it was under way
 
-  bool in_sequence() const {  // of its team
-    return kind == offpath::session::OpKind::collective || kind == offpath::session::OpKind::program;
-  }
-  uint64_t open_offset() const;  // arena offset of the counters
-  void copy_own_blocks();        // once
+  bool in_sequence() const { return does(kind, offpath::session::kInSequence); }  // of its team
+  uint64_t open_offset() const;                                                   // arena offset of the counters
+  void copy_own_blocks();                                                         // once
 };
 
 struct offpath_team {

@@ -18,13 +18,7 @@ using session::Slot;
 using session::SlotState;
 
 namespace {
-// Teams, windows and functions are no operations to whoever reads the counters.
-Counted counted(OpKind kind) {
-  const bool of_team = kind == OpKind::team_create || kind == OpKind::team_destroy;
-  const bool of_window = kind >= OpKind::window_open && kind <= OpKind::window_detach;
-  const bool aside = kind == OpKind::function || kind == OpKind::task_cancel || kind == OpKind::gate;
-  return of_team || of_window || aside ? Counted::no : Counted::yes;
-}
+Counted counted(OpKind kind) { return does(kind, session::kAside) ? Counted::no : Counted::yes; }
 }  // namespace
 
 ServedClient::ServedClient(engine::ClientId id, pid_t process, base::Fd alive, base::Fd socket,
@@ -75,11 +69,8 @@ void ServedClient::begin(OpKind kind, uint32_t index) {
   Slot& slot = view_.slot(index);
   const Status status = carry_out(kind, index, slot);
   if (reflection_ != nullptr) reflection_->follow(index);
-  const bool goes_on = kind == OpKind::collective || kind == OpKind::program || kind == OpKind::remote ||
-                       kind == OpKind::window_close || kind == OpKind::window_detach || kind == OpKind::function ||
-                       kind == OpKind::task;
-  if (!status.ok() && (kind == OpKind::function || kind == OpKind::task)) show_task_end(index, {status});
-  if (!status.ok() || !goes_on) finish(index, status.code(), counted(kind));
+  if (!status.ok() && does(kind, session::kHasResult)) show_task_end(index, {status});
+  if (!status.ok() || !does(kind, session::kGoesOn)) finish(index, status.code(), counted(kind));
   if (!status.ok())
     base::log_write(base::LogLevel::warn, "client %llu: %s", static_cast<unsigned long long>(id_), status.text());
 }

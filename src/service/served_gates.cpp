@@ -21,8 +21,7 @@ ServedClient::ServedTeam* ServedClient::held_by(OpKind kind, const Slot& slot) {
     const auto window = windows_.find(slot.window);
     if (window == windows_.end()) return nullptr;
     record = window->second.team;
-  } else if (kind != OpKind::collective && kind != OpKind::program && kind != OpKind::team_destroy &&
-             kind != OpKind::gate) {
+  } else if (!does(kind, session::kInSequence) && kind != OpKind::team_destroy && kind != OpKind::gate) {
     return nullptr;
   }
   const auto team = teams_.find(record);

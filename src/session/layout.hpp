@@ -31,22 +31,25 @@ using Atomic64 = std::atomic<uint64_t>;
 static_assert(Atomic32::is_always_lock_free && Atomic64::is_always_lock_free);
 
 enum class OpKind : uint32_t {
-  none = 0,
-  team_create = 1,
-  team_destroy = 2,
-  collective = 3,
-  window_open = 4,
-  window_close = 5,   // done when the service has let go of the window's memory
-  window_attach = 6,  // `address` and `bytes` of the slot
-  window_detach = 7,  // `address`; done when the service has let go of it
-  remote = 8,
-  program = 9,
-  function =
-      10,     // made known to executors; `record`: tasks/record.hpp; `address`: the client's descriptor of the segment
-  task = 11,  // the same
-  task_cancel = 12,  // `address`: the task's slot, `bytes`: its sequence
-  gate = 13  // what is posted on its team behind it begins after the operations that `record` names: tasks/record.hpp
+#define OFFPATH_OP_KIND(name, number, does, forms, about) name = number,
+#include <offpath/words/op_kinds.def>
 };
+// What is so of kinds of operations.
+inline constexpr uint8_t kAside = 1;       // no operation to whoever reads the counters: teams, windows, functions
+inline constexpr uint8_t kGoesOn = 2;      // once begun well, it ends later
+inline constexpr uint8_t kInSequence = 4;  // it has a number of its team
+inline constexpr uint8_t kHasResult = 8;   // its record begins with a ResultRecord (tasks/record.hpp)
+// Of a kind that somebody else has written, too.
+constexpr bool does(OpKind kind, uint8_t what) {
+  switch (kind) {
+#define OFFPATH_OP_KIND(name, number, flags, forms, about) \
+  case OpKind::name:                                       \
+    return (what & (flags)) != 0;
+#include <offpath/words/op_kinds.def>
+  }
+  return false;
+}
+
 enum class SlotState : uint32_t { free = 0, posted = 1, active = 2, done = 3 };
 
 // A sequence is less; the services have other uses for the numbers from there on.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a service, or the agent of one on another machine, publishes for those who watch it (link.hpp: observe): one memory
-// for all observers, which they can only read. Fixed offsets, little endian, checked by golden tests; python/offpath/telemetry/observation.py reads it.
+// for all observers, which they can only read. Fixed offsets, little endian, checked by golden tests;
+// python/offpath/telemetry/observation.py reads it, by the same table (words/observed.def).
 //
 //   [ObservationHeader][page of worker 0][page of worker 1]...      page: [WorkerRecord][ClientRecord x
 //   clients_per_worker]
@@ -35,24 +36,8 @@ struct ObservationHeader {
 static_assert(sizeof(ObservationHeader) == 56);
 
 struct alignas(64) WorkerRecord {
-  Atomic64 generation;
-  Atomic64 updated_ns;
-  Atomic64 cpu_ns;      // processor time of the thread; with cores of its own it spins before it sleeps
-  Atomic64 wakeups;     // it has slept so often
-  Atomic64 sent_bytes;  // of blocks, over the fabric
-  Atomic64 received_bytes;
-  Atomic64 local_bytes;  // copied, reduced or computed on inside the node
-  Atomic64 refused;      // messages
-  Atomic32 clients;      // records that follow
-  Atomic32 left_out;     // clients for which there is no record
-  // Tasks of its clients, and the time that its executors have spent in functions, whosever the tasks.
-  Atomic64 tasks_submitted;
-  Atomic64 tasks_done;
-  Atomic64 tasks_failed;  // of these
-  Atomic64 tasks_run_ns;
-  Atomic64 tasks_moved;     // given to other workers
-  Atomic64 tasks_returned;  // of these: the result came from there
-  Atomic64 tasks_rerun;     // of these: begun at home, too
+#define OFFPATH_OBSERVED_WORKER(bits, name, metric, about) Atomic##bits name;
+#include <offpath/words/observed.def>
 };
 static_assert(sizeof(WorkerRecord) == 128);
 
@@ -71,19 +56,8 @@ struct OldestRecord {
 static_assert(sizeof(OldestRecord) == 72);
 
 struct alignas(64) ClientRecord {
-  Atomic64 id;  // in this service
-  Atomic32 process;
-  Atomic32 rank;       // in its largest team, of several the first; kUnknownRank: it has none
-  Atomic32 team_size;  // of that
-  Atomic32 in_flight;  // operations
-  Atomic64 posted;     // operations
-  Atomic64 done;
-  Atomic64 failed;  // of these
-  Atomic64 pulled_bytes;
-  Atomic64 served_bytes;
-  Atomic64 local_bytes;
-  Atomic64 progress_ns;  // time with at least one operation in flight, to within some ms each
-  Atomic64 waited_ns;    // the program's time in calls that waited for operations
+#define OFFPATH_OBSERVED_CLIENT(bits, name, metric, about) Atomic##bits name;
+#include <offpath/words/observed.def>
   OldestRecord oldest;
   uint64_t reserved[12];
 };

@@ -16,6 +16,7 @@ from pathlib import Path
 import observation_support as made
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT, assert_one_line_error, offpath
+from offpath.base import words
 from offpath.base.errors import UserError
 from offpath.launch import mpis
 from offpath.telemetry import jobs, observation
@@ -114,6 +115,19 @@ def test_plain_text(serve):
     assert result.returncode == 0
     assert "allreduce, 1.0 MiB, 2.0 s: rank 0 not called yet" in result.stdout
     assert "\x1b" not in result.stdout
+
+
+FORMS = [(3, form, name) for form, name in words.texts("collective_kinds").items()]
+FORMS += [(8, form, name) for form, name in words.texts("remote_kinds").items()]
+FORMS += [(9, 0, "program"), (11, 0, "task"), (3, 0, "none"), (8, 100, "none")]
+
+
+@pytest.mark.parametrize("kind, form, name", FORMS)
+def test_every_kind_of_operation_has_its_name(serve, kind, form, name):
+    """MPI_Isend, too: a put with signal."""
+    serve(made.header() + made.page([made.client(1, 0, in_flight=1, kind=kind, form=form)]))
+    with jobs.watched(None) as (job,):
+        assert [client.oldest.kind for client in job.last.clients] == [name]
 
 
 def test_a_job_that_ends_while_it_is_watched(serve):

@@ -13,15 +13,20 @@ TABLE = """/* A comment with OFFPATH_OTHER(a) in it.
  *
  *   OFFPATH_ROW(NAME, number, made, about)
  *   OFFPATH_OTHER(name)
+ *   OFFPATH_THIRD(NAME, about)
  */
 #ifndef OFFPATH_OTHER
 #define OFFPATH_OTHER(name)
+#endif
+#ifndef OFFPATH_THIRD
+#define OFFPATH_THIRD(NAME, about) OFFPATH_ROW(NAME, 3, NAME, about)
 #endif
 OFFPATH_ROW(ONE, 1, PAIR(a, b), "") /* OFFPATH_ROW(NONE, 0, 0, "") */
 OFFPATH_OTHER(each)
 OFFPATH_ROW(TWO, -2, 64 << 10,
             "it says \\"so\\", (once, "
             "and again)")
+OFFPATH_THIRD(THREE, "the same")
 #undef OFFPATH_ROW
 """
 
@@ -30,8 +35,10 @@ def test_a_table_is_read_as_the_preprocessor_does():
     assert words.read(TABLE) == (
         {"NAME": "ONE", "number": 1, "made": "PAIR(a, b)", "about": ""},
         {"NAME": "TWO", "number": -2, "made": "64 << 10", "about": 'it says "so", (once, and again)'},
+        {"NAME": "THREE", "number": 3, "made": "THREE", "about": "the same"},
     )
-    assert words.read(TABLE, "OFFPATH_OTHER") == ({"name": "each"},)
+    assert [row["NAME"] for row in words.read(TABLE, "THIRD")] == ["THREE"]
+    assert words.read(TABLE, "OTHER") == ({"name": "each"},)
 
 
 @pytest.mark.parametrize("file", sorted(path.stem for path in words.folder().glob("*.def")))
@@ -44,7 +51,7 @@ def test_every_row_has_what_its_table_says(file):
         assert rows and all(list(row) == columns for row in rows)
         numbers = [row["number"] for row in rows if "number" in row]
         assert len(set(numbers)) == len(numbers)
-        assert f"#undef {macro}\n" in text
+        assert f"#undef OFFPATH_{macro}\n" in text
 
 
 @pytest.mark.parametrize("table", ["algorithms", "collective_kinds", "operators"])

@@ -12,7 +12,7 @@ from offpath.base import words
 SECTION = re.compile(r"/\* -{3,} (?P<title>.+?) -{3,} \*/")
 HIDDEN = re.compile(r"^\s*(#\s*(ifn?def|endif|if|else|include|pragma|define \w+_H$).*|extern \"C\" \{|\})\s*$")
 TABLE = re.compile(
-    r"#define (?P<macro>\w+)\([\w, ]+\) (?P<code>.+)\n#include <offpath/words/(?P<name>\w+)\.def>", re.MULTILINE
+    r"#define OFFPATH_(?P<macro>\w+)\([\w, ]+\) (?P<code>.+)\n#include <offpath/words/(?P<name>\w+)\.def>", re.MULTILINE
 )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The lists that C++ and Python share: tables of include/offpath/words, as the C preprocessor reads them.
 
-A row is MACRO(column, ...). What the columns are called is said in the comment at the top of its file.
+A row is OFFPATH_<macro>(column, ...). What the columns are called is said in the comment at the top of its file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ Row = dict[str, Any]  # by column: a number, or a text
 # Beside the package where it is installed (packaging/CMakeLists.txt, setup.py), else in the source tree.
 _PLACES = ("_words", "include/offpath/words")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_COLUMNS = re.compile(r"^ \*\s+(OFFPATH_\w+)\(([\w, ]+)\)", re.MULTILINE)
-_MACRO = re.compile(r"^(OFFPATH_\w+)\(", re.MULTILINE)
+_COLUMNS = re.compile(r"^ \*\s+OFFPATH_(\w+)\(([\w, ]+)\)", re.MULTILINE)
+_OTHERWISE = re.compile(r"^#define OFFPATH_(\w+)\(([\w, ]+)\) OFFPATH_(\w+)\(", re.MULTILINE)
+_MACRO = re.compile(r"^OFFPATH_(\w+)\(", re.MULTILINE)
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TOKEN = re.compile(_STRING.pattern + "|.", re.DOTALL)
 
@@ -29,9 +30,10 @@ def folder() -> Path:
 
 
 @functools.cache
-def rows(table: str, macro: str | None = None) -> tuple[Row, ...]:
-    """The rows of one macro of a table, by default of the first that its comment explains."""
-    return read((folder() / f"{table}.def").read_text(), macro)
+def rows(table: str, *wanted: str) -> tuple[Row, ...]:
+    """The rows of some macros of a table, in its order; by default of the first that its comment explains. A macro that
+    is not asked for means what the table says that it means otherwise."""
+    return read((folder() / f"{table}.def").read_text(), *wanted)
 
 
 def macros(text: str) -> dict[str, list[str]]:
@@ -39,15 +41,24 @@ def macros(text: str) -> dict[str, list[str]]:
     return {name: [each.strip() for each in names.split(",")] for name, names in _COLUMNS.findall(text)}
 
 
-def read(text: str, macro: str | None = None) -> tuple[Row, ...]:
+def read(text: str, *wanted: str) -> tuple[Row, ...]:
     columns = macros(text)
-    wanted = macro or next(iter(columns))
+    wanted = wanted or tuple(columns)[:1]
     code = _COMMENT.sub("", text)
-    return tuple(
-        dict(zip(columns[wanted], _arguments(code, match.end())))
-        for match in _MACRO.finditer(code)
-        if match[1] == wanted
-    )
+    otherwise = {
+        match[1]: ([each.strip() for each in match[2].split(",")], match[3], _arguments(code, match.end()))
+        for match in _OTHERWISE.finditer(code)
+    }
+    found = []
+    for match in _MACRO.finditer(code):
+        macro, values = match[1], _arguments(code, match.end())
+        while macro not in wanted and macro in otherwise:
+            names, macro, given = otherwise[macro]
+            known = dict(zip(names, values))
+            values = [known.get(str(value), value) for value in given]
+        if macro in wanted:
+            found.append(dict(zip(columns[macro], values)))
+    return tuple(found)
 
 
 def numbers(table: str) -> dict[str, int]:

@@ -15,30 +15,41 @@ import select
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
+from typing import Optional
 
+from offpath.base import words
 from offpath.base.errors import UserError
 
 ANSWER_S = 5.0
+
+
+def _record(macro: str) -> tuple[list[str], struct.Struct]:
+    """Names and form of what is published, by the table that it is published by."""
+    rows = words.rows("observed", macro)
+    return [row["name"] for row in rows], struct.Struct("<" + "".join({64: "Q", 32: "I"}[row["bits"]] for row in rows))
+
+
+def _kinds(of: words.Row) -> dict[int, str]:
+    """What observers call the forms of a kind of operation; of one that has none, 0."""
+    return {0: of["name"]} if of["forms"] == "itself" else words.texts(of["forms"])
+
+
 REQUEST = struct.Struct("<IIQ40x")  # AttachRequest
 REPLY = struct.Struct("<IiIIIIiI1024x252s4x")  # AttachReply
 LINK_VERSION, OBSERVE, FAR = 4, 1, 2
 HEADER = struct.Struct("<8sIIQQIIiIQ")
-WORKER = struct.Struct("<8Q2I7Q")
-CLIENT = struct.Struct("<Q4I8Q")
+WORKER_NAMES, WORKER = _record("OBSERVED_WORKER")
+CLIENT_NAMES, CLIENT = _record("OBSERVED_CLIENT")
 OLDEST = struct.Struct("<2Q4I8I2I")
 MAGIC, VERSION, HEADER_BYTES, CLIENT_BYTES = b"\0OFFPO1\0", 1, 4096, 256
 MOST_WORKERS, MOST_CLIENTS = 1024, 65536
 GET_SEALS, SEAL_SHRINK = 1034, 2  # of fcntl
 READS = 1000  # of a page that is being written meanwhile
 
-COLLECTIVES = (
-    "none", "exchange", "barrier", "bcast", "allgather", "reduce", "allreduce", "reduce_scatter", "scan", "exscan",
-)  # fmt: skip
-REMOTES = ("none", "put", "get", "accumulate", "get_accumulate", "compare_and_swap", "lock", "lock", "unlock")
-KINDS = {3: COLLECTIVES, 8: REMOTES, 9: ("program",), 11: ("task",)}  # by OpKind
-WAITS = ("nothing", "earlier", "not_posted", "silent", "sends", "takes", "service", "answers")
+KINDS = {row["number"]: _kinds(row) for row in words.rows("op_kinds") if row["forms"] != "nothing"}
+WAITS = tuple(row["name"] for row in words.rows("waits"))
 UNKNOWN_RANK = 0xFFFFFFFF
 
 
@@ -59,42 +70,15 @@ class Oldest:
     team_size: int
 
 
-@dataclass
-class Client:
-    id: int
-    process: int
-    rank: int | None  # in its largest team
-    team_size: int
-    in_flight: int
-    posted: int
-    done: int
-    failed: int
-    pulled_bytes: int
-    served_bytes: int
-    local_bytes: int
-    progress_ns: int
-    waited_ns: int
-    oldest: Oldest | None = None
+Client = make_dataclass("Client", [*((name, int) for name in CLIENT_NAMES), ("oldest", Optional[Oldest], None)])
+Client.__doc__ = "What its worker says of a client. Without a team its rank is None."
 
-
-@dataclass
-class Worker:
-    updated_ns: int  # CLOCK_MONOTONIC; 0: not yet
-    cpu_ns: int
-    wakeups: int
-    sent_bytes: int
-    received_bytes: int
-    local_bytes: int
-    refused: int
-    left_out: int
-    tasks_submitted: int = 0
-    tasks_done: int = 0
-    tasks_failed: int = 0  # of these
-    tasks_run_ns: int = 0  # in functions, by its executors, whosever the tasks
-    tasks_moved: int = 0  # to other workers
-    tasks_returned: int = 0  # of these: the result came from there
-    tasks_rerun: int = 0  # of these: begun at home, too
-    clients: list[Client] = field(default_factory=list)
+Worker = make_dataclass(
+    "Worker",
+    [(name, int) for name in WORKER_NAMES if name not in ("generation", "clients")]
+    + [("clients", list, field(default_factory=list))],
+)
+Worker.__doc__ = "What a worker says of itself; updated_ns is of CLOCK_MONOTONIC, 0: it has said nothing yet."
 
 
 @dataclass
@@ -205,13 +189,14 @@ class Observation:
         begin = HEADER_BYTES + index * self._page
         for _ in range(READS):
             generation = self._generation(begin)
-            head = WORKER.unpack_from(self._memory, begin)
-            count = min(head[8], self._most)
+            head = dict(zip(WORKER_NAMES, WORKER.unpack_from(self._memory, begin)))
+            count = min(head["clients"], self._most)
             records = self._memory[begin + WORKER.size : begin + WORKER.size + count * CLIENT_BYTES]
             if generation % 2 == 0 and generation == self._generation(begin):
                 break
         clients = [_client(records, at) for at in range(0, len(records), CLIENT_BYTES)]
-        return Worker(*head[1:8], head[9], *head[10:], clients=clients)
+        del head["generation"]
+        return Worker(**head | {"clients": clients})
 
     def _generation(self, begin: int) -> int:
         return struct.unpack_from("<Q", self._memory, begin)[0]
@@ -251,8 +236,5 @@ def _oldest(records: bytes, at: int) -> Oldest | None:
     age_ns, size, kind, form, waits, count, *members, team_size, _ = OLDEST.unpack_from(records, at)
     if kind not in KINDS:
         return None
-    names = KINDS[kind]
-    return Oldest(
-        names[form] if form < len(names) else names[0], size, age_ns, WAITS[waits] if waits < len(WAITS) else WAITS[0],
-        members[:count], count, team_size,
-    )  # fmt: skip
+    waits = WAITS[waits] if waits < len(WAITS) else WAITS[0]
+    return Oldest(KINDS[kind].get(form, "none"), size, age_ns, waits, members[:count], count, team_size)

@@ -9,9 +9,11 @@ from rich import box
 from rich.console import Group
 from rich.text import Text
 
+from offpath.base import words
 from offpath.base.oldest import zip_equal
 from offpath.base.sizes import rough_size_text
 from offpath.base.tables import Table
+from offpath.tables import Table
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 
@@ -141,12 +143,5 @@ def oldest_text(oldest: dict | Oldest | None) -> str:
 def _held_up(facts: dict) -> str:
     shown = ", ".join(map(str, facts["members"])) + (", ..." if facts["members_count"] > len(facts["members"]) else "")
     ranks = ("rank " if facts["members_count"] == 1 else "ranks ") + shown
-    return {
-        "earlier": "after an earlier one of its communicator",
-        "not_posted": f"{ranks} not called yet",
-        "silent": f"nothing from {ranks} yet",
-        "sends": f"{ranks} to send",
-        "takes": f"{ranks} to take",
-        "service": "the service copies or computes",
-        "answers": f"{ranks} to answer",
-    }[facts["waits"]]
+    (text,) = (row["text"] for row in words.rows("waits") if row["name"] == facts["waits"])
+    return text.replace("RANKS", ranks)

@@ -11,8 +11,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace offpath::session {
 namespace {
@@ -34,16 +36,19 @@ TEST(Layout, Constants) {
 }
 
 TEST(Layout, Enumerations) {
-  EXPECT_EQ(static_cast<int>(OpKind::none), 0);
-  EXPECT_EQ(static_cast<int>(OpKind::team_create), 1);
-  EXPECT_EQ(static_cast<int>(OpKind::team_destroy), 2);
-  EXPECT_EQ(static_cast<int>(OpKind::collective), 3);
-  EXPECT_EQ(static_cast<int>(OpKind::window_open), 4);
-  EXPECT_EQ(static_cast<int>(OpKind::window_close), 5);
-  EXPECT_EQ(static_cast<int>(OpKind::window_attach), 6);
-  EXPECT_EQ(static_cast<int>(OpKind::window_detach), 7);
-  EXPECT_EQ(static_cast<int>(OpKind::remote), 8);
-  EXPECT_EQ(static_cast<int>(OpKind::program), 9);
+  // All of them: a new one is added here, too.
+  constexpr std::pair<const char*, uint32_t> kKinds[] = {
+      {"none", 0},         {"team_create", 1},   {"team_destroy", 2},  {"collective", 3}, {"window_open", 4},
+      {"window_close", 5}, {"window_attach", 6}, {"window_detach", 7}, {"remote", 8},     {"program", 9},
+      {"function", 10},    {"task", 11},         {"task_cancel", 12},  {"gate", 13}};
+  size_t at = 0;
+#define OFFPATH_OP_KIND(name, number, does, forms, about)            \
+  ASSERT_LT(at, std::size(kKinds));                                  \
+  EXPECT_STREQ(#name, kKinds[at].first);                             \
+  EXPECT_EQ(static_cast<uint32_t>(OpKind::name), kKinds[at].second); \
+  ++at;
+#include <offpath/words/op_kinds.def>
+  EXPECT_EQ(at, std::size(kKinds));
   EXPECT_EQ(static_cast<int>(SlotState::free), 0);
   EXPECT_EQ(static_cast<int>(SlotState::posted), 1);
   EXPECT_EQ(static_cast<int>(SlotState::active), 2);
@@ -72,6 +77,7 @@ TEST(Layout, Header) {
   EXPECT_AT(SegmentHeader, shared_bytes, 368);
   EXPECT_AT(SegmentHeader, waited_ns, 384);
   EXPECT_AT(SegmentHeader, waiting_since_ns, 392);
+  EXPECT_AT(SegmentHeader, polls_until_ns, 400);
   EXPECT_AT(SegmentHeader, aliases_version, 448);
   EXPECT_AT(SegmentHeader, aliases_count, 452);
   EXPECT_AT(SegmentHeader, in_place_bytes, 512);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Golden offsets and sizes of what observers read. A change here needs a new kObservationVersion, and the same change
-// in python/offpath/telemetry/observation.py.
+// Golden offsets and sizes of what observers read. A change here needs a new kObservationVersion.
 #include "session/observation.hpp"
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <utility>
+
 namespace offpath::session {
 namespace {
+
+using Golden = std::pair<const char*, size_t>;  // all of each: a new one is added here, too
 
 #define EXPECT_AT(type, field, expected) EXPECT_EQ(offsetof(type, field), size_t{expected}) << #type "." #field
 
@@ -20,14 +24,16 @@ TEST(ObservationLayout, Constants) {
 }
 
 TEST(ObservationLayout, Waits) {
-  EXPECT_EQ(static_cast<int>(base::Waits::nothing), 0);
-  EXPECT_EQ(static_cast<int>(base::Waits::earlier), 1);
-  EXPECT_EQ(static_cast<int>(base::Waits::not_posted), 2);
-  EXPECT_EQ(static_cast<int>(base::Waits::silent), 3);
-  EXPECT_EQ(static_cast<int>(base::Waits::sends), 4);
-  EXPECT_EQ(static_cast<int>(base::Waits::takes), 5);
-  EXPECT_EQ(static_cast<int>(base::Waits::service), 6);
-  EXPECT_EQ(static_cast<int>(base::Waits::answers), 7);
+  constexpr Golden kWaits[] = {{"nothing", 0}, {"earlier", 1}, {"not_posted", 2}, {"silent", 3},
+                               {"sends", 4},   {"takes", 5},   {"service", 6},    {"answers", 7}};
+  size_t at = 0;
+#define OFFPATH_WAITS(name, number, text, about)                        \
+  ASSERT_LT(at, std::size(kWaits));                                     \
+  EXPECT_STREQ(#name, kWaits[at].first);                                \
+  EXPECT_EQ(static_cast<size_t>(base::Waits::name), kWaits[at].second); \
+  ++at;
+#include <offpath/words/waits.def>
+  EXPECT_EQ(at, std::size(kWaits));
 }
 
 TEST(ObservationLayout, Header) {
@@ -45,34 +51,36 @@ TEST(ObservationLayout, Header) {
 }
 
 TEST(ObservationLayout, Worker) {
-  EXPECT_AT(WorkerRecord, generation, 0);
-  EXPECT_AT(WorkerRecord, updated_ns, 8);
-  EXPECT_AT(WorkerRecord, cpu_ns, 16);
-  EXPECT_AT(WorkerRecord, wakeups, 24);
-  EXPECT_AT(WorkerRecord, sent_bytes, 32);
-  EXPECT_AT(WorkerRecord, received_bytes, 40);
-  EXPECT_AT(WorkerRecord, local_bytes, 48);
-  EXPECT_AT(WorkerRecord, refused, 56);
-  EXPECT_AT(WorkerRecord, clients, 64);
-  EXPECT_AT(WorkerRecord, left_out, 68);
+  constexpr Golden kFields[] = {
+      {"generation", 0},       {"updated_ns", 8},   {"cpu_ns", 16},       {"wakeups", 24},      {"sent_bytes", 32},
+      {"received_bytes", 40},  {"local_bytes", 48}, {"refused", 56},      {"clients", 64},      {"left_out", 68},
+      {"tasks_submitted", 72}, {"tasks_done", 80},  {"tasks_failed", 88}, {"tasks_run_ns", 96}, {"tasks_moved", 104},
+      {"tasks_returned", 112}, {"tasks_rerun", 120}};
+  size_t at = 0;
+#define OFFPATH_OBSERVED_WORKER(bits, name, metric, about)     \
+  ASSERT_LT(at, std::size(kFields));                           \
+  EXPECT_STREQ(#name, kFields[at].first);                      \
+  EXPECT_EQ(offsetof(WorkerRecord, name), kFields[at].second); \
+  ++at;
+#include <offpath/words/observed.def>
+  EXPECT_EQ(at, std::size(kFields));
   EXPECT_EQ(sizeof(WorkerRecord), 128U);
   EXPECT_AT(WorkerPage, clients, 128);
 }
 
 TEST(ObservationLayout, Client) {
-  EXPECT_AT(ClientRecord, id, 0);
-  EXPECT_AT(ClientRecord, process, 8);
-  EXPECT_AT(ClientRecord, rank, 12);
-  EXPECT_AT(ClientRecord, team_size, 16);
-  EXPECT_AT(ClientRecord, in_flight, 20);
-  EXPECT_AT(ClientRecord, posted, 24);
-  EXPECT_AT(ClientRecord, done, 32);
-  EXPECT_AT(ClientRecord, failed, 40);
-  EXPECT_AT(ClientRecord, pulled_bytes, 48);
-  EXPECT_AT(ClientRecord, served_bytes, 56);
-  EXPECT_AT(ClientRecord, local_bytes, 64);
-  EXPECT_AT(ClientRecord, progress_ns, 72);
-  EXPECT_AT(ClientRecord, waited_ns, 80);
+  constexpr Golden kFields[] = {
+      {"id", 0},           {"process", 8},      {"rank", 12},     {"team_size", 16},    {"in_flight", 20},
+      {"posted", 24},      {"done", 32},        {"failed", 40},   {"pulled_bytes", 48}, {"served_bytes", 56},
+      {"local_bytes", 64}, {"progress_ns", 72}, {"waited_ns", 80}};
+  size_t at = 0;
+#define OFFPATH_OBSERVED_CLIENT(bits, name, metric, about)     \
+  ASSERT_LT(at, std::size(kFields));                           \
+  EXPECT_STREQ(#name, kFields[at].first);                      \
+  EXPECT_EQ(offsetof(ClientRecord, name), kFields[at].second); \
+  ++at;
+#include <offpath/words/observed.def>
+  EXPECT_EQ(at, std::size(kFields));
   EXPECT_AT(ClientRecord, oldest, 88);
   EXPECT_EQ(sizeof(ClientRecord), 256U);
 }
