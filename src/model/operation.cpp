@@ -31,32 +31,7 @@ uint64_t contributed_bytes(const Operation& operation, uint32_t member, uint32_t
 
 }  // namespace
 
-offpath_collective_kind_t kind_of(Collective kind) {
-  switch (kind) {
-    case Collective::ibarrier:
-      return OFFPATH_BARRIER;
-    case Collective::ibcast:
-      return OFFPATH_BCAST;
-    case Collective::iallgather:
-    case Collective::iallgatherv:
-      return OFFPATH_ALLGATHER;
-    case Collective::ireduce:
-      return OFFPATH_REDUCE;
-    case Collective::iallreduce:
-      return OFFPATH_ALLREDUCE;
-    case Collective::ireduce_scatter:
-    case Collective::ireduce_scatter_block:
-      return OFFPATH_REDUCE_SCATTER;
-    case Collective::iscan:
-      return OFFPATH_SCAN;
-    case Collective::iexscan:
-      return OFFPATH_EXSCAN;
-    default:
-      return OFFPATH_EXCHANGE;
-  }
-}
-
-bool is_exchange(Collective kind) { return kind_of(kind) == OFFPATH_EXCHANGE; }
+bool is_exchange(Collective kind) { return policy::kind_of(kind) == OFFPATH_EXCHANGE; }
 
 Status set_kind(Operation& operation, const std::string& name) {
   operation.remote = name == "get" || name == "fetch"        ? Remote::get
@@ -89,7 +64,7 @@ uint64_t exchanged_bytes(const Operation& operation, uint32_t from, uint32_t to,
 }
 
 uint64_t own_bytes(const Operation& operation, uint32_t member) {
-  const auto kind = kind_of(operation.kind);
+  const auto kind = policy::kind_of(operation.kind);
   if (operation.remote != Remote::none || (kind != OFFPATH_EXCHANGE && kind != OFFPATH_ALLGATHER)) return 0;
   return exchanged_bytes(operation, member, member, static_cast<uint32_t>(operation.members.size()));
 }
@@ -97,7 +72,7 @@ uint64_t own_bytes(const Operation& operation, uint32_t member) {
 base::Result<graph::Graph> service_graph(const Operation& operation, const ops::Topology& topology, bool copy_own) {
   const uint32_t rank = topology.rank, size = topology.size();
   ops::Collective collective;
-  collective.kind = kind_of(operation.kind);
+  collective.kind = policy::kind_of(operation.kind);
   collective.algorithm = operation.algorithm;
   collective.root = operation.root;
   if (!copy_own) collective.own_blocks = collective::OwnBlocks::by_client;

@@ -52,7 +52,4 @@ bool is_exchange(policy::Collective kind);
 // Of its block for itself, which is only copied.
 uint64_t own_bytes(const Operation& operation, uint32_t member);
 
-// What the service runs for it.
-offpath_collective_kind_t kind_of(policy::Collective kind);
-
 }  // namespace offpath::model

@@ -42,7 +42,7 @@ ordered_json to_json(Collective collective) {
   }
   ordered_json defaults = ordered_json::array();
   if (is_collective(collective)) {
-    for (const auto& [from_bytes, algorithm] : offpath::ops::default_algorithms(offpath::model::kind_of(collective))) {
+    for (const auto& [from_bytes, algorithm] : offpath::ops::default_algorithms(kind_of(collective))) {
       defaults.push_back({{"from_bytes", from_bytes}, {"algorithm", algorithm_name(algorithm)}});
     }
   }

@@ -219,13 +219,7 @@ class Pricing {
   offpath_algorithm_t default_algorithm() const {
     ops::Collective collective;
     collective.send = {{0, 0, {}, operation_.bytes}};
-    collective.kind = operation_.kind == Collective::ibcast       ? OFFPATH_BCAST
-                      : operation_.kind == Collective::iallreduce ? OFFPATH_ALLREDUCE
-                      : operation_.kind == Collective::ireduce    ? OFFPATH_REDUCE
-                      : operation_.kind == Collective::iscan      ? OFFPATH_SCAN
-                      : operation_.kind == Collective::iexscan    ? OFFPATH_EXSCAN
-                      : is_exchange(operation_.kind)              ? OFFPATH_EXCHANGE
-                                                                  : OFFPATH_ALLGATHER;
+    collective.kind = policy::kind_of(operation_.kind);
     return ops::resolve_algorithm(collective, topology_);
   }
 

@@ -9,11 +9,6 @@
 namespace offpath::policy {
 namespace {
 
-// An error text has no room for all 23.
-constexpr const char* kKnownCollectives =
-    "Known: ibarrier, ibcast, igather[v], iscatter[v], iallgather[v], ialltoall[v|w], i[all]reduce, "
-    "ireduce_s..., i[ex]scan, ineighbor..., window, send, *";
-
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
@@ -132,7 +127,7 @@ base::Status parse_row(std::string_view text, std::vector<Row>& out) {
     parsed.row.collective = collective;
     out.push_back(parsed.row);
   }
-  if (!known) return bad_row(text, "names no known collective", kKnownCollectives);
+  if (!known) return bad_row(text, "names no known collective", known_collectives().c_str());
   return {};
 }
 

@@ -8,33 +8,16 @@ namespace {
 
 constexpr uint64_t kKiB = 1024;
 
-constexpr Row from(Collective collective, uint64_t bytes) { return {collective, Path::dpu, 2, bytes, kUnlimitedBytes}; }
-// Of one block.
-constexpr Row pairs(Collective collective) { return from(collective, 256 * kKiB); }
+constexpr uint64_t kNever = kUnlimitedBytes;
 
-// Up to there the socket buffers hide the transfer by themselves. Inside one node it is a memory copy, and what an
-// ibarrier or a scan takes is mostly waiting for others (docs/performance/policy.md).
-constexpr Row kMeasured[] = {
-    from(Collective::ibcast, 256 * kKiB),
-    from(Collective::igather, 512 * kKiB),
-    pairs(Collective::igatherv),
-    from(Collective::iscatter, 512 * kKiB),
-    pairs(Collective::iscatterv),
-    from(Collective::iallgather, 512 * kKiB),
-    from(Collective::iallgatherv, 512 * kKiB),
-    from(Collective::ialltoall, 512 * kKiB),
-    pairs(Collective::ialltoallv),
-    pairs(Collective::ialltoallw),
-    from(Collective::ireduce, 256 * kKiB),
-    from(Collective::iallreduce, 256 * kKiB),
-    from(Collective::ireduce_scatter, 256 * kKiB),
-    from(Collective::ireduce_scatter_block, 256 * kKiB),
-    pairs(Collective::ineighbor_allgather),
-    pairs(Collective::ineighbor_allgatherv),
-    pairs(Collective::ineighbor_alltoall),
-    pairs(Collective::ineighbor_alltoallv),
-    pairs(Collective::ineighbor_alltoallw),
-    from(Collective::window, 0),
+struct Measured {
+  Collective collective;
+  uint64_t from_bytes;
+};
+// Inside one node a transfer is a memory copy.
+constexpr Measured kMeasured[] = {
+#define OFFPATH_POLICY_ROW(name, kind, size, from, blocking, shown) {Collective::name, from},
+#include <offpath/words/policy_rows.def>
 };
 
 std::string format_size(uint64_t bytes) {
@@ -52,7 +35,9 @@ std::string format_size(uint64_t bytes) {
 
 Table Table::measured() {
   Table table;
-  for (const Row& row : kMeasured) table.append(row);
+  for (const auto& [collective, from_bytes] : kMeasured) {
+    if (from_bytes != kNever) table.append({collective, Path::dpu, 2, from_bytes, kUnlimitedBytes});
+  }
   return table;
 }
 

@@ -29,36 +29,15 @@ enum class Path : uint8_t { host, dpu };
 // Where a row comes from: Offpath itself, earlier runs on this machine, or the user, who is obeyed.
 enum class Origin : uint8_t { measured, remembered, forced };
 
-// Adding a collective: one name here, one row in kCollectives of collectives.cpp.
 enum class Collective : uint8_t {
-  ibarrier,
-  ibcast,
-  igather,
-  igatherv,
-  iscatter,
-  iscatterv,
-  iallgather,
-  iallgatherv,
-  ialltoall,
-  ialltoallv,
-  ialltoallw,
-  ireduce,
-  iallreduce,
-  ireduce_scatter,
-  ireduce_scatter_block,
-  iscan,
-  iexscan,
-  ineighbor_allgather,
-  ineighbor_allgatherv,
-  ineighbor_alltoall,
-  ineighbor_alltoallv,
-  ineighbor_alltoallw,
-  // No collectives, but decided like them:
-  window,  // per window: its one-sided operations
-  send,    // per message of point-to-point communication, by its sender alone
+#define OFFPATH_POLICY_ROW(name, kind, size, from, blocking, shown) name,
+#include <offpath/words/policy_rows.def>
 };
 
-inline constexpr size_t kCollectivesCount = size_t(Collective::send) + 1;
+inline constexpr size_t kCollectivesCount = 0
+#define OFFPATH_POLICY_ROW(name, kind, size, from, blocking, shown) +1
+#include <offpath/words/policy_rows.def>
+    ;
 inline constexpr uint64_t kUnlimitedBytes = UINT64_MAX;
 
 struct Row {
@@ -128,6 +107,12 @@ bool knows(Collective collective, offpath_algorithm_t algorithm);
 bool is_irregular(Collective collective);
 // False for windows and messages.
 bool is_collective(Collective collective);
+// What the service does for a collective.
+offpath_collective_kind_t kind_of(Collective collective);
+// How OFFPATH_MPI_BLOCKING calls its blocking form; empty: that is not offloaded.
+const char* blocking_name(Collective collective);
+// "Known: ibcast, ..., *"
+std::string known_collectives();
 // False for windows: their rows carry no range.
 bool has_size(Collective collective);
 

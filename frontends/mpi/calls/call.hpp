@@ -2,7 +2,7 @@
 // A collective call that the service can do: what it needs to know for that, and for doing it natively after all. A
 // persistent collective has one for all its starts.
 //
-// A collective is a row of collectives/table.cpp: its name in the policy, its kind at the service, its native
+// A collective is a row of collectives/table.cpp: its name in the policy, its native
 // functions, and how it is described. Its handlers (collectives/forms.hpp) follow from that.
 #pragma once
 
@@ -22,7 +22,6 @@ namespace offpath::mpi {
 
 struct Collective {
   policy::Collective id;
-  offpath_collective_kind_t kind;
   // The native nonblocking function.
   int issue(const Arguments& arguments, MPI_Comm comm, MPI_Request* request) const {
     return (arguments.large ? issue_large : issue_small)(arguments, comm, request);

@@ -4,28 +4,32 @@
 #include "policy/policy.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
+#include <string>
 
 namespace offpath::mpi {
 namespace {
 
-struct Name {
-  std::string_view text;
-  uint32_t bits;
-};
+// The bits of a word; none: it is no word.
+std::optional<uint32_t> bits_of(std::string_view word) {
+  if (word == "all") return UINT32_MAX;
+  if (word == "none") return 0;
+  for (uint32_t i = 0; i < policy::kCollectivesCount; ++i) {
+    const std::string_view name = policy::blocking_name(static_cast<policy::Collective>(i));
+    if (!name.empty() && word == name) return uint32_t{1} << i;
+  }
+  return std::nullopt;
+}
 
-constexpr uint32_t bit(policy::Collective collective) { return uint32_t{1} << static_cast<uint32_t>(collective); }
-
-constexpr Name kNames[] = {
-    {"alltoall", bit(policy::Collective::ialltoall)},
-    {"alltoallv", bit(policy::Collective::ialltoallv)},
-    {"allgather", bit(policy::Collective::iallgather)},
-    {"allgatherv", bit(policy::Collective::iallgatherv)},
-    {"bcast", bit(policy::Collective::ibcast)},
-    {"allreduce", bit(policy::Collective::iallreduce)},
-    {"all", UINT32_MAX},
-    {"none", 0},
-};
+// "alltoall, alltoallv"
+std::string known_names() {
+  std::string names;
+  for (size_t i = 0; i < policy::kCollectivesCount; ++i) {
+    const std::string name = policy::blocking_name(static_cast<policy::Collective>(i));
+    if (!name.empty()) names += name + ", ";
+  }
+  return names + "all, none";
+}
 
 }  // namespace
 
@@ -34,15 +38,13 @@ base::Result<uint32_t> parse_blocking(std::string_view text) {
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
-    const auto* name =
-        std::find_if(std::begin(kNames), std::end(kNames), [word](const Name& known) { return known.text == word; });
-    if (name == std::end(kNames)) {
-      return base::Status::error(OFFPATH_ERR_ARGUMENT,
-                                 "OFFPATH_MPI_BLOCKING names '%.*s' (it takes alltoall, alltoallv, allgather, "
-                                 "allgatherv, bcast, allreduce, all, none). Correct it",
-                                 static_cast<int>(std::min<size_t>(word.size(), 40)), word.data());
+    const auto bit = bits_of(word);
+    if (!bit) {
+      return base::Status::error(OFFPATH_ERR_ARGUMENT, "OFFPATH_MPI_BLOCKING names '%.*s' (it takes %s). Correct it",
+                                 static_cast<int>(std::min<size_t>(word.size(), 40)), word.data(),
+                                 known_names().c_str());
     }
-    bits |= name->bits;
+    bits |= *bit;
   }
   return bits;
 }

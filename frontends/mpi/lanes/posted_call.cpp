@@ -22,7 +22,7 @@ offpath_status_t PostedCall::post(offpath_team_t* handle) {
   call->recv.describe(recv_staging.get(), &recv, &layouts);
   offpath_collective_t wanted{};
   wanted.struct_bytes = sizeof(wanted);
-  wanted.kind = call->collective->kind;
+  wanted.kind = policy::kind_of(call->collective->id);
   wanted.algorithm = algorithm;
   wanted.root = static_cast<uint32_t>(call->arguments.root);
   wanted.op = call->op;

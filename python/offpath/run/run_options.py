@@ -10,10 +10,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, words
 from offpath.telemetry import prometheus, recording
 
-BLOCKING = ("alltoall", "alltoallv", "allgather", "allgatherv", "bcast", "allreduce")
+BLOCKING = tuple(row["blocking"] for row in words.rows("policy_rows") if row["blocking"])
 LEVELS = ("off", "error", "warn", "info", "debug")
 
 
@@ -51,13 +51,13 @@ class Offload:
     off: Annotated[bool, typer.Option("--off", help="Run natively: the other side of a comparison.")] = False
 
     def blocking_calls(self) -> str | None:
-        words = [] if self.blocking in (None, "all", "none") else [word.strip() for word in self.blocking.split(",")]
-        for word in words:
+        given = [] if self.blocking in (None, "all", "none") else [word.strip() for word in self.blocking.split(",")]
+        for word in given:
             if word not in BLOCKING:
                 raise typer.BadParameter(
                     f"'{word}' is not offloaded when blocking. Give all, none or {', '.join(BLOCKING)}."
                 )
-        return ",".join(words) or self.blocking
+        return ",".join(given) or self.blocking
 
 
 @dataclass(frozen=True)

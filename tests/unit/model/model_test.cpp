@@ -411,7 +411,7 @@ TEST(Operations, ThePolicyKnowsTheAlgorithmsThatThereAre) {
     for (const auto& [algorithm, name] : base::Words<offpath_algorithm_t>::rows) {
       if (algorithm == OFFPATH_ALGORITHM_DEFAULT) continue;
       ops::Collective collective;
-      collective.kind = kind_of(kind);
+      collective.kind = policy::kind_of(kind);
       collective.algorithm = algorithm;
       const bool there_is = ops::resolve_algorithm(collective, {}) == collective.algorithm;
       EXPECT_EQ(there_is, policy::knows(kind, collective.algorithm)) << policy::collective_name(kind) << " " << name;
