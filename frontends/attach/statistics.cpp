@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace offpath::attach {
@@ -68,17 +69,19 @@ void add_loss(const Loss& loss, JsonObject* line) {
 }
 
 void add_service(offpath_session_t* session, const offpath_session_counters_t& counters, JsonObject* line) {
-  line->number("pulled_bytes", counters.pulled_bytes).number("served_bytes", counters.served_bytes);
-  line->number("local_bytes", counters.local_bytes).number("doorbell_count", counters.doorbell_count);
-  line->number("in_place_bytes", counters.in_place_bytes).number("copied_bytes", counters.copied_bytes);
-  line->number("moved_count", counters.moved_count).number("moved_bytes", counters.moved_bytes);
-  line->number("lent_count", counters.lent_count).number("lent_bytes", counters.lent_bytes);
-  line->number("coded_bytes", counters.coded_bytes).number("wire_bytes", counters.wire_bytes);
+  constexpr bool reported = true, unreported = false;
+  const auto add = [line](bool wanted, const char* key, auto value) {
+    if (!wanted) return;
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      line->real(key, value);
+    } else {
+      line->number(key, value);
+    }
+  };
+#define OFFPATH_COUNTER(type, name, line, metric, about) add(line, #name, counters.name);
+#include <offpath/words/counters.def>
   line->integer("saved_ns", session == nullptr ? 0 : offpath_session_saved_ns(session));
   line->number("starved_ns", offpath_session_starved_ns(session));
-  line->number("sampled_bytes", counters.sampled_bytes).number("sampled_left_bytes", counters.sampled_left_bytes);
-  line->number("lossy_bytes", counters.lossy_bytes).real("largest_error", counters.largest_error);
-  line->number("service_pid", counters.service_pid).number("service_cpu_ns", counters.service_cpu_ns);
 }
 
 void add_moved(offpath_session_t* session, JsonObject* line) {

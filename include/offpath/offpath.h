@@ -120,38 +120,11 @@ uint32_t offpath_session_events(offpath_session_t* session);
  * Returns   OFFPATH_OK (count differs) · OFFPATH_IN_PROGRESS (time passed) · OFFPATH_ERR_SERVICE_LOST */
 offpath_status_t offpath_session_sleep(offpath_session_t* session, uint32_t seen, uint64_t timeout_ns);
 
+/* Those about memory, from in_place_bytes on, are filled in only where struct_bytes includes all of them. */
 typedef struct offpath_counters {
   uint32_t struct_bytes; /* in: sizeof(offpath_session_counters_t) */
-  uint32_t service_pid;  /* 0 when lost */
-  uint64_t posted_count; /* operations handed to the service */
-  uint64_t completed_count;
-  uint64_t failed_count;
-  uint64_t pulled_bytes;   /* written into this process's buffers from other nodes */
-  uint64_t served_bytes;   /* read from this process's buffers for other nodes */
-  uint64_t local_bytes;    /* copied between ranks of this node, own blocks included */
-  uint64_t doorbell_count; /* posts that had to wake a sleeping worker */
-  uint64_t service_cpu_ns; /* processor time of the whole service so far (all clients of the node) */
-  uint32_t service_clients_count;
-  uint32_t service_workers_count;
-  uint32_t service_helpers_count; /* threads that help with computations: one per core beyond the workers' */
-  uint32_t silence_ms;            /* of a lost service: so long it had given no sign of life; 0: it had */
-  /* Memory (OFFPATH_MAPPED). From here on they are filled in only where struct_bytes includes all of them. */
-  uint64_t in_place_bytes;       /* of this process's memory, used by the service where it lies */
-  uint64_t copied_bytes;         /* of it, copied by the kernel for the service */
-  uint64_t moved_count;          /* stretches moved into the shared memory */
-  uint64_t moved_bytes;          /* of these */
-  uint64_t dropped_count;        /* moved stretches that the program has given up since, or a part of them */
-  uint64_t refused_kind_count;   /* not moved: files, stacks, large pages, locked memory, ... */
-  uint64_t refused_window_count; /* not moved: others may write them at any time */
-  uint64_t refused_room_count;   /* not moved: no memory or room for more, or the process forks again and again */
-  uint64_t lent_count;           /* of offpath_memory_lend, ever */
-  uint64_t lent_bytes;           /* of these */
-  uint64_t coded_bytes;          /* served to other nodes compressed (OFFPATH_COMPRESS) */
-  uint64_t wire_bytes;           /* what these were then */
-  uint64_t lossy_bytes;          /* of the coded ones, those of which something was lost (as was wished) */
-  double largest_error;          /* of these: how far off the worst number arrived */
-  uint64_t sampled_bytes;        /* of samples (OFFPATH_COMPRESS=sample) */
-  uint64_t sampled_left_bytes;   /* what compression would have left of them */
+#define OFFPATH_COUNTER(type, name, line, metric, about) type name;
+#include <offpath/words/counters.def>
 } offpath_session_counters_t;
 
 /* A buffer of the program that lies in the shared memory because it was moved there (OFFPATH_MAPPED). */

@@ -167,14 +167,9 @@ bool offpath_session::wake_worker() {
 
 namespace {
 void count_memory(offpath_session& session, offpath_session_counters_t& counters) {
-  counters.in_place_bytes = session.header().in_place_bytes.load(std::memory_order_relaxed);
-  counters.copied_bytes = session.header().copied_bytes.load(std::memory_order_relaxed);
-  counters.coded_bytes = session.header().coded_bytes.load(std::memory_order_relaxed);
-  counters.wire_bytes = session.header().wire_bytes.load(std::memory_order_relaxed);
-  counters.sampled_bytes = session.header().sampled_bytes.load(std::memory_order_relaxed);
-  counters.sampled_left_bytes = session.header().sampled_left_bytes.load(std::memory_order_relaxed);
-  counters.lossy_bytes = session.header().lossy_bytes.load(std::memory_order_relaxed);
-  counters.largest_error = std::bit_cast<double>(session.header().largest_error.load(std::memory_order_relaxed));
+#define OFFPATH_SERVICE_COUNTER(type, name, line, metric, about) \
+  counters.name = std::bit_cast<type>(session.header().name.load(std::memory_order_relaxed));
+#include <offpath/words/counters.def>
   std::lock_guard lock(session.mutex);
   counters.lent_count = session.lent_count;
   counters.lent_bytes = session.lent_bytes;

@@ -215,17 +215,10 @@ struct SegmentHeader {
   // Client: odd while it writes the table, else a new number for each new table. Set before what is submitted next.
   alignas(64) Atomic32 aliases_version;
   uint32_t aliases_count;
-  // Service: bytes of this client's memory that it used in place, and that the kernel copied for it.
-  alignas(64) Atomic64 in_place_bytes;
-  Atomic64 copied_bytes;
-  // Service: bytes of this client's blocks that left compressed, and how many they were then.
-  Atomic64 coded_bytes;
-  Atomic64 wire_bytes;
-  Atomic64 lossy_bytes;    // of the coded ones, those of which something was lost
-  Atomic64 largest_error;  // of these: the bits of a double
-  // Of samples of what went as it is: their bytes, and what compression would have left of them.
-  Atomic64 sampled_bytes;
-  Atomic64 sampled_left_bytes;
+  uint64_t reserved[7];
+  // Service: what it counts of this client (words/counters.def). Of a double: its bits.
+#define OFFPATH_SERVICE_COUNTER(type, name, line, metric, about) Atomic64 name;
+#include <offpath/words/counters.def>
   Atomic64 saved_ns;  // on links, by what left compressed: an estimate. Of two's complement: it may have cost time
 };
 inline constexpr size_t kCodedOffset = offsetof(SegmentHeader, coded_bytes);  // what the service says of compression

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import c_char, c_char_p, c_double, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
+from typing import Any
 
+from offpath.base import words
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
 
 
@@ -24,38 +26,13 @@ class AttachParams(ctypes.Structure):
     ]
 
 
+_TYPES: dict[str, Any] = {"uint32_t": c_uint32, "uint64_t": c_uint64, "double": c_double}
+
+
 class Counters(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", c_uint32),
-        ("service_pid", c_uint32),
-        ("posted_count", c_uint64),
-        ("completed_count", c_uint64),
-        ("failed_count", c_uint64),
-        ("pulled_bytes", c_uint64),
-        ("served_bytes", c_uint64),
-        ("local_bytes", c_uint64),
-        ("doorbell_count", c_uint64),
-        ("service_cpu_ns", c_uint64),
-        ("service_clients_count", c_uint32),
-        ("service_workers_count", c_uint32),
-        ("service_helpers_count", c_uint32),
-        ("silence_ms", c_uint32),
-        ("in_place_bytes", c_uint64),
-        ("copied_bytes", c_uint64),
-        ("moved_count", c_uint64),
-        ("moved_bytes", c_uint64),
-        ("dropped_count", c_uint64),
-        ("refused_kind_count", c_uint64),
-        ("refused_window_count", c_uint64),
-        ("refused_room_count", c_uint64),
-        ("lent_count", c_uint64),
-        ("lent_bytes", c_uint64),
-        ("coded_bytes", c_uint64),
-        ("wire_bytes", c_uint64),
-        ("lossy_bytes", c_uint64),
-        ("largest_error", c_double),
-        ("sampled_bytes", c_uint64),
-        ("sampled_left_bytes", c_uint64),
+        *((row["name"], _TYPES[row["type"]]) for row in words.rows("counters")),
     ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from offpath.base import words
 from offpath.base.errors import UserError
 from offpath.launch.closing_line import PETSC
 from offpath.telemetry.batch_job import BatchJob
@@ -20,47 +21,31 @@ if TYPE_CHECKING:
 PREFIX = "offpath_"
 Row = tuple[dict[str, str], float]  # labels and value of a sample
 
+
+def _unit(name: str) -> float:
+    return 1e-9 if name.endswith("_ns") else 1
+
+
 NAMES = {  # of a rank's line: metric, unit in it, meaning
-    "offloaded_count": ("operations_offloaded_total", 1, "Operations that the service did."),
-    "native_count": ("operations_native_total", 1, "Operations that stayed on the host."),
-    "failed_count": ("operations_failed_total", 1, "Offloaded operations that failed."),
-    "offloaded_bytes": ("offloaded_bytes_total", 1, "Bytes that offloaded operations brought."),
-    "pulled_bytes": ("pulled_bytes_total", 1, "Bytes from other nodes."),
-    "served_bytes": ("served_bytes_total", 1, "Bytes for other nodes."),
-    "coded_bytes": ("coded_bytes_total", 1, "Of the bytes for other nodes, those that left compressed."),
-    "wire_bytes": ("wire_bytes_total", 1, "What they were then."),
-    "lossy_bytes": ("lossy_bytes_total", 1, "Of these bytes, those of numbers of which something was lost."),
-    "local_bytes": ("local_bytes_total", 1, "Bytes copied inside the node."),
-    "doorbell_count": ("doorbells_total", 1, "Posts that had to wake a worker."),
-    "wait_ns": ("wait_seconds_total", 1e-9, "Time in calls that waited for offloaded operations."),
-    "post_ns": ("post_seconds_total", 1e-9, "Time in calls that posted them."),
+    row["name"]: (row["metric"], _unit(row["name"]), row["about"])
+    for row in words.rows("counters", "COUNTER", "REPORTED")
+    if row["metric"]
 }
 
-LIVE_RANK = {  # of a client: metric, kind, unit in it, meaning
-    "posted": ("operations_posted_total", "counter", 1, "Operations that the service was given."),
-    "done": ("operations_done_total", "counter", 1, "Of these, those that have ended."),
-    "failed": ("operations_failed_total", "counter", 1, "Offloaded operations that failed."),
-    "in_flight": ("operations_in_flight", "gauge", 1, "Operations under way."),
-    "pulled_bytes": ("pulled_bytes_total", "counter", 1, "Bytes from other nodes."),
-    "served_bytes": ("served_bytes_total", "counter", 1, "Bytes for other nodes."),
-    "local_bytes": ("local_bytes_total", "counter", 1, "Bytes copied inside the node."),
-    "progress_ns": ("progress_seconds_total", "counter", 1e-9, "Time with at least one operation under way."),
-    "waited_ns": ("wait_seconds_total", "counter", 1e-9, "Time in calls that waited for offloaded operations."),
-}
-LIVE_WORKER = {
-    "cpu_ns": ("worker_cpu_seconds_total", "counter", 1e-9, "Processor time of a worker of the service."),
-    "wakeups": ("worker_wakeups_total", "counter", 1, "How often a worker has slept."),
-    "sent_bytes": ("fabric_sent_bytes_total", "counter", 1, "Bytes of blocks sent over the fabric."),
-    "received_bytes": ("fabric_received_bytes_total", "counter", 1, "Bytes of blocks received over the fabric."),
-    "local_bytes": ("worker_local_bytes_total", "counter", 1, "Bytes copied, reduced or computed on by a worker."),
-    "tasks_submitted": ("tasks_submitted_total", "counter", 1, "Tasks that may begin, of a worker's ranks."),
-    "tasks_done": ("tasks_done_total", "counter", 1, "Of these, those that have ended."),
-    "tasks_failed": ("tasks_failed_total", "counter", 1, "Of these, those that failed."),
-    "tasks_run_ns": ("tasks_run_seconds_total", "counter", 1e-9, "Time of a worker's executors in functions of tasks."),
-    "tasks_moved": ("tasks_moved_total", "counter", 1, "Tasks that were given to other workers."),
-    "tasks_returned": ("tasks_returned_total", "counter", 1, "Of these, those whose result came from there."),
-    "tasks_rerun": ("tasks_rerun_total", "counter", 1, "Of these, those that were begun at home, too."),
-}
+
+def _live(macro: str) -> dict[str, tuple[str, str, float, str]]:
+    """Of what is published: metric, kind, unit in it, meaning."""
+    return {
+        row["name"]: (
+            row["metric"], "counter" if row["metric"].endswith("_total") else "gauge",
+            _unit(row["name"]), row["about"],
+        )
+        for row in words.rows("observed", macro)
+        if row["metric"]
+    }  # fmt: skip
+
+
+LIVE_RANK, LIVE_WORKER = _live("OBSERVED_CLIENT"), _live("OBSERVED_WORKER")
 OLDEST = ("oldest_operation_seconds", "gauge", "Age of the oldest operation under way; 0: there is none.")
 
 
