@@ -29,7 +29,7 @@ import tracing
 from setting import FORCED, SECONDS, Setting, check, compare, run_cases, same, statistics
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
-from offpath import words  # noqa: E402
+from offpath.base import words  # noqa: E402
 
 
 def exchange(s):

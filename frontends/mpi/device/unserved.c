@@ -6,6 +6,8 @@
 
 int offpath_mpi_unserved(const char* name);
 
-#define OFFPATH_MPI_NAME(name) \
+#define OFFPATH_MPI_PASSED_ON(name) \
   __attribute__((weak)) int MPI_##name(void) { return offpath_mpi_unserved("MPI_" #name); }
-#include "mpi/device/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_MPI_PASSED_ON(name)
+#include <offpath/words/mpi_functions.def>
+#include <offpath/words/mpi_others.def>

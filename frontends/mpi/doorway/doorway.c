@@ -18,9 +18,10 @@ static const struct {
   const char* p_name;
   int function;
 } symbols[] = {
-#define OFFPATH_MPI_FUNCTION(name) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
-#define OFFPATH_MPI_PERSISTENT(name) OFFPATH_MPI_FUNCTION(name){"PMPIX_" #name, OFFPATH_FUNCTION_##name},
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) {"PMPI_" #name, OFFPATH_FUNCTION_##name},
+#define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
+  OFFPATH_MPI_FUNCTION(name, waits, seen){"PMPIX_" #name, OFFPATH_FUNCTION_##name},
+#include <offpath/words/mpi_functions.def>
 };
 
 enum { SLOT_COUNT = 2 * sizeof(symbols) / sizeof(symbols[0]) };

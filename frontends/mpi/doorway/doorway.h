@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The doorway: exports MPI_X and PMPI_X for every X of functions.def, and MPIX_X and PMPIX_X for the persistent
+ * The doorway: exports MPI_X and PMPI_X for every X of mpi_functions.def, and MPIX_X and PMPIX_X for the persistent
  * collectives, as a jump through a table (trampolines.S). All entries first point to the resolver, which the first call
  * of any of them runs, on whichever thread and however early. It has no constructor: a program that never calls MPI is
  * not touched.
@@ -14,7 +14,7 @@
 #ifndef OFFPATH_FRONTENDS_MPI_DOORWAY_H
 #define OFFPATH_FRONTENDS_MPI_DOORWAY_H
 
-/* Slot order: MPI_X and PMPI_X in turns, then MPIX_X and PMPIX_X if there are any, in the order of functions.def. */
+/* Slot order: MPI_X and PMPI_X in turns, then MPIX_X and PMPIX_X if there are any, in the order of mpi_functions.def. */
 #define OFFPATH_SLOT_BYTES 8
 
 #ifndef __ASSEMBLER__

@@ -117,9 +117,9 @@ resolve_and_jump:
         .hidden offpath_doorway_slots
 offpath_doorway_slots:
 
-#define OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPI_##name ; OFFPATH_ENTRY PMPI_##name ;
-#define OFFPATH_MPI_PERSISTENT(name) \
-  OFFPATH_MPI_FUNCTION(name) OFFPATH_ENTRY MPIX_##name ; OFFPATH_ENTRY PMPIX_##name ;
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_ENTRY MPI_##name ; OFFPATH_ENTRY PMPI_##name ;
+#define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
+  OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_ENTRY MPIX_##name ; OFFPATH_ENTRY PMPIX_##name ;
+#include <offpath/words/mpi_functions.def>
 
         .section .note.GNU-stack, "", %progbits

@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 enum {
-#define OFFPATH_MPI_FUNCTION(name) OFFPATH_FUNCTION_##name,
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) OFFPATH_FUNCTION_##name,
+#include <offpath/words/mpi_functions.def>
   OFFPATH_FUNCTION_COUNT
 };
 

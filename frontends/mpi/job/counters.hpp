@@ -14,15 +14,16 @@
 
 namespace offpath::mpi {
 
-inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::ineighbor_alltoallw) + 1;
+inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::window);
 
 // Why a call never came as far as a decision.
 enum class Passed : uint8_t { off, communicator, blocking };
 inline constexpr size_t kPassed = 3;
 
-// What a program calls beside nonblocking and persistent collectives; counted at the doorway (lifetime/seen.hpp).
-enum class Seen : uint8_t { messages, long_messages, blocking_messages, blocking_collectives, files };
-inline constexpr size_t kSeen = 5;
+// What a program calls beside nonblocking and persistent collectives; counted at the doorway (lifetime/seen.hpp)
+// (words/mpi_functions.def says what is what).
+enum class Seen : uint8_t { messages, long_messages, blocking_messages, blocking_collectives, files, nothing };
+inline constexpr size_t kSeen = static_cast<size_t>(Seen::nothing);
 inline constexpr uint64_t kLongMessageBytes = 1 << 20;  // from there on, messages have gained in measurements
 
 // An error of the service. What does not fit into the program's buffer is the program's.

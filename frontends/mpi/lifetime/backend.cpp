@@ -40,11 +40,11 @@ extern "C" __attribute__((visibility("default"))) int offpath_mpi_backend_open(o
   // Opened too late (an MPI used natively before we came): what was built natively stays native.
   int initialized = 0;
   if (offpath::mpi::native.Initialized(&initialized) != MPI_SUCCESS || initialized != 0) return -1;
-#define OFFPATH_MPI_FUNCTION(name) \
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) \
   backend->handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(+offpath::mpi::handlers::name);
-#define OFFPATH_MPI_OBSERVED(name)
-#define OFFPATH_MPI_PLAIN(name)
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_OBSERVED(name, waits, seen)
+#define OFFPATH_MPI_PLAIN(name, waits, seen)
+#include <offpath/words/mpi_functions.def>
   offpath::mpi::count_calls(backend->handlers);
   backend->service_cpu_ns = &service_cpu_ns;
   backend->job_token = &job_token;

@@ -50,54 +50,23 @@ struct CountedMessage<member> {
   }
 };
 
-template <typename Function>
-void put(void** handlers, int function, Function call) {
-  handlers[function] = reinterpret_cast<void*>(call);
+template <auto member, Seen kind>
+void put(void*& handler) {
+  if constexpr (kind == Seen::files) {
+    handler = reinterpret_cast<void*>(&open_file);
+  } else if constexpr (kind == Seen::messages) {
+    handler = reinterpret_cast<void*>(&CountedMessage<member>::call);
+  } else if constexpr (kind != Seen::nothing) {
+    handler = reinterpret_cast<void*>(&Counted<member, kind>::call);
+  }
 }
 
 }  // namespace
 
 void count_calls(void** handlers) {
   below_counting = native.under(handlers);
-#define OFFPATH_COUNTED(kind, name) put(handlers, OFFPATH_FUNCTION_##name, &Counted<&Native::name, Seen::kind>::call);
-#define OFFPATH_MESSAGE(name) put(handlers, OFFPATH_FUNCTION_##name, &CountedMessage<&Native::name>::call);
-#define OFFPATH_BOTH(macro, kind, name) macro(kind, name) macro(kind, name##_c)
-  OFFPATH_MESSAGE(Isend)
-  OFFPATH_MESSAGE(Issend)
-  OFFPATH_MESSAGE(Irsend)
-  OFFPATH_MESSAGE(Ibsend)
-  OFFPATH_MESSAGE(Send_init)
-  OFFPATH_MESSAGE(Ssend_init)
-  OFFPATH_MESSAGE(Isend_c)
-  OFFPATH_MESSAGE(Issend_c)
-  OFFPATH_MESSAGE(Irsend_c)
-  OFFPATH_MESSAGE(Send_init_c)
-  OFFPATH_MESSAGE(Ssend_init_c)
-  OFFPATH_COUNTED(blocking_messages, Bsend)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Send)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Ssend)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Rsend)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Sendrecv)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_messages, Sendrecv_replace)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Gather)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Gatherv)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scatter)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scatterv)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce_scatter)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Reduce_scatter_block)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Scan)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Exscan)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Alltoallw)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_allgather)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_allgatherv)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoall)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoallv)
-  OFFPATH_BOTH(OFFPATH_COUNTED, blocking_collectives, Neighbor_alltoallw)
-  put(handlers, OFFPATH_FUNCTION_File_open, &open_file);
-#undef OFFPATH_BOTH
-#undef OFFPATH_MESSAGE
-#undef OFFPATH_COUNTED
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) put<&Native::name, Seen::seen>(handlers[OFFPATH_FUNCTION_##name]);
+#include <offpath/words/mpi_functions.def>
 }
 
 }  // namespace offpath::mpi

@@ -11,8 +11,9 @@ void set_missing(offpath_backend_t* backend) {
     if (theirs == nullptr) theirs = dlsym(backend->mpi, old_name);
     if (reinterpret_cast<void*>(ours) != theirs) backend->handlers[function] = reinterpret_cast<void*>(ours);
   };
-#define OFFPATH_MPI_FUNCTION(name) set(OFFPATH_FUNCTION_##name, "PMPI_" #name, "PMPIX_" #name, native.name);
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) \
+  set(OFFPATH_FUNCTION_##name, "PMPI_" #name, "PMPIX_" #name, native.name);
+#include <offpath/words/mpi_functions.def>
 }
 
 }  // namespace offpath::mpi

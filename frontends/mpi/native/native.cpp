@@ -19,14 +19,14 @@ bool Native::load(void* library) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     return function != nullptr;
   };
-#define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
-#define OFFPATH_MPI_PERSISTENT(name) \
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) complete = find(name, "PMPI_" #name) && complete;
+#define OFFPATH_MPI_PERSISTENT(name, waits, seen) \
   if (!find(name, "PMPI_" #name)) find(name, "PMPIX_" #name);
-#define OFFPATH_MPI_LARGE(name) find(name, "PMPI_" #name);
-#define OFFPATH_MPI_LARGE_FUNCTION(name) OFFPATH_MPI_LARGE(name)
-#define OFFPATH_MPI_LARGE_OBSERVED(name) OFFPATH_MPI_LARGE(name)
-#define OFFPATH_MPI_LARGE_TIMED(name) OFFPATH_MPI_LARGE(name)
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_LARGE(name, waits, seen) find(name, "PMPI_" #name);
+#define OFFPATH_MPI_LARGE_FUNCTION(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
+#define OFFPATH_MPI_LARGE_OBSERVED(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
+#define OFFPATH_MPI_LARGE_TIMED(name, waits, seen) OFFPATH_MPI_LARGE(name, waits, seen)
+#include <offpath/words/mpi_functions.def>
 #define OFFPATH_MPI_FUNCTION(name) complete = find(name, "PMPI_" #name) && complete;
 #include "mpi/functions/natives.def"
 #ifdef OPEN_MPI
@@ -43,8 +43,8 @@ Native Native::under(void* const* handlers) const {
   const auto set = [](auto& function, void* handler) {
     if (handler != nullptr) function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(handler);
   };
-#define OFFPATH_MPI_FUNCTION(name) set(result.name, handlers[OFFPATH_FUNCTION_##name]);
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) set(result.name, handlers[OFFPATH_FUNCTION_##name]);
+#include <offpath/words/mpi_functions.def>
   return result;
 }
 

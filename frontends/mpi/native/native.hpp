@@ -22,9 +22,9 @@ namespace offpath::mpi {
 using attach::Inside;
 
 struct Native {
-#define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
-#define OFFPATH_MPI_PERSISTENT(name) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
-#include "mpi/functions/functions.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) decltype(&MPI_##name) name;
+#define OFFPATH_MPI_PERSISTENT(name, waits, seen) decltype(&OFFPATH_MPI_PERSISTENT_NAME(name)) name;
+#include <offpath/words/mpi_functions.def>
 #define OFFPATH_MPI_FUNCTION(name) decltype(&MPI_##name) name;
 #include "mpi/functions/natives.def"
 
@@ -43,14 +43,14 @@ struct Native {
 
 extern Native native;
 
-// "MPI_Put" of &Native::Put; for what functions.def lists.
+// "MPI_Put" of &Native::Put; for what mpi_functions.def lists.
 template <typename Function>
 consteval const char* name_of(Function Native::*function) {
-#define OFFPATH_MPI_FUNCTION(name)                                             \
+#define OFFPATH_MPI_FUNCTION(name, waits, seen)                                \
   if constexpr (std::is_same_v<decltype(&Native::name), Function Native::*>) { \
     if (function == &Native::name) return "MPI_" #name;                        \
   }
-#include "mpi/functions/functions.def"
+#include <offpath/words/mpi_functions.def>
   return "";
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The large-count functions of functions.def, for a header that lacks them. Such a library has none of them; programs that
+ * The large-count functions of mpi_functions.def, for a header that lacks them. Such a library has none of them; programs that
  * look for them at run time find ours (substitutes.hpp).
  */
 #ifndef OFFPATH_FRONTENDS_MPI_NATIVE_PROTOTYPES_H

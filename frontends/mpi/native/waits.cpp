@@ -4,8 +4,6 @@
 #include "base/clock.hpp"
 #include "mpi/native/native.hpp"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <ctime>
 #include <tuple>
@@ -13,17 +11,9 @@
 namespace offpath::mpi::waits {
 namespace {
 
-constexpr std::array<int, OFFPATH_FUNCTION_COUNT> rows_of_each() {
-  std::array<int, OFFPATH_FUNCTION_COUNT> rows{};
-#define OFFPATH_WAIT_BLOCKS(name) ++rows[OFFPATH_FUNCTION_##name];
-#define OFFPATH_WAIT_POLLS(name, what) ++rows[OFFPATH_FUNCTION_##name];
-#define OFFPATH_WAIT_RETURNS(name) ++rows[OFFPATH_FUNCTION_##name];
-#include "mpi/functions/waits.def"
-  return rows;
-}
-constexpr auto kRows = rows_of_each();
-static_assert(std::all_of(kRows.begin(), kRows.end(), [](int rows) { return rows == 1; }),
-              "each function of functions.def has one row in waits.def");
+// What mpi_functions.def says of a function: an argument's number, or one of these.
+constexpr int returns = -1, blocks = -2;
+constexpr int polls(int what) { return what; }
 
 Native below;
 std::atomic<offpath_wait_told_t*> listener{nullptr};
@@ -108,7 +98,7 @@ class Polls {
   uint64_t since_ns_ = 0;  // the last look; 0: there was none since something happened
   uint64_t used_ns_ = 0;
 };
-constinit thread_local Polls polls;
+constinit thread_local Polls polling;
 
 template <auto member, int what>
 struct Poll;
@@ -118,21 +108,26 @@ struct Poll<member, what> {
     const int code = (below.*member)(arguments...);
     const auto* happened = std::get<what>(std::tuple(arguments...));
     if (code == MPI_SUCCESS && *happened == 0) {
-      polls.in_vain();
+      polling.in_vain();
     } else {
-      polls.over();
+      polling.over();
     }
     return code;
   }
 };
 
+template <auto member, int waits>
+void put(void*& handler) {
+  if constexpr (waits == blocks) {
+    handler = reinterpret_cast<void*>(&Around<member>::call);
+  } else if constexpr (waits != returns) {
+    handler = reinterpret_cast<void*>(&Poll<member, waits>::call);
+  }
+}
+
 void set(void** handlers) {
-#define OFFPATH_WAIT_BLOCKS(name) \
-  handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&Around<&Native::name>::call);
-#define OFFPATH_WAIT_POLLS(name, what) \
-  handlers[OFFPATH_FUNCTION_##name] = reinterpret_cast<void*>(&Poll<&Native::name, what>::call);
-#define OFFPATH_WAIT_RETURNS(name)
-#include "mpi/functions/waits.def"
+#define OFFPATH_MPI_FUNCTION(name, waits, seen) put<&Native::name, waits>(handlers[OFFPATH_FUNCTION_##name]);
+#include <offpath/words/mpi_functions.def>
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program's time inside functions that block (functions/waits.def): a layer of handlers that tell when a thread begins to wait and
-// when it has waited, and when it polls. Only the outermost call of a thread is told of.
+// The program's time inside functions that block (words/mpi_functions.def): a layer of handlers that tell when a thread
+// begins to wait and when it has waited, and when it polls. Only the outermost call of a thread is told of.
 #pragma once
 
 #include "mpi/functions/backend.h"
