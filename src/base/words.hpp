@@ -90,6 +90,12 @@ constexpr const char* text_of(Word word) {
   return Words<Word>::rows[static_cast<int32_t>(word) - static_cast<int32_t>(Words<Word>::rows[0].word)].text;
 }
 
+// The errors of offpath_status_t are the numbers from -1 down to this one.
+inline constexpr int32_t kLastError = 0
+#define OFFPATH_STATUS(NAME, number, text, about) -((number) < 0 ? 1 : 0)
+#include <offpath/words/statuses.def>
+    ;
+
 // "default, direct": those that `fits`.
 template <typename Word, typename Fits>
 std::string texts_of(const Fits& fits) {

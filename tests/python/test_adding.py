@@ -47,6 +47,12 @@ def append_after(path, line, text):
     path.write_text("".join(lines))
 
 
+def replace(path, old, new):
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+
+
 def changed(folder):
     """(new files, lines changed in those that were there)"""
     git = {"cwd": folder, "capture_output": True, "text": True, "check": True}
@@ -57,8 +63,10 @@ def changed(folder):
 
 def touched(folder):
     """How many files, new ones among them."""
-    command = ["git", "status", "--porcelain"]
-    return len(subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines())
+    git = {"cwd": folder, "capture_output": True, "text": True, "check": True}
+    changed_ones = subprocess.run(["git", "diff", "--name-only"], **git).stdout.split()
+    new_ones = subprocess.run(["git", "ls-files", "--others", "--exclude-standard"], **git).stdout.split()
+    return len(changed_ones + new_ones)
 
 
 def accept(folder, line):
@@ -75,7 +83,7 @@ def run_python(folder, *files):
     return result.returncode == 0 or result.stdout
 
 
-def run_tests(folder, target, pattern):
+def build(folder, target):
     subprocess.run(
         ["cmake", "--build", "build/release", "--target", target],
         cwd=folder,
@@ -83,6 +91,10 @@ def run_tests(folder, target, pattern):
         timeout=900,
         env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"},
     )
+
+
+def run_tests(folder, target, pattern):
+    build(folder, target)
     out = subprocess.run(
         [f"build/release/bin/{target}", f"--gtest_filter={pattern}"],
         cwd=folder,
@@ -122,8 +134,72 @@ def test_an_algorithm_with_a_new_name_is_a_row_more(scratch):
     run_tests(scratch, "ops_test", "*allgather_gossip*")
     run_tests(scratch, "policy_test", "*")
     run_tests(scratch, "collective_test", "*")
+    build(scratch, "offpath")
     tests = ("test_words.py", "test_api_header.py", "test_stability.py")
     assert run_python(scratch, *(f"tests/python/{name}" for name in tests)) is True
+
+
+def test_a_kind_of_operation_is_a_row_and_what_is_done(scratch):
+    """And a row of the golden list. Who posts it and what of its memory is open are two files more."""
+    row = 'OFFPATH_OP_KIND(nap, 14, kAside, itself, "")\n'
+    append_after(scratch / WORDS / "op_kinds.def", "OFFPATH_OP_KIND(gate", row)
+    service = scratch / "src/service/served_client.cpp"
+    append_after(service, "    case OpKind::gate:", "    case OpKind::nap:\n")
+    replace(scratch / "tests/unit/session/layout_test.cpp", '{"gate", 13}', '{"gate", 13}, {"nap", 14}')
+    assert (touched(scratch), changed(scratch)[0]) == (3, 0)
+    run_tests(scratch, "session_test", "Layout.*")
+    run_tests(scratch, "service_test", "*")
+    assert run_python(scratch, "-k", "its_name", "tests/python/test_words.py", "tests/python/test_top.py") is True
+
+
+def test_a_counter_is_a_row_and_who_counts(scratch):
+    """And what golden lists say of layouts."""
+    row = 'OFFPATH_SERVICE_COUNTER(uint64_t, naps_count, reported, "naps_total", "Naps.")\n'
+    append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, sampled_left_bytes", row)
+    append_after(
+        scratch / "src/service/served_client.cpp",
+        "void ServedClient::on_sampled",
+        "  view_.header().naps_count.fetch_add(1, std::memory_order_relaxed);\n",
+    )
+    golden = scratch / "tests/unit/session/layout_test.cpp"
+    replace(golden, "saved_ns, 576", "saved_ns, 584")
+    replace(golden, "sizeof(offpath_session_counters_t), 216U", "sizeof(offpath_session_counters_t), 224U")
+    row = "  EXPECT_AT(SegmentHeader, naps_count, 576);\n"
+    append_after(golden, "  EXPECT_AT(SegmentHeader, sampled_left_bytes", row)
+    replace(scratch / "tests/packaging/abi.txt", "session_counters_t 216", "session_counters_t 224")
+    accept(scratch, "field offpath_session_counters_t.naps_count 216 8")
+    assert touched(scratch) == 4
+    run_tests(scratch, "session_test", "Layout.*")
+    run_tests(scratch, "client_test", "*")
+    build(scratch, "offpath")
+    tests = ("test_words.py", "test_api_header.py", "test_stability.py")
+    assert run_python(scratch, *(f"tests/python/{name}" for name in tests)) is True
+
+
+def test_what_the_policy_decides_about_is_a_row(scratch):
+    """And one of the golden list. A collective has a row in the front end, and one for each of its functions."""
+    row = 'OFFPATH_POLICY_ROW(inap, BCAST, kAlike, kNever, "nap", "")\n'
+    append_after(scratch / WORDS / "policy_rows.def", "OFFPATH_POLICY_ROW(ineighbor_alltoallw", row)
+    test = scratch / "tests/unit/policy/policy_test.cpp"
+    append_after(test, '                            "ineighbor_alltoallw",', '                            "inap",\n')
+    assert (touched(scratch), changed(scratch)) == (2, (0, 2))
+    run_tests(scratch, "policy_test", "*")
+    run_tests(scratch, "model_test", "Operations.*")
+
+
+def test_an_mpi_function_moves_from_one_list_to_the_other(scratch):
+    """One whose waits are seen; what offloads has a handler, too."""
+    replace(scratch / WORDS / "mpi_others.def", "OFFPATH_MPI_NOT_HANDLED(Buffer_detach, messages)\n", "")
+    row = "OFFPATH_MPI_TIMED(Buffer_detach, blocks, nothing)\n"
+    append_after(scratch / WORDS / "mpi_functions.def", "OFFPATH_MPI_TIMED(Intercomm_create", row)
+    assert touched(scratch) == 2
+    build(scratch, "offpath_mpi")
+    exported = subprocess.run(
+        ["nm", "-D", "--defined-only", scratch / "build/release/lib/liboffpath_mpi.so"], capture_output=True, text=True
+    ).stdout
+    assert " MPI_Buffer_detach\n" in exported
+    build(scratch, "offpath_profile_mpich")
+    assert run_python(scratch, "tests/python/test_mpi_functions.py") is True
 
 
 PORT = """#include "memory/port.hpp"

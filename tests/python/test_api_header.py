@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from offpath.api import constants, structs
+from offpath.api import constants, failures, structs
 
 HEADER = ROOT / "include" / "offpath" / "offpath.h"
 ENUMS = {
@@ -49,6 +49,11 @@ def test_structs_are_laid_out_as_in_c(tmp_path):
     subprocess.run(["gcc", f"-I{ROOT}/include", tmp_path / "sizes.c", "-o", tmp_path / "sizes"], check=True)
     printed = subprocess.run([tmp_path / "sizes"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert dict(zip(structs.IN_THE_HEADER, printed)) == dict(zip(structs.IN_THE_HEADER, expected))
+
+
+def test_every_error_is_an_exception():
+    errors = {status for status in constants.Status if status < 0}
+    assert errors - set(failures._CLASSES) == {constants.Status.ERR_INTERNAL}  # whose class is that of all
 
 
 def test_importing_costs_nothing():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One honest engine and a neighbour on the network that says whatever it likes. It may spoil the operations it takes
 // part in; it may not write or read outside the posted blocks, crash the engine, or make it hold ever more memory.
+#include "base/words.hpp"
 #include "hostile.hpp"
 
 #include <algorithm>
@@ -161,8 +162,8 @@ TEST_F(Hostile, UnknownTeamsAndRanksAreIgnored) {
 }
 
 TEST_F(Hostile, AFailWithAnUnknownStatusIsNotPassedOn) {
-  for (const int32_t status : {1, 0, OFFPATH_ERR_CANCELLED - 1, -1000, std::numeric_limits<int32_t>::min(),
-                               std::numeric_limits<int32_t>::max()}) {
+  for (const int32_t status :
+       {1, 0, base::kLastError - 1, -1000, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
     const uint64_t sequence = static_cast<uint64_t>(outcome.size());
     post(sequence);
     Message fail = about(Kind::fail, sequence, 0, 1);

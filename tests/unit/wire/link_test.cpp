@@ -2,6 +2,8 @@
 // Messages of a link: golden bytes, and what is refused.
 #include "wire/link.hpp"
 
+#include "base/words.hpp"
+
 #include <gtest/gtest.h>
 
 namespace offpath::wire {
@@ -37,12 +39,12 @@ TEST(LinkMessage, NonsenseIsRefused) {
   message = sample();
   message.ranges = kMaxAccessRanges + 1;
   EXPECT_TRUE(refused(message));
-  for (int status = 2; status-- > OFFPATH_ERR_CANCELLED - 1;) {
+  for (int status = 2; status-- > base::kLastError - 1;) {
     message = sample();
     message.status = status;
     EXPECT_EQ(refused(message), !base::is_known_code(status)) << status;
   }
-  EXPECT_TRUE(base::is_known_code(OFFPATH_ERR_CANCELLED));
+  EXPECT_TRUE(base::is_known_code(base::kLastError));
   uint8_t out[kLinkMessageBytes];
   encode(sample(), out);
   EXPECT_FALSE(decode_link(std::span(out).first(kLinkMessageBytes - 1)).ok());

@@ -2,6 +2,8 @@
 // The wire format, byte by byte: what is written here is what other releases will meet.
 #include "wire/message.hpp"
 
+#include "base/words.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -268,7 +270,7 @@ TEST(Message, UnknownStatusIsRefused) {
       m.status = status;
       EXPECT_TRUE(decode(bytes_of(m)).ok()) << status;
     }
-    for (const int32_t status : {1, 2, OFFPATH_ERR_CANCELLED - 1, -1000, INT32_MIN, INT32_MAX}) {
+    for (const int32_t status : {1, 2, base::kLastError - 1, -1000, INT32_MIN, INT32_MAX}) {
       m.status = status;
       EXPECT_FALSE(decode(bytes_of(m)).ok()) << status;
     }
