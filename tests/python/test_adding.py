@@ -178,10 +178,11 @@ def test_a_counter_is_a_row_and_who_counts(scratch):
 
 def test_what_the_policy_decides_about_is_a_row(scratch):
     """And one of the golden list. A collective has a row in the front end, and one for each of its functions."""
-    row = 'OFFPATH_POLICY_ROW(inap, BCAST, kAlike, kNever, "nap", "")\n'
+    row = 'OFFPATH_POLICY_ROW(ineighbor_nap, EXCHANGE, kBlock, kNever, "", "")\n'
     append_after(scratch / WORDS / "policy_rows.def", "OFFPATH_POLICY_ROW(ineighbor_alltoallw", row)
     test = scratch / "tests/unit/policy/policy_test.cpp"
-    append_after(test, '                            "ineighbor_alltoallw",', '                            "inap",\n')
+    name = " " * 28 + '"ineighbor_{}",'
+    append_after(test, name.format("alltoallw"), name.format("nap") + "\n")
     assert (touched(scratch), changed(scratch)) == (2, (0, 2))
     run_tests(scratch, "policy_test", "*")
     run_tests(scratch, "model_test", "Operations.*")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A collective's arguments: what is refused, what arrives in the segment, and what the client copies itself.
 #include "base/limits.hpp"
+#include "base/words.hpp"
 #include "client/described.hpp"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,9 @@ TEST(CheckCollective, WhatNoKindTakesIsRefused) {
   refuse_everywhere("size ", [](Good& g) { g.c.struct_bytes += 8; });
   refuse_everywhere("kind 0 ", [](Good& g) { g.c.kind = static_cast<offpath_collective_kind_t>(0); });
   refuse_everywhere("kind 10 ", [](Good& g) { g.c.kind = static_cast<offpath_collective_kind_t>(10); });
-  refuse_everywhere("algorithm ", [](Good& g) { g.c.algorithm = static_cast<offpath_algorithm_t>(11); });
+  refuse_everywhere("algorithm ", [](Good& g) {
+    g.c.algorithm = static_cast<offpath_algorithm_t>(base::kWordsEnd<offpath_algorithm_t>);
+  });
   refuse_everywhere("no ranges ", [](Good& g) { g.layouts[0].ranges = nullptr; });
   refuse_everywhere("empty layout ", [](Good& g) { g.layouts[0] = {0, 8, g.ranges.data(), 0}; });
   refuse_everywhere("more ranges than bytes ", [](Good& g) { g.layouts[0].size_bytes = 3; });

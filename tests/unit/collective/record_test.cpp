@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collective records in a segment whose owner lies: whatever is written there, nothing outside is ever touched.
 #include "../session/client_segment.hpp"
+#include "base/words.hpp"
 #include "raw.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 
@@ -160,7 +162,9 @@ TEST(CollectiveRecord, BytesThatAreNoEnumeratorsAreRefused) {
   EXPECT_EQ(code([](auto&) {}), OFFPATH_OK);
   for (const uint32_t wild : {10U, 255U, UINT32_MAX}) {
     EXPECT_EQ(code([&](auto& head) { head.kind = wild; }), OFFPATH_ERR_ARGUMENT);
-    EXPECT_EQ(code([&](auto& head) { head.algorithm = wild > 10 ? wild : 11; }), OFFPATH_ERR_ARGUMENT);
+    EXPECT_EQ(
+        code([&](auto& head) { head.algorithm = std::max<uint32_t>(wild, base::kWordsEnd<offpath_algorithm_t>); }),
+        OFFPATH_ERR_ARGUMENT);
     EXPECT_EQ(code([&](auto& head) { head.op = wild > 13 ? wild : 23; }), OFFPATH_ERR_ARGUMENT);
     EXPECT_EQ(code([&](auto& head) { head.element = wild > 13 ? wild : 23; }), OFFPATH_ERR_ARGUMENT);
   }
