@@ -7,8 +7,8 @@ import ctypes
 from ctypes import c_char, c_char_p, c_double, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from offpath.base import words
 from offpath.api.constants import TEAM_ID_BYTES, TOKEN_BYTES
+from offpath.base import words
 
 
 class Error(ctypes.Structure):

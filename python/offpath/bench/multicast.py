@@ -54,6 +54,7 @@ class Event(StrEnum):
     stop = "stop"
     alltoall = "alltoall"
 
+
 app = commands.alone()
 
 

@@ -111,6 +111,7 @@ class Setting:
     def note(self, what: str) -> None:
         console.note(f"{what}, {self.where.meta['rate']}, {self.where.meta['nodes']} nodes")
 
+
 app = commands.alone()
 
 

@@ -13,7 +13,6 @@ from offpath.base import words
 from offpath.base.oldest import zip_equal
 from offpath.base.sizes import rough_size_text
 from offpath.base.tables import Table
-from offpath.tables import Table
 from offpath.telemetry.jobs import Job
 from offpath.telemetry.observation import Client, Oldest, Snapshot, Worker
 
