@@ -7,6 +7,8 @@ measured has no check.
 What cannot be is noise: it meets no goal ("met" is null, "unjudged" says why), and hides no value that misses it.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -27,6 +29,7 @@ class Goal:
     number: float
     about: str
     most: float = math.inf  # what can be: 1 is all there is to gain
+    rate: str | None = None  # of the link, where it is aimed at for that one only
 
     def can_be(self, value: float) -> bool:
         return 0 <= value <= self.most and (value > 0 or self.comparison in (AT_MOST, BELOW))
@@ -44,16 +47,16 @@ class Goal:
 
 GOALS = (
     Goal("alltoall_gain_ratio", AT_LEAST, 1.7, "t_total of the MPI alone / of Offpath, from 1 MiB per peer on"),
-    Goal("alltoall_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB per peer on", most=1),
-    Goal("alltoall_efficiency_1gbit_ratio", AT_LEAST, 0.88, "from 1 MiB per peer on", most=1),
+    Goal("alltoall_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB per peer on", most=1, rate="250mbit"),
+    Goal("alltoall_efficiency_1gbit_ratio", AT_LEAST, 0.88, "from 1 MiB per peer on", most=1, rate="1gbit"),
     Goal("alltoall_t_pure_ratio", AT_MOST, 1.05, "t_pure of Offpath / of the MPI alone, from 1 MiB per peer on"),
-    Goal("collectives_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB in total on", most=1),
-    Goal("collectives_efficiency_1gbit_ratio", AT_LEAST, 0.9, "from 1 MiB in total on", most=1),
+    Goal("collectives_efficiency_250mbit_ratio", AT_LEAST, 0.95, "from 1 MiB in total on", most=1, rate="250mbit"),
+    Goal("collectives_efficiency_1gbit_ratio", AT_LEAST, 0.9, "from 1 MiB in total on", most=1, rate="1gbit"),
     Goal("collectives_gain_ratio", ABOVE, 1.0, "t_total of the best peer / of Offpath, from 1 MiB in total on"),
     Goal("collectives_dpu_t_pure_ratio", AT_MOST, 1.1, "t_pure, service on DPUs / on the cores, from 1 MiB on"),
     Goal("collectives_dpu_efficiency_ratio", AT_LEAST, 0.95, "with the service on a DPU, from 1 MiB on", most=1),
-    Goal("pt2pt_efficiency_250mbit_ratio", AT_LEAST, 0.95, "messages of 1 MiB and more", most=1),
-    Goal("pt2pt_efficiency_1gbit_ratio", AT_LEAST, 0.9, "messages of 1 MiB and more", most=1),
+    Goal("pt2pt_efficiency_250mbit_ratio", AT_LEAST, 0.95, "messages of 1 MiB and more", most=1, rate="250mbit"),
+    Goal("pt2pt_efficiency_1gbit_ratio", AT_LEAST, 0.9, "messages of 1 MiB and more", most=1, rate="1gbit"),
     Goal("pt2pt_gain_ratio", ABOVE, 1.0, "t_total of the best peer / of Offpath, messages of 1 MiB and more"),
     Goal("adapt_phase_ratio", AT_MOST, 1.05, "automatic / the better fixed choice, each kind of phase"),
     Goal("adapt_overall_ratio", BELOW, 1.0, "automatic / the better fixed choice, all phases"),

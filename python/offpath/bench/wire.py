@@ -4,20 +4,29 @@ the best of all services could reach."""
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated
 
 import typer
-from rich import box
 
-from offpath.base import commands, console, files
-from offpath.base.errors import UserError
-from offpath.base.sizes import ms_text, parse_sizes, size_text
-from offpath.base.tables import Table
-from offpath.bench import results, wire_cost
+from offpath.base import commands
+from offpath.base.sizes import parse_sizes
+from offpath.bench import wire_cost
+from offpath.bench.kit import options, rows, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
+from offpath.lab import Lab
 from offpath.lab.plan import parse_rate
 from offpath.places import comparison
 
-DEFAULT_SIZES = "256K,1M,4M"
+BENCHMARK = Benchmark([
+    Table("The wire beside a computation on the same core", [
+        ("rate", lambda row: f"{row['rate_bits_per_s'] / 1e6:g} Mbit/s"), ("size", "{bytes:size}"),
+        ("wire ms", "{wire_ns:ms}"), ("speed left", "{slowdown:.2f}"), ("processes", "{process_share:.2f}"),
+        ("interrupts", "{interrupt_share:.2f}"), ("reachable", "{reachable_efficiency:.2f}"),
+    ]),
+])  # fmt: skip
 
 app = commands.alone()
 
@@ -27,10 +36,10 @@ def wire_command(
     rates: Annotated[str, typer.Option("--rate", help="Rates of the lab's links, separated by commas.")] = (
         "250mbit,1gbit"
     ),
-    sizes: Annotated[str, typer.Option(help="Bytes each way.")] = DEFAULT_SIZES,
+    sizes: Annotated[str, typer.Option(help="Bytes each way.")] = "256K,1M,4M",
     runs: Annotated[int, typer.Option(min=1, help="Launches for each rate, in turns.")] = 3,
     milliseconds: Annotated[int, typer.Option(min=10, max=60000, help="Length of each measurement.")] = 500,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Measure what the emulated wire costs: two processes exchange blocks as cheaply as a kernel lets them, straight
     from and into their own memory, while a process on the same core computes.
@@ -43,29 +52,14 @@ def wire_command(
 
         offpath bench wire --rate 1gbit --sizes 1M,4M --json wire.json
     """
-    byte_sizes = parse_sizes(sizes)
-    chosen = [rate.strip() for rate in rates.split(",")]
-    for rate in chosen:
-        parse_rate(rate)
-    files.writable_file(json_file, "--json")
-    if not comparison.lab_is_possible():
-        raise UserError("A wire is measured in a lab (which needs root). Run it as root.")
-    found = [wire_cost.measure(rate, byte_sizes, runs, milliseconds) for rate in chosen]
-    result = {"meta": comparison.base_meta([]) | {"runs": runs}, "rows": [row for rows in found for row in rows]}
-    results.deliver(result, show, json_file)
-
-
-def show(result: dict) -> None:
-    title = "The wire beside a computation on the same core"
-    columns = ("rate", "size", "wire ms", "speed left", "processes", "interrupts", "reachable")
-    table = Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in table.columns:
-        column.justify, column.no_wrap = "right", True
-    for row in result["rows"]:
-        table.add_row(
-            f"{row['rate_bits_per_s'] / 1e6:g} Mbit/s",
-            size_text(row["bytes"]),
-            ms_text(row["wire_ns"]),
-            *(f"{row[name]:.2f}" for name in wire_cost.SHARES),
-        )
-    console.out.print(table)
+    byte_sizes, chosen = parse_sizes(sizes), {rate: parse_rate(rate) for rate in options.words(rates)}
+    options.check_files(json_file)
+    options.require_lab("A wire is")
+    sites = [
+        Site([[Case({"rate_bits_per_s": bits}, functools.partial(wire_cost.launch, byte_sizes, milliseconds))]],
+             functools.partial(Lab, nodes=2, rate=rate))
+        for rate, bits in chosen.items()
+    ]  # fmt: skip
+    meta = comparison.base_meta([]) | turns.measure(sites, runs)
+    found = rows.of_cases((case for site in sites for case in site.cases), wire_cost.MEASURED)
+    BENCHMARK.deliver({"meta": meta, "rows": found}, json_file)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of the measuring commands, and what lists with commas say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from offpath.base import files
+from offpath.base.errors import UserError
+from offpath.places import comparison
+
+JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
+HtmlFile = Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")]
+Runs = Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")]
+
+
+def check_files(json_file: Path | None, html_file: Path | None = None) -> None:
+    """Before anything is measured. Raises UserError for a file that could not be written."""
+    for option, file in (("--json", json_file), ("--html", html_file)):
+        files.writable_file(file, option)
+
+
+def require_lab(what: str) -> None:
+    """Raises UserError where there can be none. `what`: who needs it, as the beginning of a sentence."""
+    if not comparison.lab_is_possible():
+        raise UserError(f"{what} measured in a lab (which needs root). Run it as root.")
+
+
+def one_mpi(choice: str, usual: str) -> str:
+    return comparison.chosen_mpis(choice if choice != comparison.BOTH else usual)[0]
+
+
+def names(text: str, known: Iterable[str], what: str) -> list[str]:
+    """The names in "a,b", each once. Raises UserError for one that is not in `known`."""
+    found, known = words(text), list(known)
+    for name in found:
+        if name not in known:
+            raise UserError(f"'{name}' is not {what} measured here. Give some of {', '.join(known)}.")
+    return found
+
+
+def numbers(text: str, option: str, least: int = 1, most: int = 1 << 30) -> list[int]:
+    """The numbers in "1,3", each once. Raises UserError for others."""
+    found = words(text)
+    if not all(word.isdecimal() and least <= int(word) <= most for word in found):
+        to = f"to {most}" if most < 1 << 30 else "on"
+        raise UserError(f"{option} '{text}' is not usable (each is a whole number from {least} {to}). Give some like "
+                        f"{least},{least + 1}.")  # fmt: skip
+    return list(map(int, found))
+
+
+def words(text: str) -> Sequence[str]:
+    """Each once."""
+    return list(dict.fromkeys(word.strip() for word in text.split(",")))

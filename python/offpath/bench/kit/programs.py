@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that are measured by themselves, without an MPI: what they print, or why they failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from offpath.base.errors import UserError
+from offpath.bench.kit.turns import FAILED
+
+PATIENCE_S = 600.0
+BAD_ARGUMENTS = 2  # exit status of our programs
+
+
+def output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> str:
+    """Raises UserError: with what the program says of its arguments if it knows them better than we do, else with its
+    last words."""
+    words = list(map(str, argv))
+    name = Path(words[0]).name
+    done = subprocess.run(words, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=PATIENCE_S)
+    if done.returncode == 0:
+        return done.stdout
+    said = last_words(name, done.stderr or done.stdout)
+    if done.returncode == BAD_ARGUMENTS:
+        raise UserError(said)
+    raise UserError(f"{name} failed ({said}; exit {done.returncode}). Is it built (make build), or the machine busy?",
+                    FAILED)  # fmt: skip
+
+
+def json_output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> Any:
+    return json.loads(output(argv, env))
+
+
+def last_words(name: str, text: str | None) -> str:
+    lines = (text or "").strip().splitlines() or ["it said nothing"]
+    return lines[-1].removeprefix(f"{name}: ")
