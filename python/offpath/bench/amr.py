@@ -4,27 +4,33 @@ as tasks that stay home, and as tasks that may go to other nodes; in turns, and 
 
 from __future__ import annotations
 
-import json
+import functools
 import statistics
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from offpath.base import commands, console, files
-from offpath.base.errors import UserError
+from offpath.base import commands
 from offpath.base.paths import paths
-from offpath.base.tables import Table
-from offpath.bench import results
-from offpath.lab import Lab
+from offpath.bench.kit import options, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
+from offpath.places.comparison import Place
 from offpath.plan.balance import Loads
 
 OWN, STATIC, BALANCED = "own", "static", "balanced"
-LIMIT_S = 300
+BENCHMARK = Benchmark([
+    Table("Patches that are computed where they are, or elsewhere", [
+        ("patches", "{variant}"), ("seconds", "{seconds:.3f}"), ("min", lambda row: f"{min(row['all_seconds']):.3f}"),
+        ("max", lambda row: f"{max(row['all_seconds']):.3f}"), ("gain", "{gain:.2f}"),
+        ("at most", "{gain_at_most:.2f}"), ("imbalance", "{imbalance:.2f}"),
+        ("of the run as a whole", "{standing_imbalance:.2f}"),
+    ]),
+])  # fmt: skip
 
 app = commands.alone()
 
@@ -37,7 +43,7 @@ def amr_command(
     steps: Annotated[int, typer.Option(min=1, help="Time steps of each launch.")] = 200,
     work: Annotated[int, typer.Option(min=1, help="Each step of a patch is computed so often.")] = 4,
     runs: asked.Runs = 3,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Time of shallow water whose work moves from rank to rank (apps/amr), in a lab.
 
@@ -49,51 +55,32 @@ def amr_command(
 
         offpath bench amr --json amr.json
     """
-    files.writable_file(json_file, "--json")
-    (kind,) = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [OPENMPI]
-    options = ["--case", "wave", "--across", "24", "--down", "3", "--steps", str(steps), "--work", str(work)]
-    written: dict[str, list[dict]] = {OWN: [], STATIC: [], BALANCED: []}
-    with Lab(nodes=nodes, rate=rate) as lab:
-        for _ in range(runs):
-            for variant, found in written.items():
-                found.append(_launch(lab, kind, variant, options))
-    rows = [_row(variant, found, written[OWN]) for variant, found in written.items()]
-    emulated = {"place": "lab", "hardware": "emulated", "nodes": nodes, "rate": rate}
-    meta = comparison.base_meta([kind]) | emulated | {"steps": steps, "runs": runs, "work": work}
-    results.deliver({"meta": meta, "rows": rows}, _show, json_file)
+    options.check_files(json_file)
+    kind = options.one_mpi(mpi, OPENMPI)
+    argv = [str(paths().app("amr_tasks", kind)), "--case", "wave", "--across", "24", "--down", "3"]
+    argv += ["--steps", str(steps), "--work", str(work)]
+    cases = [Case({"variant": each}, functools.partial(_launch, kind, argv, each)) for each in (OWN, STATIC, BALANCED)]
+    site = Site([cases], lambda: comparison.place(nodes, 1, rate, False))
+    meta = comparison.base_meta([kind]) | turns.measure([site], runs) | {"steps": steps, "work": work}
+    own = cases[0].launches
+    rows = [{**case.labels, **_row(case.launches, own)} for case in cases if case.launches and own]
+    BENCHMARK.deliver({"meta": meta, "rows": rows}, json_file)
 
 
-def _row(variant: str, found: Sequence[dict], own: Sequence[dict]) -> dict[str, Any]:
+def _launch(mpi: str, argv: Sequence[str], variant: str, where: Place) -> dict:
+    env = {"OFFPATH_SERVICE_SHARE": "1", "OFFPATH_TASK_EXECUTORS": "1"}
+    env["OFFPATH_TASK_BALANCE"] = "on" if variant == BALANCED else "off"
+    words = [*argv, "--patches", "own" if variant == OWN else "tasks"]
+    return comparison.run_for_json(where, mpi, words, False, env)[0]
+
+
+def _row(found: Sequence[dict], own: Sequence[dict]) -> dict:
     seconds = [run["seconds"] for run in found]
     alone = statistics.median_low([run["seconds"] for run in own])
     loads = next(Loads(run["seconds"], run["loads_s"]) for run in own if run["seconds"] == alone)
     return {
-        "variant": variant, "seconds": statistics.median(seconds), "all_seconds": seconds,
-        "gain": alone / statistics.median(seconds), "gain_at_most": alone / loads.balanced_s(),
-        "imbalance": loads.imbalance, "standing_imbalance": loads.standing_imbalance, "runs": len(found),
+        "seconds": statistics.median(seconds), "all_seconds": seconds, "gain": alone / statistics.median(seconds),
+        "gain_at_most": alone / loads.balanced_s(), "imbalance": loads.imbalance,
+        "standing_imbalance": loads.standing_imbalance, "runs": len(found),
         "verified": all(run["verified"] and run["bits"] == own[0]["bits"] for run in found),
     }  # fmt: skip
-
-
-def _launch(lab: Lab, mpi: str, variant: str, options: Sequence[str]) -> dict:
-    by_tasks = variant != OWN
-    env = {"OFFPATH_SERVICE_SHARE": "1", "OFFPATH_TASK_EXECUTORS": "1"}
-    env["OFFPATH_TASK_BALANCE"] = "on" if variant == BALANCED else "off"
-    with tempfile.TemporaryDirectory(prefix="amr-", dir=lab.plan.state_dir) as folder:
-        file = Path(folder) / "out.json"
-        words = [str(paths().app("amr_tasks", mpi)), *options, "--patches", "tasks" if by_tasks else "own"]
-        done = lab.mpirun(mpi, 1, [*words, "--json", str(file)], False, env, LIMIT_S)
-        if done.returncode != 0:
-            raise UserError((done.stderr or "").strip()[-500:] or "amr has ended without a word.", 1)
-        return json.loads(file.read_text())
-
-
-def _show(result: dict) -> None:
-    rows = result["rows"]
-    table = Table("patches", "seconds", "min", "max", "gain", "at most", box=None, pad_edge=False)
-    for row in rows:
-        seconds = [f"{value:.3f}" for value in (row["seconds"], min(row["all_seconds"]), max(row["all_seconds"]))]
-        table.add_row(row["variant"], *seconds, f"{row['gain']:.2f}", f"{row['gain_at_most']:.2f}")
-    console.out.print(table)
-    moving, standing = rows[0]["imbalance"], rows[0]["standing_imbalance"]
-    console.out.print(f"imbalance {moving:.2f}, of the run as a whole {standing:.2f}")

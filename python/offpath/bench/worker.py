@@ -14,7 +14,7 @@ from offpath.bench.kit import options, programs, rows, turns
 from offpath.bench.kit.benchmark import Benchmark
 from offpath.bench.kit.tables import Table
 from offpath.bench.kit.turns import Case, Site
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 WAYS = ("near", "workers", "sockets")
 SECURITY = ("auth", "encrypt", "user-data-unprotected")
@@ -42,7 +42,7 @@ def worker_command(
     ),
     security: Annotated[str, typer.Option(help="Of sockets: auth, encrypt, user-data-unprotected.")] = "auth",
     sizes: Annotated[str, typer.Option(help="Bytes of a block.")] = "64K,256K,1M,4M,16M",
-    runs: options.Runs = 3,
+    runs: asked.Runs = 3,
     milliseconds: Annotated[int, typer.Option(min=1, max=60000, help="Length of each measurement, about.")] = 300,
     json_file: options.JsonFile = None,
 ) -> None:

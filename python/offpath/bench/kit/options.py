@@ -15,7 +15,6 @@ from offpath.places import comparison
 
 JsonFile = Annotated[Optional[Path], typer.Option("--json", help="Write the results there.")]
 HtmlFile = Annotated[Optional[Path], typer.Option("--html", help="Write a page with charts there.")]
-Runs = Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")]
 
 
 def check_files(json_file: Path | None, html_file: Path | None = None) -> None:
