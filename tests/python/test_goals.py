@@ -238,11 +238,11 @@ def test_krylov():
 def test_balance():
     """Also of pieces that compute, and of a rank that is loaded."""
     rows = [
-        {"piece": piece, "uneven": uneven, "gain": gain, "perfect": 0.9}
+        {"piece": piece, "uneven": uneven, "gain": gain, "perfect": 0.9, "verified": True}
         for piece, uneven, gain in [("waits", "none", 1), ("waits", "slow", 2.2), ("computes", "none", 0.8),
                                     ("computes", "slow", 1.4), ("computes", "loaded", 1.1)]
     ]  # fmt: skip
-    assert values(balance.checks(rows)) == {
+    assert values(balance.BENCHMARK.checks({"meta": {}, "rows": rows})) == {
         "tasks_balance_gain_ratio": 1.1, "tasks_balance_perfect_ratio": 0.9, "tasks_balance_even_ratio": 1.25,
     }  # fmt: skip
 

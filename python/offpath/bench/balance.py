@@ -8,60 +8,47 @@ same once more with pieces that compute (heat in a rod): they gain as far as thi
 
 from __future__ import annotations
 
+import functools
 import itertools
-import json
 import os
 import statistics
-import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
-from offpath.base import console
+from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.tables import Table
-from offpath.bench import goals
-from offpath.lab import Lab
+from offpath.bench.kit import turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
+from offpath.places import comparison
+from offpath.places.comparison import LabPlace
 
 EVEN, LOADED, SLOW = "none", "loaded", "slow"
 TIMES = 3  # as many pieces, or as slow, is one rank
 OFF, ON = "off", "on"
 WAITS, COMPUTES = "waits", "computes"  # what a piece does
-LIMIT_S = 300
+NAMES = {EVEN: "as the others", LOADED: f"{TIMES}x loaded", SLOW: f"{TIMES}x slower"}
 
 
-@dataclass
-class Case:
-    nodes: int
-    ppn: int
-    mpi: str
-    uneven: str
-    piece: str
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {OFF: [], ON: []})
+def _seconds(mode: str) -> object:
+    return lambda row: " ".join(
+        f"{value:.2f}" for value in (min(row[f"{mode}_all_s"]), row[f"{mode}_s"], max(row[f"{mode}_all_s"]))
+    )
 
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ppn
 
-    @property
-    def perfect_gain(self) -> float:
-        """Of the unbalanced time by that of an even distribution."""
-        if self.uneven == LOADED:
-            return TIMES * self.ranks / (self.ranks + TIMES - 1)
-        return TIMES * (self.ranks - 1 + 1 / TIMES) / self.ranks if self.uneven == SLOW else 1.0
-
-    def row(self, even_s: float) -> dict:
-        """`even_s`: of the even program, unbalanced."""
-        off, on = (statistics.median(self.seconds[mode]) for mode in (OFF, ON))
-        perfect_s = even_s * (TIMES / self.perfect_gain)
-        return {
-            "nodes": self.nodes, "ranks": self.ranks, "mpi": self.mpi, "uneven": self.uneven, "piece": self.piece,
-            "cores": len(os.sched_getaffinity(0)), "off_s": off, "on_s": on, "off_all_s": self.seconds[OFF],
-            "on_all_s": self.seconds[ON], "gain": off / on,
-            "perfect": (even_s if self.uneven == EVEN else perfect_s) / on,
-            "runs": len(self.seconds[ON]), "verified": True,  # a program with a wrong piece ends the command
-        }  # fmt: skip
+BENCHMARK = Benchmark(
+    [Table("Tasks with balancing and without", [
+        ("nodes", "{nodes}"), ("ranks", "{ranks}"), ("cores", "{cores}"), ("MPI", "{mpi}"), ("a piece", "{piece}"),
+        ("one rank is", lambda row: NAMES[row["uneven"]]), ("off s", _seconds(OFF)), ("on s", _seconds(ON)),
+        ("gain", "{gain:.2f}"), ("of perfect", "{perfect:.2f}"),
+    ])],
+    {  # of pieces that wait and of pieces that compute, which want a core for each rank
+        "tasks_balance_gain_ratio": lambda rows: [row["gain"] for row in rows if row["uneven"] != EVEN],
+        "tasks_balance_perfect_ratio": lambda rows: [row["perfect"] for row in rows if row["uneven"] != EVEN],
+        "tasks_balance_even_ratio": lambda rows: [1 / row["gain"] for row in rows if row["uneven"] == EVEN],
+    },
+)  # fmt: skip
 
 
 def parse(text: str) -> list[tuple[int, int]]:
@@ -76,57 +63,55 @@ def parse(text: str) -> list[tuple[int, int]]:
 
 
 def measure(
-    labs: Sequence[tuple[int, int]], kinds: Sequence[str], pieces: Mapping[str, Sequence[str]], options: Sequence[str],
-    runs: int,
-) -> list[dict]:  # fmt: skip
+    labs: Sequence[tuple[int, int]], kinds: Sequence[str], pieces: Mapping[str, Sequence[str]], runs: int
+) -> dict:
     """`pieces`: the options of what pieces do."""
-    rows = []
+    sites = []
     for nodes, ppn in labs:
-        with Lab(nodes=nodes, rate="1gbit") as lab:
-            for mpi, piece in itertools.product(kinds, pieces):
-                cases = [Case(nodes, ppn, mpi, uneven, piece) for uneven in (EVEN, LOADED, SLOW)]
-                for _, case, mode in itertools.product(range(runs), cases, (OFF, ON)):
-                    case.seconds[mode].append(_launch(lab, case, mode, [*pieces[piece], *options]))
-                even_s = statistics.median(cases[0].seconds[OFF])
-                rows += [case.row(even_s) for case in cases]
-    return rows
+        rounds = [
+            [_case(nodes, ppn, mpi, piece, uneven, mode, pieces[piece])
+             for uneven in (EVEN, LOADED, SLOW) for mode in (OFF, ON)]
+            for mpi, piece in itertools.product(kinds, pieces)
+        ]  # fmt: skip
+        sites.append(Site(rounds, functools.partial(comparison.place, nodes, ppn, "1gbit", False)))
+    meta = comparison.base_meta(kinds) | turns.measure(sites, runs)
+    return {"meta": meta, "rows": [row for site in sites for cases in site.rounds for row in _rows(cases)]}
 
 
-def _launch(lab: Lab, case: Case, mode: str, options: Sequence[str]) -> float:
+def _case(nodes: int, ppn: int, mpi: str, piece: str, uneven: str, mode: str, options: Sequence[str]) -> Case:
+    labels = {"nodes": nodes, "ranks": nodes * ppn, "mpi": mpi, "uneven": uneven, "piece": piece}
+    return Case({**labels, "balance": mode}, functools.partial(_launch, ppn, mpi, uneven, mode, options))
+
+
+def _launch(ppn: int, mpi: str, uneven: str, mode: str, options: Sequence[str], where: LabPlace) -> float:
     """One worker with one executor for each rank, so that ranks of a node share nothing but through balancing."""
-    env = {"OFFPATH_TASK_BALANCE": mode, "OFFPATH_TASK_EXECUTORS": "1", "OFFPATH_SERVICE_WORKERS": str(case.ppn)}
-    with tempfile.TemporaryDirectory(prefix="speeds-", dir=lab.plan.state_dir) as folder:
-        file = Path(folder) / "out.json"
-        words = [str(paths().bench_program("balance", case.mpi)), "--functions", str(paths().require_tasks_functions())]
-        words += ["--speeds", folder, "--uneven", case.uneven, "--times", str(TIMES), "--json", str(file), *options]
-        done = lab.mpirun(case.mpi, case.ppn, words, False, env | {"OFFPATH_SERVICE_SHARE": "1"}, LIMIT_S)
-        if done.returncode != 0:
-            raise UserError(done.stderr.strip()[-500:] or "The benchmark of balancing has ended without a word.", 1)
-        return json.loads(file.read_text())["total_s"]
+    env = {"OFFPATH_TASK_BALANCE": mode, "OFFPATH_TASK_EXECUTORS": "1", "OFFPATH_SERVICE_WORKERS": str(ppn),
+           "OFFPATH_SERVICE_SHARE": "1"}  # fmt: skip
+    with handover.folder(where.lab.plan.state_dir / "speeds") as folder:
+        words = [str(paths().bench_program("balance", mpi)), "--functions", str(paths().require_tasks_functions())]
+        words += ["--speeds", str(folder), "--uneven", uneven, "--times", str(TIMES), *options]
+        return comparison.run_for_json(where, mpi, words, False, env)[0]["total_s"]
 
 
-def checks(rows: Sequence[dict]) -> list[dict]:
-    """Of pieces that wait and of pieces that compute, which want a core for each rank."""
-    uneven = [row for row in rows if row["uneven"] != EVEN]
-    return [
-        *goals.check("tasks_balance_gain_ratio", [row["gain"] for row in uneven]),
-        *goals.check("tasks_balance_perfect_ratio", [row["perfect"] for row in uneven]),
-        *goals.check("tasks_balance_even_ratio", [1 / row["gain"] for row in rows if row["uneven"] == EVEN]),
-    ]
+def _rows(cases: Sequence[Case]) -> Iterator[dict]:
+    """Of each kind of unevenness, where both modes have been measured and the even program without balancing."""
+    even = cases[0].launches
+    for off, on in zip(cases[::2], cases[1::2]):
+        if even and off.launches and on.launches:
+            labels = {name: value for name, value in off.labels.items() if name != "balance"}
+            yield {**labels, **_row(labels, off.launches, on.launches, statistics.median(even))}
 
 
-def show(rows: Sequence[dict]) -> None:
-    titles = ("nodes", "ranks", "cores", "MPI", "a piece", "one rank is", "off s", "on s", "gain", "of perfect")
-    table = Table(*titles, box=None, pad_edge=False)
-    names = {EVEN: "as the others", LOADED: f"{TIMES}x loaded", SLOW: f"{TIMES}x slower"}
-    for row in rows:
-        seconds = [f"{min(all):.2f} {mid:.2f} {max(all):.2f}" for all, mid in _spread(row)]
-        table.add_row(
-            str(row["nodes"]), str(row["ranks"]), str(row["cores"]), row["mpi"], row["piece"], names[row["uneven"]],
-            *seconds, f"{row['gain']:.2f}", f"{row['perfect']:.2f}",
-        )  # fmt: skip
-    console.out.print(table)
+def _row(labels: Mapping, off: list[float], on: list[float], even_s: float) -> dict:
+    off_s, on_s = statistics.median(off), statistics.median(on)
+    perfect_s = even_s * (1 if labels["uneven"] == EVEN else TIMES / perfect_gain(labels["uneven"], labels["ranks"]))
+    return {
+        "cores": len(os.sched_getaffinity(0)), "off_s": off_s, "on_s": on_s, "off_all_s": off, "on_all_s": on,
+        "gain": off_s / on_s, "perfect": perfect_s / on_s,
+        "runs": len(on), "verified": True,  # a program with a wrong piece ends with an error
+    }  # fmt: skip
 
 
-def _spread(row: dict) -> list[tuple[list[float], float]]:
-    return [(row["off_all_s"], row["off_s"]), (row["on_all_s"], row["on_s"])]
+def perfect_gain(uneven: str, ranks: int) -> float:
+    """Of the unbalanced time by that of an even distribution."""
+    return TIMES * ranks / (ranks + TIMES - 1) if uneven == LOADED else TIMES * (ranks - 1 + 1 / TIMES) / ranks

@@ -4,29 +4,52 @@ balancing brings."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import functools
 import json
-import os
-import statistics
 import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import commands, console, files
-from offpath.base.errors import UserError
+from offpath.base import commands, handover
 from offpath.base.paths import paths
-from offpath.base.tables import Table
-from offpath.bench import balance, goals, placements, results
+from offpath.bench import balance, placements
+from offpath.bench.kit import options, programs, rows, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.bench.placements import CORES, DPU, Link
 from offpath.lab import Lab
 from offpath.places import asked, comparison
 
-LIMIT_S = 600
 PING_PORT = 7009
+# What is measured, its title and its digits.
+MEASURED = {
+    "round_trip_us": ("round trip, us", 2), "empty_task_test_us": ("empty task, tested, us", 2),
+    "empty_task_wait_us": ("empty task, awaited, us", 2), "tasks_per_second": ("many tasks, per second", 0),
+}  # fmt: skip
+
+
+def _with_spread(name: str, digits: int) -> str:
+    median, least, most = (f"{{{name}{end}:.{digits}f}}" for end in ("", "_least", "_most"))
+    return f"{median} ({least}-{most})"
+
+
+BENCHMARK = Benchmark(
+    [Table("What a task costs", [
+        ("where", "{placement}"), *((title, _with_spread(name, digits)) for name, (title, digits) in MEASURED.items()),
+    ], note="median of the launches (least-most)")],
+    {
+        "tasks_far_ratio": lambda found: [
+            row["empty_task_wait_us"] / row["round_trip_us"] for row in found if row["placement"] == DPU
+        ],
+        "tasks_empty_us": lambda found: [row["empty_task_wait_us"] for row in found if row["placement"] == CORES],
+        "tasks_piece_us": lambda found: [1e6 / row["tasks_per_second"] for row in found if row["placement"] == CORES],
+    },
+)  # fmt: skip
 
 app = commands.alone()
 
@@ -50,7 +73,7 @@ def tasks_command(
     steps: Annotated[int, typer.Option(min=1, help="With --labs: of each launch.")] = 100,
     milliseconds: Annotated[float, typer.Option("--ms", min=0.1, help="With --labs: of a piece that waits.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="With --labs: sweeps of a piece that computes.")] = 250,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Measure what tasks cost: the time of an empty one from its submission to its end, by testing and by waiting for
     it, and how many are done in a second while hundreds are under way. One process, no MPI.
@@ -71,108 +94,69 @@ def tasks_command(
 
         offpath bench tasks --labs 4x1,2x2 --json balance.json
     """
-    files.writable_file(json_file, "--json")
+    options.check_files(json_file)
     if labs is not None:
         pieces = {
-            balance.WAITS: ["--ms", f"{milliseconds:g}"],
-            balance.COMPUTES: ["--ms", "0", "--rounds", str(rounds)],
+            balance.WAITS: ["--ms", f"{milliseconds:g}", "--steps", str(steps)],
+            balance.COMPUTES: ["--ms", "0", "--rounds", str(rounds), "--steps", str(steps)],
         }
-        return _balance(labs, mpi, runs, pieces, ["--steps", str(steps)], json_file)
-    names = [name.strip() for name in placement.split(",") if name.strip()]
-    if not names or any(name not in (CORES, DPU) for name in names):
-        raise UserError(f"--placement {placement} is not known for tasks. Use {CORES}, {DPU} or both.")
+        places, kinds = balance.parse(labs), comparison.chosen_mpis(mpi)
+        options.require_lab("Balancing is")
+        return balance.BENCHMARK.deliver(balance.measure(places, kinds, pieces, runs), json_file)
+    names = options.names(placement, (CORES, DPU), "a placement of tasks")
     link = Link(link_rate, link_latency)
     placements.check(names, False, link)
-    options = ["--repeats", str(repeats), "--count", str(count)]
-    measure = {CORES: lambda: _on_cores(options, cores, share), DPU: lambda: _on_dpu(options, link)}
-    launches: dict[str, list[dict]] = {name: [] for name in names}
-    for _, name in itertools.product(range(runs), names):
-        launches[name].append(measure[name]())
-    rows = [over_launches(found) for found in launches.values()]
-    result = {"meta": comparison.base_meta([]) | {"runs": runs}, "rows": rows}
-    result["checks"] = [one for row in rows for one in checks(row)]
-    results.deliver(result, _show, json_file)
+    argv = [*_program(), "--repeats", str(repeats), "--count", str(count)]
+    launches = {CORES: functools.partial(_on_cores, argv, cores, share), DPU: functools.partial(_on_dpu, argv, link)}
+    cases = [Case({"placement": name}, launches[name]) for name in names]
+    meta = comparison.base_meta([]) | turns.measure([Site([cases])], runs)
+    BENCHMARK.deliver({"meta": meta, "rows": [row for case in cases for row in of_case(case)]}, json_file)
 
 
-def _balance(
-    labs: str, mpi: str, runs: int, pieces: Mapping[str, list[str]], options: list[str], json_file: Path | None
-) -> None:
-    places, kinds = balance.parse(labs), comparison.chosen_mpis(mpi)
-    if not comparison.lab_is_possible():
-        raise UserError("balancing is measured in a lab (a lab needs root). Run it as root.")
-    rows = balance.measure(places, kinds, pieces, options, runs)
-    result = {"meta": comparison.base_meta(kinds) | {"runs": runs}, "rows": rows, "checks": balance.checks(rows)}
-    results.deliver(result, lambda result: balance.show(result["rows"]), json_file)
+def of_case(case: Case) -> list[dict]:
+    """With the least and the most of the launches."""
+    found = rows.of_case(case)
+    for row in found:
+        for name in (name for name in MEASURED if name in row):
+            values = [launch[name] for launch in case.launches]
+            row |= {f"{name}_least": min(values), f"{name}_most": max(values)}
+    return found
 
 
-def over_launches(found: Sequence[dict]) -> dict:
-    """The medians, with the least and the most; programs in which a task failed end the command."""
-    row = dict(found[0])
-    for name in [name for name in row if name.endswith(("_us", "_per_second"))]:
-        values = [each[name] for each in found]
-        row |= {name: statistics.median(values), f"{name}_least": min(values), f"{name}_most": max(values)}
-    for name in [name for name in row if name.endswith("_us_min")]:
-        row[name] = min(each[name] for each in found)
-    return row | {"runs": len(found), "verified": True}
-
-
-TITLES = {"round_trip_us": "round trip, us", "empty_task_test_us": "empty task, tested, us",
-          "empty_task_wait_us": "empty task, awaited, us", "tasks_per_second": "many tasks, per second"}  # fmt: skip
-
-
-def _show(result: dict) -> None:
-    table = Table("where", "what", "median", "least", "most", keys=2, box=None, pad_edge=False)
-    for row in result["rows"]:
-        for name in (name for name in TITLES if name in row):
-            values = [
-                f"{row[name + part]:.{0 if name == 'tasks_per_second' else 2}f}" for part in ("", "_least", "_most")
-            ]
-            table.add_row(row["placement"], TITLES[name], *values)
-    console.out.print(table)
-
-
-def checks(row: Mapping) -> list[dict]:
-    if row["placement"] == DPU:
-        return goals.check("tasks_far_ratio", [row["empty_task_wait_us"] / row["round_trip_us"]])
-    return [
-        *goals.check("tasks_empty_us", [row["empty_task_wait_us"]]),
-        *goals.check("tasks_piece_us", [1e6 / row["tasks_per_second"]]),
-    ]
-
-
-def _on_cores(options: Sequence[str], cores: str | None, share: bool) -> dict:
-    env = os.environ | ({"OFFPATH_SERVICE_SHARE": "1"} if share else {})
-    row = _measure([*_program(), *options, *(["--cores", cores] if cores else [])], env, CORES)
+def _on_cores(argv: Sequence[str], cores: str | None, share: bool, _: object) -> dict:
+    env = {"OFFPATH_SERVICE_SHARE": "1"} if share else {}
+    row = _measure([*argv, *(["--cores", cores] if cores else [])], env)
     return row | {"cores": cores, "shared": share}
 
 
-def _on_dpu(options: Sequence[str], link: Link) -> dict:
+def _on_dpu(argv: Sequence[str], link: Link, _: object) -> dict:
     with Lab(1, "1gbit", dpus=1, link_rate=link.rate, link_latency=link.latency) as lab:
         (dpu,) = lab.plan.dpus
-        server = lab.inside(dpu.place, [str(paths().require_tasks_program()), "--serve-pings", str(PING_PORT)])
-        with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout is not None
-                process.stdout.readline()  # it listens
-                words = [*_program(), *options, "--ping", f"{dpu.place}:{PING_PORT}"]
-                env = os.environ | {"OFFPATH_DPUS": lab.dpus()}
-                row = _measure(lab.inside("node1", words), env, DPU, lab.plan.state_dir)
-            finally:
-                process.kill()
+        with _answering(lab.inside(dpu.place, [_program()[0], "--serve-pings", str(PING_PORT)])):
+            words = lab.inside("node1", [*argv, "--ping", f"{dpu.place}:{PING_PORT}"])
+            row = _measure(words, {"OFFPATH_DPUS": lab.dpus()}, lab.plan.state_dir)
         shared = bool({core for cores in lab.plan.node_cores for core in cores} & set(dpu.cores))
         return row | {"link_rate": link.rate, "link_latency": link.latency, "shared": shared}
+
+
+@contextlib.contextmanager
+def _answering(server: Sequence[str]) -> Iterator[None]:
+    with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()  # it listens
+            yield
+        finally:
+            process.kill()
 
 
 def _program() -> list[str]:
     return [str(paths().require_tasks_program()), "--functions", str(paths().require_tasks_functions())]
 
 
-def _measure(words: Sequence[str], env: Mapping[str, str], placement: str, where: Path | None = None) -> dict:
-    with tempfile.TemporaryDirectory(dir=where) as folder:  # nodes of a lab have other temporary files
-        file = Path(folder) / "row.json"
-        done = subprocess.run(
-            [*words, "--json", str(file)], env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False
-        )
-        if done.returncode != 0:
-            raise UserError(done.stderr.strip() or "The benchmark of tasks has ended without a word.", 1)
-        return json.loads(file.read_text()) | {"placement": placement}
+def _measure(words: Sequence[str], env: Mapping[str, str], where: Path | None = None) -> dict:
+    """A program in which a task failed ends with an error. Nodes of a lab have other temporary files: `where`."""
+    with handover.folder(where / "row.json" if where else None) as folder:
+        file = folder / "row.json"
+        programs.output([*words, "--json", file], env)
+        return json.loads(file.read_text()) | {"verified": True}
