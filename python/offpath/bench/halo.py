@@ -4,15 +4,15 @@
 Equal cores for both: the same two, of which the device has the second."""
 
 import os
-import shlex
-import subprocess
+from collections.abc import Mapping, Sequence
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.bench.kit import programs
+from offpath.bench.kit.turns import FAILED
 from offpath.launch import mpis
 from offpath.launch.local import native_environment
 
-RUN_LIMIT_S = 120.0
 # Inner and outer parts of the same size, so that neither hides what the other costs; some 20 ms each, like the overlap.
 SIZES = ("--rows", "512", "--outer", "128", "--columns", "1024", "--work", "64")
 
@@ -21,7 +21,7 @@ def rows(steps: int) -> list[dict]:
     """One launch each: with the outer part on the device and all of it on the host."""
     cores = sorted(os.sched_getaffinity(0))[:2]
     if len(cores) < 2:
-        raise UserError("halo needs two cores (the device takes one of them). Give --halo 0.", 1)
+        raise UserError("halo needs two cores (the device takes one of them). Give --halo 0.")
     device = {
         "LD_PRELOAD": str(paths().require_preload_library()),
         "LD_LIBRARY_PATH": str(paths().lib),
@@ -42,22 +42,17 @@ def rows(steps: int) -> list[dict]:
     ]
 
 
-def _launch(steps: int, options: list[str], cores: list[int], settings: dict[str, str]) -> dict[str, float]:
+def _launch(steps: int, options: Sequence[str], cores: Sequence[int], settings: Mapping[str, str]) -> dict[str, float]:
     installed = mpis.installed()
     if not installed:
-        raise UserError("No MPI is installed (halo is an MPI program). Run: make setup, or give --halo 0.", 1)
+        raise UserError("No MPI is installed (halo is an MPI program). Run: make setup, or give --halo 0.")
     mpi = installed[0].kind
     argv = ["taskset", "-c", ",".join(map(str, cores)), str(paths().app("halo", mpi))]
     argv += [*SIZES, "--steps", str(steps), *options]
     command = [installed[0].launcher, "-np", "1", *(["--bind-to", "none"] if mpi == mpis.OPENMPI else [])]
     command += ["env", *(f"{name}={value}" for name, value in settings.items()), *argv]
-    environment = os.environ | native_environment(mpi, crowded=False)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_LIMIT_S, env=environment)
-    except subprocess.TimeoutExpired:
-        raise UserError(f"halo did not end within {RUN_LIMIT_S:.0f} s (it hangs): {shlex.join(command)}", 1) from None
-    if done.returncode != 0 or "verified: yes" not in done.stdout:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise UserError(f"halo failed: {said[0] if said else f'exit {done.returncode}'}", 1)
-    words = [line.split() for line in done.stdout.splitlines()]
+    said = programs.output(command, native_environment(mpi, crowded=False))
+    if "verified: yes" not in said:
+        raise UserError(f"halo failed: {programs.last_words('halo', said)}", FAILED)
+    words = [line.split() for line in said.splitlines()]
     return {line[0]: float(line[1]) for line in words if len(line) == 2 and line[0].endswith("_ms")}

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench openmp`: what target regions cost on a device, and kernels on the device beside the host."""
 
+from __future__ import annotations
+
+import functools
 import json
 import os
-import subprocess
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
-from offpath.base import commands, console, files
+from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
-from offpath.base.tables import Table
-from offpath.bench import goals, results
-from offpath.bench.halo import rows as halo_rows
+from offpath.bench import halo as halo_exchange
+from offpath.bench.kit import options, programs, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.dpu import listing
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 KERNELS = ("stencil", "mriq", "lbm", "cg", "spmv", "ep")
-RUN_LIMIT_S = 600.0
 ROW_OF_GOAL = {
     "openmp_empty_region_us": "empty region",
     "openmp_map_us": "map(tofrom) of 128 B",
@@ -30,14 +31,37 @@ ROW_OF_GOAL = {
     "openmp_overlap_ratio": "overlap of nowait and host",
     "openmp_halo_ratio": "halo: step / longer part",
 }
-FORMATS = {"us": "{:.1f} us", "ms": "{:.3f} ms", "GB/s": "{:.2f} GB/s", "1": "{:.2f}", "s": "{:.4f} s"}
+FORMATS = {"us": "{:.1f} us", "ms": "{:.3f} ms", "GB/s": "{:.2f} GB/s", "1": "{:.2f}"}
+
+
+def _value(which: str) -> Callable[[dict], str]:
+    return lambda row: FORMATS[row["unit"]].format(row["value"][which])
+
+
+def _median(row: str) -> Callable[[list[dict]], list[float]]:
+    return lambda rows: [each["value"]["median"] for each in rows if each.get("name") == row]
+
+
+BENCHMARK = Benchmark(
+    [
+        Table("Regions and maps", [
+            ("what", "{name}"), ("median", _value("median")), ("lowest", _value("min")), ("highest", _value("max")),
+        ], of="regions"),
+        Table("Kernels", [
+            ("kernel", "{kernel}"), ("size", "{size}"), ("device", "{device_s[median]:.4f} s"),
+            ("host", "{host_s[median]:.4f} s"),
+            ("host / device", lambda row: f"{row['host_s']['median'] / row['device_s']['median']:.2f}"),
+        ], of="kernels", keys=2),
+    ],
+    {goal: _median(row) for goal, row in ROW_OF_GOAL.items()},
+)  # fmt: skip
 
 app = commands.alone()
 
 
 @app.command()
 def openmp_command(
-    runs: Annotated[int, typer.Option(min=1, help="Launches; medians over them are shown.")] = 3,
+    runs: asked.Runs = 3,
     repeats: Annotated[int, typer.Option(min=1, help="Short regions in each launch.")] = 2000,
     size_mib: Annotated[int, typer.Option("--map", min=1, help="MiB of a bulk map.")] = 64,
     kernels: Annotated[str, typer.Option(help="Which kernels, separated by commas; none: no kernels.")] = ",".join(
@@ -49,7 +73,7 @@ def openmp_command(
         int,
         typer.Option(min=0, help="Number of the device that runs the kernels, where `offpath devices` lists several."),
     ] = 0,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Measure target regions on the devices of OFFPATH_DEVICES; by default, a software DPU of this node.
 
@@ -68,75 +92,37 @@ def openmp_command(
 
         OFFPATH_DEVICES=dpu=10.0.0.2:7001 offpath bench openmp
     """
-    names = [] if kernels == "none" else [name.strip() for name in kernels.split(",")]
-    for name in names:
-        if name not in KERNELS:
-            raise UserError(f"'{name}' is not a kernel measured here. Give some of {', '.join(KERNELS)}, or none.")
-    files.writable_file(json_file, "--json")
+    names = [] if kernels == "none" else options.names(kernels, KERNELS, "a kernel")
+    options.check_files(json_file)
     devices = [row for row in listing.collect() if row["number"] is not None]
     if not devices:
         raise UserError("No device answers (there is nothing to measure). See: offpath devices", 1)
     if "OFFPATH_SERVICE_CORES" not in os.environ and len(cores := os.sched_getaffinity(0)) > 1:
         os.environ["OFFPATH_SERVICE_CORES"] = str(max(cores))
-    regions, accel = paths().openmp_program("bench", "regions"), paths().openmp_program("apps", "accel")
-    result = {"meta": comparison.base_meta([]) | {"devices": devices, "runs": runs}, "regions": [], "kernels": []}
-    size = ["--small"] if small else []
-    launches = [_rows([regions, "--repeats", repeats, "--bytes", size_mib << 20]) for _ in range(runs)]
-    result["regions"] = _over_launches(launches, "name", ("unit",), ("value",))
+    regions = [paths().openmp_program("bench", "regions"), "--repeats", repeats, "--bytes", size_mib << 20]
+    accel = [paths().openmp_program("apps", "accel"), "--json", "--device", device, *(["--small"] if small else [])]
+    parts = [Case({"part": "regions"}, functools.partial(_launch, regions))]
     if halo:
-        launches = [halo_rows(halo) for _ in range(runs)]
-        result["regions"] += _over_launches(launches, "name", ("unit",), ("value",))
-    for name in names:
-        launches = [_rows([accel, "--kernel", name, "--json", "--device", device, *size]) for _ in range(runs)]
-        result["kernels"] += _over_launches(launches, "kernel", ("size", "ok"), ("device_s", "host_s"))
-    result["checks"] = checks(result)
-    results.deliver(result, _show, json_file)
+        parts.append(Case({"part": "halo"}, lambda _: halo_exchange.rows(halo)))
+    of_kernels = [Case({"kernel": name}, functools.partial(_launch, [*accel, "--kernel", name])) for name in names]
+    meta = comparison.base_meta([]) | {"devices": devices} | turns.measure([Site([parts, of_kernels])], runs)
+    result = {"meta": meta, "regions": [], "kernels": []}
+    for case in parts:
+        result["regions"] += _over_launches(case.launches, ("name", "unit"), ("value",))
+    for case in of_kernels:
+        result["kernels"] += _over_launches(case.launches, ("kernel", "size"), ("device_s", "host_s"))
+    BENCHMARK.deliver(result, json_file)
 
 
-def checks(result: dict) -> list[dict]:
-    medians = {row["name"]: row["value"]["median"] for row in result["regions"]}
-    found = []
-    for goal, row in ROW_OF_GOAL.items():
-        found += goals.check(goal, [medians[row]] if row in medians else [])
-    return found
-
-
-def _rows(command: Sequence) -> list[dict]:
+def _launch(argv: Sequence, _: object) -> list[dict]:
     """What one launch printed, an object a line."""
-    words = list(map(str, command))
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=RUN_LIMIT_S, env=os.environ)
-    except subprocess.TimeoutExpired:
-        raise UserError(f"{Path(words[0]).name} did not end within {RUN_LIMIT_S:.0f} s (it hangs).", 1) from None
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise UserError(f"{Path(words[0]).name} failed: {said[0] if said else f'exit {done.returncode}'}", 1)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in programs.output(argv).splitlines() if line.startswith("{")]
 
 
-def _over_launches(launches: list[list[dict]], key: str, labels: Sequence[str], values: Sequence[str]) -> list[dict]:
-    rows = []
-    for same in zip_equal(*launches):
-        first = same[0]
-        rows.append(
-            {name: first[name] for name in (key, *labels) if name != "ok"}
-            | {"verified": all(row.get("ok", True) for row in same), "runs": len(same)}
-            | {name: comparison.spread([row[name] for row in same]) for name in values}
-        )
-    return rows
-
-
-def _show(result: dict) -> None:
-    table = Table("", "median", "lowest", "highest", box=None, pad_edge=False)
-    for row in result["regions"]:
-        text = FORMATS[row["unit"]].format
-        table.add_row(row["name"], *(text(row["value"][which]) for which in ("median", "min", "max")))
-    console.out.print(table)
-    if not result["kernels"]:
-        return
-    table = Table("kernel", "size", "device", "host", "host / device", keys=2, box=None, pad_edge=False)
-    for row in result["kernels"]:
-        device, host = row["device_s"]["median"], row["host_s"]["median"]
-        times = (FORMATS["s"].format(device), FORMATS["s"].format(host))
-        table.add_row(row["kernel"], str(row["size"]), *times, f"{host / device:.2f}")
-    console.out.print(table)
+def _over_launches(launches: list[list[dict]], labels: Sequence[str], values: Sequence[str]) -> list[dict]:
+    return [
+        {name: same[0][name] for name in labels}
+        | {"verified": all(row.get("ok", True) for row in same), "runs": len(same)}
+        | {name: comparison.spread([row[name] for row in same]) for name in values}
+        for same in zip(*launches)
+    ]
