@@ -257,8 +257,12 @@ def test_multicast():
 
     rows = [row("multicast", MIB, 110, 80), row("ring", MIB, 100, 100), row("multicast", 4 * MIB, 100, 90)]
     rows += [row("ring", 4 * MIB, 100, 100), row("multicast", 2 * MIB, 900, 900), row("chain", MIB, 1, 1, "ibcast")]
-    assert values(multicast.goals_of(rows)) == {"multicast_time_ratio": 1.1, "multicast_cpu_ratio": 0.9}
-    assert multicast.goals_of([row("multicast", MIB, 9, 9), row("ring", MIB, 1, 1, verified=False)]) == []
+    checks = multicast.BENCHMARK.checks
+    plain = {"while": "nothing", "lossy": False}
+    assert values(checks({"meta": plain, "rows": rows})) == {"multicast_time_ratio": 1.1, "multicast_cpu_ratio": 0.9}
+    assert checks({"meta": plain | {"lossy": True}, "rows": rows}) == []
+    wrong = [row("multicast", MIB, 9, 9), row("ring", MIB, 1, 1, verified=False)]
+    assert checks({"meta": plain, "rows": wrong}) == []
 
 
 def test_compression():

@@ -5,32 +5,35 @@ time of the services, and the bytes on each link of the lab."""
 from __future__ import annotations
 
 import contextlib
-import json
+import functools
+import itertools
 import os
 import signal
 import statistics
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 
-from offpath.base import commands, console, files
+from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.oldest import StrEnum
 from offpath.base.paths import paths
-from offpath.base.sizes import ms_text, parse_sizes, size_text
-from offpath.base.tables import Table
-from offpath.bench import goals, measuring, results
+from offpath.base.sizes import parse_sizes
+from offpath.bench.kit import options, rows, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.lab import Lab, inventory
 from offpath.lab.counters import LinkBytes, link_bytes
 from offpath.lab.plan import Loss, parse_rate
 from offpath.launch import checks
 from offpath.places import asked, comparison
+from offpath.places.comparison import LabPlace
 
 PEERS = {"ibcast": ("multicast", "chain"), "iallgather": ("multicast", "ring", "direct")}
 HEADROOM = 0.99  # of the link's rate is what multicast may take: switches drop what comes in faster than it leaves
@@ -39,7 +42,7 @@ FIELDS = ("velocity", "halo", "tiles", "random")  # that the program makes
 STOP_S = 1.0
 OPERATIONS_BEFORE_STOP = 5  # two of them warm up
 LIMIT_S = 120
-FIXED = ("collective", "nodes", "bytes", "peer", "loss_percent", "verified")  # of a row; the rest is measured
+MPIS = ("openmpi", "mpich")
 
 
 class Where(StrEnum):
@@ -54,6 +57,31 @@ class Event(StrEnum):
     stop = "stop"
     alltoall = "alltoall"
 
+
+def _over_the_ring(field: str) -> Callable[[list[dict]], list[float]]:
+    """Of an allgather by multicast: what frees links must cost neither time nor processors."""
+
+    def ratios(found: list[dict]) -> list[float]:
+        rings = {(row["nodes"], row["bytes"]): row[field] for row in found if row["peer"] == "ring"}
+        ours = [row for row in found if row["collective"] == "iallgather" and row["peer"].startswith("multicast")]
+        pairs = [(row[field], rings.get((row["nodes"], row["bytes"]), 0)) for row in ours]
+        return [own / ring for own, ring in pairs if ring > 0]
+
+    return ratios
+
+
+BENCHMARK = Benchmark(
+    [Table("Multicast, and what there is otherwise", [
+        ("collective", "{collective}"), ("nodes", "{nodes}"), ("size", "{bytes:size}"), ("by", "{peer}"),
+        ("time ms", "{time_ns:ms}"), ("to", "{time_max_ns:ms}"), ("service ms", "{service_cpu_ns:ms}"),
+        ("chunks/s", lambda row: f"{row['chunks_per_cpu_s'] / 1e3:.0f}k"), ("up", "{up:.2f}"), ("down", "{down:.2f}"),
+        ("all links up", "{all:.2f}"),
+        ("lost %", lambda row: f"{row['loss_percent']:g}" if row["loss_percent"] else ""),
+        ("alltoall ms", lambda row: f"{row['alltoall_time_ns'] / 1e6:.2f}" if row["alltoall_time_ns"] else ""),
+    ], keys=4)],
+    {"multicast_time_ratio": _over_the_ring("time_ns"), "multicast_cpu_ratio": _over_the_ring("service_cpu_ns")},
+    aimed_at=lambda meta: not meta.get("lossy") and meta.get("while") == Event.nothing,
+)  # fmt: skip
 
 app = commands.alone()
 
@@ -82,7 +110,7 @@ def multicast_command(
     hosts: Annotated[bool, typer.Option("--hosts/--no-hosts", help="Measure both MPIs alone, too.")] = True,
     runs: asked.Runs = 3,
     repeats: Annotated[int, typer.Option(min=2, help="Repeats in each launch.")] = 10,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Measure broadcast and allgather by multicast in a lab, beside what there is otherwise.
 
@@ -99,79 +127,56 @@ def multicast_command(
 
         offpath bench multicast --nodes 4 --sizes 4M --field tiles --compress auto --no-hosts
     """
-    byte_sizes = parse_sizes(sizes)
-    names = measuring.parse_names(collectives, PEERS, "a collective")
-    counts, wanted_chains = numbers(nodes, 2, "nodes"), numbers(chains, 0, "nodes at the same time")
-    known = {peer: () for of in PEERS.values() for peer in of}
-    peers = set(measuring.parse_names(by, known, "an algorithm") if by else known)
-    bits = parse_rate(rate)
-    wish = checks.compression(compress)
-    content = ["--field", measuring.parse_names(field, dict.fromkeys(FIELDS, ()), "a field")[0]] if field else []
+    byte_sizes, bits = parse_sizes(sizes), parse_rate(rate)
+    names = options.names(collectives, PEERS, "a collective")
+    counts = options.numbers(nodes, "--nodes", 2)
+    wanted_chains = options.numbers(chains, "--chains", 0)
+    known = dict.fromkeys(itertools.chain(*PEERS.values()))
+    peers = options.names(by, known, "an algorithm") if by else list(known)
+    compressing = checks.compression(compress) or "off"
+    content = ["--field", *options.names(field, FIELDS, "a field")[:1]] if field else []
     lossy = [lose(word, where) for word in losses.split(",")] if losses else [None]
-    files.writable_file(json_file, "--json")
-    if not comparison.lab_is_possible():
-        raise UserError("Multicast is measured in a lab (which needs root). Run it as root.")
-    rows = []
-    for count in counts:
-        for loss in lossy:
-            with Lab(nodes=count, rate=rate, loss=loss) as lab:
-                for name, size in ((name, size) for name in names for size in byte_sizes):
-                    ways: list[tuple[str, str, dict | None]] = []
-                    for peer in PEERS[name]:
-                        for chain in wanted_chains if peer == "multicast" else wanted_chains[:1]:
-                            env = {
-                                "OFFPATH_POLICY": f"{name}:0-inf:dpu={peer}",
-                                "OFFPATH_MULTICAST_RATE": str(int(bits * HEADROOM)),
-                                "OFFPATH_MULTICAST_CHAINS": str(chain),
-                                "OFFPATH_COMPRESS": wish or "off",
-                            }
-                            label = f"{peer} M={chain}" if len(wanted_chains) > 1 and peer == "multicast" else peer
-                            if peer in peers:
-                                ways.append((label, "openmpi", env))
-                    ways += [(mpi, mpi, None) for mpi in (("openmpi", "mpich") if hosts else ())]
-                    launches = [
-                        [measure(lab, mpi, name, size, repeats, label, env, event, content) for label, mpi, env in ways]
-                        for _ in range(runs)
-                    ]
-                    rows += [over_launches(of_way) for of_way in zip(*launches)]
-    meta = comparison.base_meta([]) | {"rate_bits_per_s": bits, "repeats": repeats, "runs": runs}
-    meta |= {"field": field, "compress": compress, "loss_at": where.value, "loss_of": "multicast", "while": event.value}
-    plain = not losses and event == Event.nothing
-    results.deliver({"meta": meta, "rows": rows, "checks": goals_of(rows) if plain else []}, show, json_file)
+    options.check_files(json_file)
+    options.require_lab("Multicast is")
+    ways = [
+        Way(name, size, f"{peer} M={chain}" if len(wanted_chains) > 1 and peer == "multicast" else peer, MPIS[0], {
+            "OFFPATH_POLICY": f"{name}:0-inf:dpu={peer}", "OFFPATH_MULTICAST_RATE": str(int(bits * HEADROOM)),
+            "OFFPATH_MULTICAST_CHAINS": str(chain), "OFFPATH_COMPRESS": compressing,
+        })
+        for name, size in itertools.product(names, byte_sizes)
+        for peer in PEERS[name] if peer in peers
+        for chain in (wanted_chains if peer == "multicast" else wanted_chains[:1])
+    ]  # fmt: skip
+    if hosts:
+        ways += [Way(name, size, mpi, mpi) for name, size in itertools.product(names, byte_sizes) for mpi in MPIS]
+    sites = []
+    for count, loss in itertools.product(counts, lossy):
+        rounds = [
+            [Case(each.labels(count, loss), functools.partial(measure, each, repeats, event, content))
+             for each in ways if (each.collective, each.size) == same]
+            for same in itertools.product(names, byte_sizes)
+        ]  # fmt: skip
+        sites.append(Site(rounds, functools.partial(Lab, nodes=count, rate=rate, loss=loss)))
+    meta = comparison.base_meta([]) | turns.measure(sites, runs)
+    meta |= {"rate_bits_per_s": bits, "repeats": repeats, "field": field, "compress": compress, "lossy": bool(losses)}
+    meta |= {"loss_at": where.value, "loss_of": "multicast", "while": event.value}
+    BENCHMARK.deliver({"meta": meta, "rows": rows.of_cases(case for site in sites for case in site.cases)}, json_file)
 
 
-def over_launches(launches: Sequence[dict]) -> dict:
-    """Medians, but for the least and the most of all."""
-    row = dict(launches[0])
-    for name in (name for name in row if name not in FIXED):
-        row[name] = statistics.median(each[name] for each in launches)
-    row["time_min_ns"] = min(each["time_min_ns"] for each in launches)
-    for name in ("time_max_ns", "longest_ns"):
-        row[name] = max(each[name] for each in launches)
-    return row | {"runs": len(launches), "verified": all(each["verified"] for each in launches)}
+@dataclass(frozen=True)
+class Way:
+    """To do an operation. `env`: of a service; natively none."""
 
+    collective: str
+    size: int
+    peer: str
+    mpi: str
+    env: dict[str, str] | None = None
 
-def goals_of(rows: Sequence[dict]) -> list[dict]:
-    """An allgather by multicast against the ring: what frees links must cost neither time nor processors."""
-    rings = {(row["nodes"], row["bytes"]): row for row in rows if row["peer"] == "ring" and row["verified"]}
-    pairs = [
-        (row, rings[row["nodes"], row["bytes"]])
-        for row in rows
-        if row["collective"] == "iallgather" and row["peer"].startswith("multicast") and row["verified"]
-        if (row["nodes"], row["bytes"]) in rings
-    ]
-    ratios = {
-        goal: [ours[name] / ring[name] for ours, ring in pairs if ring[name] > 0]
-        for goal, name in (("multicast_time_ratio", "time_ns"), ("multicast_cpu_ratio", "service_cpu_ns"))
-    }
-    return [each for goal, values in ratios.items() for each in goals.check(goal, values)]
-
-
-def numbers(text: str, least: int, what: str) -> list[int]:
-    found = [int(word) for word in text.split(",") if word.isdigit()]
-    if not found or len(found) != len(text.split(",")) or min(found) < least:
-        raise UserError(f"'{text}' {what} cannot be measured. Give whole numbers of at least {least}.")
-    return found
+    def labels(self, nodes: int, loss: Loss | None) -> dict:
+        lost = loss.up or loss.down if loss else 0
+        return {"collective": self.collective, "nodes": nodes, "bytes": self.size, "peer": self.peer,
+                "loss_percent": lost}  # fmt: skip
 
 
 def lose(text: str, where: Where) -> Loss:
@@ -183,47 +188,37 @@ def lose(text: str, where: Where) -> Loss:
     return Loss.make(**{where.value: percent}, only_multicast=True) or Loss()
 
 
-def measure(
-    lab: Lab, mpi: str, name: str, size: int, repeats: int, label: str, env: dict | None, event: Event = Event.nothing,
-    content: Sequence[str] = (),
-) -> dict:  # fmt: skip
+def measure(way: Way, repeats: int, event: Event, content: Sequence[str], lab: Lab) -> dict:
     """Two launches: what both have on the links is the launcher's, and the MPI's own."""
-    few, _ = launch(lab, mpi, name, size, 1, env, content)
+    size, count, env = way.size, lab.plan.node_count, way.env
+    few, _ = launch(lab, way, 1, content)
     with meanwhile(lab, event, size) as beside:
-        many, row = launch(lab, mpi, name, size, repeats, env, content)
+        many, row = launch(lab, way, repeats, content)
     operations = 2 * (repeats - 1)  # each repeat measures it pure, and overlapped
-    count = lab.plan.node_count
-    part = size if name == "ibcast" else size / count
-    received = size if name == "ibcast" else size - part
+    part = size if way.collective == "ibcast" else size / count
+    received = size if way.collective == "ibcast" else size - part
     chunks = count * size / (lab.plan.mtu_bytes - AROUND_BYTES)
-    loss = lab.plan.loss or Loss()
+    used = [after.since(before) for before, after in zip(few, many)]
     return {
-        "collective": name, "nodes": count, "bytes": size, "peer": label,
-        "loss_percent": loss.up or loss.down,
         "time_ns": row["t_pure_ns"], "time_min_ns": row["t_pure_min_ns"], "time_max_ns": row["t_pure_max_ns"],
         "longest_ns": max(row["t_pure_max_ns"], row["t_total_max_ns"]),
         "verified": row["verified"],
         "service_cpu_ns": row["service_cpu_ns"] if env else 0,
         "chunks_per_cpu_s": chunks / row["service_cpu_ns"] * 1e9 if env and row["service_cpu_ns"] > 0 else 0,
-        "up": max(after.since(before).up for before, after in zip(few, many)) / operations / part,
-        "down": max(after.since(before).down for before, after in zip(few, many)) / operations / received,
-        "all": sum(after.since(before).up for before, after in zip(few, many)) / operations / size,
+        "up": max(link.up for link in used) / operations / part,
+        "down": max(link.down for link in used) / operations / received,
+        "all": sum(link.up for link in used) / operations / size,
         "alltoall_time_ns": beside.get("t_pure_ns", 0),
     }  # fmt: skip
 
 
-def launch(
-    lab: Lab, mpi: str, name: str, size: int, repeats: int, env: dict | None, content: Sequence[str] = ()
-) -> tuple[list[LinkBytes], dict]:
-    with tempfile.NamedTemporaryFile(dir="/var/tmp", suffix=".json") as file:
-        argv = [str(paths().bench / mpi / "collectives"), "--collective", name, "--sizes", str(size), "--verify"]
-        argv += ["--warmup", "1", "--work-ns", "1000", "--repeats", str(repeats), "--json", file.name, *content]
-        before = link_bytes(lab.plan)
-        done = lab.mpirun(mpi, 1, argv, offload=env is not None, env=env, timeout=LIMIT_S)
-        if done.returncode != 0:
-            raise UserError(f"{name} of {size} bytes ended with status {done.returncode}: {done.stderr[-300:]}")
-        counted = [after.since(then) for then, after in zip(before, link_bytes(lab.plan))]
-        return counted, json.loads(Path(file.name).read_text())["rows"][0]
+def launch(lab: Lab, way: Way, repeats: int, content: Sequence[str] = ()) -> tuple[list[LinkBytes], dict]:
+    argv = [str(paths().bench_program("collectives", way.mpi)), "--collective", way.collective, "--verify"]
+    argv += ["--sizes", str(way.size), "--warmup", "1", "--work-ns", "1000", "--repeats", str(repeats), *content]
+    before = link_bytes(lab.plan)
+    where = LabPlace(lab, 1, LIMIT_S)
+    output, _ = comparison.run_for_json(where, way.mpi, argv, way.env is not None, way.env or {})
+    return [after.since(then) for then, after in zip(before, link_bytes(lab.plan))], output["rows"][0]
 
 
 @contextlib.contextmanager
@@ -261,41 +256,9 @@ def stop_service(lab: Lab, size: int, over: threading.Event, row: dict) -> None:
 
 def run_alltoall(lab: Lab, size: int, over: threading.Event, row: dict) -> None:
     """Again and again, as another job: its ranks and services are beside those that are measured."""
-    env = {"OFFPATH_POLICY": "ialltoall:0-inf:dpu"}
+    size //= lab.plan.node_count
+    way = Way("ialltoall", size, "", MPIS[0], {"OFFPATH_POLICY": "ialltoall:0-inf:dpu"})
     times = []
     while not over.is_set():
-        times.append(launch(lab, "openmpi", "ialltoall", size // lab.plan.node_count, 20, env)[1]["t_pure_ns"])
+        times.append(launch(lab, way, 20)[1]["t_pure_ns"])
     row["t_pure_ns"] = statistics.median(times)
-
-
-def show(result: dict) -> None:
-    rows = result["rows"]
-    columns = [
-        "collective",
-        "nodes",
-        "size",
-        "by",
-        "time ms",
-        "to",
-        "service ms",
-        "chunks/s",
-        "up",
-        "down",
-        "all links up",
-    ]
-    lossy, beside = (any(row[name] for row in rows) for name in ("loss_percent", "alltoall_time_ns"))
-    columns += ["lost %"] * lossy + ["alltoall ms"] * beside
-    title = "Multicast, and what there is otherwise"
-    table = Table(*columns, keys=4, title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in table.columns:
-        column.no_wrap = True
-    for row in rows:
-        table.add_row(
-            row["collective"], str(row["nodes"]), size_text(row["bytes"]), row["peer"],
-            *(ms_text(row[name]) for name in ("time_ns", "time_max_ns", "service_cpu_ns")),
-            f"{row['chunks_per_cpu_s'] / 1e3:.0f}k",
-            *(f"{row[name]:.2f}" for name in ("up", "down", "all")),
-            *[f"{row['loss_percent']:g}"] * lossy,
-            *[ms_text(row["alltoall_time_ns"])] * beside,
-        )  # fmt: skip
-    console.out.print(table)

@@ -35,7 +35,7 @@ def _over(name: str, values: list) -> Any:
         return values[0]
     if "_min" in name:
         return min(values)
-    if "_max" in name:
+    if "_max" in name or name.startswith("longest"):
         return max(values)
     median = statistics.median(values)
     return round(median) if all(isinstance(value, int) for value in values) else median
