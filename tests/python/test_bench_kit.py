@@ -111,7 +111,7 @@ def test_a_cell_is_a_template_or_a_function():
 
 
 TABLE = Table(
-    "With {mpi:mpi}", [("who", "{who}"), ("ms", "{ns:ms}"), ("other", "{other:.1f}")], each="mpi",
+    "With {mpi:mpi}", [("who", "{who}"), ("ms", "{ns:ms}"), ("other", "{other:.1f}")],
     where=lambda row: row["who"] != "hidden", note="ms: of one",
 )  # fmt: skip
 ROWS = [

@@ -29,18 +29,18 @@ def test_gains_are_of_one_launch_each_and_goals_of_one_node():
     assert found["O-MV"]["predicted_s"] and found["O-N"]["predicted_s"] is None
     elsewhere = rows(Where("dpu", 2, "1gbit", None), [launch(1, verified=False)])
     assert not any(row["verified"] or row["predicted_s"] for row in elsewhere)
-    checked = training.checks({"epochs": [*elsewhere, *found.values()]})
+    checked = training.BENCHMARK.checks({"meta": {}, "epochs": [*elsewhere, *found.values()]})
     assert {row["name"]: round(row["value"], 2) for row in checked} == {
         "training_batches_gain_ratio": 1.18, "training_both_gain_ratio": 1.33, "training_workers_ratio": 1.02,
     }  # fmt: skip
-    assert training.checks({"epochs": elsewhere}) == []
+    assert training.BENCHMARK.checks({"meta": {}, "epochs": elsewhere}) == []
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
         (["--placement", "moon"], "'moon' is not a placement"),
-        (["--epoch-nodes", "1,x"], "names no numbers of nodes"),
+        (["--epoch-nodes", "1,x"], "--epoch-nodes '1,x'"),
         (["--rate", "fast"], "not a link rate"),
     ],
 )

@@ -12,21 +12,49 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Optional
 
 import typer
-from rich import box
 
-from offpath.base import commands, console, files
+from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import ms_text
-from offpath.base.tables import Table
-from offpath.bench import goals, measuring, placements, results, training_epochs
+from offpath.bench import placements, training_epochs
+from offpath.bench.kit import options, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.bench.training_epochs import LIMIT_S, OURS, PORT, Where
 from offpath.lab.cluster import ENTER, Lab
 from offpath.lab.plan import host_address, parse_rate
-from offpath.places import comparison
+from offpath.places import asked, comparison
 
 PEERS = ("gloo", "offpath")
 _TIMES = ("compute", "exchange", "step")
+
+
+def _usual(rows: Sequence[dict], way: str) -> list[dict]:
+    """The goals for epochs are those of one node and a core of its own."""
+    return [row for row in rows if row.get("way") == way and row["placement"] == comparison.CORES and row["nodes"] == 1]
+
+
+BENCHMARK = Benchmark(
+    [
+        training_epochs.TABLE,
+        Table("A training step", [
+            ("rate", "{rate}"), ("backend", "{backend}"),
+            *((name, lambda row, field=field: f"{1e3 * row[field]:.2f}") for name, field in (
+                ("compute", "compute_s"), ("exchange", "exchange_s"), ("step ms", "step_s"), ("min", "step_min_s"),
+                ("max", "step_max_s"), ("best", "best_s"))),
+            ("over gloo", "{gain:.2f}"),
+        ], keys=2),
+    ],
+    {
+        "training_batches_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-DA")],
+        "training_both_gain_ratio": lambda rows: [row["gain"] for row in _usual(rows, "O-Hy")],
+        "training_workers_ratio": lambda rows: [
+            row["epoch_s"] / workers["epoch_s"] for row in _usual(rows, "O-DA") for workers in _usual(rows, "workers")
+        ],
+        "training_gradients_gain_ratio": lambda rows: [row["gain"] for row in rows if row.get("backend") == "offpath"],
+    },
+)  # fmt: skip
 
 app = commands.alone()
 
@@ -57,9 +85,9 @@ def training_command(
     mapped: Annotated[
         bool, typer.Option("--mapped", help="Gradients' buckets are moved into memory that the service maps.")
     ] = False,
-    runs: Annotated[int, typer.Option(min=1, help="Launches of each part.")] = 3,
+    runs: asked.Runs = 3,
     rounds: Annotated[int, typer.Option(min=1, help="Epochs, and steps of each kind, in a launch, in turns.")] = 10,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Measure what PyTorch programs gain: batches and validations by executors, gradients by the service.
 
@@ -82,63 +110,39 @@ def training_command(
 
         offpath bench training --parts gradients --rate 1gbit --nodes 2 --mapped --json training.json
     """
-    wanted = measuring.parse_names(parts, ["epochs", "gradients"], "a part")
-    places = measuring.parse_names(placement, placements.PLACEMENTS, "a placement")
-    counts = node_counts(trained_on)
-    chosen = [rate.strip() for rate in rates.split(",")]
-    for rate in chosen:
-        parse_rate(rate)
-    files.writable_file(json_file, "--json")
-    wheres = [Where(place, count, chosen[-1], link_rate) for place in places for count in counts]
+    wanted = options.names(parts, ["epochs", "gradients"], "a part")
+    places = options.names(placement, placements.PLACEMENTS, "a placement")
+    counts = options.numbers(trained_on, "--epoch-nodes", most=16)
+    bits = {rate: parse_rate(rate) for rate in options.words(rates)}
     if link_rate:
         parse_rate(link_rate)
-    in_lab = "gradients" in wanted or ("epochs" in wanted and any(where.in_lab for where in wheres))
-    if in_lab and not comparison.lab_is_possible():
-        raise UserError(
-            "Gradients, other machines and several nodes are measured in a lab (which needs root). Run it as root, or "
-            "give --parts epochs alone."
-        )
+    options.check_files(json_file)
+    wheres = [Where(place, count, list(bits)[-1], link_rate) for place in places for count in counts]
+    if "gradients" in wanted or any(where.in_lab for where in wheres):
+        options.require_lab("Gradients, other machines and several nodes (all but --parts epochs alone) are")
     python = interpreter()
     paths().require_service()
-    result: dict = {"meta": comparison.base_meta([]) | {"runs": runs, "rounds": rounds}}
-    if "epochs" in wanted:
-        arguments = [
-            "--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation),
-            "--epochs", str(rounds),
-        ]  # fmt: skip
-        result["epochs"] = []
-        for where in wheres:
-            found = training_epochs.rows(where, [training_epochs.launch(python, where, arguments) for _ in range(runs)])
-            result["epochs"] += found
-    if "gradients" in wanted:
-        arguments = ["--share", str(share), "--rounds", str(rounds)]
-        result["meta"] |= {"share": share, "mapped": mapped}
-        result["rows"] = []
-        for rate in chosen:
-            launches = [launch(python, nodes, rate, arguments, mapped) for _ in range(runs)]
-            result["rows"] += summary(rate, parse_rate(rate), nodes, launches)
-    result["checks"] = checks(result)
-    results.deliver(result, functools.partial(show, wheres), json_file)
-
-
-def node_counts(text: str) -> list[int]:
-    counts = [int(word) for word in text.split(",") if word.strip().isdigit()]
-    if len(counts) != len(text.split(",")) or not all(1 <= count <= 16 for count in counts):
-        raise UserError(f"'{text}' names no numbers of nodes. Give some from 1 to 16, such as 1,2.")
-    return counts
-
-
-def checks(result: Mapping) -> list[dict]:
-    """The goals for epochs are those of one node and a core of its own."""
-    usual = [row for row in result.get("epochs", ()) if row["placement"] == comparison.CORES and row["nodes"] == 1]
-    ways = {row["way"]: row for row in usual}
-    gradients = [row["gain"] for row in result.get("rows", ()) if row["backend"] == "offpath"]
-    found = [] if not ways else [
-        *goals.check("training_batches_gain_ratio", [ways["O-DA"]["gain"]]),
-        *goals.check("training_both_gain_ratio", [ways["O-Hy"]["gain"]]),
-        *goals.check("training_workers_ratio", [ways["O-DA"]["epoch_s"] / ways["workers"]["epoch_s"]]),
+    of_epochs = ["--model", model, "--shape", shape, "--pictures", str(pictures), "--share", str(augmentation)]
+    of_epochs += ["--epochs", str(rounds)]
+    epochs = [
+        Case({"placement": where.placement, "nodes": where.nodes},
+             lambda _, where=where: training_epochs.launch(python, where, of_epochs))
+        for where in wheres if "epochs" in wanted
     ]  # fmt: skip
-    return found + goals.check("training_gradients_gain_ratio", gradients)
+    of_steps = ["--share", str(share), "--rounds", str(rounds)]
+    gradients = [
+        Case({"rate": rate, "rate_bits_per_s": bits[rate], "nodes": nodes},
+             functools.partial(launch, python, nodes, rate, of_steps, mapped))
+        for rate in bits if "gradients" in wanted
+    ]  # fmt: skip
+    meta = comparison.base_meta([]) | turns.measure([Site([epochs, gradients])], runs)
+    result: dict = {"meta": meta | {"rounds": rounds, "share": share, "mapped": mapped}}
+    if epochs:
+        found = (training_epochs.rows(where, case.launches) for where, case in zip(wheres, epochs) if case.launches)
+        result["epochs"] = [row for rows in found for row in rows]
+    if gradients:
+        result["rows"] = [row for case in gradients if case.launches for row in summary(case.labels, case.launches)]
+    BENCHMARK.deliver(result, json_file)
 
 
 def interpreter() -> str:
@@ -151,7 +155,7 @@ def interpreter() -> str:
     )
 
 
-def launch(python: str, nodes: int, rate: str, arguments: list[str], mapped: bool) -> dict:
+def launch(python: str, nodes: int, rate: str, arguments: list[str], mapped: bool, _: object) -> dict:
     with Lab(nodes=nodes, rate=rate) as lab:
         env = OURS | {
             "GLOO_SOCKET_IFNAME": "eth0", "MASTER_ADDR": host_address(1), "MASTER_PORT": PORT,
@@ -170,7 +174,7 @@ def rounding(nodes: int) -> float:
     return 0.0 if nodes == 2 else 1e-5
 
 
-def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> list[dict]:
+def summary(labels: Mapping, launches: Sequence[Mapping]) -> list[dict]:
     """A row for each backend: medians over the launches' medians, and the least and greatest of these."""
     rows = []
     medians = {
@@ -183,9 +187,9 @@ def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> 
         found = medians[peer]
         compute = statistics.median(found["compute"])
         rows.append({
-            "rate": rate, "rate_bits_per_s": bits_per_s, "nodes": nodes, "backend": peer,
+            **labels, "backend": peer,
             "gradient_bytes": launches[0]["gradient_bytes"],
-            "verified": all(launch["largest_difference"] <= rounding(nodes) for launch in launches),
+            "verified": all(launch["largest_difference"] <= rounding(labels["nodes"]) for launch in launches),
             "runs": len(launches),
             **{f"{what}_s": statistics.median(found[what]) for what in _TIMES},
             "step_min_s": min(found["step"]), "step_max_s": max(found["step"]),
@@ -198,23 +202,3 @@ def summary(rate: str, bits_per_s: int, nodes: int, launches: list[Mapping]) -> 
             ),
         })  # fmt: skip
     return rows
-
-
-def show(wheres: Sequence[Where], result: Mapping) -> None:
-    for where in wheres if "epochs" in result else ():
-        here = (where.placement, where.nodes)
-        training_epochs.show(where, [row for row in result["epochs"] if (row["placement"], row["nodes"]) == here])
-    if "rows" in result:
-        show_gradients(result["rows"])
-
-
-def show_gradients(rows: list[dict]) -> None:
-    columns = ("rate", "backend", "compute", "exchange", "step ms", "min", "max", "best", "over gloo")
-    table = Table(*columns, title="A training step", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in table.columns:
-        column.justify, column.no_wrap = "right", True
-    for row in rows:
-        names = ("compute_s", "exchange_s", "step_s", "step_min_s", "step_max_s", "best_s")
-        times = [ms_text(row[name] * 1e9) for name in names]
-        table.add_row(row["rate"], row["backend"], *times, f"{row['gain']:.2f}")
-    console.out.print(table)

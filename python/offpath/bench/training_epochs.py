@@ -15,12 +15,10 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich import box
-
-from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.tables import Table
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import FAILED
 from offpath.bench.placements import DPU, NODE
 from offpath.lab import Lab, machines
 from offpath.lab.cluster import ENTER
@@ -33,6 +31,16 @@ LIMIT_S = 600
 PORT = "29500"
 OURS = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}  # for another interpreter
 _TITLES = {CORES: "a core of the host", DPU: "a DPU", NODE: "a spare node"}
+TABLE = Table(
+    lambda row: f"An epoch: {row['nodes']} node{'s' if row['nodes'] > 1 else ''}, "
+                f"executors on {_TITLES[row['placement']]}",
+    [
+        ("way", "{way}"), ("epoch s", "{epoch_s:.3f}"), ("min", "{epoch_min_s:.3f}"), ("max", "{epoch_max_s:.3f}"),
+        ("foretold", "{predicted_s:.3f}"), ("samples/s", "{samples_per_s:.0f}"), ("core", "{host_cpu:.2f}"),
+        ("gain", "{gain:.2f}"), ("loss", "{last_loss:.4f}"),
+    ],
+    of="epochs",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +55,6 @@ class Where:
     @property
     def in_lab(self) -> bool:
         return self.nodes > 1 or self.placement != CORES
-
-    @property
-    def title(self) -> str:
-        return f"{self.nodes} node{'s' if self.nodes > 1 else ''}, executors on {_TITLES[self.placement]}"
 
 
 def launch(python: str, where: Where, arguments: Sequence[str]) -> dict:
@@ -104,7 +108,7 @@ def _entries(lab: Lab, where: Where) -> Iterator[str]:
 def said(status: int, out: str, err: str) -> dict:
     if status != 0:
         lines = (err.strip() or out.strip()).splitlines() or ["nothing was said"]
-        raise UserError(f"A launch of the training failed: {lines[-1]}")
+        raise UserError(f"A launch of the training failed: {lines[-1]}", FAILED)
     return json.loads(out.strip().splitlines()[-1])
 
 
@@ -127,17 +131,3 @@ def rows(where: Where, launches: Sequence[Mapping]) -> list[dict]:
             "verified": all(one["verified"] for one in launches),
         })  # fmt: skip
     return found
-
-
-def show(where: Where, found: Sequence[Mapping]) -> None:
-    columns = ("way", "epoch s", "min", "max", "foretold", "samples/s", "core", "gain", "loss")
-    table = Table(*columns, title=f"An epoch: {where.title}", title_justify="left", box=box.SIMPLE_HEAD,
-                  padding=(0, 1, 0, 0))  # fmt: skip
-    for column in table.columns:
-        column.justify, column.no_wrap = "left" if column.header == "way" else "right", True
-    for row in found:
-        times = [f"{row[name]:.3f}" for name in ("epoch_s", "epoch_min_s", "epoch_max_s")]
-        predicted = f"{row['predicted_s']:.3f}" if row["predicted_s"] else "-"
-        rest = [f"{row['samples_per_s']:.0f}", f"{row['host_cpu']:.2f}", f"{row['gain']:.2f}"]
-        table.add_row(row["way"], *times, predicted, *rest, f"{row['last_loss']:.4f}")
-    console.out.print(table)

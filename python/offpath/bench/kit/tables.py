@@ -46,12 +46,11 @@ def cell(text: Cell, row: Mapping) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """`columns`: a title, and the cell of a row. The title of the table is a template, too: of its first row."""
+    """`columns`: a title, and the cell of a row. Its title may be of rows, too: a table for each title."""
 
-    title: str
+    title: Cell
     columns: Sequence[tuple[str, Cell]]
     keys: int = 1  # the first so many columns say what a row is about
-    each: str = ""  # one table for each value of this field
     of: str = "rows"  # which part of the result has its rows
     where: Callable[[dict], bool] = lambda row: True
     strong: Callable[[dict], bool] = lambda row: False  # what the others are compared with
@@ -80,10 +79,11 @@ class Table:
 
     def parts(self, result: dict) -> Iterator[tuple[str, list[dict]]]:
         """The title and the rows of each table."""
-        rows = [row for row in result.get(self.of, ()) if self.where(row)]
-        for value in dict.fromkeys(row.get(self.each) for row in rows):
-            mine = [row for row in rows if row.get(self.each) == value]
-            yield cell(self.title, mine[0] | {"meta": result["meta"]}), mine
+        found: dict[str, list[dict]] = {}
+        for row in result.get(self.of, ()):
+            if self.where(row):
+                found.setdefault(cell(self.title, row), []).append(row)
+        yield from found.items()
 
     def cells(self, row: dict) -> list[str]:
         return [cell(text, row) for _, text in self.columns]
