@@ -9,6 +9,7 @@ from conftest import assert_one_line_error, offpath
 from offpath.base.paths import paths
 from offpath.bench import compression_sources, compression_transfers
 from offpath.launch import mpis
+from offpath.places import comparison
 
 FIELDS = {"velocity", "halo", "tiles", "single", "text", "random"}
 
@@ -72,7 +73,7 @@ def launched(monkeypatch):
     seen_before_interrupt = 6
     monkeypatch.setattr(compression_transfers, "_run", run)
     monkeypatch.setattr(compression_transfers, "_predicted", lambda row: 1.0)
-    monkeypatch.setattr(compression_transfers, "Lab", lambda **_: contextlib.nullcontext())
+    monkeypatch.setattr(comparison, "place", lambda *_: contextlib.nullcontext())
     return seen
 
 
@@ -92,8 +93,10 @@ def test_an_interruption_keeps_what_was_measured(launched, capsys):
 def test_how_long_transfers_take_is_estimated():
     """From 1 MiB on links of 100 Mbit/s take most of it: minutes, which is to be said before."""
     estimate = compression_transfers.estimate_s
-    slow, fast = (compression_transfers.launches([rate], ["ialltoall", "iallgather"]) for rate in ("100mbit", "1gbit"))
-    assert len(slow) == 24
+    slow, fast = (
+        compression_transfers.sites([rate], ["ialltoall", "iallgather"], [], 3) for rate in ("100mbit", "1gbit")
+    )
+    assert len(slow[0].cases) == 24
     assert 120 < estimate(slow, [1 << 20, 4 << 20], 3) < 300
     assert estimate(fast, [1 << 20, 4 << 20], 3) < estimate(slow, [1 << 20, 4 << 20], 3) / 2
     assert estimate(slow, [4 << 20], 3) > 3 * (estimate(slow, [1 << 20], 3) - 24 * 2.5)

@@ -272,7 +272,8 @@ def test_compression():
 
     rows = [row("off", 100), row("lz4", 50), row("zstd:shuffle=8", 40, verified=False), row("auto", 51)]
     rows += [row("off", 100, "random"), row("lz4", 110, "random"), row("auto", 104, "random")]
-    assert values(compression_transfers.checks(rows)) == {"compression_auto_ratio": 1.04}
+    checks = compression_transfers.BENCHMARK.checks({"meta": {}, "rows": rows})
+    assert values(checks) == {"compression_auto_ratio": 1.04}
 
 
 def test_plan():

@@ -12,18 +12,33 @@ from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
-from rich import box
 
-from offpath.base import commands, console, files, handover
+from offpath.base import commands, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import parse_sizes, size_text
-from offpath.base.tables import Table
-from offpath.bench import compression_sources, compression_transfers, results
-from offpath.places import comparison
+from offpath.base.sizes import parse_sizes
+from offpath.bench import compression_sources, compression_transfers
+from offpath.bench.kit import options
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.places import asked, comparison
 
 PATIENCE_S = 600.0
 BASELINE = "zlib, one shot"
+
+
+def _method(row: dict) -> str:
+    return row["method"] + ("" if row["kept"] or row["method"] == BASELINE else ", new")
+
+
+BENCHMARK = Benchmark([
+    Table("Compression on one core (GB/s in and out)", [
+        ("field", "{field}"), ("method", _method), ("chunk", "{chunk_bytes:size}"), ("ratio", "{ratio:.2f}"),
+        ("GB/s", "{encode_bytes_per_s:giga}"), ("out", "{decode_bytes_per_s:giga}"),
+        ("us, first", lambda row: f"{row['chunk_ns'] / 1e3:.0f}, {row['first_chunk_ns'] / 1e3:.0f}"),
+        ("error", lambda row: f"{row['largest_error']:.1g}" if row.get("largest_error") else ""),
+    ], keys=3),
+])  # fmt: skip
 
 app = commands.alone()
 
@@ -48,8 +63,8 @@ def compression_command(
     collectives: Annotated[
         str, typer.Option(help="With --rates: these. ibcast is one block that goes from one node to the other.")
     ] = "ialltoall,iallgather",
-    runs: Annotated[int, typer.Option(min=1, help="With --rates: launches of each, in turns.")] = 3,
-    json_file: results.JsonFile = None,
+    runs: asked.Runs = 3,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Compress what programs send, as the service does, on one core: how much is left, and GB/s each way.
 
@@ -73,23 +88,22 @@ def compression_command(
 
         offpath bench compression --rates 1gbit --collectives ibcast --transfers 16K,64K,256K,1M,4M
     """
-    files.writable_file(json_file, "--json")
+    options.check_files(json_file)
     if rates:
-        result = compression_transfers.measure(
-            rates.split(","), compression_transfers.known(collectives), parse_sizes(transfers), repeats, runs
-        )
-        return results.deliver(result, compression_transfers.show, json_file)
+        names = options.names(collectives, compression_transfers.COLLECTIVES, "a collective of transfers")
+        result = compression_transfers.measure(options.words(rates), names, parse_sizes(transfers), repeats, runs)
+        return compression_transfers.BENCHMARK.deliver(result, json_file)
     sizes = parse_sizes(size)
     if len(sizes) != 1:
         raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
     chunk_sizes = parse_sizes(chunks)
-    options = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
+    argv = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
     with handover.folder() as folder:
         sources = [(str(file), 8)] if file else []
         sources += compression_sources.of_applications(folder) if applications else []
         sources += compression_sources.standard(folder, sizes[0]) if standard else []
         named = ",".join(f"{name}:{width}" if width != 8 else name for name, width in sources)
-        rows = json.loads(_output([*options, *(["--file", named] if named else [])]))["rows"]
+        rows = json.loads(_output([*argv, *(["--file", named] if named else [])]))["rows"]
         made = list(dict.fromkeys(row["field"] for row in rows))
         rows += [_baseline(field, sizes[0], field in [name for name, _ in sources]) for field in made]
     for row in rows:
@@ -97,7 +111,8 @@ def compression_command(
     for row in rows:
         row["ratio"] = round(row["bytes"] / row["coded_bytes"], 3)
         row["verified"] = row.pop("whole")
-    results.deliver({"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}, show, json_file)
+    rows.sort(key=lambda row: (row["field"], row["chunk_bytes"]))
+    BENCHMARK.deliver({"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}, json_file)
 
 
 def _output(options: Sequence[str]) -> bytes:
@@ -122,19 +137,3 @@ def _baseline(field: str, size: int, is_file: bool) -> dict:
         "coded_bytes": len(coded), "encode_bytes_per_s": size / (encoded - start),
         "decode_bytes_per_s": size / (decoded - encoded), "whole": whole,
     }  # fmt: skip
-
-
-def show(result: dict) -> None:
-    table = Table(
-        "field", "method", "chunk", "ratio", "GB/s", "out", "us, first", "error",
-        title="Compression on one core (GB/s in and out)", title_justify="left", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0), keys=3,
-    )  # fmt: skip
-    for row in sorted(result["rows"], key=lambda row: (row["field"], row["chunk_bytes"])):
-        new = "" if row["kept"] or row["method"] == BASELINE else ", new"
-        speeds = [f"{row[f'{name}_bytes_per_s'] / 1e9:.2f}" for name in ("encode", "decode")]
-        error = f"{row['largest_error']:.1g}" if row.get("largest_error") else ""
-        chunk = size_text(row["chunk_bytes"])
-        times = [f"{row[name] / 1e3:.0f}" for name in ("chunk_ns", "first_chunk_ns") if name in row]
-        table.add_row(row["field"], row["method"] + new, chunk, f"{row['ratio']:.2f}", *speeds, ", ".join(times), error)
-    console.out.print(table)

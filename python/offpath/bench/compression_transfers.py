@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 
-from rich import box
-from rich.progress import Progress
-
-from offpath.base import console
-from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.base.sizes import ms_text, size_text
-from offpath.base.tables import Table
-from offpath.bench import goals, measuring
+from offpath.bench import goals
+from offpath.bench.kit import rows, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
 from offpath.bench.measuring import START_S
-from offpath.lab import Lab
 from offpath.lab.plan import BURST_BYTES, parse_rate
 from offpath.launch import mpis
 from offpath.places import comparison
@@ -37,108 +32,78 @@ WARMUP = 4  # auto has to find out first
 CALIBRATION, OTHERS = 7, 6
 
 
-def known(text: str) -> list[str]:
-    """Names of collectives, separated by commas."""
-    names = text.split(",")
-    for name in names:
-        if name not in COLLECTIVES:
-            raise UserError(f"'{name}' is no collective of this benchmark. Use {', '.join(COLLECTIVES)}.")
-    return names
+def _auto(rows: Sequence[dict]) -> list[float]:
+    """What auto finds out by itself, against the better of the fixed choices: raw data is one, too."""
+    fixed: dict[tuple, int] = {}
+    for row in rows:
+        if row["wish"] != AUTO:
+            fixed[_case(row)] = min(row["t_pure_ns"], fixed.get(_case(row), row["t_pure_ns"]))
+    ours = [row for row in rows if row["wish"] == AUTO and row["bytes"] >= goals.MIN_BYTES]
+    return [row["t_pure_ns"] / fixed[_case(row)] for row in ours if _case(row) in fixed]
 
 
-@dataclass(frozen=True)
-class Launch:
-    rate: str
-    collective: str
-    field: str
-    wish: str
+BENCHMARK = Benchmark(
+    [Table("Collectives of two nodes, compressed on their way", [
+        ("rate", "{rate}"), ("what", "{collective}"), ("size", "{bytes:size}"), ("field", "{field}"),
+        ("wish", "{wish}"), ("ratio", "{coded_ratio:.2f}"), ("t_pure", "{t_pure_ns:ms}"),
+        ("min-max", "{t_pure_min_ns:ms}-{t_pure_max_ns:ms}"), ("of raw", "{t_pure_ratio:.3f}"),
+        ("predicted", "{predicted_ratio:.3f}"), ("t_total", "{t_total_ratio:.3f}"),
+        ("efficiency", "{efficiency:.3f}"),
+    ], keys=5)],
+    {"compression_auto_ratio": _auto},
+)  # fmt: skip
 
 
-def launches(rates: Sequence[str], collectives: Sequence[str]) -> list[Launch]:
-    """In the order in which they are made: what is compressed has the work that was set for what is not."""
-    return [Launch(*case) for case in itertools.product(rates, collectives, FIELDS, WISHES)]
+def sites(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int) -> list[Site]:
+    """All of a rate take turns. What is compressed has the work that was set for what is not."""
+    argv = ["--verify", "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats), "--warmup", str(WARMUP)]
+    found = []
+    for rate in rates:
+        cases: list[Case] = []
+        for collective, field in itertools.product(collectives, FIELDS):
+            raw = None
+            for wish in WISHES:
+                labels = {"rate": rate, "collective": collective, "field": field, "wish": wish}
+                case = Case(labels, lambda _: [])
+                raw = raw or case
+                case.launch = functools.partial(_launch, argv, labels, raw)
+                cases.append(case)
+        found.append(Site([cases], functools.partial(comparison.place, 2, 1, rate, False)))
+    return found
 
 
-def estimate_s(all_launches: Sequence[Launch], sizes: Sequence[int], repeats: int) -> float:
-    """About how long it takes, if nothing but the link limits."""
+def estimate_s(all_sites: Sequence[Site], sizes: Sequence[int], repeats: int) -> float:
+    """About how long a turn takes, if nothing but the link limits."""
     seconds = 0.0
-    for each in all_launches:
-        parts = 1 if each.collective == "ibcast" else 2  # a rank's own part stays
-        wire_s = 8 * sum(sizes) / parts / parse_rate(each.rate)
-        operations = OTHERS + (CALIBRATION if each.wish == RAW else 0) + 3 * (repeats + WARMUP)
+    for each in (case.labels for site in all_sites for case in site.cases):
+        parts = 1 if each["collective"] == "ibcast" else 2  # a rank's own part stays
+        wire_s = 8 * sum(sizes) / parts / parse_rate(each["rate"])
+        operations = OTHERS + (CALIBRATION if each["wish"] == RAW else 0) + 3 * (repeats + WARMUP)
         seconds += START_S + operations * wire_s
     return seconds
 
 
 def measure(rates: Sequence[str], collectives: Sequence[str], sizes: Sequence[int], repeats: int, runs: int) -> dict:
-    """{"meta", "rows"}: a row for each rate, collective, field, size and wish. Ctrl-C keeps those that are there."""
-    all_launches = [each for each in launches(rates, collectives) for _ in range(runs)]
-    found: list[dict] = []
-    with measuring.announced(len(all_launches), estimate_s(all_launches, sizes, repeats)) as progress:
-        try:
-            _measure(rates, collectives, runs, sizes, repeats, progress, found)
-        except (KeyboardInterrupt, SystemExit):
-            done = progress.tasks[0].completed
-            console.note(f"interrupted after {done:.0f} of {len(all_launches)} launches: incomplete.")
-    rows = over_launches(found)
-    for row in rows:
-        raw = next(r for r in rows if _case(r) == _case(row) and r["wish"] == RAW)
+    """{"meta", "rows"}: a row for each rate, collective, field, size and wish."""
+    everywhere = sites(rates, collectives, sizes, repeats)
+    meta = turns.measure(everywhere, runs, runs * estimate_s(everywhere, sizes, repeats))
+    meta |= comparison.base_meta([MPI]) | {"repeats": repeats, "rates": list(rates)}
+    found = rows.of_cases(case for site in everywhere for case in site.cases)
+    raws = {_case(row): row for row in found if row["wish"] == RAW}
+    compared = [row for row in found if _case(row) in raws]
+    for row in compared:
+        raw = raws[_case(row)]
         row["t_pure_ratio"] = round(row["t_pure_ns"] / raw["t_pure_ns"], 3)
         row["t_total_ratio"] = round(row["t_total_ns"] / raw["t_total_ns"], 3)
         row["predicted_ratio"] = _predicted(row) if row["wish"] not in (RAW, AUTO) else None
-    complete = len(found) == len(all_launches) * len(sizes)
-    about = {"repeats": repeats, "runs": runs, "rates": list(rates), "complete": complete}
-    return {"meta": comparison.base_meta([MPI]) | about, "rows": rows, "checks": checks(rows)}
+    return {"meta": meta, "rows": compared}
 
 
-def over_launches(found: Sequence[dict]) -> list[dict]:
-    """A row for each case and wish: medians, the least and the most."""
-    launches: dict[tuple, list[dict]] = {}
-    for row in found:
-        launches.setdefault((*_case(row), row["wish"]), []).append(row)
-    rows = []
-    for same in launches.values():
-        row = dict(same[0])
-        for name in ("t_pure_ns", "t_total_ns", "efficiency", "coded_ratio"):
-            row[name] = statistics.median(each[name] for each in same)
-        for time in TIMES:
-            row[f"{time}_min_ns"] = min(each[f"{time}_min_ns"] for each in same)
-            row[f"{time}_max_ns"] = max(each[f"{time}_max_ns"] for each in same)
-        rows.append(row | {"runs": len(same), "verified": all(each["verified"] for each in same)})
-    return rows
-
-
-def checks(rows: Sequence[dict]) -> list[dict]:
-    """What auto finds out by itself, against the better of the fixed choices: raw data is one, too."""
-    fixed: dict[tuple, int] = {}
-    for row in rows:
-        if row["wish"] != AUTO and row["verified"]:
-            fixed[_case(row)] = min(row["t_pure_ns"], fixed.get(_case(row), row["t_pure_ns"]))
-    ours = [row for row in rows if row["wish"] == AUTO and row["bytes"] >= goals.MIN_BYTES and row["verified"]]
-    ratios = [row["t_pure_ns"] / fixed[_case(row)] for row in ours if _case(row) in fixed]
-    return goals.check("compression_auto_ratio", ratios)
-
-
-def _measure(
-    rates: Sequence[str], collectives: Sequence[str], runs: int, sizes: Sequence[int], repeats: int, progress: Progress,
-    rows: list[dict],
-) -> None:  # fmt: skip
-    """The wishes of a case in turns, so that all meet the same machine."""
-    for rate in rates:
-        with Lab(nodes=2, rate=rate) as lab:
-            work: dict[tuple, list[int]] = {}  # what each case has to do, once and for all
-            for _, each in itertools.product(range(runs), launches([rate], collectives)):
-                title = f"{rate}, {each.collective}, {each.field}, {each.wish}"
-                progress.update(progress.task_ids[0], description=title)
-                argv = ["--collective", each.collective, "--field", each.field, "--verify",
-                        "--sizes", ",".join(map(str, sizes)), "--repeats", str(repeats),
-                        "--warmup", str(WARMUP)]  # fmt: skip
-                case = each.collective, each.field
-                argv += ["--work-iterations", ",".join(map(str, work[case]))] if case in work else []
-                found = list(_run(LabPlace(lab, 1), argv, each.wish))
-                work.setdefault(case, [row["work_iterations"] for row in found])
-                rows += [asdict(each) | row for row in found]
-                progress.advance(progress.task_ids[0])
+def _launch(argv: Sequence[str], labels: dict, raw: Case, where: LabPlace) -> list[dict]:
+    words = ["--collective", labels["collective"], "--field", labels["field"], *argv]
+    if raw.launches:
+        words += ["--work-iterations", ",".join(str(row["work_iterations"]) for row in raw.launches[0])]
+    return list(_run(where, words, labels["wish"]))
 
 
 def _case(row: dict) -> tuple:
@@ -169,21 +134,3 @@ def _run(place: LabPlace, options: Sequence[str], wish: str) -> Iterator[dict]:
             "efficiency": row["efficiency"],
             "coded_ratio": round(coded / wire, 3) if wire else 1.0,
         }  # fmt: skip
-
-
-def show(result: dict) -> None:
-    table = Table(
-        "rate", "what", "size", "field", "wish", "ratio", "t_pure", "min-max", "of raw", "predicted", "t_total",
-        "efficiency",
-        title="Collectives of two nodes, compressed on their way", title_justify="left",
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), keys=5,
-    )  # fmt: skip
-    for row in result["rows"]:
-        table.add_row(
-            row["rate"], row["collective"], size_text(row["bytes"]), row["field"], row["wish"],
-            f"{row['coded_ratio']:.2f}", ms_text(row["t_pure_ns"]),
-            f"{ms_text(row['t_pure_min_ns'])}-{ms_text(row['t_pure_max_ns'])}", f"{row['t_pure_ratio']:.3f}",
-            f"{row['predicted_ratio']:.3f}" if row["predicted_ratio"] else "",
-            f"{row['t_total_ratio']:.3f}", f"{row['efficiency']:.3f}",
-        )  # fmt: skip
-    console.out.print(table)
