@@ -4,20 +4,50 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from offpath.base import commands, console, files
+from offpath.base import commands
 from offpath.base.errors import UserError
-from offpath.base.tables import Table
-from offpath.bench import goals, measuring, minimd_settings, results
-from offpath.bench.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Case, Setting
-from offpath.lab import Lab
+from offpath.bench import minimd_settings
+from offpath.bench.kit import options, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
+from offpath.bench.minimd_settings import BESIDE, HOST, HYBRID, OFF_PATH, OPENMP, TASKS, Setting, System, typical
+from offpath.launch.local import available_cores
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
+from offpath.places.comparison import LoopbackPlace, Place
 from offpath.plan.minimd import Dpu, Host, knee, predict
+
+
+def _gains(rows: Sequence[dict]) -> list[float]:
+    """Of each system the faster other side, as fast as it is (not emulated slower)."""
+    best: dict[tuple, float] = {}
+    for row in rows:
+        if row["variant"] in BESIDE and row["dpu_slower"] == 1:
+            system = (row["atoms"], row["every"], row["skin"])
+            best[system] = max(best.get(system, 0.0), row["gain"])
+    return list(best.values())
+
+
+BENCHMARK = Benchmark(
+    [Table("A step of molecular dynamics", [
+        ("atoms", "{atoms}"), ("every", "{every}"), ("skin", "{skin:g}"),
+        ("variant", lambda row: f"{row['variant']} {row['side'] or ''}"), ("ranks", "{ranks}"),
+        ("slower", lambda row: f"{row['dpu_slower']}x" if row["variant"] in BESIDE else ""), ("ms", "{step_ns:ms}"),
+        ("min-max", "{step_min_ns:ms}-{step_max_ns:ms}"), ("gain", "{gain:.3f}"), ("predicted", "{predicted_ns:ms}"),
+        ("error", "{error:+.1%}"), ("guard", lambda row: str(row["guard_hits"]) if row["guard"] else "off"),
+    ], keys=4)],
+    {
+        "minimd_gain_ratio": _gains,
+        "minimd_error_ratio": lambda rows: [abs(row["error"]) for row in rows if row.get("error") is not None],
+    },
+)  # fmt: skip
 
 app = commands.alone()
 
@@ -37,7 +67,7 @@ def minimd_command(
     mpi: Annotated[str, typer.Option(help="openmpi or mpich.")] = OPENMPI,
     steps: Annotated[int, typer.Option(min=1, help="Timed steps of each launch, at least.")] = 40,
     runs: asked.Runs = 3,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Time of a step of molecular dynamics (apps/minimd) with its forces beside the rebuilding of its lists.
 
@@ -55,117 +85,78 @@ def minimd_command(
 
         offpath bench minimd --lab 2 --every 5
     """
-    files.writable_file(json_file, "--json")
-    (kind,) = comparison.chosen_mpis(mpi) if mpi != comparison.BOTH else [OPENMPI]
-    factors, counts = _whole(slower, "--slower"), _whole(threads, "--threads")
-    kinds = measuring.parse_names(sides, (OPENMP, TASKS), "another side")
-    cases = [_case(count, word) for count in _whole(cells, "--cells") for word in every.split(",")]
-    place = Lab(nodes=lab, rate=rate) if lab else contextlib.nullcontext()
-    chosen = [each for case in cases for each in minimd_settings.of_case(case, ranks, kinds, factors, counts, lab)]
-    with place as where:
-        for case in cases:
-            for _ in range(runs):
-                for each in chosen:
-                    if each.case == case:
-                        minimd_settings.launch(each, kind, steps, where)
-    rows = _rows(chosen)
-    emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate}
-    meta = comparison.base_meta([kind]) | (emulated if lab else {"place": "loopback"})
-    meta |= {"steps": steps, "runs": runs, "ranks": ranks, "failures": []}
-    results.deliver({"meta": meta, "rows": rows, "checks": checks(rows)}, _show, json_file)
+    options.check_files(json_file)
+    kind = options.one_mpi(mpi, OPENMPI)
+    factors, counts = options.numbers(slower, "--slower"), options.numbers(threads, "--threads")
+    kinds = options.names(sides, (OPENMP, TASKS), "another side")
+    systems = [_system(count, word) for count in options.numbers(cells, "--cells") for word in every.split(",")]
+    chosen = [
+        [(each, minimd_settings.case_of(each, kind, steps))
+         for each in minimd_settings.of_system(system, ranks, kinds, factors, counts, lab)]
+        for system in systems
+    ]  # fmt: skip
+    site = Site([[case for _, case in each] for each in chosen], functools.partial(_places, ranks, lab, rate))
+    meta = comparison.base_meta([kind]) | turns.measure([site], runs)
+    meta |= {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate} if lab else {"place": "loopback"}
+    rows = [row for of_system in chosen for row in _rows(of_system, chosen[0])]
+    BENCHMARK.deliver({"meta": meta | {"steps": steps, "ranks": ranks}, "rows": rows}, json_file)
 
 
-def checks(rows: Sequence[dict]) -> list[dict]:
-    """Of each case the faster other side, as fast as it is (not emulated slower), and every prediction."""
-    best: dict[tuple, float] = {}
-    for row in rows:
-        if row["variant"] in BESIDE and row["dpu_slower"] == 1:
-            case = (row["atoms"], row["every"], row["skin"])
-            best[case] = max(best.get(case, 0.0), row["gain"])
-    errors = [abs(row["error"]) for row in rows if row.get("error") is not None]
-    return goals.check("minimd_gain_ratio", best.values()) + goals.check("minimd_error_ratio", errors)
+@contextlib.contextmanager
+def _places(ranks: int, nodes: int, rate: str) -> Iterator[Mapping[int, Place]]:
+    """By how many ranks there are in all."""
+    if nodes:
+        with comparison.place(nodes, ranks, rate, False) as where:
+            yield {ranks * nodes: where}
+    else:
+        yield {count: LoopbackPlace(count) for count in (ranks, len(available_cores()))}
 
 
-def _rows(chosen: Sequence[Setting]) -> list[dict]:
-    """With gains, and predictions for all but the first case."""
-    dpus = {side: _dpu([each for each in chosen if each.case == chosen[0].case], side) for side in (OPENMP, TASKS)}
-    rows = []
-    for each in chosen:
-        alone = next(other for other in chosen if other.case == each.case and other.variant == HOST)
-        row = each.row()
-        row["gain"] = alone.row()["step_ns"] / row["step_ns"]
-        host = Host.of(alone.typical())
-        calibrated = each.case == chosen[0].case and each.slower == each.threads == 1
-        dpu = dpus[each.side]
-        if dpu and each.variant in BESIDE and not calibrated and not row["guard_hits"]:
-            mine = dpu.with_speed(each.threads, each.slower)
-            found = predict(host, mine, each.case.every)
-            seconds = found.hybrid_s if each.variant == HYBRID else found.off_path_s
+Launched = Sequence[tuple[Setting, Case]]
+
+
+def _rows(launched: Launched, first: Launched) -> Iterator[dict]:
+    """Of one system, with gains; and predictions for all but the first system. Nothing where the host alone failed."""
+    dpus = {side: _dpu(first, side) for side in (OPENMP, TASKS)}
+    alone = next(case for setting, case in launched if setting.variant == HOST)
+    for setting, case in launched if alone.launches else ():
+        if not case.launches:
+            continue
+        row = minimd_settings.row(case)
+        row["gain"] = minimd_settings.row(alone)["step_ns"] / row["step_ns"]
+        host = Host.of(typical(alone.launches))
+        calibrated = launched is first and setting.slower == setting.threads == 1
+        dpu = dpus[setting.side]
+        if dpu and setting.variant in BESIDE and not calibrated and not row["guard_hits"]:
+            mine = dpu.with_speed(setting.threads, setting.slower)
+            found = predict(host, mine, setting.system.every)
+            seconds = found.hybrid_s if setting.variant == HYBRID else found.off_path_s
             row["predicted_ns"] = round(1e9 * seconds)
             row["error"] = row["predicted_ns"] / row["step_ns"] - 1
             row["knee_threads"] = knee(host, mine)
-        rows.append(row)
-    return rows
+        yield row
 
 
-def _dpu(first: Sequence[Setting], side: str) -> Dpu | None:
-    """What the first case shows of the DPU; None where it shows nothing."""
-    plain = [each for each in first if each.slower == each.threads == 1 and each.side in (side, OPENMP)]
-    by_variant = {each.variant: each for each in plain if each.variant not in BESIDE or each.side == side}
-    if not {OFF_PATH, HYBRID} <= by_variant.keys() or not by_variant[OFF_PATH].typical()["relaxed"]:
+def _dpu(first: Launched, side: str) -> Dpu | None:
+    """What the first system shows of the DPU; None where it shows nothing."""
+    plain = [(setting, case) for setting, case in first if setting.slower == setting.threads == 1 and case.launches]
+    shown = {
+        setting.variant: typical(case.launches)
+        for setting, case in plain
+        if setting.side == (side if setting.variant in BESIDE else OPENMP)
+    }
+    if not {HOST, OFF_PATH, HYBRID} <= shown.keys() or not shown[OFF_PATH]["relaxed"]:
         return None
-    known = Host.of(by_variant[HOST].typical())
-    return Dpu.of(by_variant[OFF_PATH].typical(), known, by_variant[HYBRID].typical())
+    return Dpu.of(shown[OFF_PATH], Host.of(shown[HOST]), shown[HYBRID])
 
 
-def _show(result: dict) -> None:
-    titles = (
-        "atoms",
-        "every",
-        "skin",
-        "variant",
-        "ranks",
-        "slower",
-        "ms",
-        "min-max",
-        "gain",
-        "predicted",
-        "error",
-        "guard",
-    )
-    table = Table(*titles, box=None, pad_edge=False)
-    for row in result["rows"]:
-        foreseen = [f"{row['predicted_ns'] / 1e6:.3f}", f"{row['error']:+.1%}"] if "error" in row else ["", ""]
-        table.add_row(
-            str(row["atoms"]), str(row["every"]), f"{row['skin']:g}", _title(row), str(row["ranks"]),
-            f"{row['dpu_slower']}x" if row["variant"] in BESIDE else "", f"{row['step_ns'] / 1e6:.3f}",
-            f"{row['step_min_ns'] / 1e6:.2f}-{row['step_max_ns'] / 1e6:.2f}",
-            f"{row['gain']:.3f}", *foreseen, str(row["guard_hits"]) if row["guard"] else "off",
-        )  # fmt: skip
-    console.out.print(table)
-
-
-def _title(row: dict) -> str:
-    return f"{row['variant']} {row['side']}" if row["side"] else row["variant"]
-
-
-def _case(cells: int, word: str) -> Case:
+def _system(cells: int, word: str) -> System:
     period, _, rest = word.partition(":")
     skin, _, guard = rest.partition(":")
     try:
-        case = Case(cells, int(period), float(skin or 0.3), guard != "off")
+        system = System(cells, int(period), float(skin or 0.3), guard != "off")
     except ValueError:
-        case = Case(cells, 0, 0, True)
-    if case.every < 1 or not 0 <= case.skin < 10 or guard not in ("", "off"):
+        system = System(cells, 0, 0, True)
+    if system.every < 1 or not 0 <= system.skin < 10 or guard not in ("", "off"):
         raise UserError(f"--every '{word}' is not usable. Write it like 5, 10:0.5 or 20:0.3:off")
-    return case
-
-
-def _whole(text: str, option: str) -> list[int]:
-    try:
-        numbers = [int(word) for word in text.split(",")]
-    except ValueError:
-        numbers = [0]
-    if min(numbers) < 1:
-        raise UserError(f"{option} '{text}' is no list of whole numbers above 0. Give for example 1,2")
-    return numbers
+    return system
