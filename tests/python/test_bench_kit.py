@@ -170,7 +170,7 @@ def test_lists_with_commas():
     assert options.names("b, a,b", {"a": 1, "b": 2}, "a letter") == ["b", "a"]
     assert options.numbers("1, 3", "--counts") == [1, 3]
     for text in ("", "1,x", "0", "-1", "9"):
-        with pytest.raises(UserError, match=f"--counts '{text}'"):
+        with pytest.raises(UserError, match=f"--counts {text} is not"):
             options.numbers(text, "--counts", most=8)
     with pytest.raises(UserError, match="'c' is not a letter"):
         options.names("a,c", "ab", "a letter")

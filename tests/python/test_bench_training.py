@@ -40,7 +40,7 @@ def test_gains_are_of_one_launch_each_and_goals_of_one_node():
     "options, words",
     [
         (["--placement", "moon"], "'moon' is not a placement"),
-        (["--epoch-nodes", "1,x"], "--epoch-nodes '1,x'"),
+        (["--epoch-nodes", "1,x"], "--epoch-nodes 1,x"),
         (["--rate", "fast"], "not a link rate"),
     ],
 )

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import commands, files, handover
+from offpath.base import commands, handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
-from offpath.bench import goals, krylov_report, krylov_settings, matrix_market, results
+from offpath.bench import krylov_report, krylov_settings, matrix_market
+from offpath.bench.kit import options, turns
+from offpath.bench.kit.turns import FAILED, Case, Site
 from offpath.bench.krylov_model import Model, measured_parts
-from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, SAME
+from offpath.bench.krylov_report import BENCHMARK, own_name
+from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, PETSC, SAME
 from offpath.lab import Lab
 from offpath.launch.mpis import OPENMPI
 from offpath.places import asked, comparison
@@ -44,7 +48,7 @@ def krylov_command(
     iterations: Annotated[int, typer.Option(min=1, help="Of each solve.")] = 30,
     accuracy_iterations: Annotated[int, typer.Option(min=1, help="Of the solves that show the drift.")] = 200,
     runs: asked.Runs = 3,
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Time per iteration of conjugate gradients on a 3-D Laplacian with a 27-point stencil, or on a given matrix.
 
@@ -65,58 +69,38 @@ def krylov_command(
 
         offpath bench krylov --lab 2 --latency 200us --grid 32 --phi 0 --leaders ''
     """
-    files.writable_file(json_file, "--json")
+    options.check_files(json_file)
     program = str(paths().bench_program("krylov", OPENMPI))
-    phis, counts = phi.split(","), _counts(leaders)
-    if lab:
-        chosen = krylov_settings.in_a_lab(lab, ranks, phis, counts)
-    else:
-        chosen = krylov_settings.on_this_machine(ranks, phis, counts)
+    counts = options.numbers(leaders, "--leaders") if leaders else []
+    chosen = (krylov_settings.in_a_lab(lab, ranks, phi.split(","), counts) if lab else
+              krylov_settings.on_this_machine(ranks, phi.split(","), counts))  # fmt: skip
     predicts = not lab and matrix is None
     machine = measured_machine(REDUCTION_S) if predicts else None
     parts = measured_parts(grid) if predicts else None
     # Skip: ends after as many iterations, in all solvers with the iterate that the last norm is of.
     solve = ["-pc_type", PRECONDITIONER, "-ksp_norm_type", "unpreconditioned", "-ksp_convergence_test", "skip"]
-    with _system(grid, matrix) as system, _place(lab, rate, latency) as where:
-        for run in range(runs):
-            for each in chosen:
-                once = each.name == ACCURACY
-                length = ["-ksp_max_it", str(accuracy_iterations if once else iterations)]
-                if run == 0 or not once:
-                    rounds = ["-rounds", "1" if once else "4"]
-                    krylov_settings.launch(each, [program, *system, *solve, *length, *rounds], where)
-    rows = _rows(chosen, parts and Model(machine, parts, grid**3, _entries_per_row(chosen)))
-    solved = chosen[0].launches[0]
-    emulated = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
-    place = emulated if lab else {"place": "loopback"}
-    meta = comparison.base_meta([OPENMPI]) | place | {
+    with _system(grid, matrix) as system:
+        cases = []
+        for each in chosen:
+            once = each.name == ACCURACY
+            length = ["-ksp_max_it", str(accuracy_iterations if once else iterations), "-rounds", "1" if once else "4"]
+            launch = functools.partial(krylov_settings.launch, each, [program, *system, *solve, *length])
+            cases.append(Case({"setting": each.name, "ranks": each.ranks}, launch, once))
+        meta = turns.measure([Site([cases], functools.partial(_place, lab, rate, latency))], runs)
+    if not cases[0].launches:
+        raise UserError("PETSc's own solvers have failed, so there is nothing to compare with.", FAILED)
+    solved = cases[0].launches[0]
+    model = parts and Model(machine, parts, grid**3, solved["entries"] / solved["rows"])
+    rows = _rows([row for each, case in zip(chosen, cases) for row in each.rows(case.launches)], model)
+    place = {"place": "lab", "hardware": "emulated", "nodes": lab, "rate": rate, "latency": latency}
+    meta |= comparison.base_meta([OPENMPI]) | (place if lab else {"place": "loopback"}) | {
         "grid": None if matrix else grid, "matrix": matrix.name if matrix else None, "rows": solved["rows"],
-        "entries": solved["entries"], "preconditioner": PRECONDITIONER, "runs": runs,
+        "entries": solved["entries"], "preconditioner": PRECONDITIONER,
         "bytes_per_s": machine and {"one core": machine.host.bytes_per_s, "two cores": machine.shared_bytes_per_s},
         "parts": parts and dataclasses.asdict(parts),
-        "best_phi": krylov_report.best_phi(rows), "failures": [],
+        "best_phi": krylov_report.best_phi(rows),
     }  # fmt: skip
-    result = {"meta": meta, "rows": rows, "checks": checks(rows)}
-    results.deliver(result, lambda result: krylov_report.show(result["rows"]), json_file)
-
-
-def checks(rows: Sequence[dict]) -> list[dict]:
-    """Ours with the best phi against PETSc's solver of that name: on the same ranks, and with ranks on all cores."""
-    times = {(row["setting"], row["solver"]): row["iteration_ns"] for row in rows}
-    found = []
-    for ours, phi in krylov_report.best_phi(rows).items():
-        solver = ours.removeprefix("offpath_")
-        for goal, setting in (("krylov_same_ranks_ratio", SAME), ("krylov_all_cores_ratio", ALL_CORES)):
-            theirs = times.get((setting, solver))
-            found += goals.check(goal, [times[phi, ours] / theirs] if theirs else [], solver)
-    return found
-
-
-def _counts(leaders: str) -> list[int]:
-    try:
-        return [int(word) for word in leaders.split(",") if word]
-    except ValueError:
-        raise UserError(f"--leaders {leaders} is no list of numbers (ranks per node). Give for example 1,2") from None
+    BENCHMARK.deliver({"meta": meta, "rows": rows}, json_file)
 
 
 @contextlib.contextmanager
@@ -135,22 +119,18 @@ def _place(nodes: int, rate: str, latency: str) -> contextlib.AbstractContextMan
     return Lab(nodes=nodes, rate=rate, latency=latency) if nodes else contextlib.nullcontext()
 
 
-def _entries_per_row(chosen: Sequence[krylov_settings.Setting]) -> float:
-    solved = chosen[0].launches[0]
-    return solved["entries"] / solved["rows"]
-
-
-def _rows(chosen: Sequence[krylov_settings.Setting], model: Model | None) -> list[dict]:
-    rows = [row for each in chosen for row in each.rows()]
+def _rows(rows: Sequence[dict], model: Model | None) -> list[dict]:
+    """With what they are compared with: PETSc's own solvers, and the model."""
+    petsc = {(row["setting"], row["solver"]): row for row in rows}
     for row in rows:
         if model:
             row |= model.fields(row["solver"], row["ranks"], row["setting"] == ALL_CORES)
-        peer = row["solver"].removeprefix("offpath_")
-        same = ACCURACY if row["setting"] == ACCURACY else SAME
-        reference = next(each for each in rows if each["setting"] == same and each["solver"] == peer)
+        for solver in PETSC:
+            row[f"over_{solver}"] = row["iteration_ns"] / petsc[SAME, solver]["iteration_ns"]
+        reference = petsc[ACCURACY if row["setting"] == ACCURACY else SAME, own_name(row)]
         row["history_difference"] = _difference(row["residual_history"], reference["residual_history"])
         row["verified"] = row["history_difference"] <= SAME_HISTORY and row["drift"] <= SAME_HISTORY
-    return rows
+    return list(rows)
 
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:

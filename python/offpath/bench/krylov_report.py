@@ -1,76 +1,78 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of `offpath bench krylov`."""
+"""What `offpath bench krylov` says of its rows: tables and goals."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from rich.table import Column
+from collections.abc import Callable, Sequence
 
-from offpath.base import console
-from offpath.base.tables import Table
-from offpath.bench.krylov_settings import ACCURACY, OURS, PETSC, SAME
-
-
-def show(rows: Sequence[dict]) -> None:
-    timed = [row for row in rows if row["setting"] != ACCURACY]
-    _show_times(timed)
-    best = ", ".join(f"{solver} with {setting}" for solver, setting in best_phi(rows).items())
-    console.out.print(f"Shortest of the phi: {best}")
-    if "predicted_ns" in rows[0]:
-        _show_model(timed)
-    _show_accuracy([row for row in rows if row["setting"] == ACCURACY])
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Line, Table
+from offpath.bench.krylov_settings import ACCURACY, ALL_CORES, OURS, SAME
 
 
 def best_phi(rows: Sequence[dict]) -> dict[str, str]:
     """The optimum of the sweep, by solver."""
     swept = [row for row in rows if row["setting"].startswith("phi ")]
-    return {
-        solver: min((row for row in swept if row["solver"] == solver), key=lambda row: row["iteration_ns"])["setting"]
-        for solver in OURS
-    }
+    times = {solver: {row["iteration_ns"]: row["setting"] for row in swept if row["solver"] == solver}
+             for solver in OURS}  # fmt: skip
+    return {solver: found[min(found)] for solver, found in times.items() if found}
 
 
-def _show_times(rows: Sequence[dict]) -> None:
-    table = _table("setting", "solver", "ranks", "ms/it.", "min", "max", "sums", "/cg", "/pipecg")
-    reference = {row["solver"]: row["iteration_ns"] for row in rows if row["setting"] == SAME}
-    for row in rows:
-        times = [_ms(row[name]) for name in ("iteration_ns", "iteration_min_ns", "iteration_max_ns", "sum_ns")]
-        ratios = [f"{row['iteration_ns'] / reference[name]:.2f}" for name in PETSC]
-        table.add_row(row["setting"], row["solver"], str(row["ranks"]), *times, *ratios)
-    console.out.print(table)
-    console.out.print(
-        "ms/it.: per iteration; sums: of these in posting and waiting for sums over the ranks (ours: for the service), "
-        "not hidden. /cg, /pipecg: of PETSc's time on the same ranks"
-    )
+def own_name(row: dict) -> str:
+    """Of PETSc's solver that ours is compared with."""
+    return row["solver"].removeprefix("offpath_")
 
 
-def _show_model(rows: Sequence[dict]) -> None:
-    table = _table("setting", "solver", "bytes/row", "roof ms", "predicted", "measured", "error %", "cpu ms")
-    for row in rows:
-        if row["setting"].startswith("phi ") and row["setting"] != "phi 0":
-            continue  # the model has no shares of a product
-        times = [_ms(row[name]) for name in ("roofline_ns", "predicted_ns", "iteration_ns")]
-        error = f"{100 * (row['predicted_ns'] / row['iteration_ns'] - 1):+.0f}"
-        cells = [f"{row['bytes_per_row']:.0f}", *times, error, _ms(row["host_cpu_ns"])]
-        table.add_row(row["setting"], row["solver"], *cells)
-    console.out.print(table)
-    console.out.print(
-        "roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times, processor "
-        "time as cpu, the first rank's, is (far from measured: something else ran, or the rank waited)"
-    )
+def _over(setting: str) -> Callable[[list[dict]], list[float]]:
+    """Ours with the best phi against PETSc's solver of that name. `rows`: of one."""
+
+    def ratios(rows: list[dict]) -> list[float]:
+        swept = [row["iteration_ns"] for row in rows if row["setting"].startswith("phi ")]
+        theirs = [row["iteration_ns"] for row in rows if row["setting"] == setting and row["solver"] == own_name(row)]
+        return [min(swept) / theirs[0]] if swept and theirs else []
+
+    return ratios
 
 
-def _show_accuracy(rows: Sequence[dict]) -> None:
-    table = _table("solver", "iterations", "true residual", "drift", "history")
-    for row in rows:
-        numbers = [f"{row[name]:.1e}" for name in ("true_residual", "drift", "history_difference")]
-        table.add_row(row["solver"], str(row["iterations"]), *numbers)
-    console.out.print(table)
-    console.out.print("drift: recurrence against true residual. history: residuals against PETSc's own solver's")
+def _timed(row: dict) -> bool:
+    return row["setting"] != ACCURACY
 
 
-def _table(*names: str) -> Table:
-    return Table(*(Column(name, no_wrap=True) for name in names))
+def _modelled(row: dict) -> bool:
+    """The model has no shares of a product."""
+    shares = row["setting"].startswith("phi ") and row["setting"] != "phi 0"
+    return _timed(row) and "predicted_ns" in row and not shares
 
 
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.2f}"
+def _best(result: dict) -> str:
+    found = best_phi(result["rows"]).items()
+    return f"Shortest of the phi: {', '.join(f'{solver} with {setting}' for solver, setting in found)}"
+
+
+BENCHMARK = Benchmark(
+    [
+        Table("Time of an iteration", [
+            ("setting", "{setting}"), ("solver", "{solver}"), ("ranks", "{ranks}"), ("ms/it.", "{iteration_ns:ms}"),
+            ("min", "{iteration_min_ns:ms}"), ("max", "{iteration_max_ns:ms}"), ("sums", "{sum_ns:ms}"),
+            ("/cg", "{over_cg:.2f}"), ("/pipecg", "{over_pipecg:.2f}"),
+        ], keys=2, where=_timed, note=
+            "ms/it.: per iteration; sums: of these in posting and waiting for sums over the ranks (ours: for the "
+            "service), not hidden. /cg, /pipecg: of PETSc's time on the same ranks"),
+        Line(_best),
+        Table("What it should take", [
+            ("setting", "{setting}"), ("solver", "{solver}"), ("bytes/row", "{bytes_per_row:.0f}"),
+            ("roof ms", "{roofline_ns:ms}"), ("predicted", "{predicted_ns:ms}"), ("measured", "{iteration_ns:ms}"),
+            ("error", lambda row: f"{row['predicted_ns'] / row['iteration_ns'] - 1:+.0%}"),
+            ("cpu ms", "{host_cpu_ns:ms}"),
+        ], keys=2, where=_modelled, note=
+            "roof: bytes of an iteration by the measured memory bandwidth; predicted: from the parts' times, processor "
+            "time as cpu, the first rank's, is (far from measured: something else ran, or the rank waited)"),
+        Table("How accurate it is", [
+            ("solver", "{solver}"), ("iterations", "{iterations}"), ("true residual", "{true_residual:.1e}"),
+            ("drift", "{drift:.1e}"), ("history", "{history_difference:.1e}"),
+        ], where=lambda row: not _timed(row), note=
+            "drift: recurrence against true residual. history: residuals against PETSc's own solver's"),
+    ],
+    {"krylov_same_ranks_ratio": _over(SAME), "krylov_all_cores_ratio": _over(ALL_CORES)},
+    subject=own_name,
+)  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
+from offpath.bench.kit.turns import FAILED
 from offpath.lab import Lab
 from offpath.launch import stats
 from offpath.launch.local import available_cores, local_mpirun
@@ -21,7 +22,7 @@ LIMIT_S = 600
 PRELOAD_OFF = {"OFFPATH_ENABLE": "0"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Setting:
     """One way to solve: `solvers` in turns in one launch."""
 
@@ -29,14 +30,13 @@ class Setting:
     ranks: int
     solvers: Sequence[str]
     arguments: Sequence[str] = ()
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
     preload: bool = False  # PETSc's own reductions by us
-    launches: list[dict] = field(default_factory=list)
 
-    def rows(self) -> Iterator[dict]:
+    def rows(self, launches: Sequence[dict]) -> Iterator[dict]:
         """Of each solver: the median of all rounds but the first of a launch, which prepares, if there are more."""
-        for index, solver in enumerate(self.solvers):
-            found = [launch["solvers"][index] for launch in self.launches]
+        for index, solver in enumerate(self.solvers if launches else ()):
+            found = [launch["solvers"][index] for launch in launches]
             times, sums, processor = (
                 [seconds for each in found for seconds in each[name][1:] or each[name]]
                 for name in ("iteration_s", "sum_s", "host_cpu_s")
@@ -52,11 +52,13 @@ class Setting:
                 "sum_ns": round(1e9 * statistics.median(sums)),
                 "host_cpu_ns": round(1e9 * statistics.median(processor)),
                 "iterations": found[0]["iterations"],
-                "offloaded_count": sum(launch["offloaded_count"] for launch in self.launches),
+                "offloaded_count": sum(launch["offloaded_count"] for launch in launches),
                 "true_residual": found[0]["true_residual"],
                 # What the recurrence says less what is true, of the right-hand side's norm: the worst of all rounds.
                 "drift": max(each["drift"] for each in found),
                 "residual_history": history,
+                # What is accurate is so in each launch: one is enough.
+                **({} if self.name == ACCURACY else {"runs": len(launches)}),
             }
 
 
@@ -98,8 +100,8 @@ def _offloaded(ranks: int, phis: Sequence[str], leaders: Sequence[int], env: dic
     return chosen
 
 
-def launch(setting: Setting, argv: Sequence[str], lab: Lab | None) -> None:
-    """Adds what the program measured. Raises UserError if it failed."""
+def launch(setting: Setting, argv: Sequence[str], lab: Lab | None) -> dict:
+    """What the program measured. Raises UserError if it failed."""
     command = [*argv, "-solvers", ",".join(setting.solvers), *setting.arguments]
     if lab is None:
         result = local_mpirun(
@@ -111,7 +113,7 @@ def launch(setting: Setting, argv: Sequence[str], lab: Lab | None) -> None:
         per_node = setting.ranks // lab.plan.node_count
         result = lab.mpirun(OPENMPI, per_node, command, offload, setting.env, LIMIT_S)
     if result.returncode != 0:
-        raise UserError(f"krylov failed with {setting.name}: {result.stderr.strip()[-300:]}")
+        raise UserError(f"krylov failed with {setting.name}: {result.stderr.strip()[-300:]}", FAILED)
     measured = json.loads(result.stdout[result.stdout.index('{"rows"') :])
     of_mpi = [line for line in result.stats if line.get("mpi") != stats.PETSC]  # what the solvers post is not MPI's
-    setting.launches.append(measured | {"offloaded_count": stats.offloaded_count(of_mpi)})
+    return measured | {"offloaded_count": stats.offloaded_count(of_mpi)}

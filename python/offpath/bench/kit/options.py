@@ -47,7 +47,7 @@ def numbers(text: str, option: str, least: int = 1, most: int = 1 << 30) -> list
     found = words(text)
     if not all(word.isdecimal() and least <= int(word) <= most for word in found):
         to = f"to {most}" if most < 1 << 30 else "on"
-        raise UserError(f"{option} '{text}' is not usable (each is a whole number from {least} {to}). Give some like "
+        raise UserError(f"{option} {text} is not usable (each is a whole number from {least} {to}). Give some like "
                         f"{least},{least + 1}.")  # fmt: skip
     return list(map(int, found))
 

@@ -95,3 +95,16 @@ class Table:
             for index, (name, text) in enumerate(self.columns)
             if any(cell(text, row) not in (ABSENT, "") for row in rows)
         ]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is said of the result as a whole."""
+
+    text: Callable[[dict], str]
+
+    def show(self, result: dict) -> None:
+        console.out.print(self.text(result), soft_wrap=True)
+
+    def cards(self, result: dict) -> Iterator[str]:
+        yield report.card("In short", note=self.text(result))
