@@ -2,7 +2,7 @@
 """`offpath bench plan`: what counts as the measurement, as an error, and as a right verdict."""
 
 import pytest
-from offpath.bench.plan import Case, summarize
+from offpath.bench.plan_cases import Case, summarize
 
 
 def case(predicted, host, dpu, slowed=()):
