@@ -14,6 +14,7 @@ from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
 from offpath.base.paths import paths
 from offpath.bench import guest, guest_launches
 from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
+from offpath.bench.kit.turns import Case
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -29,10 +30,14 @@ def outcome(late_ms, rounds, computed=None):
     return Outcome([job, job], [sleeper, sleeper | {"worst_late_ns": 1}], computations)
 
 
+def case(setting, mode, launches):
+    return Case(setting.labels | {"mode": mode}, None, launches=launches)
+
+
 def rows(default, dpu, stranger=SLEEPS, native=(80, 1000)):
     setting = Setting("openmpi", 2, 4, OWN, stranger)
     launches = {"native": [outcome(*native)] * 3, "default": [outcome(*default)] * 3, "dpu": [outcome(*dpu)] * 3}
-    return guest.rows_of({(setting, mode): each for mode, each in launches.items()}, [1000.0, 1000.0])
+    return guest.rows_of([case(setting, mode, each) for mode, each in launches.items()], [1000.0, 1000.0])
 
 
 def test_rows_compare_with_the_mpi_alone():
@@ -55,10 +60,14 @@ def test_the_computations_share():
 
 def test_a_failed_launch_does_not_count():
     setting = Setting("mpich", 1, 2, OWN, SLEEPS)
-    failed = Outcome([], [], [], "a job did not end")
-    assert guest.rows_of({(setting, "native"): [failed]}, [1.0]) == []
-    (row,) = guest.rows_of({(setting, "native"): [failed], (setting, "dpu"): [outcome(1, 1)]}, [1.0])
+    failed = case(setting, "native", [])
+    assert guest.rows_of([failed], [1.0]) == []
+    (row,) = guest.rows_of([failed, case(setting, "dpu", [outcome(1, 1)])], [1.0])
     assert row["mode"] == "dpu" and "rounds_ratio" not in row and "late_ratio" not in row
+
+
+def checks_of(found):
+    return guest.BENCHMARK.checks({"meta": {}, "rows": found})
 
 
 @pytest.mark.parametrize(
@@ -71,12 +80,12 @@ def test_a_failed_launch_does_not_count():
     ],
 )
 def test_what_is_asked(default, dpu, met):
-    checks = guest.checks(rows(default, dpu))
+    checks = checks_of(rows(default, dpu))
     names = ["guest_late_ratio", "guest_late_ms", "guest_default_rounds_ratio", "guest_dpu_rounds_ratio"]
     assert [each["name"] for each in checks] == [f"openmpi/{name}" for name in names]
     assert [each["met"] for each in checks] == met
-    assert len(guest.checks(rows(default + (1,), dpu + (1,), COMPUTES))) == 2  # no rounds are asked for there
-    assert guest.checks([]) == []
+    assert len(checks_of(rows(default + (1,), dpu + (1,), COMPUTES))) == 2  # no rounds are asked for there
+    assert checks_of([]) == []
 
 
 def test_one_job_has_one_kind_of_session():

@@ -9,13 +9,14 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench.crowd import Crowd
+from offpath.bench.kit.turns import FAILED
 from offpath.bench.measuring import Peer
 from offpath.launch import local, stats
 from offpath.launch.local import Prepared
@@ -38,6 +39,10 @@ class Setting:
     stranger: str  # sleeps on each core, or a computation beside that, too
 
     @property
+    def labels(self) -> dict:
+        return asdict(self)
+
+    @property
     def text(self) -> str:
         shared = f", {self.sessions} session" if self.jobs > 1 else ""
         return f"{self.jobs} x {self.ranks} ranks{shared}, {self.stranger}"
@@ -50,14 +55,13 @@ class Outcome:
     jobs: list[dict]
     sleepers: list[dict]
     computations: list[dict]
-    problem: str | None = None
 
 
 Stranger = tuple[subprocess.Popen, Path]  # and where it says what it got
 
 
-def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float) -> Outcome:
-    """One launch; all of it has ended afterwards, also when it is interrupted."""
+def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float, _: object) -> Outcome:
+    """One launch; all of it has ended afterwards, also when it is interrupted. Raises UserError."""
     crowded = setting.jobs * setting.ranks > len(local.available_cores())
     program = [str(paths().bench_program("load", setting.mpi)), *load]
     with ExitStack() as stack:
@@ -89,7 +93,9 @@ def launch_crowd(setting: Setting, mode: Peer, load: list[str], seconds: float) 
         felt = _ended(sleepers)
         done = [_written(_json(folder, job)) for job in range(len(jobs))]
         problem = _failed(folder, running, done) or problem or (_idle(jobs) if mode.must_offload else None)
-    return Outcome([each for each in done if each], felt, computed, problem)
+    if problem:
+        raise UserError(problem, FAILED)
+    return Outcome([each for each in done if each], felt, computed)
 
 
 def computation_alone(seconds: float = 0.5) -> list[float]:
@@ -121,7 +127,7 @@ def _strangers(crowd: Crowd, folder: Path, does: str) -> list[Stranger]:
         found.append((crowd.start([program, "--does", does, "--core", str(core)], os.environ, output), output))
     processes, files = zip(*found)
     if _until(PATIENCE_S, processes, lambda: all(file.read_bytes() for file in files)):
-        raise UserError(f"An unrelated program could not be started ({_last_words(files)}). Run: make build", 1)
+        raise UserError(f"An unrelated program could not be started ({_last_words(files)}). Run: make build")
     return found
 
 
@@ -133,7 +139,7 @@ def _ended(strangers: Sequence[Stranger]) -> list[dict]:
     for process, output in strangers:
         process.wait(timeout=PATIENCE_S)
         if process.returncode != 0:
-            raise UserError(f"An unrelated program failed ({_last_words([output])}). Run: make build", 1)
+            raise UserError(f"An unrelated program failed ({_last_words([output])}). Run: make build")
         found.append(json.loads(output.read_text().splitlines()[-1]))
     return found
 

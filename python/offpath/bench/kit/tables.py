@@ -62,7 +62,7 @@ class Table:
             lines = [self.cells(row) for row in rows]
             columns = self._filled(rows)
             for index, name in columns:
-                numbers = all(line[index][:1] in "+-0123456789" for line in lines)
+                numbers = index >= self.keys and all(line[index][:1] in "+-0123456789" for line in lines)
                 shown.add_column(name, no_wrap=True, justify="right" if numbers else "left")
             for row, line in zip(rows, lines):
                 strong = self.strong(row)
