@@ -10,6 +10,7 @@ Packages: lammps and cp2k (tools/setup nightly).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import statistics
@@ -25,12 +26,15 @@ sys.path.insert(0, str(ROOT / "python"))
 import typer  # noqa: E402
 from offpath.base import console  # noqa: E402
 from offpath.base.errors import UserError  # noqa: E402
-from offpath.bench import machine_load, results  # noqa: E402
+from offpath.bench import machine_load  # noqa: E402
+from offpath.bench.kit import options, turns  # noqa: E402
+from offpath.bench.kit.benchmark import Benchmark  # noqa: E402
+from offpath.bench.kit.tables import Table  # noqa: E402
+from offpath.bench.kit.turns import Case, Site  # noqa: E402
 from offpath.lab import Lab  # noqa: E402
 from offpath.launch import stats  # noqa: E402
 from offpath.launch.mpis import OPENMPI  # noqa: E402
 from offpath.places import comparison  # noqa: E402
-from rich.table import Table  # noqa: E402
 
 LIMIT_S = 300
 FOLDER = ROOT / "build" / "measured-programs"
@@ -140,7 +144,7 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def launch(lab: Lab, name: str, setting: Setting) -> dict:
+def launch(name: str, setting: Setting, lab: Lab) -> dict:
     program = PROGRAMS[name]
     env = {"OMP_NUM_THREADS": "1", "OFFPATH_SERVICE_SHARE": "1"} | setting.env
     argv = [program.executable, *program.options, str(FOLDER / f"{name}.in")]
@@ -172,12 +176,12 @@ def row(name: str, setting: Setting, found: list[dict], alone: list[dict]) -> di
     }  # fmt: skip
 
 
-def show(result: dict) -> None:
-    table = Table("program", "setting", "seconds", "least", "most", "of alone", "offloaded", box=None, pad_edge=False)
-    for each in result["rows"]:
-        times = [f"{each[part]:.3f}" for part in ("seconds", "least_s", "most_s", "over_alone")]
-        table.add_row(each["program"], each["setting"], *times, str(each["offloaded_count"]))
-    console.out.print(table)
+BENCHMARK = Benchmark([
+    Table("Programs that others wrote", [
+        ("program", "{program}"), ("setting", "{setting}"), ("seconds", "{seconds:.3f}"), ("least", "{least_s:.3f}"),
+        ("most", "{most_s:.3f}"), ("of alone", "{over_alone:.3f}"), ("offloaded", "{offloaded_count}"),
+    ], keys=2),
+])  # fmt: skip
 
 
 def measure(
@@ -186,7 +190,7 @@ def measure(
     rate: Annotated[str, typer.Option(help="Rate of the lab's links.")] = "1gbit",
     runs: Annotated[int, typer.Option(min=1, help="Launches of each, in turns.")] = 4,
     steps: Annotated[str, typer.Option(help="Of LAMMPS and of CP2K's SCF.")] = "150,6",
-    json_file: results.JsonFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Times programs of Debian's packages in a lab, without and with Offpath, in turns; their energies must be the
     same."""
@@ -195,15 +199,18 @@ def measure(
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "lammps.in").write_text(LENNARD_JONES.format(cells=20, steps=of_lammps))
     (FOLDER / "cp2k.in").write_text(WATER.format(steps=of_cp2k, atoms=water(16)))
-    rows = []
-    with Lab(nodes=nodes, rate=rate) as lab:
-        for name in chosen:
-            found: list[list[dict]] = [[] for _ in SETTINGS]
-            for _, (setting, its) in itertools.product(range(runs), zip(SETTINGS, found)):
-                its.append(launch(lab, name, setting))
-            rows += [row(name, setting, its, found[0]) for setting, its in zip(SETTINGS, found)]
-    meta = comparison.base_meta([OPENMPI]) | {"nodes": nodes, "ppn": 1, "rate": rate, "runs": runs, "steps": steps}
-    results.deliver({"meta": meta, "rows": rows}, show, json_file)
+    rounds = [
+        [Case({"program": name, "setting": each.name}, functools.partial(launch, name, each)) for each in SETTINGS]
+        for name in chosen
+    ]  # fmt: skip
+    meta = comparison.base_meta([OPENMPI]) | turns.measure([Site(rounds, lambda: Lab(nodes=nodes, rate=rate))], runs)
+    meta |= {"nodes": nodes, "ppn": 1, "rate": rate, "steps": steps}
+    rows = [
+        row(name, setting, case.launches, cases[0].launches)
+        for name, cases in zip(chosen, rounds) for setting, case in zip(SETTINGS, cases)
+        if case.launches and cases[0].launches
+    ]  # fmt: skip
+    BENCHMARK.deliver({"meta": meta, "rows": rows}, json_file)
 
 
 if __name__ == "__main__":

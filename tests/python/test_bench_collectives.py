@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`offpath bench collectives`: with recorded launches what it makes of them, and small real runs of its own."""
 
+import contextlib
 import json
 from dataclasses import replace
 
@@ -10,7 +11,9 @@ from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
 from offpath.base.processes import Completed
 from offpath.bench import collectives as bench_collectives
-from offpath.bench import measuring, overlap_report, results
+from offpath.bench import measuring
+from offpath.bench.kit import peers, trust, turns
+from offpath.bench.kit.turns import Site
 from offpath.bench.measuring import ALONE, Series
 from offpath.launch import mpis
 from rich.console import Console
@@ -61,15 +64,19 @@ def built(tmp_path, monkeypatch):
 
 
 PEERS = bench_collectives.chosen_peers("tests,async", 8, "*:dpu")
+BENCHMARK = bench_collectives.BENCHMARK
 
 
 def measured(script, sizes=(64, 128), runs=1, mpi="mpich", collectives=("ibcast",)):
     where = RecordedPlace(script)
     series = [Series(mpi, name, sizes, PEERS) for name in collectives]
-    complete = measuring.measure(where, series, runs, 3)
-    failures = [failure for each in series for failure in each.failures]
-    meta = {"mpi_versions": {mpi: "1"}, "complete": complete, "failures": failures}
+    meta = launched(where, series, runs) | {"mpi_versions": {mpi: "1"}}
     return where, {"meta": meta, "rows": measuring.rows(series)}
+
+
+def launched(where, series, runs, elsewhere=measuring.EVERYTHING_HERE):
+    site = Site([each.round(3, elsewhere) for each in series], lambda: contextlib.nullcontext(where))
+    return turns.measure([site], runs)
 
 
 def test_peers_take_turns_and_do_the_same_work():
@@ -86,8 +93,8 @@ def test_peers_take_turns_and_do_the_same_work():
     assert by_peer["offpath"]["efficiency"] == 110 / 125
     assert by_peer["offpath"]["speedup"] == 210 / 125
     assert by_peer["offpath"]["mode"] == "dpu" and by_peer["tests"]["mode"] == "host"
-    assert overlap_report.gain(by_peer) == 165 / 125  # against the best of the others
-    assert measuring.exit_status(result) == 0
+    assert peers.total_gain(by_peer) == 165 / 125  # against the best of the others
+    assert trust.exit_status(result) == 0
 
 
 def test_async_progress_is_of_mpich_only():
@@ -99,8 +106,8 @@ def test_a_launch_that_dies_after_its_results_counts_and_one_without_is_reported
     _, result = measured([200, 180, "late", 120, 200, 180, "dies", 120], runs=2)
     assert {row["peer"]: row["runs"] for row in result["rows"]} == {"host": 2, "tests": 2, "async": 1, "offpath": 2}
     assert [(each["peer"], "failed" in each["problem"]) for each in result["meta"]["failures"]] == [("async", True)]
-    assert measuring.exit_status(result) == 1
-    overlap_report.show(result)
+    assert trust.exit_status(result) == 1
+    BENCHMARK.show(result)
     said = capsys.readouterr()
     assert "Its results count" in said.err and "failed: mpich, ibcast, async" in said.err
 
@@ -109,12 +116,13 @@ def test_each_placement_has_its_place_and_must_be_reached(capsys):
     here, there, down = RecordedPlace([200, 120]), RecordedPlace([150]), RecordedPlace([200])
     down_run = down.run
     down.run = lambda *given: replace(down_run(*given), stats=[{"reason": "the DPU is gone."}])
-    peers = bench_collectives.chosen_peers("host", 8, None, ("cores", "dpu", "node"))
-    series = [Series("mpich", "ibcast", (64,), peers)]
-    assert measuring.measure(here, series, 1, 3, {"dpu": there, "node": down})
+    chosen = bench_collectives.chosen_peers("host", 8, None, ("cores", "dpu", "node"))
+    series = [Series("mpich", "ibcast", (64,), chosen)]
+    meta = launched(here, series, 1, {"dpu": there, "node": down})
+    assert meta["complete"]
     found = {row["placement"]: row["t_total_ns"] for row in measuring.rows(series)}
     assert found == {None: 200, "cores": 120, "dpu": 150}
-    (failure,) = series[0].failures
+    (failure,) = meta["failures"]
     assert failure["peer"] == "offpath-node" and "the DPU is gone" in failure["problem"]
 
 
@@ -128,22 +136,22 @@ def test_without_the_mpi_alone_nothing_is_compared():
 def test_an_interruption_keeps_what_was_measured(ending, capsys):
     script = [200, 180, 160, 120, 300, ending]
     _, result = measured(script, collectives=("ibcast", "iallreduce", "ialltoall"))
-    assert result["meta"]["complete"] is False and measuring.exit_status(result) == 130
+    assert result["meta"]["complete"] is False and trust.exit_status(result) == 130
     assert [(row["collective"], row["peer"]) for row in result["rows"] if row["bytes"] == 64] == [
         ("ibcast", "host"), ("ibcast", "tests"), ("ibcast", "async"), ("ibcast", "offpath"), ("iallreduce", "host"),
     ]  # fmt: skip
-    overlap_report.show(result)
+    BENCHMARK.show(result)
     said = capsys.readouterr()
     assert "interrupted after 5 of 12 launches" in said.err
     assert "ibcast" in said.out and "iallreduce" in said.out and "ialltoall" not in said.out
     assert "1.33 x" in said.out
-    assert_self_contained(overlap_report.page(result))
+    assert_self_contained(BENCHMARK.html(result))
 
 
 def test_table_fits_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))
-    overlap_report.show(result)
+    BENCHMARK.show(result)
     lines = capsys.readouterr().out.splitlines()
     assert any("4 MiB" in line and "1.33 x" in line for line in lines)
     assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)
@@ -155,9 +163,9 @@ def test_a_wrong_result_is_said_aloud(capsys):
     meta = {"mpi_versions": {"mpich": "1"}, "complete": True, "failures": []}
     result = {"meta": meta, "rows": measuring.rows([series])}
     result["meta"]["machine_load"] = None
-    results.show_trust(result)
+    trust.show_doubts(result)
     assert "WRONG RESULT" in capsys.readouterr().err
-    assert measuring.exit_status(result) == 1
+    assert trust.exit_status(result) == 1
 
 
 def test_estimate_grows_with_what_there_is_to_do():

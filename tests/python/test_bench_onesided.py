@@ -9,8 +9,10 @@ import pytest
 from bench_support import assert_checks, assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
-from offpath.bench import measuring, onesided_report
+from offpath.bench import measuring
 from offpath.bench import onesided as bench_onesided
+from offpath.bench.kit import trust, turns
+from offpath.bench.kit.turns import Site
 from offpath.bench.onesided import OF_A_WORD, OPERATIONS
 from offpath.places import comparison
 from rich.console import Console
@@ -157,8 +159,8 @@ def recorded_rows(t_pure, verified=True):
 
 def recorded(host, offloaded):
     (series,) = bench_onesided.chosen_series(["mpich"], False, ["get"], (8,), None)
-    series.launches["host"] = [recorded_rows(each) for each in host]
-    series.launches["offpath"] = [recorded_rows(each) for each in offloaded]
+    for peer, found in (("host", host), ("offpath", offloaded)):
+        series.launches[peer].extend(map(recorded_rows, found))
     meta = {"mpi_versions": {"mpich": "1"}, "complete": True, "failures": []}
     return {"meta": meta, "rows": measuring.rows([series])}
 
@@ -167,19 +169,19 @@ def test_gain_is_of_medians_and_the_table_fits_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=80, highlight=False))
     result = recorded([400_000, 300_000, 500_000], [100_000, 300_000, 200_000])
     by_peer = {row["peer"]: row for row in result["rows"] if row["target"] == "computing"}
-    assert onesided_report.gain(by_peer, "t_pure") == 2
-    onesided_report.show(result)
+    assert bench_onesided.gain(by_peer) == 2
+    bench_onesided.BENCHMARK.show(result)
     lines = capsys.readouterr().out.splitlines()
     assert any("8 B" in line and "2.00 x" in line for line in lines)
     assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)
-    assert measuring.exit_status(result) == 0
+    assert trust.exit_status(result) == 0
 
 
 def test_without_offpath_rows_there_is_no_gain(capsys):
     result = recorded([400], [])
-    onesided_report.show(result)
+    bench_onesided.BENCHMARK.show(result)
     assert " x" not in capsys.readouterr().out
-    assert_self_contained(onesided_report.page(result))
+    assert_self_contained(bench_onesided.BENCHMARK.html(result))
 
 
 @pytest.mark.parametrize(
@@ -195,10 +197,9 @@ def test_a_launch_that_offloaded_nothing_is_a_failed_one(monkeypatch, rank, coun
     launched = comparison.Launch({"rows": recorded_rows(400), "piece_iterations": 1}, [rank], None)
     monkeypatch.setattr(comparison, "launch_for_json", lambda *_: launched)
     (series,) = bench_onesided.chosen_series(["mpich"], False, ["get"], (8,), None)
-    for peer in series.peers:
-        measuring.launch(None, series, peer, repeats=1)
+    failures = turns.measure([Site([series.round(1)])], 1)["failures"]
     assert [len(series.launches[peer]) for peer in ("host", "offpath")] == [1, int(counts)]
-    assert ["nothing was offloaded" in failure["problem"] for failure in series.failures] == [True] * (not counts)
+    assert ["nothing was offloaded" in failure["problem"] for failure in failures] == [True] * (not counts)
 
 
 def test_both_sides_have_the_same_settings_and_work():

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base.paths import paths
-from offpath.bench import results, wire_cost
+from offpath.bench import wire_cost
+from offpath.bench.kit import trust
 from offpath.places.comparison import LoopbackPlace
 
 
@@ -87,10 +88,10 @@ def test_command_refuses(tmp_path):
 
 
 def test_shown_beside_results(capsys):
-    results.show_reachable({"reachable_efficiency": {"1M": 0.93, "4M": 0.9}})
+    trust.show_reachable({"reachable_efficiency": {"1M": 0.93, "4M": 0.9}})
     assert "0.93 at 1M, 0.90 at 4M" in capsys.readouterr().out
-    results.show_reachable({})
-    results.show_reachable({"reachable_efficiency": {}})
+    trust.show_reachable({})
+    trust.show_reachable({"reachable_efficiency": {}})
     assert capsys.readouterr().out == ""
 
 

@@ -26,7 +26,8 @@ import losses  # noqa: E402
 import measured  # noqa: E402
 import reached  # noqa: E402
 from offpath.base.sizes import size_text  # noqa: E402
-from offpath.bench import goals, overlap_report  # noqa: E402
+from offpath.bench import goals  # noqa: E402
+from offpath.bench.kit import peers  # noqa: E402
 from offpath.launch.mpis import TITLES  # noqa: E402
 from offpath.pages import charts, report  # noqa: E402
 
@@ -38,12 +39,12 @@ def collectives(result: dict) -> tuple[str, str]:
     """Time of computation and communication together, by peer: shorter is better."""
     [kind] = result["meta"]["mpi_versions"]
     bars = []
-    for name, size, by_peer in overlap_report.groups(result, kind):
+    for by_peer in peers.alike(result["rows"], "collective", "bytes"):
         for index, (peer, row) in enumerate(by_peer.items()):
             ms, low, high = (row[f"t_total{part}_ns"] / 1e6 for part in ("", "_min", "_max"))
-            label = f"{name} {size_text(size)}" if index == 0 else ""
-            text = f"{ms:.0f} ms  {'the MPI alone' if peer == 'host' else overlap_report.PEER_TITLES[peer]}"
-            bars.append(charts.Bar(label, [(overlap_report.COLOURS[peer], ms)], text, (low, high), index == 0))
+            label = f"{row['collective']} {size_text(row['bytes'])}" if index == 0 else ""
+            text = f"{ms:.0f} ms  {'the MPI alone' if peer == 'host' else peers.TITLES[peer]}"
+            bars.append(charts.Bar(label, [(peers.COLOURS[peer], ms)], text, (low, high), index == 0))
     meta = result["meta"]
     title = (
         f"Computation and communication together with {TITLES[kind]} {meta['mpi_versions'][kind]}: shorter is better"

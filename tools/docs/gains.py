@@ -11,7 +11,8 @@ import statistics
 from collections.abc import Iterable
 
 from measured import load, numbers
-from offpath.bench import goals, overlap_report
+from offpath.bench import goals
+from offpath.bench.kit import peers
 from reached import PICTURE, each, solver, values
 
 
@@ -33,14 +34,10 @@ def ratio(name: str, above: str, below: str, **where) -> list[float]:
 def picture() -> tuple[list[float], list[float]]:
     """Of Offpath over the MPI alone, and over the program with MPI_Test."""
     result = json.loads(PICTURE.read_text())
-    (kind,) = result["meta"]["mpi_versions"]
-    alone, tests = [], []
-    for _, size, by_peer in overlap_report.groups(result, kind):
-        if size >= goals.MIN_BYTES:
-            ours = by_peer["offpath"]["t_total_ns"]
-            alone.append(by_peer["host"]["t_total_ns"] / ours)
-            tests.append(by_peer["tests"]["t_total_ns"] / ours)
-    return alone, tests
+    rows = (row for row in result["rows"] if row["bytes"] >= goals.MIN_BYTES)
+    times = [{peer: row["t_total_ns"] for peer, row in by_peer.items()}
+             for by_peer in peers.alike(rows, "mpi", "collective", "bytes")]  # fmt: skip
+    return [each["host"] / each["offpath"] for each in times], [each["tests"] / each["offpath"] for each in times]
 
 
 def fabrics_over_tests() -> list[float]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -11,7 +11,11 @@ import typer
 from offpath.base import commands
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench import goals, measuring, overlap_report, placements, results
+from offpath.bench import goals, measuring, placements
+from offpath.bench.kit import options, peers
+from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit.peers import Beside, ByPeer, Chart
+from offpath.bench.kit.tables import Table
 from offpath.bench.measuring import COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.placements import CORES, DPU, PLACEMENTS, Link
 from offpath.launch.mpis import MPICH
@@ -21,6 +25,76 @@ DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallre
 PEERS = ("host", "tests", "async", "offpath")
 # Its progress thread has no core of its own: it must not spin on the rank's.
 ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
+
+
+
+def _long(rows: Sequence[dict], noun: str) -> list[ByPeer]:
+    return peers.alike((row for row in rows if row["bytes"] >= goals.MIN_BYTES), noun, "bytes")
+
+
+def overlap_goals(bench: str, noun: str) -> dict[str, Callable[[list[dict]], list[float]]]:
+    def efficiencies(rows: list[dict]) -> list[float]:
+        return [by_peer["offpath"]["efficiency"] for by_peer in _long(rows, noun) if "offpath" in by_peer]
+
+    def gains(rows: list[dict]) -> list[float]:
+        return [gain for gain in map(peers.total_gain, _long(rows, noun)) if gain is not None]
+
+    return {
+        f"{bench}_efficiency_250mbit_ratio": efficiencies, f"{bench}_efficiency_1gbit_ratio": efficiencies,
+        f"{bench}_gain_ratio": gains,
+    }  # fmt: skip
+
+
+def overlap_tables(noun: str) -> list:
+    """What is shown of rows of peers that hide communication behind computation."""
+    return [
+        Beside("{mpi:mpi}: t_total in ms and efficiency", f"{{{noun}}}",
+               [("", "{t_total_ns:ms}"), ("eff.", "{efficiency:.2f}")], peers.total_gain),
+        Chart(
+            f"Efficiency of {{{noun}}} with {{mpi:mpi}}", lambda row: row["efficiency"], "{efficiency:.2f}",
+            peers.total_gain, limit=1.0, note=
+            "Efficiency: max(t_pure, t_compute) / t_total; in brackets t_total of the best peer / of Offpath.",
+        ),
+        Table("All numbers with {mpi:mpi}: median times in ms", [
+            (noun, f"{{{noun}}}"), ("size", "{bytes:size}"), ("peer", lambda row: peers.title(row["peer"])),
+            ("t_pure", "{t_pure_ns:ms}"), ("t_compute", "{t_compute_ns:ms}"), ("t_total", "{t_total_ns:ms}"),
+            ("min-max", "{t_total_min_ns:ms}-{t_total_max_ns:ms}"), ("efficiency", "{efficiency:.3f}"),
+            ("gain over host", "{speedup:.2f} x"), ("host CPU", "{host_cpu_ns:ms}"),
+            ("service CPU", "{service_cpu_ns:ms}"),
+        ], on_page_only=True),
+    ]  # fmt: skip
+
+
+def _t_pure_on_dpus(rows: list[dict]) -> list[float]:
+    """Over that of the cores."""
+    both = [by_peer for by_peer in _long(rows, "collective") if {"offpath", f"offpath-{DPU}"} <= by_peer.keys()]
+    return [by_peer[f"offpath-{DPU}"]["t_pure_ns"] / by_peer["offpath"]["t_pure_ns"] for by_peer in both]
+
+
+LEAD = (
+    "The same work and the same cores for all, launched in turns; median of all launches. host: the MPI alone; "
+    "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread."
+)
+BENCHMARK = Benchmark(
+    [
+        *overlap_tables("collective"),
+        Table("{mpi:mpi}: ms, and ns of processor time per byte", [
+            ("", "{collective} {bytes:size}"), ("placement", "{placement}"), ("t_pure", "{t_pure_ns:ms}"),
+            ("t_total", "{t_total_ns:ms}"), ("eff.", "{efficiency:.2f}"), ("host", "{host_cpu_ns_per_byte:.2f}"),
+            ("service", "{service_cpu_ns_per_byte:.2f}"),
+        ], keys=2, where=lambda row: row["placement"] is not None,
+            when=lambda result: any(row["peer"] in peers.FAR_TITLES for row in result["rows"])),
+    ],
+    overlap_goals("collectives", "collective") | {
+        "collectives_dpu_t_pure_ratio": _t_pure_on_dpus,
+        "collectives_dpu_efficiency_ratio": lambda rows: [
+            row["efficiency"] for row in rows if row.get("placement") == DPU and row["bytes"] >= goals.MIN_BYTES
+        ],
+    },
+    subject=lambda row: row["mpi"],
+    aimed_at=measuring.has_links,
+    page=Page("Nonblocking collectives behind computation", LEAD),
+)  # fmt: skip
 
 app = commands.alone()
 
@@ -35,8 +109,8 @@ def collectives_command(
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
     ] = "8,1K,64K,256K,1M,4M",
     collectives: Annotated[str, typer.Option(help="Which, separated by commas.")] = DEFAULT_COLLECTIVES,
-    peers: Annotated[
-        str, typer.Option(help="What to compare with: host, tests, async. Offpath is always measured.")
+    compared: Annotated[
+        str, typer.Option("--peers", help="What to compare with: host, tests, async. Offpath is always measured.")
     ] = "host,tests,async",
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
     runs: asked.Runs = 3,
@@ -48,8 +122,8 @@ def collectives_command(
     link_rate: placements.LinkRate = None,
     link_latency: placements.LinkLatency = "0",
     loopback: asked.Loopback = False,
-    json_file: results.JsonFile = None,
-    html_file: results.HtmlFile = None,
+    json_file: options.JsonFile = None,
+    html_file: options.HtmlFile = None,
 ) -> None:
     """Compare nonblocking collectives without and with Offpath, on the same cores, with what else hides communication.
 
@@ -74,12 +148,12 @@ def collectives_command(
     """
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
-    names = measuring.parse_names(collectives, COLLECTIVES, "a collective")
-    places = measuring.parse_names(placement, PLACEMENTS, "a placement")
+    names = options.names(collectives, COLLECTIVES, "a collective")
+    places = options.names(placement, PLACEMENTS, "a placement")
     link = Link(link_rate, link_latency)
     placements.check(places, loopback, link)
-    chosen = chosen_peers(peers, tests, policy, places)
-    results.check_files(json_file, html_file)
+    chosen = chosen_peers(compared, tests, policy, places)
+    options.check_files(json_file, html_file)
     paths().require_preload_library()
     all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
     about = {
@@ -91,44 +165,12 @@ def collectives_command(
         result = measuring.compare(kinds, conditions, all_series, about, elsewhere)
     for row in result["rows"]:
         row |= placements.costs(row)
-    result["checks"] = checks(result) + dpu_checks(result)
-    results.deliver(result, overlap_report.show, json_file, overlap_report.page, html_file)
-
-
-def checks(result: dict, bench: str = "collectives", noun: str = overlap_report.COLLECTIVE) -> list[dict]:
-    """Without a link there is no time to hide, and nothing is aimed at."""
-    rate, found = result["meta"]["rate"], []
-    for kind in result["meta"]["mpi_versions"] if rate else ():
-        right = {"rows": [row for row in result["rows"] if row["verified"] and row["bytes"] >= goals.MIN_BYTES]}
-        rows = [by_peer for _, _, by_peer in overlap_report.groups(right, kind, noun)]
-        efficiencies = (by_peer["offpath"]["efficiency"] for by_peer in rows if "offpath" in by_peer)
-        found += goals.check_at_rate(bench, rate, efficiencies, kind)
-        gains = map(overlap_report.gain, rows)
-        found += goals.check(f"{bench}_gain_ratio", (gain for gain in gains if gain is not None), kind)
-    return found
-
-
-def dpu_checks(result: dict) -> list[dict]:
-    found = []
-    for kind in result["meta"]["mpi_versions"]:
-        right = {"rows": [row for row in result["rows"] if row["verified"] and row["bytes"] >= goals.MIN_BYTES]}
-        placed = [
-            {row["placement"]: row for row in by_peer.values()} for _, _, by_peer in overlap_report.groups(right, kind)
-        ]
-        ratios = [
-            by_placement[DPU]["t_pure_ns"] / by_placement[CORES]["t_pure_ns"]
-            for by_placement in placed
-            if {DPU, CORES} <= by_placement.keys()
-        ]
-        efficiencies = [by_placement[DPU]["efficiency"] for by_placement in placed if DPU in by_placement]
-        found += goals.check("collectives_dpu_t_pure_ratio", ratios, kind)
-        found += goals.check("collectives_dpu_efficiency_ratio", efficiencies, kind)
-    return found
+    BENCHMARK.deliver(result, json_file, html_file)
 
 
 def chosen_peers(text: str, tests: int, policy: str | None, places: Sequence[str] = (CORES,)) -> tuple[Peer, ...]:
     """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places."""
-    names = measuring.parse_names(text, PEERS, "a peer")
+    names = options.names(text, PEERS, "a peer")
     known = (
         Peer("tests", "MPI_Test", arguments=("--tests", str(tests))),
         Peer("async", "async", env=ASYNC_ENV, only_mpi=MPICH),

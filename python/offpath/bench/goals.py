@@ -118,12 +118,6 @@ def judged(checks: Iterable[dict], launches: int) -> list[dict]:
     return [each | {"met": None, "unjudged": each["unjudged"] or ONE_LAUNCH} for each in checks]
 
 
-def check_at_rate(bench: str, rate: str, efficiencies: Iterable[float], subject: str) -> list[dict]:
-    """Efficiency is aimed at for some rates of the link only."""
-    name = f"{bench}_efficiency_{rate}_ratio"
-    return check(name, efficiencies, subject) if name in BY_NAME else []
-
-
 def summary(checks: Sequence[dict]) -> str:
     """The closing line of a benchmark."""
     if not checks:

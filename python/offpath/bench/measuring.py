@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Launches of a program of bench/, in turns over the peers of a comparison, and what they come to.
+"""Launches of a program of bench/ whose computation hides communication, in turns over the peers of a comparison.
 
-All peers do the same work: its amount is set in the first launch of the MPI alone. A launch that fails is counted and
-left out; Ctrl-C ends the measurement, and what was measured until then is kept.
+All peers do the same work: its amount is set in the first launch of the MPI alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from offpath.base import console
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.bench import wire_cost
-from offpath.launch import mpis, stats
+from offpath.bench.kit import turns
+from offpath.bench.kit.rows import over_launches
+from offpath.bench.kit.turns import FAILED, Case, Site
+from offpath.lab.plan import parse_rate
+from offpath.launch import stats
 from offpath.places import comparison
 from offpath.places.comparison import CORES, DPU, HOST, Place
 
@@ -28,7 +29,6 @@ COLLECTIVES = (
     "ireduce_scatter", "ireduce_scatter_block", "iscan", "iexscan",
 )  # fmt: skip
 TIMES = ("t_pure", "t_compute", "t_total")
-INTERRUPTED = 130
 EVERYTHING_HERE: Mapping[str, Place] = {}
 # For the estimate only: starting an MPI job and setting the work; repeats before those that count.
 START_S, WARMUP, LOOPBACK_BITS_PER_S = 2.5, 3, 8e9
@@ -54,6 +54,11 @@ class Peer:
 ALONE = Peer(HOST, "host")
 
 
+def has_links(meta: dict) -> bool:
+    """Without a link there is no time to hide, and nothing is aimed at."""
+    return bool(meta["rate"])
+
+
 def offpath_peer(policy: str | None) -> Peer:
     return Peer("offpath", "Offpath", offload=True, env={"OFFPATH_POLICY": policy} if policy else {})
 
@@ -74,6 +79,13 @@ class Conditions:
         if self.where is not None:
             return contextlib.nullcontext(self.where)
         return comparison.place(self.nodes, self.ppn, self.rate, self.loopback)
+
+    @property
+    def bits_per_s(self) -> int | None:
+        """Of the links, where there are any."""
+        if self.where is not None:
+            return self.where.meta.get("rate_bits_per_s")
+        return None if self.loopback else parse_rate(self.rate)
 
 
 @dataclass(frozen=True)
@@ -105,21 +117,23 @@ class Series:
     program: Program = COLLECTIVE_PROGRAM
     messages: int = 1  # of that size, in one operation
     carried: dict[str, object] = field(default_factory=dict)
-    launches: dict[str, list[list[dict]]] = field(default_factory=dict)  # by peer: each launch's rows, by size
-    failures: list[dict] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)  # one for each peer
 
     def __post_init__(self) -> None:
         self.peers = tuple(peer for peer in self.peers if peer.only_mpi in (None, self.mpi))
-        self.launches = {peer.name: [] for peer in self.peers}
+        labels = {"mpi": self.mpi, self.program.noun: self.name}
+        self.cases = [Case({**labels, "peer": peer.name}, lambda _: None) for peer in self.peers]
 
+    @property
+    def launches(self) -> dict[str, list[list[dict]]]:
+        """By peer: each launch's rows, by size."""
+        return {peer.name: case.launches for peer, case in zip(self.peers, self.cases)}
 
-def parse_names(text: str, known: Sequence[str], what: str) -> list[str]:
-    """The names in "a,b", each once. Raises UserError for one that is not in `known`."""
-    names = list(dict.fromkeys(word.strip() for word in text.split(",")))
-    for name in names:
-        if name not in known:
-            raise UserError(f"'{name}' is not {what} measured here. Give some of {', '.join(known)}.")
-    return names
+    def round(self, repeats: int, elsewhere: Mapping[str, Place] = EVERYTHING_HERE) -> list[Case]:
+        """Its cases; those of a placement in `elsewhere` are launched there."""
+        for peer, case in zip(self.peers, self.cases):
+            case.launch = functools.partial(_launch, self, peer, repeats, elsewhere)
+        return self.cases
 
 
 def estimate_s(all_series: Sequence[Series], runs: int, repeats: int, rate_bits_per_s: float | None) -> float:
@@ -133,10 +147,6 @@ def estimate_s(all_series: Sequence[Series], runs: int, repeats: int, rate_bits_
     return seconds
 
 
-def duration_text(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-
-
 def compare(
     kinds: Sequence[str],
     conditions: Conditions,
@@ -144,89 +154,22 @@ def compare(
     about: dict,
     elsewhere: Mapping[str, Place] = EVERYTHING_HERE,
 ) -> dict:
-    """{"meta", "rows"}: what --json writes. `about` goes into meta; `elsewhere`: see measure."""
-    meta = comparison.base_meta(kinds)
-    with conditions.open() as where:
-        meta |= where.meta | about | {"runs": conditions.runs, "repeats": conditions.repeats}
-        complete = measure(where, all_series, conditions.runs, conditions.repeats, elsewhere)
-        if complete:
-            sizes = [size for each in all_series for size in each.sizes]
-            meta["reachable_efficiency"] = wire_cost.reachable(where, sizes)
-    failures = [failure for series in all_series for failure in series.failures]
-    return {"meta": meta | {"complete": complete, "failures": failures}, "rows": rows(all_series)}
+    """{"meta", "rows"}: what --json writes. `about` goes into meta."""
+    sizes = [size for each in all_series for size in each.sizes]
+    site = Site(
+        [each.round(conditions.repeats, elsewhere) for each in all_series], conditions.open,
+        at_end=lambda where: {"reachable_efficiency": wire_cost.reachable(where, sizes)},
+    )  # fmt: skip
+    seconds = estimate_s(all_series, conditions.runs, conditions.repeats, conditions.bits_per_s)
+    meta = comparison.base_meta(kinds) | turns.measure([site], conditions.runs, seconds) | about
+    return {"meta": meta | {"repeats": conditions.repeats}, "rows": rows(all_series)}
 
 
-def exit_status(result: dict) -> int:
-    """130 after Ctrl-C, 1 when a launch failed or a result was wrong (which is a check), else 0."""
-    meta = result["meta"]
-    if not meta.get("complete", True):
-        return INTERRUPTED
-    return 1 if meta.get("failures") or wrong_rows(result) else 0
-
-
-def all_rows(result: dict) -> list[dict]:
-    """Of all tables of a result. Each says whether what came out was right: "verified"."""
-    tables = (value for name, value in result.items() if name not in ("meta", "checks", "machine", "summary"))
-    return [row for table in tables for row in table]
-
-
-def wrong_rows(result: dict) -> list[dict]:
-    """Also those that do not say so: what nobody has checked is not right."""
-    return [row for row in all_rows(result) if not row.get("verified")]
-
-
-@contextlib.contextmanager
-def announced_progress(all_series: Sequence[Series], runs: int, repeats: int, where: Place) -> Iterator[Progress]:
-    count = runs * sum(len(series.peers) for series in all_series)
-    with announced(count, estimate_s(all_series, runs, repeats, where.meta["rate_bits_per_s"])) as progress:
-        yield progress
-
-
-@contextlib.contextmanager
-def announced(launches: int, seconds: float) -> Iterator[Progress]:
-    """Says before how long it takes, and on a terminal how far it is."""
-    estimate = duration_text(seconds)
-    console.note(f"{launches} launches, about {estimate}. Ctrl-C ends it and keeps what was measured until then.")
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, TimeRemainingColumn(), console=console.err) as progress:
-        progress.add_task("", total=launches)
-        yield progress
-
-
-def measure(
-    where: Place,
-    all_series: Sequence[Series],
-    runs: int,
-    repeats: int,
-    elsewhere: Mapping[str, Place] = EVERYTHING_HERE,
-) -> bool:
-    """Fills the series with launches, those of a placement in `elsewhere` there. False when Ctrl-C ended it before all
-    were made."""
-    with announced_progress(all_series, runs, repeats, where) as progress:
-        task = progress.task_ids[0]
-        try:
-            for series in all_series:
-                for run in range(runs):
-                    for peer in series.peers:
-                        title = f"{mpis.TITLES[series.mpi]}, {series.name}, {peer.title}, run {run + 1} of {runs}"
-                        progress.update(task, description=title)
-                        launch(elsewhere.get(peer.placement, where), series, peer, repeats)
-                        progress.advance(task)
-        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or the SIGTERM of a time limit
-            done = progress.tasks[0].completed
-            progress.update(task, description="interrupted")
-            console.note(f"interrupted after {done:.0f} of {progress.tasks[0].total:.0f} launches: incomplete.")
-            return False
-        progress.update(task, description="done")
-    return True
-
-
-def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
-    """One launch of one peer: its rows are added to the series, or a failure is."""
-    alone = series.launches[series.peers[0].name]
+def _launch(series: Series, peer: Peer, repeats: int, elsewhere: Mapping[str, Place], here: Place) -> list[dict]:
+    """Rows of one launch of one peer. Raises UserError."""
+    alone = series.cases[0].launches
     if not alone and peer is not series.peers[0]:
-        _fail(series, peer, "not launched: no launch of the MPI alone has said how much work to do.")
-        return
+        raise UserError("not launched: no launch of the MPI alone has said how much work to do.", FAILED)
     argv = [
         str(paths().bench_program(series.program.name, series.mpi)), f"--{series.program.noun}", series.name, "--sizes",
         ",".join(map(str, series.sizes)), "--repeats", str(repeats), "--verify", *peer.arguments,
@@ -235,27 +178,19 @@ def launch(where: Place, series: Series, peer: Peer, repeats: int) -> None:
         argv += ["--work-iterations", ",".join(str(row["work_iterations"]) for row in alone[0])]
         for name, value in series.carried.items():
             argv += [f"--{name.replace('_', '-')}", str(value)]
-    launcher = series.program.launcher or series.mpi
-    result = comparison.launch_for_json(where, launcher, argv, peer.offload, peer.env)
+    where = elsewhere.get(peer.placement, here)
+    result = comparison.launch_for_json(where, series.program.launcher or series.mpi, argv, peer.offload, peer.env)
     if result.output is None:
-        _fail(series, peer, result.problem)
-        return
+        raise UserError(result.problem or "", FAILED)
     reasons = "; ".join(sorted({str(rank["reason"]) for rank in result.stats if rank.get("reason")}))
     unreached = peer.placement != CORES and reasons
     if unreached or (peer.must_offload and stats.offloaded_count(result.stats) == 0):
-        problem = f"nothing was offloaded ({reasons or 'no rank said why'}). Try OFFPATH_LOG=info to see more."
-        _fail(series, peer, problem)
-        return
+        said = f"nothing was offloaded ({reasons or 'no rank said why'}). Try OFFPATH_LOG=info to see more."
+        raise UserError(said, FAILED)
     if result.problem:
         console.note(f"{result.problem} Its results count: they were written before.")
-    series.launches[peer.name].append(result.output["rows"])
     series.carried = series.carried or {name: result.output[name] for name in series.program.carried}
-
-
-def _fail(series: Series, peer: Peer, problem: str) -> None:
-    if not any(failure["peer"] == peer.name for failure in series.failures):
-        console.note(f"{series.name}, {peer.title}: {problem}")
-    series.failures.append({"mpi": series.mpi, series.program.noun: series.name, "peer": peer.name, "problem": problem})
+    return result.output["rows"]
 
 
 def rows(all_series: Sequence[Series]) -> list[dict]:
@@ -264,36 +199,20 @@ def rows(all_series: Sequence[Series]) -> list[dict]:
     for series in all_series:
         for index in range(len(series.sizes) * series.program.rows_per_size):
             host_total = None
-            for peer in series.peers:
-                samples = [each[index] for each in series.launches[peer.name]]
-                if samples:
-                    row = _row(series, peer, samples)
+            for peer, case in zip(series.peers, series.cases):
+                if case.launches:
+                    row = dict(case.labels) | _row(series.program, peer, [each[index] for each in case.launches])
                     host_total = host_total or row["t_total_ns"]
                     result.append(row | {"speedup": host_total / row["t_total_ns"]})
     return result
 
 
-def _row(series: Series, peer: Peer, samples: list[dict]) -> dict:
-    def median(name: str) -> float:
-        return statistics.median(sample[name] for sample in samples)
-
-    row = {
-        "mpi": series.mpi,
-        series.program.noun: series.name,
-        "peer": peer.name,
-        "mode": DPU if peer.offload else HOST,
-        "placement": peer.placement if peer.offload else None,
-    }
-    row |= {name: samples[0][name] for name in series.program.labels}
-    row |= {f"{time}_ns": round(median(f"{time}_ns")) for time in TIMES}
+def _row(program: Program, peer: Peer, samples: Sequence[dict]) -> dict:
+    times = [f"{time}{part}_ns" for part in ("", "_min", "_max") for time in TIMES]
+    wanted = (*program.labels, *times, *program.medians, "work_iterations", "verified")
+    row = {"mode": DPU if peer.offload else HOST, "placement": peer.placement if peer.offload else None}
+    row |= over_launches([{name: sample[name] for name in wanted} for sample in samples])
     row["efficiency"] = max(row["t_pure_ns"], row["t_compute_ns"]) / row["t_total_ns"]
-    row |= {name: round(median(name)) for name in series.program.medians}
-    row["runs"] = len(samples)
-    for time in TIMES:
-        row[f"{time}_min_ns"] = min(sample[f"{time}_min_ns"] for sample in samples)
-        row[f"{time}_max_ns"] = max(sample[f"{time}_max_ns"] for sample in samples)
-    row["work_iterations"] = samples[0]["work_iterations"]
     if "work_share" in samples[0]:
         row["work_share"] = min(sample["work_share"] for sample in samples)
-    row["verified"] = all(sample["verified"] for sample in samples)
     return row

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -12,9 +13,14 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench import goals, measuring, onesided_report, results
+from offpath.bench import measuring
+from offpath.bench.kit import options, peers
+from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit.peers import Beside, ByPeer, Chart
+from offpath.bench.kit.tables import Cell, Table, cell
 from offpath.bench.measuring import Conditions, Peer, Program, Series
 from offpath.launch import mpis
+from offpath.launch.mpis import TITLES
 from offpath.places import asked, comparison
 
 # What the program onesided measures; those of one word have a size of their own.
@@ -36,6 +42,57 @@ SHMEM_PROGRAM = replace(PROGRAM, name="onesided_shmem", launcher=mpis.OPENSHMEM)
 # shmem_finalize where it has patched the program's memory functions.
 NATIVE = {"OMPI_MCA_osc": "sm,pt2pt", "OMPI_MCA_memory": "^patcher"}
 
+INTERFACES = {"mpi": "MPI RMA", "shmem": "OpenSHMEM"}
+
+
+def gain(by_peer: ByPeer) -> float | None:
+    """t_pure of the library alone / of Offpath; None when one of the two is missing."""
+    if not {"host", "offpath"} <= by_peer.keys():
+        return None
+    return by_peer["host"]["t_pure_ns"] / by_peer["offpath"]["t_pure_ns"]
+
+
+def _of_library(text: str) -> Cell:
+    return lambda row: cell(text, row | {"library": f"{TITLES[row['mpi']]}, {INTERFACES[row['interface']]}"})
+
+
+def _computing(rows: Sequence[dict]) -> list[float]:
+    """Whether Offpath's operations wait for a target that computes."""
+    t_pure: dict[tuple, dict[str, int]] = {}
+    for row in rows:
+        if row["peer"] == "offpath":
+            t_pure.setdefault((row["operation"], row["bytes"]), {})[row["target"]] = row["t_pure_ns"]
+    return [by["computing"] / by["idle"] for by in t_pure.values() if len(by) == len(TARGETS)]
+
+
+BENCHMARK = Benchmark(
+    [
+        Beside(_of_library("{library}: t_pure and t_total in us, efficiency, gain in t_pure"), "{operation}, {target}",
+               [("", "{t_pure_ns:us}"), ("total", "{t_total_ns:us}"), ("eff.", "{efficiency:.2f}")], gain),
+        Chart(
+            _of_library("t_pure of {operation}, {target} target, with {library}"), lambda row: row["t_pure_ns"] / 1e3,
+            "{t_pure_ns:us}", gain, spread=lambda row: (row["t_pure_min_ns"] / 1e3, row["t_pure_max_ns"] / 1e3), note=
+            "Bars: t_pure in us with its range; in brackets t_pure of the library alone / of Offpath.",
+        ),
+        Table(_of_library("All numbers with {library}: median times in us"), [
+            ("operation", "{operation}"), ("size", "{bytes:size}"), ("target", "{target}"),
+            ("peer", lambda row: peers.TITLES[row["peer"]]), ("t_pure", "{t_pure_ns:us}"),
+            ("t_compute", "{t_compute_ns:us}"), ("t_total", "{t_total_ns:us}"),
+            ("t_pure min-max", "{t_pure_min_ns:us}-{t_pure_max_ns:us}"), ("efficiency", "{efficiency:.3f}"),
+            ("messages/s", lambda row: f"{row['messages'] / row['t_pure_ns'] * 1e9:.0f}"),
+            ("piece", "{target_piece_ns:us}"), ("host CPU", "{host_cpu_ns:us}"),
+            ("service CPU", "{service_cpu_ns:us}"),
+        ], on_page_only=True),
+    ],
+    {"onesided_computing_ratio": _computing},
+    subject=lambda row: f"{row['mpi']}/{row['interface']}",
+    page=Page(
+        "One-sided operations",
+        "The same work and the same cores for both, launched in turns; median of all launches. An idle target waits in "
+        "a barrier, a computing one calls its library between pieces of 10 ms only. piece: how long such a piece took.",
+    ),
+)  # fmt: skip
+
 app = commands.alone()
 
 
@@ -52,8 +109,8 @@ def onesided_command(
     repeats: asked.Repeats = 10,
     policy: asked.Policy = None,
     loopback: asked.Loopback = False,
-    json_file: results.JsonFile = None,
-    html_file: results.HtmlFile = None,
+    json_file: options.JsonFile = None,
+    html_file: options.HtmlFile = None,
 ) -> None:
     """Compare one-sided operations without and with Offpath, on the same cores.
 
@@ -71,8 +128,8 @@ def onesided_command(
     """
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
-    names = measuring.parse_names(operations, OPERATIONS, "an operation")
-    results.check_files(json_file, html_file)
+    names = options.names(operations, OPERATIONS, "an operation")
+    options.check_files(json_file, html_file)
     if nodes * ppn % 2:
         raise UserError(f"{nodes * ppn} ranks are not usable (every origin needs a target). Change --nodes or --ppn.")
     paths().require_preload_library()
@@ -82,22 +139,7 @@ def onesided_command(
         "shmem": shmem,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
-    result["checks"] = checks(result)
-    results.deliver(result, onesided_report.show, json_file, onesided_report.page, html_file)
-
-
-def checks(result: dict) -> list[dict]:
-    """By library: whether Offpath's operations wait for a target that computes."""
-    t_pure: dict[str, dict[tuple, dict[str, int]]] = {}
-    for row in result["rows"]:
-        if row["peer"] == "offpath" and row["verified"]:
-            of_library = t_pure.setdefault(f"{row['mpi']}/{row['interface']}", {})
-            of_library.setdefault((row["operation"], row["bytes"]), {})[row["target"]] = row["t_pure_ns"]
-    found = []
-    for library, measured in t_pure.items():
-        ratios = [by["computing"] / by["idle"] for by in measured.values() if len(by) == len(TARGETS)]
-        found += goals.check("onesided_computing_ratio", ratios, library)
-    return found
+    BENCHMARK.deliver(result, json_file, html_file)
 
 
 def chosen_peers(policy: str | None) -> tuple[Peer, ...]:

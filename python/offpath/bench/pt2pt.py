@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Annotated
 
 import typer
@@ -12,8 +11,10 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
-from offpath.bench import measuring, overlap_report, results
-from offpath.bench.collectives import checks, chosen_peers
+from offpath.bench import measuring
+from offpath.bench.collectives import LEAD, chosen_peers, overlap_goals, overlap_tables
+from offpath.bench.kit import options
+from offpath.bench.kit.benchmark import Benchmark, Page
 from offpath.bench.measuring import Conditions, Program, Series
 from offpath.places import asked, comparison
 
@@ -25,6 +26,14 @@ PATTERNS = {
 PROGRAM = Program("pt2pt", "pattern")
 # No row of send is there by default (docs/design/0019-point-to-point.md says why this one).
 DEFAULT_POLICY = "send:512K-inf:dpu"
+
+BENCHMARK = Benchmark(
+    overlap_tables(PROGRAM.noun),
+    overlap_goals(PROGRAM.name, PROGRAM.noun),
+    subject=lambda row: row["mpi"],
+    aimed_at=measuring.has_links,
+    page=Page("Point-to-point messages behind computation", LEAD),
+)
 
 app = commands.alone()
 
@@ -46,8 +55,8 @@ def pt2pt_command(
     repeats: asked.Repeats = 10,
     policy: Annotated[str, typer.Option(help="What goes to the DPU.")] = DEFAULT_POLICY,
     loopback: asked.Loopback = False,
-    json_file: results.JsonFile = None,
-    html_file: results.HtmlFile = None,
+    json_file: options.JsonFile = None,
+    html_file: options.HtmlFile = None,
 ) -> None:
     """Compare MPI_Isend and MPI_Irecv without and with Offpath, on the same cores, with what else hides communication.
 
@@ -68,9 +77,9 @@ def pt2pt_command(
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
     (most_bytes,) = parse_sizes(most)
-    names = measuring.parse_names(patterns, list(PATTERNS), "a pattern")
+    names = options.names(patterns, PATTERNS, "a pattern")
     chosen = chosen_peers(peers, tests, policy)
-    results.check_files(json_file, html_file)
+    options.check_files(json_file, html_file)
     if nodes * ppn % 2:
         raise UserError(f"{nodes * ppn} ranks are not usable (each needs a partner). Change --nodes or --ppn.")
     all_series = chosen_series(kinds, names, byte_sizes, most_bytes, chosen)
@@ -82,10 +91,7 @@ def pt2pt_command(
         "peers": [peer.name for peer in chosen], "tests": tests,
     } | comparison.policy_meta(policy)  # fmt: skip
     result = measuring.compare(kinds, Conditions(nodes, ppn, rate, loopback, runs, repeats), all_series, about)
-    result["checks"] = checks(result, PROGRAM.name, PROGRAM.noun)
-    show = functools.partial(overlap_report.show, noun=PROGRAM.noun)
-    page = functools.partial(overlap_report.page, noun=PROGRAM.noun, what="Point-to-point messages")
-    results.deliver(result, show, json_file, page, html_file)
+    BENCHMARK.deliver(result, json_file, html_file)
 
 
 def chosen_series(

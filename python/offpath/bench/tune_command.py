@@ -19,6 +19,7 @@ from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.base.tables import Table
 from offpath.bench import measuring, pt2pt, tuning
+from offpath.bench.kit import options, trust
 from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
 from offpath.bench.tuning import PATTERN, SEND, Decision
 from offpath.launch import cluster_files, policy_table
@@ -96,7 +97,7 @@ def tune_command(
         for each in table.collectives
         if each.name == SEND or (each.name in COLLECTIVES and not each.irregular)
     }
-    names = measuring.parse_names(collectives or ",".join(known), list(known), "a regular collective, or send")
+    names = options.names(collectives or ",".join(known), list(known), "a regular collective, or send")
     file = None if dry_run else _file_to_write(started)
     files.writable_file(json_file, "--json")
     paths().require_preload_library()
@@ -142,7 +143,7 @@ def tune_command(
     if json_file:
         found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
         json_file.write_text(json.dumps(found | {"measurements": results}, indent=1) + "\n")
-    raise typer.Exit(max(measuring.exit_status(result) for result in results))
+    raise typer.Exit(max(trust.exit_status(result) for result in results))
 
 
 def _measured_as(name: str) -> str:

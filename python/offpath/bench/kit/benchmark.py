@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from offpath.base import console
-from offpath.bench import goals, measuring, results
+import typer
+
+from offpath.base import console, files
+from offpath.bench import goals
+from offpath.bench.kit import trust
 from offpath.pages import report
 
 Values = Callable[[list[dict]], Iterable[float]]  # of rows whose results are right
@@ -41,7 +44,7 @@ class Benchmark:
     page: Page | None = None
 
     def checks(self, result: dict) -> list[dict]:
-        right = [row for row in measuring.all_rows(result) if row.get("verified")]
+        right = [row for row in trust.all_rows(result) if row.get("verified")]
         found, rate = [], result["meta"].get("rate")
         if self.aimed_at(result["meta"]):
             for subject in dict.fromkeys(map(self.subject, right)):
@@ -70,6 +73,13 @@ class Benchmark:
         return report.page(self.page.title, self.page.lead, sections)
 
     def deliver(self, result: dict, json_file: Path | None, html_file: Path | None = None) -> None:
-        """The end of every benchmark."""
+        """The end of every benchmark: judges the result, shows and writes it, and ends the command with its status."""
         result["checks"] = self.checks(result)
-        results.deliver(result, self.show, json_file, self.html, html_file)
+        trust.judge(result)
+        self.show(result)
+        trust.show(result)
+        if json_file:
+            files.write_json(json_file, result)
+        if html_file:
+            html_file.write_text(self.html(result))
+        raise typer.Exit(trust.exit_status(result))

@@ -55,8 +55,12 @@ class Table:
     where: Callable[[dict], bool] = lambda row: True
     strong: Callable[[dict], bool] = lambda row: False  # what the others are compared with
     note: str = ""  # how to read it
+    when: Callable[[dict], bool] = lambda result: True
+    on_page_only: bool = False  # a terminal has another one that says it shorter
 
     def show(self, result: dict) -> None:
+        if self.on_page_only:
+            return
         for title, rows in self.parts(result):
             shown = tables.Table(keys=self.keys, **STYLE)
             lines = [self.cells(row) for row in rows]
@@ -80,7 +84,7 @@ class Table:
     def parts(self, result: dict) -> Iterator[tuple[str, list[dict]]]:
         """The title and the rows of each table."""
         found: dict[str, list[dict]] = {}
-        for row in result.get(self.of, ()):
+        for row in result.get(self.of, ()) if self.when(result) else ():
             if self.where(row):
                 found.setdefault(cell(self.title, row), []).append(row)
         yield from found.items()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of several peers that do the same: beside each other on a terminal, as bars on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from offpath.base import console, tables
+from offpath.bench.kit.tables import ABSENT, STYLE, Cell, cell
+from offpath.pages import report
+from offpath.places.comparison import HOST
+
+TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
+FAR_TITLES = {"offpath-dpu": "Offpath, DPU", "offpath-node": "Offpath, node"}  # in a table of their own
+COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1, "offpath-dpu": 4, "offpath-node": 5}
+NAME_WIDTH = 18  # a terminal of 80 columns has no room for the longest name in one line
+
+ByPeer = Mapping[str, dict]
+Gain = Callable[[ByPeer], Optional[float]]
+
+
+def title(peer: str) -> str:
+    return (TITLES | FAR_TITLES)[peer]
+
+
+def total_gain(by_peer: ByPeer) -> float | None:
+    """t_total of the best of the others / t_total of Offpath; None when one of the two is missing."""
+    others = [row["t_total_ns"] for row in by_peer.values() if row["mode"] == HOST]
+    if "offpath" not in by_peer or not others:
+        return None
+    return min(others) / by_peer["offpath"]["t_total_ns"]
+
+
+def alike(rows: Iterable[dict], *fields: str) -> list[ByPeer]:
+    """Rows by peer, of those that are alike in the fields; in the order of measurement."""
+    found: dict[tuple, dict[str, dict]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[field] for field in fields), {})[row["peer"]] = row
+    return list(found.values())
+
+
+def _parts(rows: Iterable[dict], *texts: Cell) -> Iterator[tuple[tuple[str, ...], list[dict]]]:
+    """Rows for which these cells say the same."""
+    found: dict[tuple[str, ...], list[dict]] = {}
+    for row in rows:
+        found.setdefault(tuple(cell(text, row) for text in texts), []).append(row)
+    yield from found.items()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table for each title; for each peer the same `columns`, the first of which has its name."""
+
+    title: Cell
+    heading: Cell  # rows that have the same stand below it
+    columns: Sequence[tuple[str, Cell]]
+    gain: Gain
+
+    def show(self, result: dict) -> None:
+        for (words,), rows in _parts(result["rows"], self.title):
+            peers = [peer for peer in TITLES if any(row["peer"] == peer for row in rows)]
+            names = [name or TITLES[peer] for peer in peers for name, _ in self.columns]
+            table = tables.Table("", *names, "gain", together=len(self.columns), **STYLE)
+            for column in table.columns[1:]:
+                column.no_wrap, column.justify = True, "right"
+            table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
+            for (heading,), below in _parts(rows, self.heading):
+                table.add_section()
+                table.add_row(f"[bold]{heading}[/]")
+                for by_peer in alike(below, "bytes"):
+                    table.add_row(*self._cells(peers, by_peer))
+            console.out.print(f"[italic]{words}[/]", table, sep="\n")
+
+    def cards(self, result: dict) -> Iterator[str]:
+        yield from ()
+
+    def _cells(self, peers: Sequence[str], by_peer: ByPeer) -> list[str]:
+        gain = self.gain(by_peer)
+        size = cell("  {bytes:size}", next(iter(by_peer.values())))
+        cells = [cell(text, by_peer.get(peer, {})) for peer in peers for _, text in self.columns]
+        return [size, *cells, f"{gain:.2f} x" if gain else ABSENT]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A card of bars for each title, of the value that each row has; in brackets Offpath's gain."""
+
+    title: Cell
+    value: Callable[[dict], float]
+    text: Cell
+    gain: Gain
+    note: str
+    size: Cell = "{bytes:size}"
+    limit: float | None = None
+    spread: Callable[[dict], tuple[float, float]] | None = None
+
+    def show(self, result: dict) -> None:
+        pass
+
+    def cards(self, result: dict) -> Iterator[str]:
+        for (words,), rows in _parts(result["rows"], self.title):
+            used = {COLOURS[row["peer"]]: row["peer"] for row in rows}
+            series = [title(used[index]) if index in used else "" for index in range(len(COLOURS))]
+            bars = [bar for by_peer in alike(rows, "bytes") for bar in self._bars(by_peer)]
+            yield report.card(words, report.bars(words, series, bars, self.limit), note=self.note)
+
+    def _bars(self, by_peer: ByPeer) -> Iterator[report.Bar]:
+        gain = self.gain(by_peer)
+        for index, (peer, row) in enumerate(by_peer.items()):
+            text = cell(self.text, row) + (f"  ({gain:.2f} x)" if gain and peer == "offpath" else "")
+            label = f"{cell(self.size, row)} {title(peer)}"
+            spread = self.spread(row) if self.spread else None
+            yield report.Bar(label, [(COLOURS[peer], self.value(row))], text, spread, starts_group=index == 0)
