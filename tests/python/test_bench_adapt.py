@@ -6,8 +6,8 @@ import json
 import pytest
 from bench_support import program
 from conftest import LIMIT_S, assert_one_line_error, offpath
-from offpath.bench import adapt
-from offpath.bench.adapt import AUTO, DPU, HOST
+from offpath.bench.suite import adapt
+from offpath.bench.suite.adapt import AUTO, DPU, HOST
 from offpath.launch import local
 from offpath.places.comparison import Launch
 

@@ -10,11 +10,11 @@ from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
 from offpath.base.processes import Completed
-from offpath.bench import collectives as bench_collectives
 from offpath.bench import measuring
 from offpath.bench.kit import peers, trust, turns
 from offpath.bench.kit.turns import Site
 from offpath.bench.measuring import ALONE, Series
+from offpath.bench.suite import collectives as bench_collectives
 from offpath.launch import mpis
 from rich.console import Console
 

@@ -12,9 +12,10 @@ import pytest
 from bench_support import program
 from conftest import LIMIT_S, ROOT, assert_one_line_error, offpath
 from offpath.base.paths import paths
-from offpath.bench import guest, guest_launches
+from offpath.bench import guest_launches
 from offpath.bench.guest_launches import COMPUTES, ONE, OWN, SLEEPS, Outcome, Setting
 from offpath.bench.kit.turns import Case
+from offpath.bench.suite import guest
 
 MS, S = 1_000_000, 1_000_000_000
 

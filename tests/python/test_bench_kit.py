@@ -166,6 +166,41 @@ def test_the_end_of_every_benchmark(tmp_path, capsys):
     assert page.index("<svg>") < page.index("With Open MPI") < page.index("mpich a") and "emulated" in page
 
 
+NEW = """
+from offpath.base import commands
+from offpath.bench.kit import options, rows, turns
+from offpath.bench.kit.benchmark import Benchmark
+from offpath.bench.kit.tables import Table
+from offpath.bench.kit.turns import Case, Site
+
+BENCHMARK = Benchmark([Table("A table", [("who", "{who}"), ("ns", "{ns}")])])
+app = commands.alone()
+
+
+@app.command()
+def new_command(json_file: options.JsonFile = None) -> None:
+    \"\"\"Measure something.\"\"\"
+    case = Case({"who": "me"}, lambda where: {"ns": 5, "verified": True})
+    meta = turns.measure([Site([[case]])], 2)
+    BENCHMARK.deliver({"meta": meta, "rows": rows.of_cases([case])}, json_file)
+"""
+
+
+def test_a_module_in_the_folder_is_a_benchmark(tmp_path):
+    """It is found, named and run without being named anywhere."""
+    (tmp_path / "new.py").write_text(NEW)
+    code = (
+        f"from offpath.bench import suite; suite.__path__.append({str(tmp_path)!r})\n"
+        "import sys; sys.argv = ['offpath', 'bench', 'new', '--json', 'out.json']\n"
+        "from offpath.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
+    assert row == {"who": "me", "ns": 5, "verified": True, "runs": 2}
+    assert "A table" in done.stdout and done.stdout.splitlines()[-1].startswith("checks: none")
+
+
 def test_lists_with_commas():
     assert options.names("b, a,b", {"a": 1, "b": 2}, "a letter") == ["b", "a"]
     assert options.numbers("1, 3", "--counts") == [1, 3]

@@ -10,10 +10,10 @@ from bench_support import assert_checks, assert_self_contained, mpirun, program,
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
 from offpath.bench import measuring
-from offpath.bench import onesided as bench_onesided
 from offpath.bench.kit import trust, turns
 from offpath.bench.kit.turns import Site
-from offpath.bench.onesided import OF_A_WORD, OPERATIONS
+from offpath.bench.suite import onesided as bench_onesided
+from offpath.bench.suite.onesided import OF_A_WORD, OPERATIONS
 from offpath.places import comparison
 from rich.console import Console
 

@@ -6,7 +6,7 @@ import json
 import openmp_support
 from bench_support import assert_checks
 from conftest import assert_one_line_error, offpath
-from offpath.bench.openmp import ROW_OF_GOAL
+from offpath.bench.suite.openmp import ROW_OF_GOAL
 from openmp_support import requires
 
 pytestmark = requires(openmp_support.missing_compiler())

@@ -8,8 +8,8 @@ import pytest
 from bench_support import assert_self_contained, mpirun, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.bench import measuring
-from offpath.bench import pt2pt as bench_pt2pt
 from offpath.bench.measuring import ALONE
+from offpath.bench.suite import pt2pt as bench_pt2pt
 
 # Receives nothing.
 BROKEN = """

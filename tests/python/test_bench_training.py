@@ -5,7 +5,7 @@ import json
 
 import pytest
 from conftest import assert_one_line_error, offpath, requires_root
-from offpath.bench import training
+from offpath.bench.suite import training
 from offpath.bench.training_epochs import Where, rows
 from torch_support import interpreter
 

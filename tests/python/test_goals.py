@@ -7,21 +7,11 @@ import re
 
 import pytest
 from conftest import ROOT
-from offpath.bench import (
-    alltoall,
-    balance,
-    collectives,
-    compression_transfers,
-    goals,
-    krylov,
-    minimd,
-    multicast,
-    onesided,
-    openmp,
-)
-from offpath.bench import plan as bench_plan
+from offpath.bench import balance, compression_transfers, goals
 from offpath.bench.commands import Benchmarks
 from offpath.bench.kit import trust
+from offpath.bench.suite import alltoall, collectives, krylov, minimd, multicast, onesided, openmp
+from offpath.bench.suite import plan as bench_plan
 
 MIB = 1 << 20
 PAGES = [ROOT / "docs" / "performance.md", *sorted((ROOT / "docs" / "performance").glob("*.md"))]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import LIMIT_S, PROGRAMS, ROOT
 from offpath.base.errors import UserError
-from offpath.bench import training
+from offpath.bench.suite import training
 
 
 @cache

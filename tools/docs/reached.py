@@ -13,7 +13,8 @@ from measured import ROOT, label, numbers
 
 sys.path.insert(0, str(ROOT / "python"))
 
-from offpath.bench import collectives, goals  # noqa: E402
+from offpath.bench import goals  # noqa: E402
+from offpath.bench.suite import collectives  # noqa: E402
 
 PICTURE = ROOT / "docs" / "figures" / "collectives.json"
 LONG = ("1 MiB", "4 MiB")  # goals are of these

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath bench ...`: the benchmarks, each in a module of its own."""
+"""`offpath bench ...`: the benchmarks are the modules of suite/. None is imported before it is used."""
+
+import pkgutil
 
 from offpath.base.commands import MEASURE, LazyGroup, group
-from offpath.bench import machine_load
-
-NAMES = (
-    "adapt", "alltoall", "amr", "collectives", "compression", "guest", "krylov", "minimd", "multicast", "onesided",
-    "openmp", "plan", "pt2pt", "training", "tasks", "wire", "worker",
-)  # fmt: skip
+from offpath.bench import machine_load, suite
 
 
 class Benchmarks(LazyGroup):
-    modules = {name: f"offpath.bench.{name}" for name in NAMES}
+    modules = {found.name: f"{suite.__name__}.{found.name}" for found in pkgutil.iter_modules(suite.__path__)}
 
     def get_command(self, ctx, cmd_name: str):
         """Each watches the machine while it measures."""

@@ -12,8 +12,9 @@ from offpath.base import handover
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import size_text
-from offpath.bench import measuring, pt2pt, tuning
+from offpath.bench import measuring, tuning
 from offpath.bench.kit import turns
+from offpath.bench.suite import pt2pt
 from offpath.places import comparison
 from offpath.places.comparison import Place
 from offpath.plan import calibrate, model, predict, profile_command

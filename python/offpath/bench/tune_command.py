@@ -18,9 +18,10 @@ from offpath.base.oldest import zip_equal
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.base.tables import Table
-from offpath.bench import measuring, pt2pt, tuning
+from offpath.bench import measuring, tuning
 from offpath.bench.kit import options, trust
 from offpath.bench.measuring import ALONE, COLLECTIVES, Conditions, Peer, Series
+from offpath.bench.suite import pt2pt
 from offpath.bench.tuning import PATTERN, SEND, Decision
 from offpath.launch import cluster_files, policy_table
 from offpath.launch.mpis import TITLES

@@ -12,10 +12,10 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
 from offpath.bench import measuring
-from offpath.bench.collectives import LEAD, chosen_peers, overlap_goals, overlap_tables
 from offpath.bench.kit import options
 from offpath.bench.kit.benchmark import Benchmark, Page
 from offpath.bench.measuring import Conditions, Program, Series
+from offpath.bench.suite.collectives import LEAD, chosen_peers, overlap_goals, overlap_tables
 from offpath.places import asked, comparison
 
 # What the program pt2pt measures, and how many messages are under way at a time.
