@@ -14,11 +14,11 @@ from offpath.places.comparison import LoopbackPlace
 
 def run_pair(*options):
     """Both ends on this machine's loopback; the output of the one that connects."""
-    listens = [str(paths().require_wire_program()), "--listen", "127.0.0.1:0", *options]
+    listens = [str(paths().tool("offpath-wire")), "--listen", "127.0.0.1:0", *options]
     with subprocess.Popen(listens, stdout=subprocess.PIPE, text=True) as listener:
         port = listener.stdout.readline().removeprefix(wire_cost.LISTENING).strip()
         connects = [
-            str(paths().require_wire_program()),
+            str(paths().tool("offpath-wire")),
             "--connect",
             f"127.0.0.1:{port}",
             *options,
@@ -55,7 +55,7 @@ def test_program_measures_each_size():
 )
 def test_program_refuses(arguments, expected):
     done = subprocess.run(
-        [str(paths().require_wire_program()), *arguments],
+        [str(paths().tool("offpath-wire")), *arguments],
         capture_output=True,
         text=True,
         timeout=60,

@@ -60,7 +60,7 @@ def test_numbers_lose_no_more_than_was_allowed(lab):
 
 def _lossy_codecs():
     """Those that this build has."""
-    said = subprocess.run([paths().require_codecs_program(), "--codecs"], capture_output=True, text=True, check=True)
+    said = subprocess.run([paths().tool("offpath-codecs"), "--codecs"], capture_output=True, text=True, check=True)
     lossy = [codec for codec in ("zfp", "sz3") if codec in said.stdout.split()]
     if not lossy:
         pytest.skip("this build has neither zfp nor SZ3")

@@ -86,38 +86,18 @@ class Paths:
         """The program with target regions `name` of apps/ or bench/ (`kind`). Raises UserError when it is not built."""
         return _built((self.apps if kind == "apps" else self.bench) / "openmp" / name)
 
+    def tool(self, name: str) -> Path:
+        """The program `name` that needs no MPI. Raises UserError when it is not built."""
+        return _built(self.prefix / "bin" / name)
+
     def require_service(self) -> Path:
         return _built(self.service)
 
     def require_policy_program(self) -> Path:
         return _built(self.policy_program)
 
-    def require_model_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-model")
-
-    def require_machine_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-machine")
-
-    def require_delay_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-delay")
-
-    def require_wire_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-wire")
-
-    def require_tasks_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-bench-tasks")
-
     def require_tasks_functions(self) -> Path:
         return _built(self.preload_library.parent / "liboffpath_bench_functions.so")
-
-    def require_worker_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-worker")
-
-    def require_stranger_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-stranger")
-
-    def require_codecs_program(self) -> Path:
-        return _built(self.prefix / "bin" / "offpath-codecs")
 
     def require_devices_program(self) -> Path:
         return _built(self.devices_program)

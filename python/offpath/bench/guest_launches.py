@@ -121,7 +121,7 @@ def _started(crowd: Crowd, folder: Path, setting: Setting, job: int, wish: Prepa
 
 def _strangers(crowd: Crowd, folder: Path, does: str) -> list[Stranger]:
     """One on each core, all of which have begun."""
-    program, found = str(paths().require_stranger_program()), []
+    program, found = str(paths().tool("offpath-stranger")), []
     for core in local.available_cores():
         output = folder / f"{does}{core}"
         found.append((crowd.start([program, "--does", does, "--core", str(core)], os.environ, output), output))

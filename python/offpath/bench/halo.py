@@ -51,7 +51,7 @@ def _launch(steps: int, options: Sequence[str], cores: Sequence[int], settings: 
     argv += [*SIZES, "--steps", str(steps), *options]
     command = [installed[0].launcher, "-np", "1", *(["--bind-to", "none"] if mpi == mpis.OPENMPI else [])]
     command += ["env", *(f"{name}={value}" for name, value in settings.items()), *argv]
-    said = programs.output(command, native_environment(mpi, crowded=False))
+    said = programs.output(command, native_environment(mpi, crowded=False)).decode()
     if "verified: yes" not in said:
         raise UserError(f"halo failed: {programs.last_words('halo', said)}", FAILED)
     words = [line.split() for line in said.splitlines()]

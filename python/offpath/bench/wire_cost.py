@@ -26,7 +26,7 @@ SHORT_MS = 300  # of each measurement, where it is only shown beside another ben
 
 def launch(sizes: Sequence[int], milliseconds: int, lab: Lab) -> list[dict]:
     """Between the first two nodes of the lab, one row for each size."""
-    program = str(paths().require_wire_program())
+    program = str(paths().tool("offpath-wire"))
     options = ["--sizes", ",".join(map(str, sizes)), "--milliseconds", str(milliseconds)]
     address, core = host_address(2), [cores[0] for cores in lab.plan.node_cores]
     listens = [program, "--listen", f"{address}:0", "--core", str(core[1]), *options]

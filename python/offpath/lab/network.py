@@ -115,7 +115,7 @@ def _delay_uplinks(plan: Plan, head: str) -> None:
 
 def _delay(where: str, seconds: float, links: list[str]) -> None:
     """Starts what these links run through, both ends in the namespace `where`; it ends with the lab."""
-    program = [str(paths().require_delay_program()), "--delay-us", f"{seconds * 1e6:g}", *links]
+    program = [str(paths().tool("offpath-delay")), "--delay-us", f"{seconds * 1e6:g}", *links]
     read_end, write_end = os.pipe()
     with open(read_end, "rb") as output:
         subprocess.Popen(

@@ -94,7 +94,7 @@ def fit_crossings(machine: dict, several: comparison.Place, mpi: str, repeats: i
 
 
 def _measured_memory() -> dict | None:
-    result = subprocess.run([str(paths().require_machine_program())], capture_output=True, text=True)
+    result = subprocess.run([str(paths().tool("offpath-machine"))], capture_output=True, text=True)
     return json.loads(result.stdout) if result.returncode == 0 else None
 
 
@@ -117,7 +117,7 @@ def set_memory(machine: dict, found: dict | None) -> None:
 def _set_codecs(machine: dict) -> None:
     """How fast this core compresses numbers, each codec by the form that leaves least of them."""
     options = ["--fields", "halo,tiles", "--bytes", str(1 << 20), "--chunks", "57344", "--repeats", "3"]
-    result = subprocess.run([str(paths().require_codecs_program()), *options], capture_output=True, text=True)
+    result = subprocess.run([str(paths().tool("offpath-codecs")), *options], capture_output=True, text=True)
     if result.returncode != 0:
         raise UserError(f"offpath-codecs failed ({result.stderr.strip()}). Please report this.", 1)
     best: dict = {}

@@ -75,7 +75,7 @@ def calibrate_command(
 
 def _calibrate_job(started: allocation.Launcher, nodes: int, repeats: int, launches: int) -> dict:
     """On two nodes, and where `nodes` are more and can be asked for, on those as well."""
-    where = allocation.place(started, measure=[str(paths().require_machine_program())])
+    where = allocation.place(started, measure=[str(paths().tool("offpath-machine"))])
     if where.ppn != 1 or (len(where.nodes) != 2):
         raise UserError(
             f"{len(where.nodes)} nodes have {where.ppn} ranks each (a machine is measured with two ranks on two "

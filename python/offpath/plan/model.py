@@ -18,7 +18,7 @@ SEND = "send"
 
 def ask(request: dict) -> dict:
     """The model's answer. Raises UserError with its one line when it does not like the question."""
-    program = paths().require_model_program()
+    program = paths().tool("offpath-model")
     result = subprocess.run([str(program)], input=json.dumps(request), capture_output=True, text=True)
     try:
         answer = json.loads(result.stdout)

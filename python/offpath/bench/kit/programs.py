@@ -17,15 +17,15 @@ PATIENCE_S = 600.0
 BAD_ARGUMENTS = 2  # exit status of our programs
 
 
-def output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> str:
+def output(argv: Sequence[object], env: Mapping[str, str] | None = None) -> bytes:
     """Raises UserError: with what the program says of its arguments if it knows them better than we do, else with its
     last words."""
     words = list(map(str, argv))
     name = Path(words[0]).name
-    done = subprocess.run(words, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=PATIENCE_S)
+    done = subprocess.run(words, env={**os.environ, **(env or {})}, capture_output=True, timeout=PATIENCE_S)
     if done.returncode == 0:
         return done.stdout
-    said = last_words(name, done.stderr or done.stdout)
+    said = last_words(name, (done.stderr or done.stdout).decode(errors="replace"))
     if done.returncode == BAD_ARGUMENTS:
         raise UserError(said)
     raise UserError(f"{name} failed ({said}; exit {done.returncode}). Is it built (make build), or the machine busy?",

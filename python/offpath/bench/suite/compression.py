@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -18,12 +15,11 @@ from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
 from offpath.bench import compression_sources, compression_transfers
-from offpath.bench.kit import options
+from offpath.bench.kit import options, programs
 from offpath.bench.kit.benchmark import Benchmark
 from offpath.bench.kit.tables import Table
 from offpath.places import asked, comparison
 
-PATIENCE_S = 600.0
 BASELINE = "zlib, one shot"
 
 
@@ -96,14 +92,14 @@ def compression_command(
     sizes = parse_sizes(size)
     if len(sizes) != 1:
         raise UserError(f"'{size}' is not one size (each field has it). Write it like 8M.")
-    chunk_sizes = parse_sizes(chunks)
-    argv = ["--bytes", str(sizes[0]), "--chunks", ",".join(map(str, chunk_sizes)), "--repeats", str(repeats)]
+    codecs = [paths().tool("offpath-codecs"), "--bytes", sizes[0], "--repeats", repeats]
+    codecs += ["--chunks", ",".join(map(str, parse_sizes(chunks)))]
     with handover.folder() as folder:
         sources = [(str(file), 8)] if file else []
         sources += compression_sources.of_applications(folder) if applications else []
         sources += compression_sources.standard(folder, sizes[0]) if standard else []
         named = ",".join(f"{name}:{width}" if width != 8 else name for name, width in sources)
-        rows = json.loads(_output([*argv, *(["--file", named] if named else [])]))["rows"]
+        rows = programs.json_output([*codecs, *(["--file", named] if named else [])])["rows"]
         made = list(dict.fromkeys(row["field"] for row in rows))
         rows += [_baseline(field, sizes[0], field in [name for name, _ in sources]) for field in made]
     for row in rows:
@@ -115,17 +111,10 @@ def compression_command(
     BENCHMARK.deliver({"meta": comparison.base_meta([]) | {"repeats": repeats}, "rows": rows}, json_file)
 
 
-def _output(options: Sequence[str]) -> bytes:
-    done = subprocess.run([str(paths().require_codecs_program()), *options], capture_output=True, timeout=PATIENCE_S)
-    said = done.stderr.decode(errors="replace").strip().removeprefix("offpath-codecs: ")
-    if done.returncode != 0:
-        raise UserError(said or "The codecs cannot be measured. Run: make build", 2 if done.returncode == 2 else 1)
-    return done.stdout
-
-
 def _baseline(field: str, size: int, is_file: bool) -> dict:
     """What a program does that compresses by itself."""
-    plain = Path(field).read_bytes()[:size] if is_file else _output(["--write", field, "--bytes", str(size)])
+    writes = [paths().tool("offpath-codecs"), "--write", field, "--bytes", size]
+    plain = Path(field).read_bytes()[:size] if is_file else programs.output(writes)
     size = len(plain)
     start = time.perf_counter()
     coded = zlib.compress(plain)

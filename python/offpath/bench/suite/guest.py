@@ -118,7 +118,7 @@ def guest_command(
     )  # fmt: skip
     options.check_files(json_file)
     paths().require_preload_library()
-    paths().require_stranger_program()
+    paths().tool("offpath-stranger")
     load = ["--seconds", str(seconds), "--threads", str(threads)]
     rounds = [
         [Case({**each.labels, "mode": mode.name}, functools.partial(launch_crowd, each, mode, load, seconds))

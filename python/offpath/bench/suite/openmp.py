@@ -116,7 +116,7 @@ def openmp_command(
 
 def _launch(argv: Sequence, _: object) -> list[dict]:
     """What one launch printed, an object a line."""
-    return [json.loads(line) for line in programs.output(argv).splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in programs.output(argv).splitlines() if line.startswith(b"{")]
 
 
 def _over_launches(launches: list[list[dict]], labels: Sequence[str], values: Sequence[str]) -> list[dict]:

@@ -58,7 +58,7 @@ def worker_command(
 
         offpath bench worker --security auth,encrypt --json worker.json
     """
-    argv = [paths().require_worker_program(), "--milliseconds", milliseconds]
+    argv = [paths().tool("offpath-worker"), "--milliseconds", milliseconds]
     argv += ["--ways", ",".join(options.names(ways, WAYS, "a way"))]
     argv += ["--security", ",".join(options.names(security, SECURITY, "a security"))]
     argv += ["--sizes", ",".join(map(str, parse_sizes(sizes)))]
