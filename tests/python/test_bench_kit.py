@@ -3,14 +3,17 @@
 
 import contextlib
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 import typer
 from offpath.base.errors import UserError
-from offpath.bench.kit import options, programs, rows, turns
+from offpath.bench import measuring
+from offpath.bench.kit import options, peers, programs, rows, turns
 from offpath.bench.kit.benchmark import Benchmark, Page
+from offpath.bench.kit.peers import Beside, Chart
 from offpath.bench.kit.tables import ABSENT, Table, cell
 from offpath.bench.kit.turns import Case, Site
 
@@ -152,7 +155,7 @@ def test_a_goal_of_one_rate_is_aimed_at_there():
 
 
 def test_the_end_of_every_benchmark(tmp_path, capsys):
-    benchmark = described(page=Page("A title", "a lead", lambda result: ["<svg></svg>"]))
+    benchmark = described(page=Page("A title", "a lead"))
     failure = {"mpi": "mpich", "who": "a", "problem": "it died."}
     meta = {"runs": 3, "complete": True, "failures": [failure], "hardware": "emulated"}
     files = tmp_path / "a.json", tmp_path / "a.html"
@@ -163,7 +166,7 @@ def test_the_end_of_every_benchmark(tmp_path, capsys):
     assert said.out.splitlines()[-1] == "checks: 2 of 2 met"
     assert json.loads(files[0].read_text())["rows"] == ROWS
     page = files[1].read_text()
-    assert page.index("<svg>") < page.index("With Open MPI") < page.index("mpich a") and "emulated" in page
+    assert page.index("a lead") < page.index("With Open MPI") < page.index("mpich a") and "emulated" in page
 
 
 NEW = """
@@ -221,3 +224,23 @@ def test_a_program_says_what_is_wrong(tmp_path):
         with pytest.raises(UserError, match="bad") as ended:
             programs.output([program, status])
         assert ended.value.exit_code == code
+
+
+def test_an_interruption_before_anything_was_measured_is_no_error():
+    assert not measuring.has_links({"runs": 3, "complete": False})
+
+
+def test_peers_stand_beside_each_other_and_as_bars(capsys):
+    found = [
+        {"mpi": "mpich", "what": "ibcast", "bytes": size, "peer": peer, "mode": mode, "t_total_ns": ns * 1e6}
+        for size in (8, 1024)
+        for peer, mode, ns in (("host", "host", 4), ("offpath", "dpu", 2))
+        if (size, peer) != (1024, "offpath")
+    ]
+    shown = {"meta": {}, "rows": found}
+    Beside("With {mpi:mpi}", "{what}", [("", "{t_total_ns:ms}")], peers.total_gain).show(shown)
+    said = capsys.readouterr().out
+    assert re.search(r"8 B +4.00 +2.00 +2.00 x", said) and re.search(r"1 KiB +4.00 +- +-", said)
+    chart = Chart("Bars of {what}", lambda row: row["t_total_ns"], "{t_total_ns:ms}", peers.total_gain, "a note")
+    (card,) = chart.cards(shown)
+    assert "Bars of ibcast" in card and "2.00  (2.00 x)" in card and card.count("1 KiB host") == 1 and "a note" in card

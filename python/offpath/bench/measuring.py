@@ -56,7 +56,7 @@ ALONE = Peer(HOST, "host")
 
 def has_links(meta: dict) -> bool:
     """Without a link there is no time to hide, and nothing is aimed at."""
-    return bool(meta["rate"])
+    return bool(meta.get("rate"))
 
 
 def offpath_peer(policy: str | None) -> Peer:

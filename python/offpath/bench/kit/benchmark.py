@@ -19,7 +19,7 @@ Values = Callable[[list[dict]], Iterable[float]]  # of rows whose results are ri
 
 
 class Shown(Protocol):
-    """A table, or something like it."""
+    """A table, a chart, a line."""
 
     def show(self, result: dict) -> None: ...
 
@@ -28,11 +28,10 @@ class Shown(Protocol):
 
 @dataclass(frozen=True)
 class Page:
-    """Of --html: what stands above the tables. `chart`: cards that come first."""
+    """Of --html: what stands above the tables."""
 
     title: str
     lead: str
-    chart: Callable[[dict], Iterable[str]] = lambda result: ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Benchmark:
 
     def html(self, result: dict) -> str:
         assert self.page is not None
-        sections = [*self.page.chart(result), *(card for table in self.tables for card in table.cards(result))]
+        sections = [card for table in self.tables for card in table.cards(result)]
         meta = {name: value for name, value in result["meta"].items() if name not in ("failures", "ranks")}
         meta["failed launches"] = [
             " ".join(str(value) for name, value in failure.items() if name != "problem")

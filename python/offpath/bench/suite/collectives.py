@@ -27,7 +27,6 @@ PEERS = ("host", "tests", "async", "offpath")
 ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
 
 
-
 def _long(rows: Sequence[dict], noun: str) -> list[ByPeer]:
     return peers.alike((row for row in rows if row["bytes"] >= goals.MIN_BYTES), noun, "bytes")
 
