@@ -45,9 +45,8 @@ def parted(s):
     for part in ("9:1", "12:0"):
         for kind in ("alltoall", "in_place", "pairs"):
             stats = f"{s.folder}/stats.json"
-            other = s.offloaded(
-                "lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700", OFFPATH_STATS_FILE=stats
-            )
+            other = s.offloaded("lost", "idle", kind, OFFPATH_FAKE_PART=part, OFFPATH_SERVICE_SILENCE_MS="700",
+                                OFFPATH_STATS_FILE=stats)
             check(other.status == 0 and "failed 0" in other.out and "after the loss: ok" in other.out, str(other))
             check(len(other.warnings()) == 1 and "heard nothing of" in other.err and "700 ms" in other.err, str(other))
             check(all("700 ms" in line["loss"] for line in statistics(stats)), str(statistics(stats)))
@@ -125,9 +124,8 @@ def lost_words(s):
     words = ("Offpath: ", "MPI_ERR_IN_STATUS")
     # In a random one ranks wait for what a service never begins, before it is lost; all may be done again natively.
     for mode in (("--threads", "1"), ("--random", "--steps", "60")):
-        other = s.run(
-            [s.program("conformance", "conformance"), *mode], 4, s.library, **FORCED, OFFPATH_FAKE_LOSE="1:12:10"
-        )
+        other = s.run([s.program("conformance", "conformance"), *mode], 4, s.library, **FORCED,
+                      OFFPATH_FAKE_LOSE="1:12:10")
         failed = [line for line in other.out.splitlines() if " FAILED " in line]
         check(all(any(word in line for word in words) for line in failed), f"{mode}: other words: {other}")
         check(failed or mode[0] == "--random", f"{mode}: nothing failed: {other}")
@@ -203,20 +201,6 @@ def lost_random_long(s):
     killed_at_random(s, range(6, 106))
 
 
-CASES = (
-    lost_blocked,
-    lost_random,
-    lost_random_long,
-    lost_idle,
-    lost_begun,
-    lost_twice,
-    parted,
-    starved,
-    lost_in_place,
-    lost_kinds,
-    lost_pairs,
-    lost_persistent,
-    lost_words,
-    lost_freed,
-    lost_busy,
-)
+CASES = (lost_blocked, lost_random, lost_random_long,
+         lost_idle, lost_begun, lost_twice, parted, starved, lost_in_place, lost_kinds, lost_pairs, lost_persistent,
+         lost_words, lost_freed, lost_busy)

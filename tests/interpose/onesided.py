@@ -107,12 +107,8 @@ def rma_fortran(s):
 
 
 # What the libraries refuse although it is harmless, or with a class that depends on the call before.
-LENIENT = (
-    "MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL",
-    "MPI_Win_unlock(MPI_PROC_NULL",
-    "MPI_Win_sync",
-    "MPI_Win_flush(2",
-)
+LENIENT = ("MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL", "MPI_Win_unlock(MPI_PROC_NULL", "MPI_Win_sync",
+           "MPI_Win_flush(2")
 
 
 def rma_errors(s):
@@ -137,13 +133,9 @@ def rma_errors(s):
 
 def rma_info(s):
     """The info key of rank 0 counts more than the policy; what is no word of it counts nothing."""
-    for word, policy, offloaded, mixed in (
-        ("dpu", "window:host", True, 0),
-        ("host", "window:dpu", False, 0),
-        ("auto", "window:host", True, 1),
-        ("perhaps", "window:dpu", True, 0),
-        ("", "window:host", False, 0),
-    ):
+    for word, policy, offloaded, mixed in (("dpu", "window:host", True, 0), ("host", "window:dpu", False, 0),
+                                           ("auto", "window:host", True, 1), ("perhaps", "window:dpu", True, 0),
+                                           ("", "window:host", False, 0)):
         stats = f"{s.folder}/stats.json"
         other = s.offloaded("rma_info", word, OFFPATH_POLICY=f"*:dpu,{policy}", OFFPATH_STATS_FILE=stats, **NATIVE)
         check(other.status == 0 and "info: ok" in other.out, str(other))

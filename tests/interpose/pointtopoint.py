@@ -152,18 +152,6 @@ def messages_fortran(s):
         check("messages: ok" in other.out and all_arrived(found) > 0, f"{layer}: {other} {found}")
 
 
-CASES = [
-    messages,
-    messages_calls,
-    messages_large,
-    messages_left,
-    messages_probed,
-    messages_synchronous,
-    messages_queued,
-    messages_overlap,
-    messages_lost,
-    messages_random,
-    messages_random_long,
-    messages_solver,
-    messages_fortran,
-]
+CASES = [messages, messages_calls, messages_large, messages_left, messages_probed, messages_synchronous,
+         messages_queued, messages_overlap, messages_lost, messages_random, messages_random_long,
+         messages_solver, messages_fortran]
