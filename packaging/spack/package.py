@@ -46,7 +46,6 @@ class Offpath(CMakePackage):
     depends_on("elfutils")
     depends_on("zfp", when="+zfp")
     depends_on("fftw@3:~mpi")
-    depends_on("fmt")
     depends_on("nlohmann-json")
     depends_on("python@3.9:", type=("build", "run"))
     depends_on("petsc@3.18:", when="+petsc")
