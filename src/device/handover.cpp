@@ -2,12 +2,12 @@
 #include "device/handover.hpp"
 
 #include "base/environment.hpp"
+#include "base/passing.hpp"
 #include "session/link.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -75,19 +75,8 @@ Result<Fd> connect_local(const std::string& path, int device_number) {
   const Fd folder(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const int descriptors[kDescriptors] = {output.get(), error.get(), folder.get(), environment->get()};
   Request request{kVersion, device_number};
-  iovec part{&request, sizeof(request)};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(descriptors))] = {};
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
-  memcpy(CMSG_DATA(header), descriptors, sizeof(descriptors));
-  if (sendmsg(socket->get(), &message, MSG_NOSIGNAL) != sizeof(request)) {
+  const iovec part{&request, sizeof(request)};
+  if (base::send_passing(socket->get(), {&part, 1}, descriptors) != sizeof(request)) {
     return Status::system_error(OFFPATH_ERR_NO_SERVICE, errno, "cannot ask the device service for an executor");
   }
   return std::move(socket.value());
@@ -97,27 +86,9 @@ Result<Handover> receive_handover(int socket, int timeout_ms) {
   pollfd wait{socket, POLLIN, 0};
   if (poll(&wait, 1, timeout_ms) <= 0) return Status::error(OFFPATH_ERR_NO_SERVICE, "a client asked for nothing");
   Request request{};
-  iovec part{&request, sizeof(request)};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))] = {};
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   std::array<Fd, kDescriptors> descriptors;
-  size_t count = 0;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); got > 0 && header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const size_t passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < passed && count < kDescriptors; ++i) {
-      int fd = -1;
-      memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      descriptors[count++] = Fd(fd);
-    }
-  }
-  if (got != sizeof(request) || request.version != kVersion || count != kDescriptors) {
+  const ssize_t got = base::receive_passing(socket, &request, sizeof(request), descriptors).bytes;
+  if (got != sizeof(request) || request.version != kVersion || !descriptors.back().valid()) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "program and device service are of different releases. Install them together");
   }

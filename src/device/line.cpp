@@ -2,10 +2,10 @@
 #include "device/line.hpp"
 
 #include "base/bytes.hpp"
+#include "base/passing.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,48 +30,15 @@ Status closed() {
   return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side of a device's channel has closed it");
 }
 
-// The descriptor that came with a message, if any.
-Fd passed_descriptor(msghdr& message) {
-  Fd passed;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int fd = -1;
-    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    passed = Fd(fd);
-  }
-  return passed;
-}
-
 Status send_plain(int socket, std::vector<iovec> parts, int fd_to_pass) {
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (fd_to_pass >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd_to_pass, sizeof(int));
-  }
-  while (message.msg_iovlen > 0) {
-    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+  std::span<iovec> left = parts;
+  size_t descriptors = fd_to_pass >= 0 ? 1 : 0;
+  while (!left.empty()) {
+    const ssize_t sent = base::send_passing(socket, left, {&fd_to_pass, std::exchange(descriptors, 0)});
     if (sent < 0) return closed();
-    message.msg_control = nullptr;
-    message.msg_controllen = 0;
-    size_t left = static_cast<size_t>(sent);
-    while (message.msg_iovlen > 0 && left >= message.msg_iov->iov_len) {
-      left -= message.msg_iov->iov_len;
-      ++message.msg_iov;
-      --message.msg_iovlen;
-    }
-    if (message.msg_iovlen > 0) {
-      message.msg_iov->iov_base = static_cast<uint8_t*>(message.msg_iov->iov_base) + left;
-      message.msg_iov->iov_len -= left;
-    }
+    auto gone = static_cast<size_t>(sent);
+    for (; !left.empty() && gone >= left[0].iov_len; left = left.subspan(1)) gone -= left[0].iov_len;
+    if (!left.empty()) left[0] = {static_cast<uint8_t*>(left[0].iov_base) + gone, left[0].iov_len - gone};
   }
   return {};
 }
@@ -88,17 +55,9 @@ Status receive_plain(int socket, void* out, size_t bytes, int timeout_ms, Fd* pa
       return Status::error(OFFPATH_ERR_NO_SERVICE,
                            "no answer on a device's channel within %d ms (it is down or overloaded)", timeout_ms);
     }
-    iovec part{to, bytes};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno == EINTR) continue;
+    Fd descriptor;
+    const ssize_t got = base::receive_passing(socket, to, bytes, {&descriptor, 1}).bytes;
     if (got <= 0) return closed();
-    Fd descriptor = passed_descriptor(message);
     if (descriptor.valid() && passed != nullptr) *passed = std::move(descriptor);
     to += got;
     bytes -= static_cast<size_t>(got);

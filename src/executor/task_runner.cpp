@@ -2,6 +2,7 @@
 #include "executor/task_runner.hpp"
 
 #include "base/clock.hpp"
+#include "base/passing.hpp"
 #include "device/futex.hpp"
 #include "executor/task_words.hpp"
 #include "session/layout.hpp"
@@ -10,7 +11,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -73,25 +73,15 @@ void TaskRunner::serve() {
 // What the worker says of its clients. False: nothing now, or never again.
 bool TaskRunner::hear() {
   tasks::ClientMemory said{};
-  char control[CMSG_SPACE(sizeof(int))];
-  iovec part{&said, sizeof(said)};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) socket_.reset();
+  Fd file;
+  const ssize_t got = base::receive_passing(socket_.get(), &said, sizeof(said), {&file, 1}, MSG_DONTWAIT).bytes;
+  if (got == 0 || (got < 0 && errno != EAGAIN)) socket_.reset();
   if (got != sizeof(said)) return false;
   forget(said.client);
-  const cmsghdr* passed = CMSG_FIRSTHDR(&message);
-  if (passed == nullptr || passed->cmsg_type != SCM_RIGHTS) return true;
-  int number = -1;
-  memcpy(&number, CMSG_DATA(passed), sizeof(number));
-  const Fd file(number);
+  if (!file.valid()) return true;
   // Not the part in which client and service talk to each other.
   void* data =
-      mmap(nullptr, said.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, number, session::kSegmentBytes);
+      mmap(nullptr, said.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), session::kSegmentBytes);
   if (data != MAP_FAILED) clients_[said.client] = {static_cast<uint8_t*>(data), said.bytes};
   return true;
 }

@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/hash.hpp"
 #include "base/node.hpp"
+#include "base/passing.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -188,24 +189,8 @@ Result<PeerCredentials> peer_credentials(int socket) {
 }
 
 Status send_message(int socket, const void* data, size_t bytes, int fd_to_pass) {
-  iovec part{const_cast<void*>(data), bytes};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (fd_to_pass >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd_to_pass, sizeof(int));
-  }
-  ssize_t sent;
-  do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const iovec part{const_cast<void*>(data), bytes};
+  const ssize_t sent = base::send_passing(socket, {&part, 1}, {&fd_to_pass, fd_to_pass >= 0 ? 1U : 0U});
   if (sent != static_cast<ssize_t>(bytes)) {
     return Status::system_error(OFFPATH_ERR_SERVICE_LOST, errno, "cannot send on the local socket");
   }
@@ -220,33 +205,14 @@ Result<Fd> receive_message(int socket, void* data, size_t bytes, int timeout_ms)
   } while (ready < 0 && errno == EINTR);
   if (ready == 0)
     return Status::error(OFFPATH_ERR_NO_SERVICE, "no answer on the local socket within %d ms", timeout_ms);
-  iovec part{data, bytes};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  ssize_t got;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
   Fd passed;
-  if (got > 0) {
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-      if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        int fd = -1;
-        memcpy(&fd, CMSG_DATA(header), sizeof(int));
-        passed = Fd(fd);
-      }
-    }
-  }
-  if (got > 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+  const auto [got, flags] = base::receive_passing(socket, data, bytes, {&passed, 1});
+  if (got > 0 && (flags & MSG_CTRUNC) != 0) {
     return Status::error(OFFPATH_ERR_NO_SERVICE,
                          "no file descriptor is left for what came along. Raise 'ulimit -n' (the hard limit, too)");
   }
   if (got <= 0) return Status::error(OFFPATH_ERR_SERVICE_LOST, "the other side closed the local socket");
-  if (got != static_cast<ssize_t>(bytes) || (message.msg_flags & MSG_TRUNC) != 0) {
+  if (got != static_cast<ssize_t>(bytes) || (flags & MSG_TRUNC) != 0) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of %zd bytes on the local socket, expected %zu", got, bytes);
   }
   return passed;

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// base/: texts of errors, environment values, shared memory that refuses what it must, and errno left alone.
+// base/: texts of errors, environment values, and errno left alone.
 #include "base/bytes.hpp"
 #include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "base/log.hpp"
-#include "base/memfd.hpp"
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/silence.hpp"
 #include "base/words.hpp"
 
+#include "in_child.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -142,20 +140,6 @@ TEST(ErrnoGuard, LeavesNoTrace) {
 // ---- Environment ------------------------------------------------------------------------------------------------
 // In a child: the first problem is kept for the life of the process.
 
-template <typename Body>
-void in_child(Body body) {
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    body();
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-}
-
 constexpr const char* kName = "OFFPATH_TEST_VALUE";
 
 uint64_t number_from(const char* value) {
@@ -218,84 +202,7 @@ TEST(Environment, Flags) {
   });
 }
 
-// ---- Memfd ------------------------------------------------------------------------------------------------------
-
-constexpr size_t kBytes = 1 << 16;
-
-TEST(Memfd, IsSharedWithWhoeverAdoptsIt) {
-  auto mine = Memfd::create("test", kBytes);
-  ASSERT_TRUE(mine.ok()) << mine.status().text();
-  auto other = Memfd::adopt(Fd(dup(mine->fd())), kBytes);
-  ASSERT_TRUE(other.ok()) << other.status().text();
-  mine->data()[kBytes - 1] = 9;
-  EXPECT_EQ(other->data()[kBytes - 1], 9);
-  EXPECT_NE(ftruncate(mine->fd(), 10), 0) << "must be sealed against shrinking";
-}
-
-TEST(Memfd, MovesItsMapping) {
-  auto first = Memfd::create("test", kBytes);
-  auto second = Memfd::create("test", kBytes);
-  ASSERT_TRUE(first.ok() && second.ok());
-  uint8_t* data = first->data();
-  second.value() = std::move(first.value());
-  EXPECT_EQ(second->data(), data);
-  EXPECT_EQ(first->data(), nullptr);
-  Memfd third(std::move(second.value()));
-  third.data()[0] = 1;
-  EXPECT_EQ(third.bytes(), kBytes);
-}
-
-TEST(Memfd, RefusesWhatCouldFaultLater) {
-  auto mine = Memfd::create("test", kBytes);
-  ASSERT_TRUE(mine.ok());
-  for (const size_t wrong : {size_t{0}, kBytes - 1, kBytes + 1, SIZE_MAX}) {
-    const auto other = Memfd::adopt(Fd(dup(mine->fd())), wrong);
-    EXPECT_EQ(other.status().code(), OFFPATH_ERR_ARGUMENT) << wrong;
-  }
-  Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(unsealed.get(), kBytes), 0);
-  EXPECT_EQ(Memfd::adopt(std::move(unsealed), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
-  Fd file(open("/tmp", O_TMPFILE | O_RDWR, 0600));
-  if (file.valid()) {
-    ASSERT_EQ(ftruncate(file.get(), kBytes), 0);
-    EXPECT_EQ(Memfd::adopt(std::move(file), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
-  }
-  EXPECT_EQ(Memfd::adopt(Fd(), kBytes).status().code(), OFFPATH_ERR_ARGUMENT);
-  EXPECT_EQ(Memfd::adopt(Fd(open("/dev/null", O_RDWR)), 0).status().code(), OFFPATH_ERR_ARGUMENT);
-}
-
-TEST(Memfd, SmallFileSizeLimitIsAnErrorNotASignal) {
-  in_child([] {
-    const rlimit limit{4096, RLIM_INFINITY};
-    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    const auto memory = Memfd::create("test", kBytes);
-    EXPECT_EQ(memory.status().code(), OFFPATH_ERR_NO_MEMORY);
-    EXPECT_NE(strstr(memory.status().text(), "ulimit -f"), nullptr) << memory.status().text();
-  });
-}
-
-TEST(Memfd, NoDescriptorsLeftIsAnError) {
-  in_child([] {
-    const rlimit limit{3, 3};
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    EXPECT_EQ(Memfd::create("test", kBytes).status().code(), OFFPATH_ERR_NO_MEMORY);
-  });
-}
-
 // ---- the rest ---------------------------------------------------------------------------------------------------
-
-TEST(Fd, ClosesOnce) {
-  int fds[2];
-  ASSERT_EQ(pipe(fds), 0);
-  Fd end(fds[0]);
-  Fd moved(std::move(end));
-  EXPECT_FALSE(end.valid());
-  moved.reset();
-  EXPECT_EQ(fcntl(fds[0], F_GETFD), -1);
-  EXPECT_EQ(Fd(fds[1]).release(), fds[1]);
-  EXPECT_EQ(fcntl(fds[1], F_GETFD), 0);
-  close(fds[1]);
-}
 
 TEST(Process, CommandsAreWordsOrAProgramBesideThisOne) {
   using Words = std::vector<std::string>;
