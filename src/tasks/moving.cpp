@@ -5,13 +5,13 @@
 //         u16 ranges; ranges x (u64 bytes, u8 access); the texts; an argument that is not a block
 #include "tasks/moving.hpp"
 
-#include "base/bytes.hpp"
+#include "base/fields.hpp"
 #include "base/limits.hpp"
 
 namespace offpath::tasks {
 
-using base::ByteReader;
-using base::ByteWriter;
+using base::FieldReader;
+using base::FieldWriter;
 using base::Result;
 using base::Status;
 
@@ -19,16 +19,28 @@ namespace {
 
 constexpr size_t kHeadBytes = 17, kLoadBytes = 44, kTaskBytes = 33, kRangeBytes = 9;
 
+// What each consists of, for both directions.
+constexpr auto kLoad = [](auto&& codec, auto& load) {
+  codec(load.executors, load.running, load.ready, load.ready_ns, load.running_ns, load.trip_ns, load.there_ns);
+};
+struct Lengths {
+  uint16_t library, symbol, signature;
+  uint32_t argument;
+  uint16_t ranges;
+};
+constexpr auto kTask = [](auto&& codec, auto& task, auto& flags, auto& of) {
+  codec(task.limit_ns, task.cost_ns, task.priority, flags, of.library, of.symbol, of.signature, of.argument, of.ranges);
+};
+constexpr auto kGrant = [](auto&& codec, auto& grant) { codec(grant.count, grant.executors, grant.wait_ns); };
+constexpr auto kOutcome = [](auto&& codec, auto& outcome) { codec(outcome.run_ns, outcome.wait_ns); };
+
 Status nonsense() {
   return Status::error(OFFPATH_ERR_ARGUMENT, "a service says something about tasks that has no meaning");
 }
 
 std::vector<uint8_t> begin(Saying saying, uint64_t number, size_t more) {
   std::vector<uint8_t> out(kHeadBytes + more);
-  ByteWriter writer(out.data());
-  writer.number(kMovingMark);
-  writer.number(static_cast<uint8_t>(saying));
-  writer.number(number);
+  FieldWriter(out.data())(kMovingMark, saying, number);
   return out;
 }
 
@@ -42,21 +54,14 @@ bool take_text(std::span<const uint8_t>& from, size_t bytes, std::string& out) {
 }  // namespace
 
 bool is_about_tasks(std::span<const uint8_t> body) {
-  return body.size() >= kHeadBytes && ByteReader(body.data()).number<uint64_t>() == kMovingMark;
+  return body.size() >= kHeadBytes && base::ByteReader(body.data()).number<uint64_t>() == kMovingMark;
 }
 
 std::vector<uint8_t> encode_about(Saying saying, uint64_t number) { return begin(saying, number, 0); }
 
 std::vector<uint8_t> encode_ask(const Load& load) {
   std::vector<uint8_t> out = begin(Saying::ask, 0, kLoadBytes);
-  ByteWriter writer(&out[kHeadBytes]);
-  writer.number(load.executors);
-  writer.number(load.running);
-  writer.number(load.ready);
-  writer.number(load.ready_ns);
-  writer.number(load.running_ns);
-  writer.number(load.trip_ns);
-  writer.number(load.there_ns);
+  kLoad(FieldWriter(&out[kHeadBytes]), load);
   return out;
 }
 
@@ -66,20 +71,13 @@ std::vector<uint8_t> encode_moved(uint64_t number, const Function& function, con
   const size_t more = kTaskBytes + task.ranges.size() * kRangeBytes + texts + (is_inline ? task.argument.size() : 0);
   if (task.ranges.size() > kMovedRanges || kHeadBytes + more > most_bytes) return {};
   std::vector<uint8_t> out = begin(Saying::task, number, more);
-  ByteWriter writer(&out[kHeadBytes]);
-  writer.number(task.limit_ns);
-  writer.number(task.cost_ns);
-  writer.number(task.priority);
-  writer.number(static_cast<uint8_t>(flags_of(function)));
-  writer.number(static_cast<uint16_t>(function.library.size()));
-  writer.number(static_cast<uint16_t>(function.symbol.size()));
-  writer.number(static_cast<uint16_t>(function.signature.size()));
-  writer.number(static_cast<uint32_t>(task.argument.size()));
-  writer.number(static_cast<uint16_t>(task.ranges.size()));
-  for (const RangeRecord& range : task.ranges) {
-    writer.number(range.bytes);
-    writer.number(static_cast<uint8_t>(range.access));
-  }
+  const auto flags = static_cast<uint8_t>(flags_of(function));
+  const Lengths lengths{static_cast<uint16_t>(function.library.size()), static_cast<uint16_t>(function.symbol.size()),
+                        static_cast<uint16_t>(function.signature.size()), static_cast<uint32_t>(task.argument.size()),
+                        static_cast<uint16_t>(task.ranges.size())};
+  FieldWriter writer(&out[kHeadBytes]);
+  kTask(writer, task, flags, lengths);
+  for (const RangeRecord& range : task.ranges) writer(range.bytes, static_cast<uint8_t>(range.access));
   auto at = out.end() - static_cast<std::ptrdiff_t>(texts + (is_inline ? task.argument.size() : 0));
   for (const std::string* text : {&function.library, &function.symbol, &function.signature})
     at = std::copy(text->begin(), text->end(), at);
@@ -89,89 +87,66 @@ std::vector<uint8_t> encode_moved(uint64_t number, const Function& function, con
 
 Result<Said> decode_said(std::span<const uint8_t> body) {
   if (!is_about_tasks(body)) return nonsense();
-  ByteReader head(body.data() + sizeof(kMovingMark));
   Said out;
-  const auto saying = head.number<uint8_t>();
-  out.saying = static_cast<Saying>(saying);
-  out.number = head.number<uint64_t>();
+  FieldReader reader(body);
+  reader(base::Gap<sizeof(kMovingMark)>(), out.saying, out.number);
   body = body.subspan(kHeadBytes);
-  ByteReader reader(body.data());
   if (out.saying == Saying::collect || out.saying == Saying::drop) return body.empty() ? Result<Said>(out) : nonsense();
   if (out.saying == Saying::ask) {
     if (body.size() != kLoadBytes) return nonsense();
-    out.load.executors = reader.number<uint32_t>();
-    out.load.running = reader.number<uint32_t>();
-    out.load.ready = reader.number<uint32_t>();
-    out.load.ready_ns = reader.number<uint64_t>();
-    out.load.running_ns = reader.number<uint64_t>();
-    out.load.trip_ns = reader.number<uint64_t>();
-    out.load.there_ns = reader.number<uint64_t>();
+    kLoad(reader, out.load);
     return out;
   }
   if (out.saying != Saying::task || body.size() < kTaskBytes) return nonsense();
   Task& task = out.moved.task;
-  task.limit_ns = reader.number<uint64_t>();
-  task.cost_ns = reader.number<uint64_t>();
-  task.priority = reader.number<int32_t>();
-  const auto flags = reader.number<uint8_t>();
-  const auto library = reader.number<uint16_t>(), symbol = reader.number<uint16_t>(),
-             signature = reader.number<uint16_t>();
-  const auto argument = reader.number<uint32_t>();
-  const auto ranges = reader.number<uint16_t>();
+  uint8_t flags = 0;
+  Lengths lengths{};
+  kTask(reader, task, flags, lengths);
   body = body.subspan(kTaskBytes);
-  if (!take_flags(flags, out.moved.function) || argument > OFFPATH_TASK_ARGUMENT_MAX_BYTES || ranges > kMovedRanges ||
-      body.size() < ranges * kRangeBytes)
+  if (!take_flags(flags, out.moved.function) || lengths.argument > OFFPATH_TASK_ARGUMENT_MAX_BYTES ||
+      lengths.ranges > kMovedRanges || body.size() < lengths.ranges * kRangeBytes)
     return nonsense();
-  for (uint32_t i = 0; i < ranges; ++i) {
-    RangeRecord range{0, reader.number<uint64_t>(), reader.number<uint8_t>(), 0};
+  for (uint32_t i = 0; i < lengths.ranges; ++i) {
+    RangeRecord range{};
+    uint8_t access = 0;
+    reader(range.bytes, access);
+    range.access = access;
     const bool known =
         (range.access >= OFFPATH_TASK_IN && range.access <= OFFPATH_TASK_INOUT) || range.access == OFFPATH_TASK_REPORT;
     if (!known || range.bytes >= base::kBlockLimitBytes) return nonsense();
     task.ranges.push_back(range);
   }
-  body = body.subspan(ranges * kRangeBytes);
+  body = body.subspan(lengths.ranges * kRangeBytes);
   Function& function = out.moved.function;
-  if (!take_text(body, library, function.library) || !take_text(body, symbol, function.symbol) ||
-      !take_text(body, signature, function.signature) || function.library.empty() || function.symbol.empty())
+  if (!take_text(body, lengths.library, function.library) || !take_text(body, lengths.symbol, function.symbol) ||
+      !take_text(body, lengths.signature, function.signature) || function.library.empty() || function.symbol.empty())
     return nonsense();
-  if (argument > kInlineArgument) {
-    out.moved.argument_bytes = argument;
+  if (lengths.argument > kInlineArgument) {
+    out.moved.argument_bytes = lengths.argument;
     return body.empty() ? Result<Said>(std::move(out)) : nonsense();
   }
-  if (body.size() != argument) return nonsense();
+  if (body.size() != lengths.argument) return nonsense();
   task.argument.assign(body.begin(), body.end());
   return out;
 }
 
 std::vector<uint8_t> encode(const Grant& grant) {
   std::vector<uint8_t> out(kGrantBytes);
-  ByteWriter writer(out.data());
-  writer.number(grant.count);
-  writer.number(grant.executors);
-  writer.number(grant.wait_ns);
+  kGrant(FieldWriter(out.data()), grant);
   return out;
 }
 
 Grant decode_grant(std::span<const uint8_t, kGrantBytes> from) {
-  ByteReader reader(from.data());
   Grant out;
-  out.count = reader.number<uint32_t>();
-  out.executors = reader.number<uint32_t>();
-  out.wait_ns = reader.number<uint64_t>();
+  kGrant(FieldReader(from), out);
   return out;
 }
 
-void encode(const Outcome& outcome, std::span<uint8_t, kOutcomeBytes> to) {
-  ByteWriter writer(to.data());
-  writer.number(outcome.run_ns);
-  writer.number(outcome.wait_ns);
-}
+void encode(const Outcome& outcome, std::span<uint8_t, kOutcomeBytes> to) { kOutcome(FieldWriter(to.data()), outcome); }
 
 Outcome decode_outcome(std::span<const uint8_t, kOutcomeBytes> from) {
-  ByteReader reader(from.data());
   Outcome out;
-  out.run_ns = reader.number<uint64_t>();
-  out.wait_ns = reader.number<uint64_t>();
+  kOutcome(FieldReader(from), out);
   return out;
 }
 

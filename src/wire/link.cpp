@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/link.hpp"
 
-#include "base/bytes.hpp"
+#include "base/fields.hpp"
 
 namespace offpath::wire {
 
@@ -10,20 +10,17 @@ using base::Status;
 namespace {
 constexpr uint8_t kMagic = 'L';
 constexpr size_t kEntryHeadBytes = 12;
+
+constexpr auto kFields = [](auto&& codec, auto& message) {
+  return codec(message.client, message.ranges, message.status, message.number, message.address, message.bytes);
+};
+
 }  // namespace
 
 void encode(const LinkMessage& message, std::span<uint8_t, kLinkMessageBytes> out) {
-  base::ByteWriter writer(out.data());
-  writer.number(kMagic);
-  writer.number(kLinkWireVersion);
-  writer.number(static_cast<uint8_t>(message.kind));
-  writer.number(uint8_t{0});
-  writer.number(message.client);
-  writer.number(message.ranges);
-  writer.number(message.status);
-  writer.number(message.number);
-  writer.number(message.address);
-  writer.number(message.bytes);
+  base::FieldWriter writer(out.data());
+  writer(kMagic, kLinkWireVersion, message.kind, base::Gap<1>());
+  kFields(writer, message);
 }
 
 base::Result<LinkMessage> decode_link(std::span<const uint8_t> in) {
@@ -36,17 +33,10 @@ base::Result<LinkMessage> decode_link(std::span<const uint8_t> in) {
                          "releases). Install the same release on both",
                          in[1], kLinkWireVersion);
   }
-  base::ByteReader reader(in.data() + 2);
   LinkMessage message;
-  const auto kind = reader.number<uint8_t>();
-  reader.skip(1);
+  const uint8_t kind = in[2];
   message.kind = static_cast<LinkKind>(kind);
-  message.client = reader.number<uint32_t>();
-  message.ranges = reader.number<uint32_t>();
-  message.status = reader.number<int32_t>();
-  message.number = reader.number<uint64_t>();
-  message.address = reader.number<uint64_t>();
-  message.bytes = reader.number<uint64_t>();
+  kFields(base::FieldReader(in.subspan(4)), message);
   if (kind < static_cast<uint8_t>(LinkKind::get) || kind > static_cast<uint8_t>(LinkKind::round) ||
       message.bytes > kMaxAccessBytes || message.ranges > kMaxAccessRanges || !base::is_known_code(message.status)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u on a link has impossible values", kind);
@@ -57,10 +47,8 @@ base::Result<LinkMessage> decode_link(std::span<const uint8_t> in) {
 void add_entry(std::vector<uint8_t>& stream, EntryKind kind, uint32_t client, std::span<const uint8_t> body) {
   const size_t at = stream.size();
   stream.resize(at + kEntryHeadBytes);
-  base::ByteWriter writer(&stream[at]);
-  writer.number(static_cast<uint32_t>(kind));
-  writer.number(client);
-  writer.number(static_cast<uint32_t>(body.size()));
+  base::FieldWriter writer(&stream[at]);
+  writer(kind, client, static_cast<uint32_t>(body.size()));
   stream.insert(stream.end(), body.begin(), body.end());
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "wire/message.hpp"
 
-#include <algorithm>
-#include <bit>
+#include "base/fields.hpp"
 
 namespace offpath::wire {
 namespace {
@@ -10,143 +9,53 @@ namespace {
 constexpr uint8_t kMagic0 = 'O';
 constexpr uint8_t kMagic1 = 'p';
 
-// To and from the order of the wire.
-template <typename T>
-T little_endian(T value) {
-  if constexpr (std::endian::native == std::endian::little) return value;
-  auto* bytes = reinterpret_cast<uint8_t*>(&value);
-  std::reverse(bytes, bytes + sizeof(T));
-  return value;
-}
-
-// One description of each kind's fields serves both directions, so they cannot disagree.
-template <typename Codec>
-bool visit_fields(Kind kind, Codec&& codec) {
-  switch (kind) {
+// Serves both directions.
+template <typename Codec, typename Of>
+bool fields(Codec& codec, Of& m) {
+  const auto route = [&] { return codec(m.team.bytes, m.channel, m.number, m.from, m.to); };
+  switch (m.kind) {
     case Kind::hello:
     case Kind::request:
-      return codec.team() && codec.route();
+      return route();
     case Kind::pull:
-      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs();
+      return route() && codec(m.tag, m.pull_id, m.bytes, m.codecs);
     case Kind::task:
-      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.codecs() && codec.task();
+      return route() && codec(m.tag, m.status, m.codecs, m.word, m.chunk_bytes, m.digest, m.rate, m.first, m.count);
     case Kind::fetch:
-      return codec.team() && codec.route() && codec.tag() && codec.pull_id() && codec.bytes() && codec.codecs() &&
-             codec.chunks();
+      return route() && codec(m.tag, m.pull_id, m.bytes, m.codecs, m.part, m.first, m.count);
     case Kind::push:
-      return codec.team() && codec.route() && codec.tag();
+      return route() && codec(m.tag);
     case Kind::data:
-      return codec.pull_id() && codec.bytes() && codec.offset();
+      return codec(m.pull_id, m.bytes, m.offset);
     case Kind::coded:
-      return codec.pull_id() && codec.bytes() && codec.offset() && codec.coding();
+      return codec(m.pull_id, m.bytes, m.offset, m.length, m.check, m.codec, m.width);
     case Kind::done:
-      return codec.team() && codec.route() && codec.tag() && codec.status() && codec.decode_ns();
+      return route() && codec(m.tag, m.status, m.decode_ns);
     case Kind::fail:
-      return codec.pull_id() && codec.status();
+      return codec(m.pull_id, m.status);
     case Kind::lost:
     case Kind::reply:
-      return codec.team() && codec.route() && codec.status();
+      return route() && codec(m.status);
     case Kind::ping:
     case Kind::pong:
-      return codec.waited_ns();
+      return codec(m.waited_ns);
     case Kind::batch:
       return true;
   }
   return false;
 }
 
-template <typename Derived>
-struct Fields {
-  Derived& self() { return static_cast<Derived&>(*this); }
-  bool team() { return self().raw(self().message.team.bytes.data(), self().message.team.bytes.size()); }
-  bool route() {
-    return self().channel() && self().number(self().message.number) && self().number(self().message.from) &&
-           self().number(self().message.to);
-  }
-  bool channel() { return self().number(self().message.channel); }
-  bool tag() { return self().number(self().message.tag); }
-  bool pull_id() { return self().number(self().message.pull_id); }
-  bool bytes() { return self().number(self().message.bytes); }
-  bool offset() { return self().number(self().message.offset); }
-  bool codecs() { return self().number(self().message.codecs); }
-  bool coding() {
-    return self().number(self().message.length) && self().number(self().message.check) &&
-           self().number(self().message.codec) && self().number(self().message.width);
-  }
-  bool task() {
-    return self().word() && self().number(self().message.chunk_bytes) && self().number(self().message.digest) &&
-           self().number(self().message.rate) && self().number(self().message.first) &&
-           self().number(self().message.count);
-  }
-  bool word() { return self().number(self().message.word); }
-  bool chunks() {
-    return self().number(self().message.part) && self().number(self().message.first) &&
-           self().number(self().message.count);
-  }
-  bool decode_ns() { return self().number(self().message.decode_ns); }
-  bool waited_ns() { return self().number(self().message.waited_ns); }
-  bool status() { return self().number(self().message.status); }
-};
-
-struct Writer : Fields<Writer> {
-  explicit Writer(const Message& source, std::span<uint8_t> target) : message(source), out(target) {}
-  Message message;
-  std::span<uint8_t> out;
-  size_t used = 0;
-  bool raw(const uint8_t* data, size_t bytes) {
-    memcpy(out.data() + used, data, bytes);
-    used += bytes;
-    return true;
-  }
-  bool number(Channel value) { return number(static_cast<uint8_t>(value)); }
-  bool number(Word value) { return number(static_cast<uint8_t>(value)); }
-  template <typename T>
-  bool number(T value) {
-    value = little_endian(value);
-    return raw(reinterpret_cast<const uint8_t*>(&value), sizeof(T));
-  }
-};
-
-struct Reader : Fields<Reader> {
-  explicit Reader(std::span<const uint8_t> source) : in(source) {}
-  Message message;
-  std::span<const uint8_t> in;
-  size_t used = 0;
-  bool raw(uint8_t* data, size_t bytes) {
-    if (in.size() - used < bytes) return false;
-    memcpy(data, in.data() + used, bytes);
-    used += bytes;
-    return true;
-  }
-  bool number(Channel& value) {
-    uint8_t byte = 0;
-    if (!number(byte) || byte > static_cast<uint8_t>(Channel::answers)) return false;
-    value = static_cast<Channel>(byte);
-    return true;
-  }
-  bool number(Word& value) {
-    uint8_t byte = 0;
-    if (!number(byte) || byte < static_cast<uint8_t>(Word::armed) || byte > static_cast<uint8_t>(Word::fin))
-      return false;
-    value = static_cast<Word>(byte);
-    return true;
-  }
-  template <typename T>
-  bool number(T& value) {
-    if (!raw(reinterpret_cast<uint8_t*>(&value), sizeof(T))) return false;
-    value = little_endian(value);
-    return true;
-  }
-};
+bool has_known_words(const Message& message) {
+  return message.channel <= Channel::answers && message.word >= Word::armed && message.word <= Word::fin;
+}
 
 }  // namespace
 
 size_t encode(const Message& message, std::span<uint8_t, kMaxMessageBytes> out) {
-  Writer writer(message, out);
-  const uint8_t head[4] = {kMagic0, kMagic1, kVersion, static_cast<uint8_t>(message.kind)};
-  writer.raw(head, sizeof(head));
-  visit_fields(message.kind, writer);
-  return writer.used;
+  base::FieldWriter writer(out.data());
+  writer(kMagic0, kMagic1, kVersion, message.kind);
+  fields(writer, message);
+  return static_cast<size_t>(writer.end() - out.data());
 }
 
 base::Result<Message> decode(std::span<const uint8_t> in) {
@@ -160,13 +69,12 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
                          "releases). Install the same release on all nodes",
                          in[2], kVersion);
   }
-  Reader reader(in);
-  reader.used = 4;
-  reader.message.kind = static_cast<Kind>(in[3]);
-  if (!visit_fields(reader.message.kind, reader) || reader.used != in.size()) {
+  base::Result<Message> out = Message{.kind = static_cast<Kind>(in[3])};
+  Message& message = out.value();
+  base::FieldReader reader(in.subspan(4));
+  if (!fields(reader, message) || !reader.ended() || !has_known_words(message)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has a wrong length of %zu bytes", in[3], in.size());
   }
-  const Message& message = reader.message;
   if (message.bytes > kMaxBlockBytes || message.offset > message.bytes ||
       message.length > message.bytes - message.offset) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u names an impossible block", in[3]);
@@ -174,7 +82,7 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
   if (!base::is_known_code(message.status)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has the unknown status %d", in[3], message.status);
   }
-  return reader.message;
+  return out;
 }
 
 }  // namespace offpath::wire
