@@ -14,9 +14,7 @@ namespace offpath::testing {
 namespace {
 
 void run_all(uint32_t processes, uint32_t nodes, const std::vector<uint64_t>& sizes, bool all_algorithms) {
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint64_t seed = 0;
     for (const uint64_t bytes : sizes) {
       for (const auto kind : kAllKinds) {
@@ -27,8 +25,6 @@ void run_all(uint32_t processes, uint32_t nodes, const std::vector<uint64_t>& si
         }
       }
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -119,9 +115,7 @@ struct Scattered {
 };
 
 TEST(LongDescriptions, QueueUntilThereIsRoom) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     std::vector<Scattered> all(150, Scattered(40000));  // 640 kB each: some sixty fit
     for (size_t k = 0; k < all.size(); ++k) {
       for (uint32_t i = 0; i < Scattered::kBytes; ++i) all[k].send[2 * i] = static_cast<uint8_t>(i + k * 5 + p.rank);
@@ -139,8 +133,6 @@ TEST(LongDescriptions, QueueUntilThereIsRoom) {
     REQUIRE_STATUS(large.post(team, 1 - p.rank), OFFPATH_OK);
     p.wait_ok(large.op);
     offpath_op_free(large.op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -178,9 +170,7 @@ TEST(Collective, WrongArgumentsAreRefused) {
 
 // The service knows which operators go with which element types. The team goes on.
 TEST(Collective, OperatorsThatAreNotDefinedAreRefused) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     for (int round = 0; round < 3; ++round) {
       double value = 1;
       const offpath_block_t block{0, 0, &value, sizeof(value), 0};
@@ -193,15 +183,11 @@ TEST(Collective, OperatorsThatAreNotDefinedAreRefused) {
       after.post(team);
       after.finish();
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Collective, UnfinishedOnesSayWhatTheyWaitFor) {
-  Job(3, 3).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(3, 3).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     Case one(p, OFFPATH_ALLREDUCE, 40, 1);
     char text[200] = "";
     if (p.rank == 2) p.barrier();
@@ -215,8 +201,6 @@ TEST(Collective, UnfinishedOnesSayWhatTheyWaitFor) {
       p.barrier();
     }
     one.finish();
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

@@ -31,9 +31,7 @@ TEST(Operation, WrongArgumentsAreRefused) {
 }
 
 TEST(Operation, ImpossibleLengthsAreRefused) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint8_t a[8] = {}, b[8];
     offpath_op_t* op = nullptr;
     for (const uint64_t bytes : {uint64_t{1} << 46, uint64_t{1} << 63, UINT64_MAX, UINT64_MAX / 2 + 2}) {
@@ -43,16 +41,12 @@ TEST(Operation, ImpossibleLengthsAreRefused) {
       const int64_t displs[2] = {0, 0};
       REQUIRE_STATUS(offpath_alltoallv(team, a, counts, displs, b, counts, displs, &op), OFFPATH_ERR_ARGUMENT);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Operation, ASenderOfTooMuchIsTruncated) {
   for (const uint32_t nodes : {1U, 2U}) {
-    Job(2, nodes).run([](Process& p) {
-      offpath_session_t* session = nullptr;
-      offpath_team_t* team = p.join(session);
+    Job(2, nodes).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
       uint8_t send[200] = {}, recv[200];
       memset(recv, 0xEE, sizeof(recv));
       const uint64_t out[2] = {100, 100}, in[2] = {100, p.rank == 0 ? 99u : 100u};
@@ -67,17 +61,13 @@ TEST(Operation, ASenderOfTooMuchIsTruncated) {
         for (size_t i = 100; i < 200; ++i) REQUIRE(recv[i] == 0xEE);
       }
       offpath_op_free(op);
-      p.barrier();
-      offpath_session_detach(session);
     });
   }
 }
 
 // A pointer into nowhere fails the operation of whoever gave it, and of its peer; nobody crashes.
 void run_fault(uint32_t nodes, bool bad_send) {
-  Job(2, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     std::vector<uint8_t> good(200000, 1), space(200000);
     auto* bad = reinterpret_cast<uint8_t*>(uint64_t{0x1000});
     const uint64_t counts[2] = {p.rank == 0 ? 0u : 200000u, p.rank == 0 ? 200000u : 0u};
@@ -96,8 +86,6 @@ void run_fault(uint32_t nodes, bool bad_send) {
     p.wait_ok(op);
     REQUIRE(space == good);
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

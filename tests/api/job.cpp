@@ -133,6 +133,16 @@ Job::~Job() {
   munmap(shared_, sizeof(Shared));
 }
 
+void Job::run_in_team(const TeamBody& body) {
+  run([&](Process& p) {
+    offpath_session_t* session = nullptr;
+    offpath_team_t* team = p.join(session);
+    body(p, session, team);
+    p.barrier();
+    offpath_session_detach(session);
+  });
+}
+
 void Job::start(const Body& body) {
   for (uint32_t rank = 0; rank < children_.size(); ++rank) {
     const pid_t child = fork();
@@ -146,6 +156,7 @@ void Job::start(const Body& body) {
       if (getenv("OFFPATH_TEST_DPU") != nullptr) setenv("OFFPATH_DPU", OFFPATH_TEST_DPU_COMMAND, 0);
       setenv("OFFPATH_UCX_TLS", "tcp,self", 1);
       setenv("OFFPATH_UCX_NET_DEVICES", "lo", 1);
+      for (const auto& [name, value] : environment_) setenv(name.c_str(), value.c_str(), 1);
       Process process{rank, static_cast<uint32_t>(children_.size()), own, *shared_};
       body(process);
       _exit(0);

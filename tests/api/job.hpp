@@ -13,6 +13,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct Process {
 class Job {
  public:
   using Body = std::function<void(Process&)>;
+  using TeamBody = std::function<void(Process&, offpath_session_t*, offpath_team_t*)>;
   explicit Job(uint32_t processes, uint32_t nodes = 1);
   ~Job();
 
@@ -72,6 +74,10 @@ class Job {
     start(body);
     finish();
   }
+  // In a team that all have joined; then they leave together.
+  void run_in_team(const TeamBody& body);
+  // In the environment of each process that is not started yet.
+  void set(const char* name, const char* value) { environment_[name] = value; }
   void start(const Body& body);
   // Waits for all; each must leave with 0 unless expect_signal says that it was killed.
   void finish();
@@ -88,6 +94,7 @@ class Job {
   void expect_nothing_left();
 
   uint32_t nodes_;
+  std::map<std::string, std::string> environment_;
   std::string root_;
   Shared* shared_;
   std::vector<pid_t> children_;

@@ -30,9 +30,7 @@ bool is_zero(const uint8_t* at, size_t bytes) {
 TEST(Lent, IsUsedInPlaceAndNotCopied) {
   for (const uint32_t nodes : {1, 2}) {
     Job job(2, nodes);
-    job.run([](Process& p) {
-      offpath_session_t* session = nullptr;
-      offpath_team_t* team = p.join(session);
+    job.run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
       uint8_t *send = lend(session, kAll + 5, 1 << 16), *recv = lend(session, kAll);
       REQUIRE(is_zero(send, kAll) && is_zero(recv, kAll));
       exchange(p, team, send + 5, recv, kBytes, 1);
@@ -47,8 +45,6 @@ TEST(Lent, IsUsedInPlaceAndNotCopied) {
       REQUIRE(eventually([&] { return counters_of(session).in_place_bytes >= 2 * 3 * kBytes; }));
       REQUIRE(offpath_memory_take_back(recv) == 1 && offpath_memory_take_back(recv) == 0);
       REQUIRE(is_zero(lend(session, kAll), kAll));  // what lay there is gone
-      p.barrier();
-      offpath_session_detach(session);
     });
   }
 }
@@ -136,9 +132,7 @@ TEST(Lent, ChildrenAreOnTheirOwn) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Lent, TheWrongFunctionsOfTheCLibraryDoNoHarm) {
   Job job(2);
-  job.run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  job.run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     uint8_t *send = lend(session, kAll), *recv = lend(session, kAll);
     exchange(p, team, send, recv, kBytes, 1);
     void* volatile wrong = send;  // unknown to the compiler
@@ -152,17 +146,13 @@ TEST(Lent, TheWrongFunctionsOfTheCLibraryDoNoHarm) {
     exchange(p, team, send, recv, kBytes, 3);
     REQUIRE(offpath_memory_take_back(send) == 1 && offpath_memory_take_back(recv) == 1);
     free(grown);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 // The sanitizer needs mappings of its own.
 TEST(Lent, NoRoomForMappingsIsAnError) {
   Job job(2);
-  job.run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  job.run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     void* memory = nullptr;
     uint8_t *send = lend(session, kAll), *recv = lend(session, kAll);
     // Each is a mapping of its own, until there is no room for one more.
@@ -176,8 +166,6 @@ TEST(Lent, NoRoomForMappingsIsAnError) {
     munmap(many, size_t{140000} * kPage);
     send = lend(session, kAll);
     exchange(p, team, send, recv, kBytes, 2);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 #endif

@@ -95,9 +95,7 @@ TEST(ServiceLost, InMidOperation) {
 }
 
 TEST(ServiceLost, OfAnotherNode) {
-  Job(3, 3).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(3, 3).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     uint8_t send[24] = {}, recv[24];
     REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_OK);
     p.barrier();
@@ -112,8 +110,6 @@ TEST(ServiceLost, OfAnotherNode) {
       REQUIRE(lost[0] == 0 && lost[1] == 0 && lost[2] == OFFPATH_LOSS_SERVICE);
       REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_ERR_NOT_STARTED);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -139,9 +135,7 @@ TEST(ServiceLost, WhereNodesDoNotSpeakAlike) {
 }
 
 TEST(ServiceLost, IsRememberedForTeamsMadeLater) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     uint8_t send[16] = {}, recv[16];
     REQUIRE_STATUS(try_alltoall(team, send, recv, 8), OFFPATH_OK);
     p.barrier();
@@ -151,8 +145,6 @@ TEST(ServiceLost, IsRememberedForTeamsMadeLater) {
       REQUIRE(eventually([&] { return offpath_team_broken(team) == 1; }));
       REQUIRE_STATUS(try_alltoall(p.make_team(session, 2), send, recv, 8), OFFPATH_ERR_NOT_STARTED);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

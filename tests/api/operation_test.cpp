@@ -16,9 +16,7 @@ uint8_t byte_of(uint64_t from, uint64_t to, uint64_t at, uint64_t round) {
 }
 
 void run_alltoall(uint32_t processes, uint32_t nodes, const std::vector<size_t>& sizes) {
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     for (const size_t bytes : sizes) {
       for (const bool in_place : {false, true}) {
         std::vector<uint8_t> send(p.size * bytes + 1), recv(p.size * bytes + 1, 0xEE);
@@ -39,8 +37,6 @@ void run_alltoall(uint32_t processes, uint32_t nodes, const std::vector<size_t>&
         offpath_op_free(op);
       }
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -58,9 +54,7 @@ TEST(Alltoall, WithSeveralWorkers) {
 
 // Random counts, blocks in any order, displacements before and behind the pointer given.
 void run_alltoallv(bool in_place) {
-  Job(5, 2).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(5, 2).run_in_team([&](Process& p, offpath_session_t*, offpath_team_t* team) {
     for (uint64_t round = 0; round < 10; ++round) {
       std::mt19937_64 random(round);  // all know all counts
       std::vector<std::vector<uint64_t>> counts(p.size, std::vector<uint64_t>(p.size));
@@ -104,8 +98,6 @@ void run_alltoallv(bool in_place) {
       REQUIRE(recv == expected);
       offpath_op_free(op);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -114,9 +106,7 @@ TEST(Alltoallv, InPlace) { run_alltoallv(true); }
 
 // More outstanding than there are slots, waited for in both orders: the last one may not need the first to be freed.
 void run_many(uint32_t nodes, bool backwards) {
-  Job(2, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     constexpr size_t kMany = 3000;
     std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
     std::vector<offpath_op_t*> ops(kMany);
@@ -134,8 +124,6 @@ void run_many(uint32_t nodes, bool backwards) {
     REQUIRE_STATUS(offpath_session_counters(session, &counters), OFFPATH_OK);
     REQUIRE(counters.posted_count == kMany && counters.failed_count == 0);
     REQUIRE(counters.completed_count == kMany);  // teams are no operations
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -144,9 +132,7 @@ TEST(ManyOperations, WaitedForBackwards) { run_many(1, true); }
 TEST(ManyOperations, WaitedForBackwardsOnTwoNodes) { run_many(2, true); }
 
 TEST(ManyOperations, HeldBackWhereTheServiceHasNoRoom) {
-  Job(2, 1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 1).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     constexpr size_t kMany = 1100;
     std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
     std::vector<offpath_op_t*> ops(kMany);
@@ -162,16 +148,12 @@ TEST(ManyOperations, HeldBackWhereTheServiceHasNoRoom) {
       offpath_op_free(op);
     }
     REQUIRE(offpath_session_holds_back(session) == 0);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 // Rank 0 calls nothing of ours until the other one has completed all of its own.
 TEST(ManyOperations, MoveOnWhateverTheProgramDoes) {
-  Job(2, 1).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 1).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     constexpr size_t kMany = 3000;
     std::vector<uint32_t> send(2 * kMany), recv(2 * kMany);
     std::vector<offpath_op_t*> ops(kMany);
@@ -188,15 +170,11 @@ TEST(ManyOperations, MoveOnWhateverTheProgramDoes) {
       offpath_op_free(ops[k]);
     }
     if (p.rank == 1) p.barrier();
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Operation, UnfinishedOnesSayWhatTheyWaitFor) {
-  Job(3, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(3, 2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint8_t send[30] = {}, recv[30];
     offpath_op_t* op = nullptr;
     if (p.rank == 2) p.barrier();
@@ -223,15 +201,11 @@ TEST(Operation, UnfinishedOnesSayWhatTheyWaitFor) {
     offpath_op_describe(op, text, sizeof(text));
     REQUIRE(strstr(text, "done") != nullptr);
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Operation, MayBeFreedUnfinished) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     std::vector<uint8_t> send(400000, static_cast<uint8_t>(p.rank + 1)), recv(400000);
     offpath_op_free(nullptr);
     for (int round = 0; round < 20; ++round) {
@@ -249,15 +223,11 @@ TEST(Operation, MayBeFreedUnfinished) {
       return offpath_session_counters(session, &counters) == OFFPATH_OK && counters.pulled_bytes == 20 * 200001;
     }));
     REQUIRE(counters.failed_count == 0);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Operation, CountersTellWhereBytesWent) {
-  Job(4, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(4, 2).run_in_team([](Process&, offpath_session_t* session, offpath_team_t* team) {
     std::vector<uint8_t> send(4000), recv(4000);
     const uint32_t seen = offpath_session_events(session);
     offpath_op_t* op = nullptr;
@@ -274,8 +244,6 @@ TEST(Operation, CountersTellWhereBytesWent) {
     REQUIRE(counters.pulled_bytes == 2000 && counters.served_bytes == 2000);
     REQUIRE(counters.local_bytes == 1000 || counters.local_bytes == 2000);  // own block: ours or the service's
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

@@ -106,9 +106,7 @@ TEST(Program, AloneAndInTeams) {
 }
 
 TEST(Program, OneSeesTheOnesBefore) {
-  Job(3, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(3, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Arrays arrays(session, p.rank, 5000);
     arrays.scalars[0] = 1;
     const double size = p.size;
@@ -126,8 +124,6 @@ TEST(Program, OneSeesTheOnesBefore) {
     for (offpath_op_t*& op : ops) REQUIRE_STATUS(offpath_program(team, &program, &op), OFFPATH_OK);
     for (offpath_op_t* op : ops) p.wait_ok(op), offpath_op_free(op);
     REQUIRE(arrays.scalars[0] == std::pow(size, 20));
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -248,9 +244,7 @@ TEST(Program, MistakesAreRefused) {
 }
 
 TEST(Program, AFailureFailsThoseBehindItAndThePeers) {
-  Job(2, 2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, 2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Arrays arrays(session, p.rank, 100);
     std::vector<double> own(100);
     offpath_program_t program = arrays.program();
@@ -259,8 +253,6 @@ TEST(Program, AFailureFailsThoseBehindItAndThePeers) {
     REQUIRE_STATUS(run(p, team, program), OFFPATH_ERR_MEMORY_FAULT);
     arrays.vectors[0] = arrays.vectors[1];
     REQUIRE_STATUS(run(p, team, program), OFFPATH_OK);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -331,9 +323,7 @@ TEST(Program, ALostServiceEndsIt) {
 // Buffers of other operations may lie there too; one side or both.
 TEST(Memory, CollectivesWorkOnIt) {
   for (const uint32_t nodes : {1U, 2U}) {
-    Job(4, nodes).run([](Process& p) {
-      offpath_session_t* session = nullptr;
-      offpath_team_t* team = p.join(session);
+    Job(4, nodes).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
       constexpr uint64_t kBytes = 100000;
       void* shared = nullptr;
       REQUIRE_STATUS(offpath_memory_allocate(session, p.size * kBytes, &shared), OFFPATH_OK);
@@ -351,8 +341,6 @@ TEST(Memory, CollectivesWorkOnIt) {
           REQUIRE(recv[i] == static_cast<uint8_t>(p.rank * 16 + i / kBytes + at % 7));
         }
       }
-      p.barrier();
-      offpath_session_detach(session);
     });
   }
 }

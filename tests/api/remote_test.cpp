@@ -77,9 +77,7 @@ void run_swap(Section& s) {
 }
 
 void run_kinds(uint32_t processes, uint32_t nodes) {
-  Job(processes, nodes).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     Elements memory(p.size * kSection / kElement, 7);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size() * kElement);
     p.barrier();
@@ -103,8 +101,6 @@ void run_kinds(uint32_t processes, uint32_t nodes) {
     }
     p.barrier();
     offpath_window_destroy(window);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -121,9 +117,7 @@ TEST(Remote, WithSeveralWorkers) {
 
 // The target sees the signal only when all data is there, and is woken by it: it asks for nothing itself.
 void run_signals(uint32_t nodes) {
-  Job(2, nodes).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, nodes).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     void* memory = nullptr;
     REQUIRE_STATUS(offpath_memory_allocate(session, 4 << 20, &memory), OFFPATH_OK);
     offpath_window_t* window = open_window(team, 1, memory, 4 << 20);
@@ -157,8 +151,6 @@ void run_signals(uint32_t nodes) {
     REQUIRE_STATUS(run(window, beyond), OFFPATH_ERR_RANGE);
     p.barrier();
     offpath_window_destroy(window);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

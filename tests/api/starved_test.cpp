@@ -82,10 +82,9 @@ class StarvedService : public ::testing::Test {
 };
 
 TEST_F(StarvedService, IsWaitedFor) {
-  Job(2).run([this](Process& p) {
-    setenv("OFFPATH_SERVICE_SILENCE_MS", "400", 1);
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job job(2);
+  job.set("OFFPATH_SERVICE_SILENCE_MS", "400");
+  job.run_in_team([this](Process& p, offpath_session_t* session, offpath_team_t* team) {
     p.barrier();
     if (p.rank == 0) {
       const pid_t service = starve(session);
@@ -100,8 +99,6 @@ TEST_F(StarvedService, IsWaitedFor) {
       REQUIRE_STATUS(offpath_alltoall(team, send, recv, 8, &op), OFFPATH_OK);
       p.wait_ok(op);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -136,10 +133,9 @@ TEST_F(StarvedService, IsNotEndedByWhoeverLeaves) {
 
 // Once it could run it rests, and not for want of a processor.
 TEST_F(StarvedService, IsEndedWhenItIsStoppedLater) {
-  Job(2).run([this](Process& p) {
-    setenv("OFFPATH_SERVICE_SILENCE_MS", "400", 1);
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job job(2);
+  job.set("OFFPATH_SERVICE_SILENCE_MS", "400");
+  job.run_in_team([this](Process& p, offpath_session_t* session, offpath_team_t* team) {
     p.barrier();
     if (p.rank == 0) {
       const pid_t service = starve(session);
@@ -154,8 +150,6 @@ TEST_F(StarvedService, IsEndedWhenItIsStoppedLater) {
       REQUIRE(eventually([&] { return kill(service, 0) != 0; }) && counters_of(session).silence_ms == 400);
       offpath_op_free(op);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

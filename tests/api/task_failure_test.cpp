@@ -402,9 +402,7 @@ TEST(TaskFailure, ExecutorsByACommand) {
 
 // A task after an allreduce, on two members; and one after an operation that fails.
 TEST(TaskFailure, AfterAnAllreduce) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([](Process& p, offpath_session_t* session, offpath_team_t* team) {
     Tasks tasks(session);
     double value = p.rank + 1, sum = 0;
     const offpath_block_t send{0, 0, &value, sizeof(value), 0}, recv{0, 0, &sum, sizeof(sum), 0};
@@ -421,8 +419,6 @@ TEST(TaskFailure, AfterAnAllreduce) {
     REQUIRE_STATUS(offpath_op_wait(op, kLongNs), OFFPATH_OK);
     REQUIRE(sum == 3.5);
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

@@ -86,9 +86,7 @@ TEST(Team, ASecretThatCouldBeGuessedIsRefused) {
 
 TEST(Team, KnowsOnHowManyNodesItLives) {
   for (const uint32_t nodes : {1U, 2U, 3U}) {
-    Job(4, nodes).run([nodes](Process& p) {
-      offpath_session_t* session = nullptr;
-      offpath_team_t* team = p.join(session);
+    Job(4, nodes).run_in_team([nodes](Process&, offpath_session_t*, offpath_team_t* team) {
       REQUIRE(offpath_team_nodes(team) == nodes);
       REQUIRE(offpath_team_broken(team) == 0);
       REQUIRE(offpath_team_started(team) == 0);
@@ -96,16 +94,12 @@ TEST(Team, KnowsOnHowManyNodesItLives) {
       offpath_team_lost(team, lost);
       for (const uint8_t one : lost) REQUIRE(one == 0);
       offpath_team_destroy(team);
-      p.barrier();
-      offpath_session_detach(session);
     });
   }
 }
 
 TEST(Team, CountsWhatWasBegun) {
-  Job(2).run([](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
     uint8_t send[20] = {}, recv[20];
     for (uint64_t i = 0; i < 5; ++i) {
       offpath_op_t* op = nullptr;
@@ -114,17 +108,13 @@ TEST(Team, CountsWhatWasBegun) {
       offpath_op_free(op);
       REQUIRE(offpath_team_started(team) == i + 1);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 // "This member has no part in the next `count` operations: their numbers pass."
 TEST(Team, MembersSkipWhatTheyHaveNoPartIn) {
   for (const uint32_t nodes : {1U, 3U}) {
-    Job(3, nodes).run([](Process& p) {
-      offpath_session_t* session = nullptr;
-      offpath_team_t* team = p.join(session);
+    Job(3, nodes).run_in_team([](Process& p, offpath_session_t*, offpath_team_t* team) {
       constexpr uint64_t kRounds = 40;
       // Operation k is between members k % 3 and the next; every tenth is everybody's, and tens of others pass unused.
       for (uint64_t k = 0; k < kRounds; ++k) {
@@ -150,8 +140,6 @@ TEST(Team, MembersSkipWhatTheyHaveNoPartIn) {
           REQUIRE(recv[peer] == (bytes[peer] == 0 ? 7 : 1000 * k + 10 * peer + p.rank));
         if (together) offpath_team_skip(team, 10);
       }
-      p.barrier();
-      offpath_session_detach(session);
     });
   }
 }

@@ -20,9 +20,7 @@ offpath_op_times_t empty_times() {
 }
 
 void run_timed(uint32_t processes, uint32_t nodes, size_t bytes) {
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     std::vector<uint8_t> send(p.size * bytes, 1), recv(p.size * bytes);
     for (const bool timed : {false, true, false}) {
       offpath_session_time_operations(session, timed ? 1 : 0);
@@ -39,8 +37,6 @@ void run_timed(uint32_t processes, uint32_t nodes, size_t bytes) {
       }
       offpath_op_free(op);
     }
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
@@ -48,9 +44,7 @@ TEST(Times, OnOneNode) { run_timed(3, 1, 100'000); }
 TEST(Times, OnTwoNodes) { run_timed(2, 2, 300'000); }
 
 TEST(Times, OfAnOperationWithoutBytes) {
-  Job(2).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     offpath_session_time_operations(session, 1);
     offpath_collective_t barrier{};
     barrier.struct_bytes = sizeof(barrier);
@@ -62,15 +56,11 @@ TEST(Times, OfAnOperationWithoutBytes) {
     REQUIRE_STATUS(offpath_op_times(op, &times), OFFPATH_OK);
     REQUIRE(times.first_byte_ns == 0 && times.started_ns <= times.done_ns);
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 TEST(Times, AreRefusedUntilTheEndAndToStrangers) {
-  Job(2).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     offpath_session_time_operations(session, 1);
     std::vector<uint8_t> send(2, 1), recv(2);
     if (p.rank == 1) p.barrier();  // not before the other has looked
@@ -87,17 +77,13 @@ TEST(Times, AreRefusedUntilTheEndAndToStrangers) {
     REQUIRE_STATUS(offpath_op_times(op, nullptr), OFFPATH_ERR_ARGUMENT);
     REQUIRE_STATUS(offpath_op_times(nullptr, &times), OFFPATH_ERR_ARGUMENT);
     offpath_op_free(op);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
 // Every one-sided operation of one that follows others: in order, inside the call that posted it and its flush.
 void run_remote(uint32_t nodes) {
   constexpr uint64_t kLong = 300'000, kShort = 8;
-  Job(2, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(2, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     const uint32_t peer = 1 - p.rank;
     std::vector<uint8_t> memory(kLong), local(kLong, 3);
     offpath_window_t* window = open_window(team, 1, memory.data(), memory.size());
@@ -132,8 +118,6 @@ void run_remote(uint32_t nodes) {
       p.barrier();
     }
     offpath_window_destroy(window);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 

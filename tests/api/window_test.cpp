@@ -13,12 +13,8 @@ namespace {
 // Attaches, makes a team of all, and leaves together.
 void run_members(uint32_t processes, uint32_t nodes,
                  const std::function<void(Process&, offpath_session_t*, offpath_team_t*)>& body) {
-  Job(processes, nodes).run([&](Process& p) {
-    offpath_session_t* session = nullptr;
-    offpath_team_t* team = p.join(session);
+  Job(processes, nodes).run_in_team([&](Process& p, offpath_session_t* session, offpath_team_t* team) {
     body(p, session, team);
-    p.barrier();
-    offpath_session_detach(session);
   });
 }
 
