@@ -93,7 +93,7 @@ Status Executor::open(const Options& options) {
     if (endpoint.ok()) {
       endpoint_ = std::move(endpoint.value());
       upcalls_.set_endpoint(endpoint_.get());
-      install_last_words(*endpoint_, images_);
+      leave_words_to_host(*endpoint_, images_);
       return {};
     }
     status = endpoint.status();

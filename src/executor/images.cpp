@@ -6,7 +6,6 @@
 #include "executor/device_libraries.hpp"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,20 +40,10 @@ Result<void*> open_image(std::span<const uint8_t> image, const std::string& name
 
 namespace {
 
-struct Extent {
-  uint64_t base, begin, end;
-};
-
 int measure(dl_phdr_info* info, size_t, void* data) {
   auto& extent = *static_cast<Extent*>(data);
   if (info->dlpi_addr != extent.base) return 0;
-  extent.begin = UINT64_MAX;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto& part = info->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD) continue;
-    extent.begin = std::min<uint64_t>(extent.begin, info->dlpi_addr + part.p_vaddr);
-    extent.end = std::max<uint64_t>(extent.end, info->dlpi_addr + part.p_vaddr + part.p_memsz);
-  }
+  extent = extent_of(*info);
   return 1;
 }
 
@@ -72,6 +61,17 @@ void call_padded(uint64_t entry, std::span<const uint64_t> arguments) {
 }
 
 }  // namespace
+
+Extent extent_of(const dl_phdr_info& object) {
+  Extent extent{UINT64_MAX, 0, object.dlpi_addr};
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const auto& part = object.dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    extent.begin = std::min<uint64_t>(extent.begin, object.dlpi_addr + part.p_vaddr);
+    extent.end = std::max<uint64_t>(extent.end, object.dlpi_addr + part.p_vaddr + part.p_memsz);
+  }
+  return extent;
+}
 
 Result<std::vector<uint64_t>> Images::load(std::span<const uint8_t> image, const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
@@ -92,18 +92,17 @@ Result<std::vector<uint64_t>> Images::load(std::span<const uint8_t> image, const
   }
   link_map* map = nullptr;
   dlinfo(handle.value(), RTLD_DI_LINKMAP, &map);
-  Extent extent{map->l_addr, 0, 0};
+  Extent& extent = extents_[count_] = {0, 0, map->l_addr};
   dl_iterate_phdr(measure, &extent);
-  ranges_[count_] = {extent.begin, extent.end, extent.base};
   ++count_;
   return addresses;
 }
 
 bool Images::locate(uint64_t instruction, uint64_t& image, uint64_t& offset) const {
   for (size_t i = 0; i < count_; ++i) {
-    if (instruction < ranges_[i].begin || instruction >= ranges_[i].end) continue;
+    if (!extents_[i].holds(instruction)) continue;
     image = i;
-    offset = instruction - ranges_[i].base;
+    offset = instruction - extents_[i].base;
     return true;
   }
   return false;

@@ -4,6 +4,8 @@
 
 #include "base/result.hpp"
 
+#include <link.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -12,6 +14,13 @@
 #include <vector>
 
 namespace offpath::executor {
+
+// Where a loaded object lies.
+struct Extent {
+  uint64_t begin, end, base;
+  bool holds(uint64_t instruction) const { return instruction >= begin && instruction < end; }
+};
+Extent extent_of(const dl_phdr_info& object);
 
 class Images {
  public:
@@ -23,11 +32,8 @@ class Images {
   bool locate(uint64_t instruction, uint64_t& image, uint64_t& offset) const;
 
  private:
-  struct Range {
-    uint64_t begin, end, base;
-  };
   std::mutex mutex_;
-  Range ranges_[kMaxImages] = {};
+  Extent extents_[kMaxImages] = {};
   std::atomic<size_t> count_{0};
 };
 

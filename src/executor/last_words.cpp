@@ -21,41 +21,46 @@ Endpoint* endpoint_of_process = nullptr;
 const Images* images_of_process = nullptr;
 thread_local uint64_t current_region = 0;
 std::atomic<uint64_t> latest_region{0};  // for threads that a region started
+void (*say_crash)(int, uint64_t, uint64_t) = nullptr;
+void (*say_exit)(int) = nullptr;
 std::atomic_flag said;
 
-void say(Fate fate) {
-  if (said.test_and_set()) return;
-  fate.entry = current_region != 0 ? current_region : latest_region.load();
-  endpoint_of_process->send_fate(fate);
-}
-
 void on_signal(int number, siginfo_t* info, void* context) {
-  Fate fate;
-  fate.signal = number;
-  fate.fault_address = reinterpret_cast<uint64_t>(info->si_addr);
-  const uint64_t instruction = instruction_of(context);
-  if (!images_of_process->locate(instruction, fate.image, fate.offset)) fate.offset = instruction;
-  say(fate);
+  if (!said.test_and_set()) say_crash(number, reinterpret_cast<uint64_t>(info->si_addr), instruction_of(context));
   signal(number, SIG_DFL);
   raise(number);
 }
 
 void on_exit_called(int status, void*) {
-  Fate fate;
-  fate.exit_status = status;
-  say(fate);
+  if (!said.test_and_set()) say_exit(status);
+}
+
+void tell_host(Fate fate) {
+  fate.entry = current_region != 0 ? current_region : latest_region.load();
+  endpoint_of_process->send_fate(fate);
 }
 
 }  // namespace
 
-void install_last_words(Endpoint& endpoint, const Images& images) {
-  endpoint_of_process = &endpoint;
-  images_of_process = &images;
+void leave_last_words(void (*crashed)(int, uint64_t, uint64_t), void (*exits)(int)) {
+  say_crash = crashed;
+  say_exit = exits;
   struct sigaction action {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigaction(number, &action, nullptr);
   on_exit(on_exit_called, nullptr);
+}
+
+void leave_words_to_host(Endpoint& endpoint, const Images& images) {
+  endpoint_of_process = &endpoint;
+  images_of_process = &images;
+  const auto crashed = [](int signal, uint64_t address, uint64_t instruction) {
+    Fate fate{.signal = signal, .fault_address = address};
+    if (!images_of_process->locate(instruction, fate.image, fate.offset)) fate.offset = instruction;
+    tell_host(fate);
+  };
+  leave_last_words(crashed, [](int status) { tell_host({.exit_status = status}); });
 }
 
 void prepare_thread() {

@@ -37,7 +37,7 @@ Status TaskRunner::open() {
   functions_ = std::make_unique<TaskFunctions>(*board_);
   if (options_.number >= tasks::kMaxExecutors)
     return Status::error(OFFPATH_ERR_ARGUMENT, "no executor has that number");
-  leave_last_words(board_->header().last_words[options_.number]);
+  leave_words_on_board(board_->header().last_words[options_.number]);
   if (options_.memory_bytes > 0) {
     const rlimit limit{options_.memory_bytes, options_.memory_bytes};
     if (setrlimit(RLIMIT_DATA, &limit) != 0)

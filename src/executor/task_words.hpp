@@ -7,7 +7,7 @@
 namespace offpath::executor {
 
 // For the whole process, once.
-void leave_last_words(tasks::LastWords& where);
+void leave_words_on_board(tasks::LastWords& where);
 // Remembers what lies where in this process: a signal handler cannot ask the loader.
 void note_objects();
 
