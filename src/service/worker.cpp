@@ -41,7 +41,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
       engine_(std::make_unique<engine::Engine>(engine_config(), *fabric_, neighbours, *this)),
       target_([this](graph::RequestId request, graph::Answer answer) { engine_->answer(request, std::move(answer)); },
               [this](ClientId client) {
-                if (const auto it = clients_.find(client); it != clients_.end()) it->second->tell();
+                if (ServedClient* const known = served(client)) known->tell();
               }),
       on_gone_(std::move(on_gone)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -51,7 +51,7 @@ Worker::Worker(Options options, std::unique_ptr<fabric::Named> fabric, engine::N
           options_.tasks, alarm_.get(), [this] { ring(); },
           [this](int ended, uint32_t number) { base::watch(clients_epoll_.get(), ended, kExecutorBit | number); },
           [this](ClientId client, uint32_t slot, const TaskEnd& end) {
-            if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_task_ended(slot, end);
+            if (ServedClient* const known = served(client)) known->on_task_ended(slot, end);
           }),
       balancer_(options_.balance, tasks_to_run_, target_, [this] { return has_time_for_guests(); }) {
   engine_->set_responder(&balancer_);
@@ -284,75 +284,6 @@ void Worker::poll_events(int epoll, int timeout_ms) {
       read_socket(tag);
     }
   }
-}
-
-void Worker::read_socket(ClientId id) {
-  const auto it = clients_.find(id);
-  if (it == clients_.end()) return;
-  uint8_t byte = 0;
-  const ssize_t got = recv(it->second->socket(), &byte, 1, MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got == 1 && byte == session::kDoorbell) return;
-  take_submissions();
-  const Departure how = got != 1                         ? Departure::died
-                        : byte == session::kDetach       ? Departure::detached
-                        : byte == session::kHostIsLost   ? Departure::lost
-                        : byte == session::kHostIsSilent ? Departure::silent
-                                                         : Departure::died;
-  if (clients_.contains(id)) drop_client(id, how);
-}
-
-void Worker::drop_client(ClientId id, Departure how) {
-  base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
-                  how == Departure::detached ? "detached"
-                  : how == Departure::lost   ? "is lost with its host's agent"
-                  : how == Departure::silent ? "is lost, as its host's agent is silent"
-                                             : "is gone without detaching");
-  auto client = std::move(clients_.at(id));
-  clients_.erase(id);
-  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::service
-                             : how == Departure::silent ? engine::Loss::silence
-                                                        : engine::Loss::process);
-  target_.remove_client(id);
-  balancer_.remove_client(id);
-  tasks_to_run_.remove_client(id);
-  on_gone_();
-  if (how == Departure::detached) [[maybe_unused]]
-    const auto status = session::send_message(client->socket(), &session::kDetached, 1);
-}
-
-void Worker::on_first_byte(ClientId client, uint64_t operation) {
-  if (Balancer::owns(operation)) return;
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_first_byte(operation);
-}
-
-void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
-  if (Balancer::owns(operation)) return;
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_step(operation, peer, bytes, local);
-}
-
-void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
-  if (Balancer::owns(operation)) return;
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_served(operation, peer, bytes, local);
-}
-
-void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_sampled(sampled);
-}
-
-void Worker::on_coded(ClientId client, const engine::Coded& coded) {
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_coded(coded);
-}
-
-void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {
-  if (Balancer::owns(operation)) return balancer_.on_finished(operation, status);
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_finished(operation, status);
-}
-
-void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank, engine::Loss how) {
-  target_.lose_member(client, team, rank);
-  balancer_.lose_member(client, team, rank);
-  if (const auto it = clients_.find(client); it != clients_.end()) it->second->on_member_lost(team, rank, how);
 }
 
 }  // namespace offpath::service

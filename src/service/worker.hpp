@@ -87,6 +87,10 @@ class Worker : public engine::Observer {
   bool has_time_for_guests() const;
   enum class Departure { detached, died, lost, silent };  // the last two: as the agent of its host
   void drop_client(engine::ClientId id, Departure how);
+  ServedClient* served(engine::ClientId id) const {  // null: it has gone
+    const auto found = clients_.find(id);
+    return found == clients_.end() ? nullptr : found->second.get();
+  }
   void fill_page(session::WorkerPage& page, const Outbox* door) const;
 
   // worker_sleep.cpp

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a worker hears from its clients, and what it tells them of their operations.
+#include "service/worker.hpp"
+
+#include "base/log.hpp"
+#include "session/link.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace offpath::service {
+
+using engine::ClientId;
+
+void Worker::read_socket(ClientId id) {
+  ServedClient* const client = served(id);
+  if (client == nullptr) return;
+  uint8_t byte = 0;
+  const ssize_t got = recv(client->socket(), &byte, 1, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got == 1 && byte == session::kDoorbell) return;
+  take_submissions();
+  const Departure how = got != 1                         ? Departure::died
+                        : byte == session::kDetach       ? Departure::detached
+                        : byte == session::kHostIsLost   ? Departure::lost
+                        : byte == session::kHostIsSilent ? Departure::silent
+                                                         : Departure::died;
+  if (served(id) != nullptr) drop_client(id, how);
+}
+
+void Worker::drop_client(ClientId id, Departure how) {
+  base::log_write(base::LogLevel::info, "client %llu %s", static_cast<unsigned long long>(id),
+                  how == Departure::detached ? "detached"
+                  : how == Departure::lost   ? "is lost with its host's agent"
+                  : how == Departure::silent ? "is lost, as its host's agent is silent"
+                                             : "is gone without detaching");
+  auto client = std::move(clients_.at(id));
+  clients_.erase(id);
+  engine_->remove_client(id, how == Departure::lost     ? engine::Loss::service
+                             : how == Departure::silent ? engine::Loss::silence
+                                                        : engine::Loss::process);
+  target_.remove_client(id);
+  balancer_.remove_client(id);
+  tasks_to_run_.remove_client(id);
+  on_gone_();
+  if (how == Departure::detached) [[maybe_unused]]
+    const auto status = session::send_message(client->socket(), &session::kDetached, 1);
+}
+
+void Worker::on_first_byte(ClientId client, uint64_t operation) {
+  if (Balancer::owns(operation)) return;
+  if (ServedClient* const known = served(client)) known->on_first_byte(operation);
+}
+
+void Worker::on_step(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (Balancer::owns(operation)) return;
+  if (ServedClient* const known = served(client)) known->on_step(operation, peer, bytes, local);
+}
+
+void Worker::on_served(ClientId client, uint64_t operation, uint32_t peer, uint64_t bytes, bool local) {
+  if (Balancer::owns(operation)) return;
+  if (ServedClient* const known = served(client)) known->on_served(operation, peer, bytes, local);
+}
+
+void Worker::on_sampled(ClientId client, const codecs::Chooser::Sampled& sampled) {
+  if (ServedClient* const known = served(client)) known->on_sampled(sampled);
+}
+
+void Worker::on_coded(ClientId client, const engine::Coded& coded) {
+  if (ServedClient* const known = served(client)) known->on_coded(coded);
+}
+
+void Worker::on_finished(ClientId client, uint64_t operation, base::Status status) {
+  if (Balancer::owns(operation)) return balancer_.on_finished(operation, status);
+  if (ServedClient* const known = served(client)) known->on_finished(operation, status);
+}
+
+void Worker::on_member_lost(ClientId client, uint64_t team, uint32_t rank, engine::Loss how) {
+  target_.lose_member(client, team, rank);
+  balancer_.lose_member(client, team, rank);
+  if (ServedClient* const known = served(client)) known->on_member_lost(team, rank, how);
+}
+
+}  // namespace offpath::service
