@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests of conformance: programs run natively and offloaded, and what both printed compared."""
 
+import contextlib
 import functools
+import os
+import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -39,6 +42,17 @@ class Place:
         if self.lab is None:
             return local_mpirun(mpi, self.ranks, argv, offload=True, env=env, timeout=LIMIT_S)
         return self.lab.mpirun(mpi, self.ranks_per_node, argv, offload=True, env=env, timeout=LIMIT_S)
+
+
+@contextlib.contextmanager
+def placed(nodes: int, ranks_per_node: int) -> Iterator[Place]:
+    if nodes == 1:
+        yield Place(ranks_per_node)
+        return
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    with Lab(nodes=nodes, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
+        yield Place(nodes * ranks_per_node, lab, ranks_per_node)
 
 
 def program(name: str, mpi: str) -> str:

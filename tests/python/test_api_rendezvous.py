@@ -11,6 +11,7 @@ from offpath import ArgumentError, FolderStore, NoServiceError, OffpathError, Tc
 from offpath.rendezvous import launchers, start
 from offpath.rendezvous.hosts import first_host, tasks_of_node
 from offpath.rendezvous.meeting import Meeting, ranks_text
+from strangers import assert_slow_one_is_sent_away
 
 SECRET = b"0123456789abcdef"
 TORCH = {"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"}
@@ -292,18 +293,7 @@ def test_strangers_at_a_store_cost_next_to_nothing():
         assert late.get("a key") == b"value" and threading.active_count() == threads
         slow = opened.enter_context(socket.create_connection((host, int(port))))
         assert len(slow.recv(1000)) == 32
-        slow.settimeout(0.5)
-        for _ in range(20):
-            try:
-                slow.sendall(b"x")
-                if slow.recv(1000) == b"":
-                    break
-            except socket.timeout:
-                continue
-            except OSError:
-                break
-        else:
-            pytest.fail("who proves nothing stays")
+        assert_slow_one_is_sent_away(slow, b"x")
     for store in (late, client, server):
         store.close()
 

@@ -4,9 +4,7 @@
 OFFPATH_TEST_FULL=1 walks the whole matrix and adds calls of over 2 GiB. OFFPATH_TEST_SEED=N repeats a random program.
 """
 
-import os
 import re
-import uuid
 from pathlib import Path
 
 import pytest
@@ -16,13 +14,12 @@ from conformance_support import (
     FULL,
     MPIS,
     NATIVE,
-    Place,
     assert_conforms,
     offloaded_counts,
+    placed,
     program,
 )
 from conftest import PROGRAM_SEED
-from offpath.lab import Lab
 
 # Primes, see matrix.c; the larger the fewer cases. These leave every irregular collective a case with data (with empty
 # blocks it is not offloaded): 211 leaves the persistent neighbor_alltoallv and w none.
@@ -41,14 +38,8 @@ PLACES = {"one_node": (1, 4), "2x2": (2, 2)} | ({"3x1": (3, 1), "4x1": (4, 1)} i
 
 @pytest.fixture(scope="module", params=PLACES)
 def place(request):
-    nodes, ranks_per_node = PLACES[request.param]
-    if nodes == 1:
-        yield Place(ranks_per_node)
-        return
-    if os.geteuid() != 0:
-        pytest.skip("the lab needs root")
-    with Lab(nodes=nodes, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-        yield Place(nodes * ranks_per_node, lab, ranks_per_node)
+    with placed(*PLACES[request.param]) as where:
+        yield where
 
 
 def only(place, *nodes):
@@ -119,11 +110,8 @@ def test_over_2_gib(mpi, nodes):
     """Compared with what the program itself expects: twice as much memory is not at hand."""
     argv = [program("conformance", mpi), "--huge"]
     env = NATIVE | EVERYTHING
-    if nodes == 1:
-        result = Place(2).run(mpi, argv, env)
-    else:
-        with Lab(nodes=2, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-            result = Place(2, lab).run(mpi, argv, env)
+    with placed(nodes, 2 // nodes) as where:
+        result = where.run(mpi, argv, env)
     assert result.returncode == 0, result.stdout + result.stderr
     counts = offloaded_counts(result.stats)
     assert all(counts[name] > 0 for name in ("ibcast", "ialltoall", "iallreduce")), counts

@@ -9,11 +9,9 @@ runs are compared with MPICH's lines whichever MPI they use.
 import functools
 import os
 import subprocess
-import uuid
 
 import pytest
-from conformance_support import EVERYTHING, FULL, LIMIT_S, MPIS, NATIVE, Place, assert_same_lines, program
-from offpath.lab import Lab
+from conformance_support import EVERYTHING, FULL, LIMIT_S, MPIS, NATIVE, Place, assert_same_lines, placed, program
 from offpath.launch.local import local_mpirun
 
 EPISODES = 2000 if FULL else 60
@@ -77,14 +75,8 @@ int MPI_Accumulate(const void* o, int n, MPI_Datatype t, int r, MPI_Aint d, int 
 
 @pytest.fixture(scope="module", params=PLACES)
 def place(request):
-    nodes, ranks_per_node = PLACES[request.param]
-    if nodes == 1:
-        yield Place(ranks_per_node)
-        return
-    if os.geteuid() != 0:
-        pytest.skip("the lab needs root")
-    with Lab(nodes=nodes, rate="10gbit", name=f"t{uuid.uuid4().hex[:6]}") as lab:
-        yield Place(nodes * ranks_per_node, lab, ranks_per_node)
+    with placed(*PLACES[request.param]) as where:
+        yield where
 
 
 @pytest.mark.parametrize("mpi", MPIS)

@@ -14,6 +14,7 @@ from offpath.base.errors import UserError
 from offpath.telemetry import batch_job, jobs, metrics_server, metrics_token, prometheus
 from offpath.telemetry.batch_job import BatchJob
 from prometheus_client import generate_latest, parser
+from strangers import assert_slow_one_is_sent_away
 from test_top import eventually, folder, healthy, late, running, serve  # noqa: F401
 
 
@@ -72,19 +73,7 @@ def test_who_sends_no_token_keeps_nobody_out(served):
         ) as answer:
             assert answer.status == 200
         assert eventually(lambda: threading.active_count() <= threads + 16)
-        slow = strangers[-1]
-        slow.settimeout(0.5)
-        for _ in range(20):
-            try:
-                slow.sendall(b"G")
-                if slow.recv(1) == b"":
-                    break
-            except socket.timeout:
-                continue
-            except OSError:
-                break
-        else:
-            pytest.fail("who sends no token stays")
+        assert_slow_one_is_sent_away(strangers[-1], b"G")
 
 
 def test_there_is_no_such_port(witness_env):
