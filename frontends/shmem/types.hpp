@@ -6,33 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-// put, get, p, g, iput, iget and their nonblocking forms
-#define OFFPATH_SHMEM_RMA_TYPES                     \
-  OFFPATH_SHMEM_TYPE(char, char)                    \
-  OFFPATH_SHMEM_TYPE(short, short)                  \
-  OFFPATH_SHMEM_TYPE(int, int)                      \
-  OFFPATH_SHMEM_TYPE(long, long)                    \
-  OFFPATH_SHMEM_TYPE(longlong, long long)           \
-  OFFPATH_SHMEM_TYPE(schar, signed char)            \
-  OFFPATH_SHMEM_TYPE(uchar, unsigned char)          \
-  OFFPATH_SHMEM_TYPE(ushort, unsigned short)        \
-  OFFPATH_SHMEM_TYPE(uint, unsigned int)            \
-  OFFPATH_SHMEM_TYPE(ulong, unsigned long)          \
-  OFFPATH_SHMEM_TYPE(ulonglong, unsigned long long) \
-  OFFPATH_SHMEM_TYPE(float, float)                  \
-  OFFPATH_SHMEM_TYPE(double, double)                \
-  OFFPATH_SHMEM_TYPE(longdouble, long double)       \
-  OFFPATH_SHMEM_TYPE(int8, int8_t)                  \
-  OFFPATH_SHMEM_TYPE(int16, int16_t)                \
-  OFFPATH_SHMEM_TYPE(int32, int32_t)                \
-  OFFPATH_SHMEM_TYPE(int64, int64_t)                \
-  OFFPATH_SHMEM_TYPE(uint8, uint8_t)                \
-  OFFPATH_SHMEM_TYPE(uint16, uint16_t)              \
-  OFFPATH_SHMEM_TYPE(uint32, uint32_t)              \
-  OFFPATH_SHMEM_TYPE(uint64, uint64_t)              \
-  OFFPATH_SHMEM_TYPE(size, size_t)                  \
-  OFFPATH_SHMEM_TYPE(ptrdiff, ptrdiff_t)
-
 // put, get, iput, iget by element size
 #define OFFPATH_SHMEM_SIZES \
   OFFPATH_SHMEM_SIZE(8, 1)  \
@@ -78,18 +51,24 @@
   OFFPATH_SHMEM_TYPE(double, double)
 
 // wait_until, test
-#define OFFPATH_SHMEM_WAIT_TYPES                    \
-  OFFPATH_SHMEM_TYPE(short, short)                  \
-  OFFPATH_SHMEM_TYPE(int, int)                      \
-  OFFPATH_SHMEM_TYPE(long, long)                    \
-  OFFPATH_SHMEM_TYPE(longlong, long long)           \
-  OFFPATH_SHMEM_TYPE(ushort, unsigned short)        \
-  OFFPATH_SHMEM_TYPE(uint, unsigned int)            \
-  OFFPATH_SHMEM_TYPE(ulong, unsigned long)          \
-  OFFPATH_SHMEM_TYPE(ulonglong, unsigned long long) \
-  OFFPATH_SHMEM_TYPE(int32, int32_t)                \
-  OFFPATH_SHMEM_TYPE(int64, int64_t)                \
-  OFFPATH_SHMEM_TYPE(uint32, uint32_t)              \
-  OFFPATH_SHMEM_TYPE(uint64, uint64_t)              \
-  OFFPATH_SHMEM_TYPE(size, size_t)                  \
+#define OFFPATH_SHMEM_WAIT_TYPES             \
+  OFFPATH_SHMEM_ADD_TYPES                    \
+  OFFPATH_SHMEM_FIXED_TYPES                  \
+  OFFPATH_SHMEM_TYPE(short, short)           \
+  OFFPATH_SHMEM_TYPE(ushort, unsigned short) \
+  OFFPATH_SHMEM_TYPE(size, size_t)           \
   OFFPATH_SHMEM_TYPE(ptrdiff, ptrdiff_t)
+
+// put, get, p, g, iput, iget and their nonblocking forms
+#define OFFPATH_SHMEM_RMA_TYPES               \
+  OFFPATH_SHMEM_WAIT_TYPES                    \
+  OFFPATH_SHMEM_TYPE(char, char)              \
+  OFFPATH_SHMEM_TYPE(schar, signed char)      \
+  OFFPATH_SHMEM_TYPE(uchar, unsigned char)    \
+  OFFPATH_SHMEM_TYPE(float, float)            \
+  OFFPATH_SHMEM_TYPE(double, double)          \
+  OFFPATH_SHMEM_TYPE(longdouble, long double) \
+  OFFPATH_SHMEM_TYPE(int8, int8_t)            \
+  OFFPATH_SHMEM_TYPE(int16, int16_t)          \
+  OFFPATH_SHMEM_TYPE(uint8, uint8_t)          \
+  OFFPATH_SHMEM_TYPE(uint16, uint16_t)

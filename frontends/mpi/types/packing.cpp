@@ -76,44 +76,44 @@ std::optional<Run> as_run(const DataType& type, uintptr_t address, int64_t eleme
              static_cast<uint64_t>(elements * type.size_bytes)};
 }
 
-int pack(const HeldType& held, uintptr_t address, int64_t elements, std::byte* packed, MPI_Comm comm) {
+namespace {
+
+// Bytes on one side and packed ones on the other, whichever way they go.
+template <typename Packed, typename Copy, typename Move>
+int transfer(const HeldType& held, uintptr_t address, int64_t elements, Packed* packed, const Copy& copy,
+             const Move& move) {
   const DataType& type = *held;
-  const auto copy = [](uintptr_t from, std::byte* to, uint64_t bytes) {
-    if (bytes > 0) memcpy(to, reinterpret_cast<const void*>(from), bytes);
-  };
   if (const auto run = as_run(type, address, elements)) {
     copy(run->address, packed, run->bytes);
     return MPI_SUCCESS;
   }
-  if (type.form == Form::layout) {
-    in_ranges(type, address, elements, packed, copy);
-    return MPI_SUCCESS;
-  }
+  if (type.form != Form::layout) return in_pieces(held, address, elements, packed, move);
+  in_ranges(type, address, elements, packed, copy);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+int pack(const HeldType& held, uintptr_t address, int64_t elements, std::byte* packed, MPI_Comm comm) {
+  const auto copy = [](uintptr_t from, std::byte* to, uint64_t bytes) {
+    if (bytes > 0) memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  };
   const auto move = [&](uintptr_t from, int count, MPI_Datatype as, std::byte* piece, int bytes) {
     int position = 0;
     return native.Pack(reinterpret_cast<const void*>(from), count, as, piece, bytes, &position, comm);
   };
-  return in_pieces(held, address, elements, packed, move);
+  return transfer(held, address, elements, packed, copy, move);
 }
 
 int unpack(const HeldType& held, const std::byte* packed, uintptr_t address, int64_t elements, MPI_Comm comm) {
-  const DataType& type = *held;
   const auto copy = [](uintptr_t to, const std::byte* from, uint64_t bytes) {
     if (bytes > 0) memcpy(reinterpret_cast<void*>(to), from, bytes);
   };
-  if (const auto run = as_run(type, address, elements)) {
-    copy(run->address, packed, run->bytes);
-    return MPI_SUCCESS;
-  }
-  if (type.form == Form::layout) {
-    in_ranges(type, address, elements, packed, copy);
-    return MPI_SUCCESS;
-  }
   const auto move = [&](uintptr_t to, int count, MPI_Datatype as, const std::byte* piece, int bytes) {
     int position = 0;
     return native.Unpack(piece, bytes, &position, reinterpret_cast<void*>(to), count, as, comm);
   };
-  return in_pieces(held, address, elements, packed, move);
+  return transfer(held, address, elements, packed, copy, move);
 }
 
 }  // namespace offpath::mpi
