@@ -21,17 +21,8 @@ Office office;
 namespace {
 
 constexpr uint64_t kWindowId = 1;
-constexpr uint64_t kLeastRegion = 1 << 20;
-constexpr uint64_t kMessagesOfARegion = 4;
 constexpr uint64_t kPartFromTheBeginning = 4;  // one in so many bytes
 constexpr uint64_t kPatienceNs = 1'000'000'000;
-constexpr unsigned kPositionBits = 48;
-constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
-
-// Of the number of a synchronous send; 0: it is none.
-uint64_t bit_of(uint64_t synchronous) { return synchronous == 0 ? 0 : uint64_t{1} << (synchronous - 1); }
-
-uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(number ^ address ^ bytes); }
 
 bool several_threads() {
   int granted = MPI_THREAD_SINGLE;
@@ -161,7 +152,7 @@ void Office::take_grant(int from, Outgoing& out) const {
   const uint64_t number = load(entry.grant.number);
   if (number <= out.region) return;
   const uint64_t address = load(entry.grant.address), bytes = load(entry.grant.bytes);
-  if (load(entry.grant.check) != check_of(number, address, bytes)) return;  // it is being written
+  if (load(entry.grant.check) != Grant::check_of(number, address, bytes)) return;  // it is being written
   out.region = number;
   out.address = address;
   out.ring = RingAllocator(bytes);
@@ -233,99 +224,6 @@ int Office::code_of(offpath_status_t status) { return offloader.errors().code_fo
 
 bool Office::quiet() {
   return window_ == nullptr || offpath_window_flush_test(window_) != OFFPATH_IN_PROGRESS || broken();
-}
-
-// ---- as a receiver
-
-bool Office::may_reach(int from) const { return on() && from != MPI_PROC_NULL && !Inside::here(); }
-
-const std::byte* Office::find(const Ticket& ticket) {
-  std::lock_guard lock(mutex_);
-  const auto in = incoming_.find(static_cast<int>(ticket.sender));
-  if (in == incoming_.end() || ticket.region == 0 || ticket.region > in->second.regions.size()) return nullptr;
-  const Region& region = in->second.regions[ticket.region - 1];
-  const bool fits = ticket.bytes < region.bytes && ticket.offset <= region.bytes - ticket.bytes - kSignalBytes;
-  return fits ? region.memory + ticket.offset : nullptr;
-}
-
-bool Office::arrived(const Ticket& ticket, const std::byte* payload) {
-  return __atomic_load_n(reinterpret_cast<const uint64_t*>(payload + ticket.bytes), __ATOMIC_ACQUIRE) == ticket.signal;
-}
-
-int Office::lost(int peer) const {
-  if (offpath_session_alive(job.session()) == 0) {
-    job.report_lost_service();
-    return code_of(OFFPATH_ERR_SERVICE_LOST);
-  }
-  if (offpath_team_broken(team_) == 0) return MPI_SUCCESS;
-  std::vector<uint8_t> how(static_cast<size_t>(job.size()));
-  offpath_team_lost(team_, how.data());
-  return how[static_cast<size_t>(peer)] == OFFPATH_LOSS_NONE ? MPI_SUCCESS : code_of(OFFPATH_ERR_PEER_LOST);
-}
-
-void Office::release(const Ticket& ticket) {
-  const auto from = static_cast<int>(ticket.sender);
-  std::lock_guard lock(mutex_);
-  std::vector<Region>& regions = incoming_[from].regions;
-  RingReleaser& released = regions[ticket.region - 1].released;
-  // The sender asks for no more room in a region that was replaced.
-  if (!released.release(ticket.begin, ticket.end) || ticket.region != regions.size()) return;
-  const uint64_t word = ticket.region << kPositionBits | released.taken();
-  put(from, offsetof(Entry, taken), &word, sizeof(word));  // where that fails the sender will not send any more either
-}
-
-void Office::hold(int from, uint64_t synchronous) {
-  offpath_op_t* told = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    const auto in = incoming_.find(from);
-    if (in == incoming_.end()) return;  // it has no room here, and so no tickets
-    in->second.held |= bit_of(synchronous);
-    if (put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t), &told) != OFFPATH_OK) return;
-  }
-  offpath_op_wait(told, UINT64_MAX);
-  offpath_op_free(told);
-}
-
-void Office::let_go(int from, uint64_t synchronous) {
-  std::lock_guard lock(mutex_);
-  const auto in = incoming_.find(from);
-  if (in == incoming_.end()) return;
-  in->second.held &= ~bit_of(synchronous);
-  put(from, offsetof(Entry, held), &in->second.held, sizeof(uint64_t));
-}
-
-void Office::consider(int from) {
-  const uint64_t wish = __atomic_load_n(&table_[from].wish, __ATOMIC_ACQUIRE);
-  if (wish == 0 || wish >= kPositions) return;
-  std::lock_guard lock(mutex_);
-  Incoming& in = incoming_[from];
-  const bool fits = !in.regions.empty() && ring_bytes(wish) <= in.regions.back().bytes;
-  if (fits || (in.refused != 0 && wish >= in.refused)) return;
-  if (!grant(from, in, wish)) in.refused = wish;
-}
-
-bool Office::grant(int to, Incoming& in, uint64_t payload) {
-  const uint64_t used = staging_bytes_.load(std::memory_order_relaxed);
-  const uint64_t left = most_staging_bytes_ > used ? most_staging_bytes_ - used : 0;
-  const uint64_t needed = ring_bytes(payload);
-  if (needed > left || offpath_session_alive(job.session()) == 0) return false;
-  uint64_t bytes = std::max(kMessagesOfARegion * needed, kLeastRegion);
-  bytes = std::min(bytes, std::max(left / 2, needed)) / kRingUnit * kRingUnit;  // others will come
-  in.regions.reserve(in.regions.size() + 1);
-  void* memory = nullptr;
-  if (offpath_memory_allocate(job.session(), bytes, &memory) != OFFPATH_OK) return false;
-  Grant grant{in.regions.size() + 1, reinterpret_cast<uint64_t>(memory), bytes, 0};
-  grant.check = check_of(grant.number, grant.address, grant.bytes);
-  const bool opened = offpath_window_attach(window_, memory, bytes) == OFFPATH_OK;
-  if (!opened || put(to, offsetof(Entry, grant), &grant, sizeof(grant)) != OFFPATH_OK) {
-    if (opened) offpath_window_detach(window_, memory);
-    offpath_memory_free(job.session(), memory);
-    return false;
-  }
-  in.regions.push_back({static_cast<std::byte*>(memory), bytes, {}});
-  staging_bytes_.store(used + bytes, std::memory_order_relaxed);
-  return true;
 }
 
 }  // namespace offpath::mpi

@@ -79,8 +79,16 @@ class Office {
   uint64_t staging_bytes() const { return staging_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  static constexpr uint64_t kLeastRegion = 1 << 20;
+  static constexpr uint64_t kMessagesOfARegion = 4;
+  static constexpr unsigned kPositionBits = 48;
+  static constexpr uint64_t kPositions = uint64_t{1} << kPositionBits;
+  // Of the number of a synchronous send; 0: it is none.
+  static uint64_t bit_of(uint64_t synchronous) { return synchronous == 0 ? 0 : uint64_t{1} << (synchronous - 1); }
+
   // Written by the other process's service at any time.
   struct Grant {
+    static uint64_t check_of(uint64_t number, uint64_t address, uint64_t bytes) { return ~(number ^ address ^ bytes); }
     uint64_t number = 0;  // from 1
     uint64_t address = 0;
     uint64_t bytes = 0;
