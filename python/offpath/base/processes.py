@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -86,6 +86,17 @@ def run(
     return Completed(list(argv), child.returncode, stdout, stderr, interrupted_by=received[0] if received else None)
 
 
+@contextlib.contextmanager
+def handling(signals: Iterable[int], handler: Callable[[int, object], None]) -> Iterator[None]:
+    """For a while. Only the main thread may."""
+    before = {signum: signal.signal(signum, handler) for signum in signals}
+    try:
+        yield
+    finally:
+        for signum, former in before.items():
+            signal.signal(signum, former)
+
+
 def become(argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     """Runs `argv` in our place. Raises UserError when it cannot be."""
     sys.stdout.flush()
@@ -115,12 +126,8 @@ def _forwarding(child: subprocess.Popen, received: list[int], own_session: bool)
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signum)
 
-    before = {signum: signal.signal(signum, forward) for signum in FORWARDED}
-    try:
+    with handling(FORWARDED, forward):
         yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
 
 
 def _stop(child: subprocess.Popen, own_session: bool) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from offpath.base.errors import UserError
-from offpath.base.processes import STOP_GRACE_S
+from offpath.base.processes import STOP_GRACE_S, handling
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -71,12 +71,8 @@ def ended_by_signals() -> Iterator[None]:
     def end(signum: int, _frame: object) -> None:
         raise SystemExit(128 + signum)
 
-    before = {signum: signal.signal(signum, end) for signum in ENDING}
-    try:
+    with handling(ENDING, end):
         yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
 
 
 def _family(first: int) -> dict[int, str]:
