@@ -69,8 +69,9 @@ base::Result<Message> decode(std::span<const uint8_t> in) {
                          "releases). Install the same release on all nodes",
                          in[2], kVersion);
   }
-  base::Result<Message> out = Message{.kind = static_cast<Kind>(in[3])};
+  base::Result<Message> out = Message{};
   Message& message = out.value();
+  message.kind = static_cast<Kind>(in[3]);
   base::FieldReader reader(in.subspan(4));
   if (!fields(reader, message) || !reader.ended() || !has_known_words(message)) {
     return Status::error(OFFPATH_ERR_ARGUMENT, "message of kind %u has a wrong length of %zu bytes", in[3], in.size());
