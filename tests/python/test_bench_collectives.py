@@ -16,6 +16,7 @@ from offpath.bench.kit.turns import Site
 from offpath.bench.measuring import ALONE, Series
 from offpath.bench.suite import collectives as bench_collectives
 from offpath.launch import mpis
+from offpath.pages import charts
 from rich.console import Console
 
 
@@ -236,3 +237,16 @@ def test_command_in_a_lab(prefix, tmp_path):
 )
 def test_refuses_bad_arguments(prefix, arguments, word):
     assert_one_line_error(offpath("bench", "collectives", *arguments, env=prefix), word, status=2)
+
+
+def test_other_protections_are_peers_with_the_same_policy():
+    alone, offpath, *others = bench_collectives.chosen_peers("unprotected,encrypt", 8, "*:dpu")
+    assert (alone.name, offpath.name) == ("host", "offpath") and "OFFPATH_FABRIC_SECURITY" not in offpath.env
+    policy = {"OFFPATH_POLICY": "*:dpu"}
+    assert {peer.name: peer.env for peer in others} == {
+        "encrypt": policy | {"OFFPATH_FABRIC_SECURITY": "encrypt"},
+        "unprotected": policy | {"OFFPATH_FABRIC_SECURITY": "user-data-unprotected"},
+    }
+    assert all(peer.offload for peer in others)
+    page_of = [peers.title(peer.name) for peer in (alone, offpath, *others)]
+    assert len(set(page_of)) == 4 and len(set(peers.COLOURS.values())) == len(peers.COLOURS) <= len(charts.SERIES)

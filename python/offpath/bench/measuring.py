@@ -50,8 +50,19 @@ class Peer:
     def placed(self, placement: str, title: str) -> Peer:
         return replace(self, name=f"{self.name}-{placement}", title=title, placement=placement)
 
+    def protected(self, protection: str) -> Peer:
+        """The same with what goes over the network encrypted, or without a tag of user data."""
+        security = {"OFFPATH_FABRIC_SECURITY": PROTECTIONS[protection]}
+        return replace(self, name=protection, title=f"{self.title}, {protection}", env={**self.env, **security})
+
 
 ALONE = Peer(HOST, "host")
+# Of Offpath; by default it authenticates.
+PROTECTIONS = {"encrypt": "encrypt", "unprotected": "user-data-unprotected"}
+PEERS_HELP = (
+    "What to compare with: host, tests, async; encrypt, unprotected: Offpath with another protection of the network. "
+    "Offpath is always measured."
+)
 
 
 def has_links(meta: dict) -> bool:

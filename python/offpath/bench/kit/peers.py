@@ -12,9 +12,15 @@ from offpath.bench.kit.tables import ABSENT, STYLE, Cell, cell
 from offpath.pages import report
 from offpath.places.comparison import HOST
 
-TITLES = {"host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath"}
+TITLES = {
+    "host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath", "encrypt": "encrypt",
+    "unprotected": "no tag",
+}  # fmt: skip
 FAR_TITLES = {"offpath-dpu": "Offpath, DPU", "offpath-node": "Offpath, node"}  # in a table of their own
-COLOURS = {"host": 0, "tests": 2, "async": 3, "offpath": 1, "offpath-dpu": 4, "offpath-node": 5}
+COLOURS = {
+    "host": 0, "tests": 2, "async": 3, "offpath": 1, "offpath-dpu": 4, "offpath-node": 5, "encrypt": 6,
+    "unprotected": 7,
+}  # fmt: skip
 NAME_WIDTH = 18  # a terminal of 80 columns has no room for the longest name in one line
 
 ByPeer = Mapping[str, dict]

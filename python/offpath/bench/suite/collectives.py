@@ -22,7 +22,7 @@ from offpath.launch.mpis import MPICH
 from offpath.places import asked, comparison
 
 DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
-PEERS = ("host", "tests", "async", "offpath")
+PEERS = ("host", "tests", "async", *measuring.PROTECTIONS, "offpath")
 # Its progress thread has no core of its own: it must not spin on the rank's.
 ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
 
@@ -108,9 +108,7 @@ def collectives_command(
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
     ] = "8,1K,64K,256K,1M,4M",
     collectives: Annotated[str, typer.Option(help="Which, separated by commas.")] = DEFAULT_COLLECTIVES,
-    compared: Annotated[
-        str, typer.Option("--peers", help="What to compare with: host, tests, async. Offpath is always measured.")
-    ] = "host,tests,async",
+    compared: Annotated[str, typer.Option("--peers", help=measuring.PEERS_HELP)] = "host,tests,async",
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
     runs: asked.Runs = 3,
     repeats: asked.Repeats = 10,
@@ -129,8 +127,9 @@ def collectives_command(
     The peers: *host*, the same MPI alone; *tests*, the same with MPI_Test called all through the computation; *async*,
     MPICH with its progress thread. The computation is a fixed amount of work, set in the first launch of the MPI alone
     to last as long as the pure communication, and the same for all. Offpath's service and the progress thread share
-    the ranks' cores. Efficiency is max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. Gain is t_total
-    of the best peer / t_total of Offpath.
+    the ranks' cores; *encrypt* and *unprotected* are Offpath with another OFFPATH_FABRIC_SECURITY. Efficiency is
+    max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. Gain is t_total of the best MPI / t_total of
+    Offpath.
 
     With --placement dpu the service runs on a DPU of each host that is a machine of its own, with node on one spare
     node for all hosts, each in a lab beside the others. What their agents take on the hosts is charged to the hosts.
@@ -144,6 +143,8 @@ def collectives_command(
         offpath bench collectives --peers host,tests --policy "*:dpu" --rate 1gbit --json result.json
 
         offpath bench collectives --placement cores,dpu --rate 1gbit --link-rate 2gbit --link-latency 5us
+
+        offpath bench collectives --peers host,encrypt,unprotected --rate 10gbit
     """
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
@@ -168,11 +169,14 @@ def collectives_command(
 
 
 def chosen_peers(text: str, tests: int, policy: str | None, places: Sequence[str] = (CORES,)) -> tuple[Peer, ...]:
-    """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places."""
+    """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places, and with
+    another protection of the network."""
     names = options.names(text, PEERS, "a peer")
     known = (
         Peer("tests", "MPI_Test", arguments=("--tests", str(tests))),
         Peer("async", "async", env=ASYNC_ENV, only_mpi=MPICH),
     )
-    offpath = placements.peers(places, measuring.offpath_peer(policy))
-    return (measuring.ALONE, *(peer for peer in known if peer.name in names), *offpath)
+    offpath = measuring.offpath_peer(policy)
+    others = (offpath.protected(name) for name in measuring.PROTECTIONS if name in names)
+    of_mpi = (peer for peer in known if peer.name in names)
+    return (measuring.ALONE, *of_mpi, *placements.peers(places, offpath), *others)

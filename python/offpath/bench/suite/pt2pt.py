@@ -47,9 +47,7 @@ def pt2pt_command(
     sizes: Annotated[str, typer.Option(help="Bytes of a message.")] = "8,1K,64K,256K,512K,1M,4M,16M",
     patterns: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PATTERNS),
     most: Annotated[str, typer.Option(help="All that a rank may have under way; longer cases are left out.")] = "16M",
-    peers: Annotated[
-        str, typer.Option(help="What to compare with: host, tests, async. Offpath is always measured.")
-    ] = "host,tests,async",
+    peers: Annotated[str, typer.Option(help=measuring.PEERS_HELP)] = "host,tests,async",
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Testall within the work, for the peer tests.")] = 64,
     runs: asked.Runs = 3,
     repeats: asked.Repeats = 10,
