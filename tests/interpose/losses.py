@@ -198,7 +198,7 @@ def lost_random(s):
 
 
 def lost_random_long(s):
-    killed_at_random(s, range(6, 106))
+    killed_at_random(s, range(6, 156))
 
 
 CASES = (lost_blocked, lost_random, lost_random_long,

@@ -37,6 +37,24 @@ def test_what_typer_evaluates_has_no_new_unions(function):
             assert not any(type(kind).__name__ == "UnionType" for kind in kinds), annotation
 
 
+def unions(tree: ast.AST) -> list[int]:
+    """Lines of annotations with `X | Y`: evaluated, unless a module has `from __future__ import annotations`."""
+    found = []
+    for node in ast.walk(tree):
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if part is not None:
+                found += [each.lineno for each in ast.walk(part) if isinstance(getattr(each, "op", None), ast.BitOr)]
+    return found
+
+
+def test_annotations_that_are_evaluated_have_no_new_unions():
+    assert unions(ast.parse("def f(a: list[int] | None = None) -> int | str: pass")) == [1, 1]
+    late = "from __future__ import annotations"
+    texts = {file: file.read_text() for file in (ROOT / "python" / "offpath").rglob("*.py")}
+    wrong = {file: unions(ast.parse(text)) for file, text in texts.items() if late not in text}
+    assert not {file: lines for file, lines in wrong.items() if lines}
+
+
 @pytest.fixture(scope="module")
 def oldest_typer(tmp_path_factory):
     """The folder of the oldest typer that the wheel allows, with what pip takes for it today."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From measured rows to rows of the policy. Pure: what was measured goes in, a decision comes out."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
