@@ -148,7 +148,7 @@ test -s /usr/share/man/man1/offpath-run.1.gz && test -s /usr/share/bash-completi
 ldconfig -p | grep -q liboffpath.so.0 || exit 1
 offpath run --share --policy '*:dpu' -- mpirun -np 2 {PROGRAM}
 echo "offloaded after $(($(date +%s) - start)) s"
-offpath plan law --html law.html 2>&1 | grep 'matplotlib is not installed'
+offpath plan scale --nodes 2 --html scale.html 2>&1 | grep 'matplotlib is not installed'
 """
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planner: files it refuses, predictions that follow from the model, the law, the guide's commands."""
+"""The planner: files it refuses, predictions that follow from the model, the guide's commands."""
 
 import json
-import math
 import statistics
 
 import pytest
@@ -11,7 +10,7 @@ from conftest import ROOT, assert_one_line_error, offpath
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.launch import mpis
-from offpath.plan import calibrate, compressing, law, machine, model, pages, predict, replay, scale, tables
+from offpath.plan import calibrate, compressing, machine, model, pages, predict, replay, scale
 from offpath.trace import profile, sites
 from test_docs import commands
 
@@ -138,8 +137,6 @@ def test_other_bad_input_is_one_line(good, tmp_path):
     assert_one_line_error(offpath(*with_machine, "--link", "fast"), "not a link rate")
     assert_one_line_error(offpath(*with_machine, "--dpu-speed", "0"), "speed")
     assert_one_line_error(offpath("plan", "scale", "--nodes", "2,x"), "numbers of nodes")
-    assert_one_line_error(offpath("plan", "law", "--topology", "ring"), "ring")
-    assert_one_line_error(offpath("plan", "law", "--link", "-1"), "absurd")
     assert_one_line_error(offpath("bench", "plan", "--mpi", "lam"), "lam")
 
 
@@ -211,53 +208,6 @@ def test_scale_reaches_thousands_of_nodes():
     fft = [row for row in result["rows"] if row["operation"] == "fft"]
     assert fft[0]["host_ns"] > fft[1]["host_ns"] > 0
     assert all(row["dpu_ns"] > 0 for row in result["rows"])
-
-
-def test_the_law_is_that_of_the_papers():
-    node = law.Node(flop_per_s=1e12, memory_bytes_per_s=1e11, link_bytes_per_s=1e10, fast_bytes=8e6)
-    multiply = law.matmul(1000, 4, node)
-    assert multiply.compute_s == pytest.approx(2e9 / 4e12)
-    assert multiply.memory_s == pytest.approx(8 * 2e9 / (4 * 1000 * 1e11))
-    assert multiply.network_s == pytest.approx(8 * 2e6 / (2 * 1e10))
-    assert law.matmul(1000, 4, node, copies=4).network_s == pytest.approx(multiply.network_s / 2)
-    torus, full = law.fft(512, 64, node, "torus3"), law.fft(512, 64, node)
-    assert torus.network_s == pytest.approx(4 * full.network_s)
-    assert full.no_overlap_s == pytest.approx(full.compute_s + full.memory_s + full.network_s)
-    assert full.full_overlap_s <= full.dpu_s(1.0) <= full.no_overlap_s == full.dpu_s(0.0)
-    # A slab is a pencil with one row; without latency both approach full bisection.
-    assert law.pencil_s(1e9, 1, 64, 0, 1e10) == pytest.approx(law.slab_s(1e9, 64, 0, 1e10))
-    assert law.slab_s(512**3, 64, 0, 1e10) == pytest.approx(full.network_s / law.EXCHANGES, rel=0.02)
-    points = 512.0**3
-    network_bound = 5 * points * math.log2(points) / (4 * 16 * points / (64 * 1e10))
-    assert law.peak_flop_per_s(points, 64, 1e10) == pytest.approx(network_bound)
-
-
-def test_published_tables_add_up():
-    for column in tables.PUBLISHED:
-        for side in (column.host, column.offloaded):
-            calls = sum(time for row, time in side.items() if row not in (tables.APPLICATION, tables.COMMUNICATION))
-            assert calls == pytest.approx(side[tables.COMMUNICATION], abs=0.02), column.name
-    # The application's row of each, within what the assumptions say they can do.
-    errors = [row["transfer_error"] for row in tables.predictions() if row["row"] == tables.APPLICATION]
-    assert len(errors) == 4 and max(map(abs, errors)) < 0.15
-
-
-def test_law_writes_its_curves(tmp_path):
-    result = offpath("plan", "law", "--html", str(tmp_path / "law.html"), "--json")
-    assert len(json.loads(result.stdout)["rows"]) == 13
-    assert (tmp_path / "law.html").read_text().count("stroke-width: 2") == 5
-
-
-def test_the_law_takes_a_machine_and_options_over_it(tmp_path):
-    file = tmp_path / "machine.json"
-    file.write_text(json.dumps(machine.default()))
-    words = ("plan", "law", "--n", "512", "--max-nodes", "1", "--json", "--machine", str(file))
-    [row] = json.loads(offpath(*words).stdout)["rows"]
-    [faster] = json.loads(offpath(*words, "--link", "12.5").stdout)["rows"]
-    node = law.Node(2e9, 20e9, 0.125e9)
-    assert row["t_compute_s"] == pytest.approx(law.fft(512, 1, node).compute_s)
-    assert row["t_memory_s"] == pytest.approx(law.fft(512, 1, node).memory_s) == faster["t_memory_s"]
-    assert row["t_network_s"] == pytest.approx(100 * faster["t_network_s"])
 
 
 def test_call_sites_without_symbols_are_offsets():

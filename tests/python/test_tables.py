@@ -74,16 +74,16 @@ def test_a_word_longer_than_the_terminal_goes_on_below():
 def test_a_file_has_each_row_in_one_line():
     """Whatever COLUMNS says: nobody looks there."""
     for width in ("40", "80"):
-        found = offpath("plan", "law", env={"COLUMNS": width})
+        found = offpath("split", "pipecg", env={"COLUMNS": width})
         assert found.returncode == 0, found.stderr
-        header = next(line for line in found.stdout.splitlines() if "nodes" in line)
-        assert "flop" in header.lower() and "…" not in found.stdout
+        longest = next(line for line in found.stdout.splitlines() if "z = n + beta * z" in line)
+        assert "gamma = (r, u)" in longest and "…" not in found.stdout
 
 
 def test_a_terminal_of_80_columns_shows_all_numbers():
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "80", "LINES": "24"}
-    command = [ROOT / "offpath", "plan", "law", "--max-nodes", "2"]
+    command = [ROOT / "offpath", "split", "pipecg"]
     with subprocess.Popen(command, stdout=theirs, env=environment) as process:
         os.close(theirs)
         text = ""

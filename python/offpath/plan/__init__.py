@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Says beforehand whether offloading pays: machine model, profiles, replay, the law and scale on paper."""
+"""Says beforehand whether offloading pays: machine model, profiles, replay, and scale on paper."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`offpath plan`: would offloading help? From a profile, at scale, by the law, and for published tables."""
+"""`offpath plan`: would offloading help? From a profile, at scale, and for two benchmarks."""
 
 from typer.core import TyperGroup
 
 from offpath.base import commands
-from offpath.plan import balance, law, minimd, predict, scale, tables, traffic
+from offpath.plan import balance, minimd, predict, scale
 
 
 class PlanGroup(TyperGroup):
@@ -19,8 +19,5 @@ class PlanGroup(TyperGroup):
 app = commands.group("Say beforehand whether offloading pays: `offpath plan PROFILE`.", commands.FIRST, PlanGroup)
 app.command("replay")(predict.replay_command)
 app.command("scale")(scale.scale_command)
-app.command("law")(law.law_command)
-app.command("tables")(tables.tables_command)
-app.command("traffic")(traffic.traffic_command)
 app.command("minimd")(minimd.plan_command)
 app.command("balance")(balance.plan_command)
