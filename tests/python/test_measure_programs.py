@@ -58,3 +58,12 @@ def test_it_runs(name, tmp_path):
     assert (
         by_setting["MPI alone"] == by_setting["default policy"] == 0 < by_setting["`*:dpu`, OFFPATH_MPI_BLOCKING=all"]
     )
+
+
+def test_what_a_reader_has_before_him_is_counted():
+    """Of the working tree; every file of code belongs to a capability."""
+    told = subprocess.run([ROOT / "tools" / "sums"], capture_output=True, text=True, check=True).stdout
+    counts = {line[:42].strip(): int(line[42:].replace(",", "")) for line in told.splitlines()[1:]}
+    parts = [count for name, count in counts.items() if name.startswith("lines: ")]
+    assert counts["lines of the product"] == sum(parts) - counts["lines: tests"] > 50_000
+    assert counts["lines: other code"] == 0 and min(count for count in parts if count) > 100
