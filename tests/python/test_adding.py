@@ -106,6 +106,13 @@ def run_tests(folder, target, pattern):
     assert "[  PASSED  ] 0 tests" not in out
 
 
+def run_api_tests(folder):
+    """Of the C API, whose library it is."""
+    build(folder, "offpath")
+    names = ("test_words", "test_api_header", "test_stability")
+    assert run_python(folder, *(f"tests/python/{name}.py" for name in names)) is True
+
+
 def test_an_allgather_algorithm_is_a_file_and_a_row(scratch):
     collectives = scratch / "src/ops/collectives"
     text = (collectives / "allgather_ring.cpp").read_text().replace("allgather_ring", "allgather_doubling")
@@ -134,9 +141,7 @@ def test_an_algorithm_with_a_new_name_is_a_row_more(scratch):
     run_tests(scratch, "ops_test", "*allgather_gossip*")
     run_tests(scratch, "policy_test", "*")
     run_tests(scratch, "collective_test", "*")
-    build(scratch, "offpath")
-    tests = ("test_words.py", "test_api_header.py", "test_stability.py")
-    assert run_python(scratch, *(f"tests/python/{name}" for name in tests)) is True
+    run_api_tests(scratch)
 
 
 def test_a_kind_of_operation_is_a_row_and_what_is_done(scratch):
@@ -157,7 +162,7 @@ def test_a_counter_is_a_row_and_who_counts(scratch):
     row = 'OFFPATH_SERVICE_COUNTER(uint64_t, naps_count, reported, "naps_total", "Naps.")\n'
     append_after(scratch / WORDS / "counters.def", "OFFPATH_SERVICE_COUNTER(uint64_t, sampled_left_bytes", row)
     append_after(
-        scratch / "src/service/served_client.cpp",
+        scratch / "src/service/served_events.cpp",
         "void ServedClient::on_sampled",
         "  view_.header().naps_count.fetch_add(1, std::memory_order_relaxed);\n",
     )
@@ -171,9 +176,7 @@ def test_a_counter_is_a_row_and_who_counts(scratch):
     assert touched(scratch) == 4
     run_tests(scratch, "session_test", "Layout.*")
     run_tests(scratch, "client_test", "*")
-    build(scratch, "offpath")
-    tests = ("test_words.py", "test_api_header.py", "test_stability.py")
-    assert run_python(scratch, *(f"tests/python/{name}" for name in tests)) is True
+    run_api_tests(scratch)
 
 
 def test_what_the_policy_decides_about_is_a_row(scratch):
