@@ -39,7 +39,6 @@ class Peer:
     """One way to run the program."""
 
     name: str
-    title: str
     offload: bool = False
     arguments: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -47,16 +46,16 @@ class Peer:
     must_offload: bool = False  # a launch that offloaded nothing is a failed one
     placement: str = CORES  # where its service runs
 
-    def placed(self, placement: str, title: str) -> Peer:
-        return replace(self, name=f"{self.name}-{placement}", title=title, placement=placement)
+    def placed(self, placement: str) -> Peer:
+        return replace(self, name=f"{self.name}-{placement}", placement=placement)
 
     def protected(self, protection: str) -> Peer:
         """The same with what goes over the network encrypted, or without a tag of user data."""
         security = {"OFFPATH_FABRIC_SECURITY": PROTECTIONS[protection]}
-        return replace(self, name=protection, title=f"{self.title}, {protection}", env={**self.env, **security})
+        return replace(self, name=protection, env={**self.env, **security})
 
 
-ALONE = Peer(HOST, "host")
+ALONE = Peer(HOST)
 # Of Offpath; by default it authenticates.
 PROTECTIONS = {"encrypt": "encrypt", "unprotected": "user-data-unprotected"}
 PEERS_HELP = (
@@ -71,7 +70,7 @@ def has_links(meta: dict) -> bool:
 
 
 def offpath_peer(policy: str | None) -> Peer:
-    return Peer("offpath", "Offpath", offload=True, env={"OFFPATH_POLICY": policy} if policy else {})
+    return Peer("offpath", offload=True, env={"OFFPATH_POLICY": policy} if policy else {})
 
 
 @dataclass(frozen=True)

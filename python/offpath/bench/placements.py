@@ -22,7 +22,6 @@ from offpath.places.comparison import CORES, LabPlace, Place
 
 DPU, NODE = "dpu", "node"
 PLACEMENTS = (CORES, DPU, NODE)
-TITLES = {CORES: "Offpath", DPU: "DPU", NODE: "spare node"}
 SERVICES_AT = "OFFPATH_BENCH_SERVICES_AT"  # bench/collectives/clocks.hpp
 
 # Options of commands that measure on DPUs.
@@ -67,7 +66,7 @@ def check(names: Sequence[str], loopback: bool, link: Link) -> None:
 
 def peers(names: Sequence[str], offpath: Peer) -> tuple[Peer, ...]:
     """`offpath` at each of these."""
-    return tuple(offpath if name == CORES else offpath.placed(name, f"Offpath, {TITLES[name]}") for name in names)
+    return tuple(offpath if name == CORES else offpath.placed(name) for name in names)
 
 
 @contextlib.contextmanager

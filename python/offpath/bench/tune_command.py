@@ -176,7 +176,6 @@ def _peers(collective: policy_table.Collective, algorithms: bool) -> tuple[Peer,
         *(
             Peer(
                 path,
-                path,
                 offload=True,
                 env=nothing_else | {"OFFPATH_POLICY": f"{collective.name}:{path}"},
                 must_offload=True,

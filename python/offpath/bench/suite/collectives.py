@@ -173,8 +173,8 @@ def chosen_peers(text: str, tests: int, policy: str | None, places: Sequence[str
     another protection of the network."""
     names = options.names(text, PEERS, "a peer")
     known = (
-        Peer("tests", "MPI_Test", arguments=("--tests", str(tests))),
-        Peer("async", "async", env=ASYNC_ENV, only_mpi=MPICH),
+        Peer("tests", arguments=("--tests", str(tests))),
+        Peer("async", env=ASYNC_ENV, only_mpi=MPICH),
     )
     offpath = measuring.offpath_peer(policy)
     others = (offpath.protected(name) for name in measuring.PROTECTIONS if name in names)

@@ -34,9 +34,9 @@ from offpath.launch.mpis import MPICH
 from offpath.places import asked, comparison
 
 MODES = (
-    Peer("native", "native"),
-    Peer("default", "Offpath", offload=True),
-    Peer("dpu", "Offpath *:dpu", offload=True, env={"OFFPATH_POLICY": "*:dpu"}, must_offload=True),
+    Peer("native"),
+    Peer("default", offload=True),
+    Peer("dpu", offload=True, env={"OFFPATH_POLICY": "*:dpu"}, must_offload=True),
 )
 # Below it nobody is late: so long the kernel lets others run first, by turns that change from launch to launch.
 NOISE_MS = 40.0
