@@ -3,6 +3,7 @@
 
 #include "base/words.hpp"
 #include "collective/collective.hpp"
+#include "kernels/reduce.hpp"
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ using base::Status;
 
 bool is_known(const CollectiveRecord& head) {
   return base::is_word<offpath_collective_kind_t>(head.kind) && base::is_word<offpath_algorithm_t>(head.algorithm) &&
-         base::is_word<offpath_operator_t>(head.op) && base::is_word<offpath_element_t>(head.element);
+         base::is_word<offpath_operator_t>(head.op) && base::is_word<offpath_element_t>(head.element) &&
+         !kernels::one_sided_only(static_cast<offpath_operator_t>(head.op));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ inline constexpr size_t kCollectives = static_cast<size_t>(policy::Collective::w
 enum class Passed : uint8_t { off, communicator, blocking };
 inline constexpr size_t kPassed = 3;
 
-// What a program calls beside nonblocking and persistent collectives; counted at the doorway (lifetime/seen.hpp)
-// (words/mpi_functions.def says what is what).
+// What a program calls beside nonblocking and persistent collectives; counted at the doorway (lifetime/seen.hpp).
+// words/mpi_functions.def says what is what.
 enum class Seen : uint8_t { messages, long_messages, blocking_messages, blocking_collectives, files, nothing };
 inline constexpr size_t kSeen = static_cast<size_t>(Seen::nothing);
 inline constexpr uint64_t kLongMessageBytes = 1 << 20;  // from there on, messages have gained in measurements

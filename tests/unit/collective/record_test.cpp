@@ -169,6 +169,8 @@ TEST(CollectiveRecord, BytesThatAreNoEnumeratorsAreRefused) {
     EXPECT_EQ(code([&](auto& head) { head.element = wild > 13 ? wild : 23; }), OFFPATH_ERR_ARGUMENT);
   }
   EXPECT_EQ(code([](auto& head) { head.kind = 0; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](auto& head) { head.op = OFFPATH_OP_REPLACE; }), OFFPATH_ERR_ARGUMENT);
+  EXPECT_EQ(code([](auto& head) { head.op = OFFPATH_OP_NO_OP; }), OFFPATH_ERR_ARGUMENT);
 }
 
 }  // namespace
