@@ -20,7 +20,7 @@ _COLUMNS = re.compile(r"^ \*\s+OFFPATH_(\w+)\(([\w, ]+)\)", re.MULTILINE)
 _OTHERWISE = re.compile(r"^#define OFFPATH_(\w+)\(([\w, ]+)\) OFFPATH_(\w+)\(", re.MULTILINE)
 _MACRO = re.compile(r"^OFFPATH_(\w+)\(", re.MULTILINE)
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
-_TOKEN = re.compile(_STRING.pattern + "|.", re.DOTALL)
+_TOKEN = re.compile(_STRING.pattern + r'|[(),]|[^(),"]+')
 
 
 def folder() -> Path:
