@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +77,7 @@ def demo_command(
     with Progress(*columns, console=console.err) as progress:
         watch = _Watch(progress, len(kinds) * 2 * pairs)
         result = _run(kinds, seconds, pairs, rate, n, work, policy, loopback, watch)
-    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    files.write_json(out / "result.json", result)
     (out / "demo.html").write_text(demo_report.page(result))
     demo_report.show(result)
     console.note(f"details: {out / 'result.json'}, chart: {out / 'demo.html'}")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -143,7 +142,7 @@ def tune_command(
         console.note("no policy file was written (not enough was measured to decide by).")
     if json_file:
         found = {"file": written, "policy": rows, "decisions": [_decision_json(each) for each in decisions]}
-        json_file.write_text(json.dumps(found | {"measurements": results}, indent=1) + "\n")
+        files.write_json(json_file, found | {"measurements": results})
     raise typer.Exit(max(trust.exit_status(result) for result in results))
 
 

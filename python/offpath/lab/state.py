@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from offpath.base import files
 from offpath.base.errors import UserError
 from offpath.base.paths import paths, source_root
 from offpath.lab import inventory
@@ -69,7 +70,7 @@ def save(plan: Plan, owner_pid: int | None) -> None:
     """Written last: a lab with a record is complete. A lab with an owner does not outlive it for long."""
     record = dataclasses.asdict(plan) | {"owner": _identity(owner_pid) if owner_pid else None}
     temporary = plan.state_dir / (RECORD + ".new")
-    temporary.write_text(json.dumps(record, indent=1) + "\n")
+    files.write_json(temporary, record)
     temporary.rename(plan.state_dir / RECORD)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
 
@@ -116,4 +116,4 @@ def plan_command(
     if balanced is not None:
         console.out.print(f"error of the prediction {result['error']:+.1%}")
     if json_file:
-        json_file.write_text(json.dumps(result, indent=1) + "\n")
+        files.write_json(json_file, result)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -68,7 +67,7 @@ def calibrate_command(
         paths().require_preload_library()
         with comparison.place(nodes, 1, rate, loopback) as where:
             machine = fitting.calibrate(where, kind, repeats, launches)
-    file.write_text(json.dumps(machine, indent=1) + "\n")
+    files.write_json(file, machine)
     show(machine)
     console.note(f"written to {file}")
 
