@@ -97,8 +97,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.alone)
         if item.get_closest_marker("nightly") and not FULL:
             item.add_marker(pytest.mark.skip(reason="runs in make nightly"))
-    # Named by itself, a test is wanted.
-    if not FULL and not any("::" in argument for argument in config.args):
+    # Asked for by name, a test is wanted.
+    if not (FULL or config.option.keyword or any("::" in argument for argument in config.args)):
         left_out = _left_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
