@@ -9,8 +9,9 @@ import pytest
 from bench_support import assert_self_contained, program, stand_in_prefix
 from conftest import assert_one_line_error, offpath, requires_root
 from offpath.base import console
+from offpath.base.errors import UserError
 from offpath.base.processes import Completed
-from offpath.bench import measuring
+from offpath.bench import compared, measuring
 from offpath.bench.kit import peers, trust, turns
 from offpath.bench.kit.turns import Site
 from offpath.bench.measuring import ALONE, Series
@@ -39,10 +40,11 @@ class RecordedPlace:
 
     def __init__(self, script):
         self.script = list(script)
-        self.argvs = []
+        self.argvs, self.envs = [], []
 
     def run(self, mpi, argv, offload, env):
         self.argvs.append(list(argv))
+        self.envs.append(dict(env))
         step = self.script.pop(0)
         if isinstance(step, type):
             raise step
@@ -64,7 +66,8 @@ def built(tmp_path, monkeypatch):
     monkeypatch.setenv("OFFPATH_PREFIX", str(tmp_path))
 
 
-PEERS = bench_collectives.chosen_peers("tests,async", 8, "*:dpu")
+BOTH = (mpis.OPENMPI, mpis.MPICH)
+PEERS = compared.chosen("tests,async,thread,thread-yield", BOTH, 8, "*:dpu")
 BENCHMARK = bench_collectives.BENCHMARK
 
 
@@ -98,9 +101,47 @@ def test_peers_take_turns_and_do_the_same_work():
     assert trust.exit_status(result) == 0
 
 
-def test_async_progress_is_of_mpich_only():
-    _, result = measured([200, 180, 120], mpi="openmpi")
-    assert {row["peer"] for row in result["rows"]} == {"host", "tests", "offpath"}
+def test_each_mpi_has_progress_threads_of_its_own():
+    where, result = measured([200, 105, 150, 140, 125], mpi="openmpi")
+    assert [row["peer"] for row in result["rows"][:5]] == ["host", "tests", "thread", "thread-yield", "offpath"]
+    progress = {"OMPI_MCA_btl_tcp_progress_thread": "1"}
+    alone, tests, thread, yields, offpath = where.envs
+    assert (thread, yields) == (progress, progress | {"OMPI_MCA_mpi_yield_when_idle": "1"})
+    assert not any("progress" in name for env in (alone, tests, offpath) for name in env)
+    by_peer = {row["peer"]: row for row in result["rows"][:5]}
+    assert all(by_peer[name]["mode"] == "host" for name in ("thread", "thread-yield"))
+    assert (peers.total_gain(by_peer), peers.unchanged_gain(by_peer)) == (105 / 125, 140 / 125)
+    where, _ = measured([200, 180, 160, 120])
+    assert where.envs[2]["MPIR_CVAR_ASYNC_PROGRESS"] == "1" and len(where.envs) == 4
+
+
+def test_the_best_that_leaves_the_program_as_it_is_is_known_only_with_the_mpis_own_thread():
+    _, result = measured([200, 180, 160, 120])
+    by_peer = {row["peer"]: row for row in result["rows"][:4]}
+    assert peers.unchanged_gain(by_peer) == 160 / 120
+    assert peers.unchanged_gain({peer: row for peer, row in by_peer.items() if peer != "async"}) is None
+    assert peers.unchanged_gain({peer: row for peer, row in by_peer.items() if peer != "offpath"}) is None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "words"),
+    [
+        (["openmpi"], "host,async", "Open MPI has no peer async (that is MPICH's own thread). Give --mpi mpich, or "
+         "--peers with thread or thread-yield."),
+        (["mpich"], "thread-yield", "MPICH has no peer thread-yield (that is Open MPI's own thread). Give --mpi "
+         "openmpi, or --peers with async."),
+    ],
+)  # fmt: skip
+def test_a_thread_that_no_measured_mpi_has_is_refused(kinds, asked, words):
+    with pytest.raises(UserError) as refused:
+        compared.chosen(asked, kinds, 8, None)
+    assert str(refused.value) == words
+
+
+def test_the_usual_peers_have_each_mpis_own_thread():
+    for kinds in ([mpis.OPENMPI], [mpis.MPICH], BOTH):
+        found = [peer.name for peer in compared.chosen(None, kinds, 8, None)]
+        assert found == ["host", "tests", "async", "thread", "offpath"]
 
 
 def test_a_launch_that_dies_after_its_results_counts_and_one_without_is_reported(capsys):
@@ -117,7 +158,7 @@ def test_each_placement_has_its_place_and_must_be_reached(capsys):
     here, there, down = RecordedPlace([200, 120]), RecordedPlace([150]), RecordedPlace([200])
     down_run = down.run
     down.run = lambda *given: replace(down_run(*given), stats=[{"reason": "the DPU is gone."}])
-    chosen = bench_collectives.chosen_peers("host", 8, None, ("cores", "dpu", "node"))
+    chosen = compared.chosen("host", BOTH, 8, None, ("cores", "dpu", "node"))
     series = [Series("mpich", "ibcast", (64,), chosen)]
     meta = launched(here, series, 1, {"dpu": there, "node": down})
     assert meta["complete"]
@@ -130,7 +171,7 @@ def test_each_placement_has_its_place_and_must_be_reached(capsys):
 def test_without_the_mpi_alone_nothing_is_compared():
     where, result = measured(["dies", "dies"], runs=2)
     assert len(where.argvs) == 2 and result["rows"] == []
-    assert len(result["meta"]["failures"]) == 2 * len(PEERS)
+    assert len(result["meta"]["failures"]) == 2 * len(["host", "tests", "async", "offpath"])
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit], ids=["ctrl_c", "a_time_limit"])
@@ -154,7 +195,8 @@ def test_table_fits_a_terminal(monkeypatch, capsys):
     _, result = measured([200e6, 180e6, 160e6, 120e6], sizes=(8, 4 << 20), collectives=("ireduce_scatter_block",))
     BENCHMARK.show(result)
     lines = capsys.readouterr().out.splitlines()
-    assert any("4 MiB" in line and "1.33 x" in line for line in lines)
+    assert any("4 MiB" in line and "1.33 x  1.33 x" in line for line in lines)
+    assert any("gain" in line and "as is" in line for line in lines)
     assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)
 
 
@@ -192,7 +234,7 @@ def check_result(result, kinds):
         for kind in kinds
         for collective in ("ibcast", "ireduce_scatter_block")
         for size in (8, 4096)
-        for peer in ("host", "tests", *(["async"] if kind == "mpich" else []), "offpath")
+        for peer in ("host", "tests", "async" if kind == "mpich" else "thread", "offpath")
     ]
     found = [(row["mpi"], row["collective"], row["bytes"], row["peer"]) for row in result["rows"]]
     died = {failure["peer"] for failure in result["meta"]["failures"]}
@@ -214,7 +256,7 @@ def test_command_in_a_lab(prefix, tmp_path):
     assert result.returncode == (1 if written["meta"]["failures"] else 0), result.stderr
     check_result(written, ["openmpi", "mpich"])
     assert written["meta"]["place"] == "lab" and written["meta"]["rate"] == "1gbit"
-    assert "14 launches, about" in result.stderr
+    assert "16 launches, about" in result.stderr
     assert written["checks"] == []  # nothing is aimed at for these sizes
     assert result.stdout.splitlines()[-1].startswith("checks: none")
     assert_self_contained(page.read_text())
@@ -231,6 +273,7 @@ def test_command_in_a_lab(prefix, tmp_path):
         (["--sizes", "2G"], "2G"),
         (["--collectives", "ibarrier"], "ibarrier"),
         (["--peers", "host,ucc"], "ucc"),
+        (["--mpi", "mpich", "--peers", "thread"], "MPICH has no peer thread"),
         (["--rate", "quick"], "quick"),
         (["--html", "/proc/nowhere/a.html"], "/proc/nowhere"),
     ],
@@ -240,7 +283,7 @@ def test_refuses_bad_arguments(prefix, arguments, word):
 
 
 def test_other_protections_are_peers_with_the_same_policy():
-    alone, offpath, *others = bench_collectives.chosen_peers("unprotected,encrypt", 8, "*:dpu")
+    alone, offpath, *others = compared.chosen("unprotected,encrypt", BOTH, 8, "*:dpu")
     assert (alone.name, offpath.name) == ("host", "offpath") and "OFFPATH_FABRIC_SECURITY" not in offpath.env
     policy = {"OFFPATH_POLICY": "*:dpu"}
     assert {peer.name: peer.env for peer in others} == {

@@ -238,7 +238,7 @@ def test_peers_stand_beside_each_other_and_as_bars(capsys):
         if (size, peer) != (1024, "offpath")
     ]
     shown = {"meta": {}, "rows": found}
-    Beside("With {mpi:mpi}", "{what}", [("", "{t_total_ns:ms}")], peers.total_gain).show(shown)
+    Beside("With {mpi:mpi}", "{what}", [("", "{t_total_ns:ms}")], {"gain": peers.total_gain}).show(shown)
     said = capsys.readouterr().out
     assert re.search(r"8 B +4.00 +2.00 +2.00 x", said) and re.search(r"1 KiB +4.00 +- +-", said)
     chart = Chart("Bars of {what}", lambda row: row["t_total_ns"], "{t_total_ns:ms}", peers.total_gain, "a note")

@@ -58,10 +58,6 @@ class Peer:
 ALONE = Peer(HOST)
 # Of Offpath; by default it authenticates.
 PROTECTIONS = {"encrypt": "encrypt", "unprotected": "user-data-unprotected"}
-PEERS_HELP = (
-    "What to compare with: host, tests, async; encrypt, unprotected: Offpath with another protection of the network. "
-    "Offpath is always measured."
-)
 
 
 def has_links(meta: dict) -> bool:

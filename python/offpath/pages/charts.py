@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WIDTH, BAR, GAP, EDGE = 840, 22, 8, 6
 LETTER = 7.2  # width of one, about
 DECADE = 10  # from this ratio on values stand on a logarithmic axis
-SERIES = "abcdefgh"  # the page's colours for series, by index
+SERIES = "abcdefghij"  # the page's colours for series, by index
 # What matplotlib draws with, and the variable of the page that takes its place.
 INKS = {f"#fe00{index:02x}": name for index, name in enumerate((*SERIES, "ink", "soft", "line"))}
 _BY_NAME = {name: ink for ink, name in INKS.items()}

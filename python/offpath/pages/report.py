@@ -11,9 +11,9 @@ from offpath.pages.charts import Bar
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fbfbf9;--card:#fff;--ink:#1d2228;--soft:#5d6670;--line:#dfe2e4;
---a:#a3acb5;--b:#0f7b6c;--c:#e0a030;--d:#c4583c;--e:#7d6bb0;--f:#3f78b5;--g:#8a6d3b;--h:#b8588a}
+--a:#a3acb5;--b:#0f7b6c;--c:#e0a030;--d:#c4583c;--e:#7d6bb0;--f:#3f78b5;--g:#8a6d3b;--h:#b8588a;--i:#94602b;--j:#4f8a3a}
 @media(prefers-color-scheme:dark){:root{--bg:#14171a;--card:#1c2024;--ink:#e8eaec;--soft:#9aa4ad;--line:#333a40;
---a:#69737d;--b:#3fb8a3;--c:#e8b452;--d:#e07b5f;--e:#a392d6;--f:#77aae0;--g:#c2a36b;--h:#e08fb5}}
+--a:#69737d;--b:#3fb8a3;--c:#e8b452;--d:#e07b5f;--e:#a392d6;--f:#77aae0;--g:#c2a36b;--h:#e08fb5;--i:#d09a5e;--j:#8cc474}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:60rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}

@@ -13,14 +13,16 @@ from offpath.pages import report
 from offpath.places.comparison import HOST
 
 TITLES = {
-    "host": "host", "tests": "MPI_Test", "async": "async", "offpath": "Offpath", "encrypt": "encrypt",
-    "unprotected": "no tag",
+    "host": "host", "tests": "MPI_Test", "async": "async", "thread": "thread", "thread-yield": "yields",
+    "offpath": "Offpath", "encrypt": "encrypt", "unprotected": "no tag",
 }  # fmt: skip
 FAR_TITLES = {"offpath-dpu": "Offpath, DPU", "offpath-node": "Offpath, node"}  # in a table of their own
 COLOURS = {
     "host": 0, "tests": 2, "async": 3, "offpath": 1, "offpath-dpu": 4, "offpath-node": 5, "encrypt": 6,
-    "unprotected": 7,
+    "unprotected": 7, "thread": 8, "thread-yield": 9,
 }  # fmt: skip
+CHANGED = ("tests",)  # another program
+OWN_THREADS = ("async", "thread", "thread-yield")  # of the MPI
 NAME_WIDTH = 18  # a terminal of 80 columns has no room for the longest name in one line
 
 ByPeer = Mapping[str, dict]
@@ -37,6 +39,13 @@ def total_gain(by_peer: ByPeer) -> float | None:
     if "offpath" not in by_peer or not others:
         return None
     return min(others) / by_peer["offpath"]["t_total_ns"]
+
+
+def unchanged_gain(by_peer: ByPeer) -> float | None:
+    """The same of those that leave the program as it is; None also where no thread of the MPI's own was measured."""
+    if by_peer.keys().isdisjoint(OWN_THREADS):
+        return None
+    return total_gain({peer: row for peer, row in by_peer.items() if peer not in CHANGED})
 
 
 def alike(rows: Iterable[dict], *fields: str) -> list[ByPeer]:
@@ -62,31 +71,33 @@ class Beside:
     title: Cell
     heading: Cell  # rows that have the same stand below it
     columns: Sequence[tuple[str, Cell]]
-    gain: Gain
+    gains: Mapping[str, Gain]
 
     def show(self, result: dict) -> None:
         for (words,), rows in _parts(result["rows"], self.title):
+            parts = [(heading, alike(below, "bytes")) for (heading,), below in _parts(rows, self.heading)]
             peers = [peer for peer in TITLES if any(row["peer"] == peer for row in rows)]
             names = [name or TITLES[peer] for peer in peers for name, _ in self.columns]
-            table = tables.Table("", *names, "gain", together=len(self.columns), **STYLE)
+            sizes = [by_peer for _, below in parts for by_peer in below]
+            gains = {name: gain for name, gain in self.gains.items() if any(map(gain, sizes))}
+            table = tables.Table("", *names, *gains, together=len(self.columns), **STYLE)
             for column in table.columns[1:]:
                 column.no_wrap, column.justify = True, "right"
             table.columns[0].max_width, table.columns[0].overflow = NAME_WIDTH, "fold"
-            for (heading,), below in _parts(rows, self.heading):
+            for heading, below in parts:
                 table.add_section()
                 table.add_row(f"[bold]{heading}[/]")
-                for by_peer in alike(below, "bytes"):
-                    table.add_row(*self._cells(peers, by_peer))
+                for by_peer in below:
+                    table.add_row(*self._cells(peers, by_peer, gains.values()))
             console.out.print(f"[italic]{words}[/]", table, sep="\n")
 
     def cards(self, result: dict) -> Iterator[str]:
         yield from ()
 
-    def _cells(self, peers: Sequence[str], by_peer: ByPeer) -> list[str]:
-        gain = self.gain(by_peer)
+    def _cells(self, peers: Sequence[str], by_peer: ByPeer, gains: Iterable[Gain]) -> list[str]:
         size = cell("  {bytes:size}", next(iter(by_peer.values())))
         cells = [cell(text, by_peer.get(peer, {})) for peer in peers for _, text in self.columns]
-        return [size, *cells, f"{gain:.2f} x" if gain else ABSENT]
+        return [size, *cells, *(f"{found:.2f} x" if found else ABSENT for found in (gain(by_peer) for gain in gains))]
 
 
 @dataclass(frozen=True)

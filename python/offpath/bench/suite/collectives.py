@@ -4,27 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from offpath.base import commands
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes
-from offpath.bench import goals, measuring, placements
+from offpath.bench import compared, goals, measuring, placements
 from offpath.bench.kit import options, peers
 from offpath.bench.kit.benchmark import Benchmark, Page
 from offpath.bench.kit.peers import Beside, ByPeer, Chart
 from offpath.bench.kit.tables import Table
-from offpath.bench.measuring import COLLECTIVES, Conditions, Peer, Series
+from offpath.bench.measuring import COLLECTIVES, Conditions, Series
 from offpath.bench.placements import CORES, DPU, PLACEMENTS, Link
-from offpath.launch.mpis import MPICH
 from offpath.places import asked, comparison
 
 DEFAULT_COLLECTIVES = "ialltoall,ialltoallv,iallgather,iallgatherv,ibcast,iallreduce,ireduce_scatter_block"
-PEERS = ("host", "tests", "async", *measuring.PROTECTIONS, "offpath")
-# Its progress thread has no core of its own: it must not spin on the rank's.
-ASYNC_ENV = {"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}
 
 
 def _long(rows: Sequence[dict], noun: str) -> list[ByPeer]:
@@ -35,12 +31,12 @@ def overlap_goals(bench: str, noun: str) -> dict[str, Callable[[list[dict]], lis
     def efficiencies(rows: list[dict]) -> list[float]:
         return [by_peer["offpath"]["efficiency"] for by_peer in _long(rows, noun) if "offpath" in by_peer]
 
-    def gains(rows: list[dict]) -> list[float]:
-        return [gain for gain in map(peers.total_gain, _long(rows, noun)) if gain is not None]
+    def gains(of: peers.Gain) -> Callable[[list[dict]], list[float]]:
+        return lambda rows: [gain for gain in map(of, _long(rows, noun)) if gain is not None]
 
     return {
         f"{bench}_efficiency_250mbit_ratio": efficiencies, f"{bench}_efficiency_1gbit_ratio": efficiencies,
-        f"{bench}_gain_ratio": gains,
+        f"{bench}_gain_ratio": gains(peers.total_gain), f"{bench}_unchanged_gain_ratio": gains(peers.unchanged_gain),
     }  # fmt: skip
 
 
@@ -48,7 +44,8 @@ def overlap_tables(noun: str) -> list:
     """What is shown of rows of peers that hide communication behind computation."""
     return [
         Beside("{mpi:mpi}: t_total in ms and efficiency", f"{{{noun}}}",
-               [("", "{t_total_ns:ms}"), ("eff.", "{efficiency:.2f}")], peers.total_gain),
+               [("", "{t_total_ns:ms}"), ("eff.", "{efficiency:.2f}")],
+               {"gain": peers.total_gain, "as is": peers.unchanged_gain}),
         Chart(
             f"Efficiency of {{{noun}}} with {{mpi:mpi}}", lambda row: row["efficiency"], "{efficiency:.2f}",
             peers.total_gain, limit=1.0, note=
@@ -72,7 +69,8 @@ def _t_pure_on_dpus(rows: list[dict]) -> list[float]:
 
 LEAD = (
     "The same work and the same cores for all, launched in turns; median of all launches. host: the MPI alone; "
-    "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread."
+    "MPI_Test: the same, tested all through the computation; async: MPICH with its progress thread; thread: Open MPI "
+    "with that of its TCP transport."
 )
 BENCHMARK = Benchmark(
     [
@@ -108,7 +106,9 @@ def collectives_command(
         str, typer.Option(help="All bytes that a rank sends or receives, whichever is more.")
     ] = "8,1K,64K,256K,1M,4M",
     collectives: Annotated[str, typer.Option(help="Which, separated by commas.")] = DEFAULT_COLLECTIVES,
-    compared: Annotated[str, typer.Option("--peers", help=measuring.PEERS_HELP)] = "host,tests,async",
+    peers_asked: Annotated[
+        Optional[str], typer.Option("--peers", help=compared.HELP, show_default=compared.USUAL)
+    ] = None,
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Test within the work, for the peer tests.")] = 64,
     runs: asked.Runs = 3,
     repeats: asked.Repeats = 10,
@@ -125,11 +125,12 @@ def collectives_command(
     """Compare nonblocking collectives without and with Offpath, on the same cores, with what else hides communication.
 
     The peers: *host*, the same MPI alone; *tests*, the same with MPI_Test called all through the computation; *async*,
-    MPICH with its progress thread. The computation is a fixed amount of work, set in the first launch of the MPI alone
-    to last as long as the pure communication, and the same for all. Offpath's service and the progress thread share
-    the ranks' cores; *encrypt* and *unprotected* are Offpath with another OFFPATH_FABRIC_SECURITY. Efficiency is
-    max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. Gain is t_total of the best MPI / t_total of
-    Offpath.
+    MPICH with its progress thread; *thread*, Open MPI with that of its TCP transport; *thread-yield*, the same, and
+    ranks that wait yield. The computation is a fixed amount of work, set in the first launch of the MPI alone to last
+    as long as the pure communication, and the same for all. Offpath's service and the progress threads share the
+    ranks' cores; *encrypt* and *unprotected* are Offpath with another OFFPATH_FABRIC_SECURITY. Efficiency is
+    max(t_pure, t_compute) / t_total: 1 hides everything, 0.5 nothing. *gain* is t_total of the best MPI / t_total of
+    Offpath; *as is* the same of the best that leaves the program as it is, all but tests.
 
     With --placement dpu the service runs on a DPU of each host that is a machine of its own, with node on one spare
     node for all hosts, each in a lab beside the others. What their agents take on the hosts is charged to the hosts.
@@ -145,6 +146,8 @@ def collectives_command(
         offpath bench collectives --placement cores,dpu --rate 1gbit --link-rate 2gbit --link-latency 5us
 
         offpath bench collectives --peers host,encrypt,unprotected --rate 10gbit
+
+        offpath bench collectives --mpi openmpi --peers host,tests,thread,thread-yield --rate 1gbit
     """
     kinds = comparison.chosen_mpis(mpi)
     byte_sizes = parse_sizes(sizes)
@@ -152,7 +155,7 @@ def collectives_command(
     places = options.names(placement, PLACEMENTS, "a placement")
     link = Link(link_rate, link_latency)
     placements.check(places, loopback, link)
-    chosen = chosen_peers(compared, tests, policy, places)
+    chosen = compared.chosen(peers_asked, kinds, tests, policy, places)
     options.check_files(json_file, html_file)
     paths().require_preload_library()
     all_series = [Series(kind, name, byte_sizes, chosen) for kind in kinds for name in names]
@@ -166,17 +169,3 @@ def collectives_command(
     for row in result["rows"]:
         row |= placements.costs(row)
     BENCHMARK.deliver(result, json_file, html_file)
-
-
-def chosen_peers(text: str, tests: int, policy: str | None, places: Sequence[str] = (CORES,)) -> tuple[Peer, ...]:
-    """The MPI alone, which sets the work, then those in "tests,async", then Offpath at each of the places, and with
-    another protection of the network."""
-    names = options.names(text, PEERS, "a peer")
-    known = (
-        Peer("tests", arguments=("--tests", str(tests))),
-        Peer("async", env=ASYNC_ENV, only_mpi=MPICH),
-    )
-    offpath = measuring.offpath_peer(policy)
-    others = (offpath.protected(name) for name in measuring.PROTECTIONS if name in names)
-    of_mpi = (peer for peer in known if peer.name in names)
-    return (measuring.ALONE, *of_mpi, *placements.peers(places, offpath), *others)

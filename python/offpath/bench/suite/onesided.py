@@ -68,7 +68,7 @@ def _computing(rows: Sequence[dict]) -> list[float]:
 BENCHMARK = Benchmark(
     [
         Beside(_of_library("{library}: t_pure and t_total in us, efficiency, gain in t_pure"), "{operation}, {target}",
-               [("", "{t_pure_ns:us}"), ("total", "{t_total_ns:us}"), ("eff.", "{efficiency:.2f}")], gain),
+               [("", "{t_pure_ns:us}"), ("total", "{t_total_ns:us}"), ("eff.", "{efficiency:.2f}")], {"gain": gain}),
         Chart(
             _of_library("t_pure of {operation}, {target} target, with {library}"), lambda row: row["t_pure_ns"] / 1e3,
             "{t_pure_ns:us}", gain, spread=lambda row: (row["t_pure_min_ns"] / 1e3, row["t_pure_max_ns"] / 1e3), note=

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -11,11 +11,11 @@ from offpath.base import commands
 from offpath.base.errors import UserError
 from offpath.base.paths import paths
 from offpath.base.sizes import parse_sizes, size_text
-from offpath.bench import measuring
+from offpath.bench import compared, measuring
 from offpath.bench.kit import options
 from offpath.bench.kit.benchmark import Benchmark, Page
 from offpath.bench.measuring import Conditions, Program, Series
-from offpath.bench.suite.collectives import LEAD, chosen_peers, overlap_goals, overlap_tables
+from offpath.bench.suite.collectives import LEAD, overlap_goals, overlap_tables
 from offpath.places import asked, comparison
 
 # What the program pt2pt measures, and how many messages are under way at a time.
@@ -47,7 +47,7 @@ def pt2pt_command(
     sizes: Annotated[str, typer.Option(help="Bytes of a message.")] = "8,1K,64K,256K,512K,1M,4M,16M",
     patterns: Annotated[str, typer.Option(help="Which, separated by commas.")] = ",".join(PATTERNS),
     most: Annotated[str, typer.Option(help="All that a rank may have under way; longer cases are left out.")] = "16M",
-    peers: Annotated[str, typer.Option(help=measuring.PEERS_HELP)] = "host,tests,async",
+    peers: Annotated[Optional[str], typer.Option(help=compared.HELP, show_default=compared.USUAL)] = None,
     tests: Annotated[int, typer.Option(min=1, help="Calls of MPI_Testall within the work, for the peer tests.")] = 64,
     runs: asked.Runs = 3,
     repeats: asked.Repeats = 10,
@@ -76,7 +76,7 @@ def pt2pt_command(
     byte_sizes = parse_sizes(sizes)
     (most_bytes,) = parse_sizes(most)
     names = options.names(patterns, PATTERNS, "a pattern")
-    chosen = chosen_peers(peers, tests, policy)
+    chosen = compared.chosen(peers, kinds, tests, policy)
     options.check_files(json_file, html_file)
     if nodes * ppn % 2:
         raise UserError(f"{nodes * ppn} ranks are not usable (each needs a partner). Change --nodes or --ppn.")
