@@ -59,6 +59,24 @@ def test_offloading_hides_what_the_host_waits_for(good):
     assert prediction.limit <= prediction.dpu < prediction.host
 
 
+def test_the_mpis_own_thread_is_a_choice_where_it_hides_as_much(good, tmp_path):
+    """Of what Open MPI's was measured to hide over TCP; no other MPI, no other collective, not within a node."""
+    answer = offpath("plan", str(good))
+    (line,) = [line for line in answer.stdout.splitlines() if line.startswith("try first")]
+    assert "OMPI_MCA_btl_tcp_progress_thread=1 (over TCP Open MPI's own thread hides ialltoall as well)" in line
+    assert json.loads(offpath("plan", str(good), "--json").stdout)["own_thread"] in line
+
+    lines = rank_lines(0) + rank_lines(1)
+    other_mpi = [line | {"mpi": "mpich"} if "mpi" in line else line for line in lines]
+    iallreduce = {"kind": "iallreduce", "call": "iallreduce"}
+    reductions = [line | iallreduce if line.get("op") == 1 else line for line in lines]
+    for other, options in ((other_mpi, ()), (reductions, ()), (lines, ("--nodes", "1"))):
+        file = tmp_path / "other.jsonl"
+        write(file, other)
+        said = offpath("plan", str(file), *options)
+        assert said.returncode == 0 and "verdict" in said.stdout and "try first" not in said.stdout
+
+
 def test_a_service_that_costs_more_than_it_hides_is_not_worth_it(good):
     slow = machine.default()
     slow["service"] |= {"send_ns_per_byte": 20, "receive_ns_per_byte": 20}

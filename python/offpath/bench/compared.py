@@ -9,15 +9,15 @@ from offpath.base.errors import UserError
 from offpath.bench import measuring, placements
 from offpath.bench.kit import options
 from offpath.bench.measuring import ALONE, CORES, PROTECTIONS, Peer
+from offpath.launch import progress
 from offpath.launch.mpis import MPICH, OPENMPI, TITLES
 
-_THREAD = {"OMPI_MCA_btl_tcp_progress_thread": "1"}
 # The MPI's own progress thread, on the rank's core as Offpath's service is. The program stays as it is.
 THREADS = (
     # Without a core of its own, MPICH's must not spin on the rank's.
-    Peer("async", env={"MPIR_CVAR_ASYNC_PROGRESS": "1", "OFFPATH_LAB_YIELD": "1"}, only_mpi=MPICH),
-    Peer("thread", env=_THREAD, only_mpi=OPENMPI),
-    Peer("thread-yield", env={**_THREAD, "OMPI_MCA_mpi_yield_when_idle": "1"}, only_mpi=OPENMPI),
+    Peer("async", env={**progress.VARIABLES[MPICH], "OFFPATH_LAB_YIELD": "1"}, only_mpi=MPICH),
+    Peer("thread", env=progress.VARIABLES[OPENMPI], only_mpi=OPENMPI),
+    Peer("thread-yield", env={**progress.VARIABLES[OPENMPI], "OMPI_MCA_mpi_yield_when_idle": "1"}, only_mpi=OPENMPI),
 )
 PEERS = (ALONE.name, "tests", *(peer.name for peer in THREADS), *PROTECTIONS, "offpath")
 USUAL = "host,tests,async,thread"

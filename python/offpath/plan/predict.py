@@ -14,11 +14,14 @@ from rich.markup import escape
 from offpath.base import console, files
 from offpath.base.errors import UserError
 from offpath.base.tables import Table
+from offpath.launch import progress
+from offpath.launch.mpis import TITLES
 from offpath.plan import compressing, model, pages, replay
 from offpath.plan import machine as machines
 from offpath.trace import profile, sites
 
 WORTH = 0.05  # gains and losses below that are called none
+WORTH_IT = "worth it"
 OWN_ERROR = 0.10  # of predictions in validation, when the host side fits exactly
 
 
@@ -52,7 +55,7 @@ class Prediction:
 
 def verdict_of(gain: float) -> str:
     if gain > WORTH:
-        return "worth it"
+        return WORTH_IT
     return "not worth it" if gain < -WORTH else "makes no difference"
 
 
@@ -145,13 +148,16 @@ def replay_command(
         f"{codec}={ratio:g}": predict(found, compressing.changed(machine, codec, ratio), where, policy=rows)
         for codec, ratio in codecs
     }
-    calls = calls_of(found)
+    calls, own = calls_of(found), own_thread(found, prediction, where)
     if html:
         html.write_text(pages.replay(to_json(prediction, calls), file.name))
     if as_json:
-        print(json.dumps(to_json(prediction, calls) | _compressed_json(prediction, compressed), indent=1))
+        more = _compressed_json(prediction, compressed) | ({"own_thread": own} if own else {})
+        print(json.dumps(to_json(prediction, calls) | more, indent=1))
     else:
         show(prediction, calls)
+        if own:
+            console.out.print(f"try first  {own}", markup=False, soft_wrap=True)
         show_compressed(prediction, compressed)
 
 
@@ -163,6 +169,16 @@ def calls_of(found: profile.Profile) -> dict[sites.Place, tuple[str, str]]:
         replay.place_of(line): (sites.call_of(line), known.get(sites.place_of(line), sites.UNKNOWN).text)
         for line in lines
     }
+
+
+def own_thread(found: profile.Profile, prediction: Prediction, node_of: list[int]) -> str | None:
+    """What to try first where offloading is worth it and a thread of the MPI's own hides some of it as well."""
+    kinds = {line["kind"] for rank in found.ranks for line in rank.records if "op" in line and not line.get("blocking")}
+    hidden = progress.hidden(found.mpi, kinds)
+    if prediction.verdict != WORTH_IT or not hidden or len(set(node_of)) < 2:
+        return None
+    whose = f"over TCP {TITLES[found.mpi]}'s own thread hides {', '.join(hidden)} as well"
+    return f"{progress.setting(found.mpi)} ({whose})"
 
 
 def to_json(prediction: Prediction, calls: dict) -> dict:
