@@ -137,11 +137,11 @@ def test_command_in_a_lab(tmp_path):
         for operation, sizes in (("get", (8, 4096)), ("put_rate", (8,)))
         for size in sizes
         for target in ("idle", "computing")
-        for peer in ("host", "offpath")
+        for peer in ("host", "async" if mpi == "mpich" else "thread", "offpath")
     ]
     assert all(row["verified"] and row["runs"] == 1 for row in written["rows"])
     assert written["meta"]["place"] == "lab" and written["meta"]["operations"] == ["get", "put_rate"]
-    assert "8 launches, about" in result.stderr
+    assert "12 launches, about" in result.stderr
     assert_checks(written, result, ["openmpi/mpi/onesided_computing_ratio", "mpich/mpi/onesided_computing_ratio"])
     assert_self_contained(page.read_text())
 
@@ -177,6 +177,15 @@ def test_gain_is_of_medians_and_the_table_fits_a_terminal(monkeypatch, capsys):
     assert trust.exit_status(result) == 0
 
 
+def test_gain_is_over_the_best_of_the_mpi_and_its_own_thread():
+    (series,) = bench_onesided.chosen_series(["mpich"], False, ["get"], (8,), None, ["host", "async", "thread"])
+    for peer, t_pure in (("host", 400), ("async", 150), ("offpath", 100)):
+        series.launches[peer].append(recorded_rows(t_pure))
+    rows = measuring.rows([series])
+    assert [row["peer"] for row in rows] == ["host", "async", "offpath"] * 2
+    assert bench_onesided.gain({row["peer"]: row for row in rows[:3]}) == 1.5
+
+
 def test_without_offpath_rows_there_is_no_gain(capsys):
     result = recorded([400], [])
     bench_onesided.BENCHMARK.show(result)
@@ -202,6 +211,17 @@ def test_a_launch_that_offloaded_nothing_is_a_failed_one(monkeypatch, rank, coun
     assert ["nothing was offloaded" in failure["problem"] for failure in failures] == [True] * (not counts)
 
 
+def test_threads_of_an_mpi_are_no_peers_of_openshmem():
+    asked = ["thread", "thread-yield", "async"]
+    found = bench_onesided.chosen_series(["openmpi"], True, ["put"], (8,), None, asked)
+    assert [[peer.name for peer in series.peers] for series in found] == [
+        ["host", "thread", "thread-yield", "offpath"], ["host", "offpath"],
+    ]  # fmt: skip
+    for peer in (peer for series in found for peer in series.peers):
+        assert set(bench_onesided.NATIVE.items()) <= set(peer.env.items())
+        assert ("OMPI_MCA_btl_tcp_progress_thread" in peer.env) == peer.name.startswith("thread")
+
+
 def test_both_sides_have_the_same_settings_and_work():
     for series in bench_onesided.chosen_series(["openmpi"], True, ["put"], (8,), "x:dpu"):
         host, offloaded = series.peers
@@ -212,7 +232,13 @@ def test_both_sides_have_the_same_settings_and_work():
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
-    [(["--operations", "swap"], "swap"), (["--nodes", "3"], "3 ranks"), (["--sizes", "2G"], "2G")],
+    [
+        (["--operations", "swap"], "swap"),
+        (["--nodes", "3"], "3 ranks"),
+        (["--sizes", "2G"], "2G"),
+        (["--peers", "tests"], "tests"),
+        (["--mpi", "openmpi", "--peers", "async"], "Open MPI has no peer async"),
+    ],
 )
 def test_bad_arguments_are_one_line(prefix, arguments, word):
     assert_one_line_error(offpath("bench", "onesided", *arguments, env=prefix), word)

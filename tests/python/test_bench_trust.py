@@ -157,6 +157,12 @@ def test_what_cannot_be_is_said_to_be_noise(tmp_path, capsys, impossible):
     assert "noise: repeat (reachable efficiency 1.1 at 1 MiB" in capsys.readouterr().err
 
 
+def test_a_thread_that_shares_the_ranks_core_may_wait_longer_alone_than_behind_computation(tmp_path, capsys):
+    for peer in ("thread", "thread-yield", "async"):
+        delivered(tmp_path, [GOOD | {"peer": peer, "efficiency": 2.8}])
+    assert "noise" not in capsys.readouterr().err
+
+
 QUIET = Look(load=0.1, ticks=(1000, 5), loop_share=0.999)
 
 
