@@ -74,3 +74,11 @@ def test_nodes_that_share_the_runtime_folder_have_a_service_each(lab, traced, tm
     assert result.returncode == 0, result.stderr
     assert all(rank["offloaded_count"] == ROUNDS for rank in result.stats), result.stats
     assert len({rank["service_pid"] for rank in result.stats}) == 2
+
+
+def test_what_the_users_environment_sets_of_open_mpi_holds_with_and_without_offpath(lab, tmp_path, monkeypatch):
+    """So `offpath tune` compares with the MPI as it is used, such as with its own progress thread."""
+    monkeypatch.setenv("OMPI_MCA_btl_tcp_progress_thread", "1")
+    for offload in (False, True):
+        result = lab.mpirun(mpis.OPENMPI, 1, ["printenv", "OMPI_MCA_btl_tcp_progress_thread"], offload, {}, LIMIT_S)
+        assert result.returncode == 0 and result.stdout.split() == ["1", "1"], result.stderr

@@ -121,6 +121,12 @@ READINGS: list[tuple[str, str, Callable[[list[dict]], Found]]] = [
     ("collectives_gain_ratio", "collectives-fabrics", calculated(lambda row: 1 / max(numbers(row["tcp_over_tests"])))),
     ("collectives_gain_ratio", "collectives-fabrics", calculated(lambda row: 1 / max(numbers(row["ucx_over_tests"])))),
     ("collectives_gain_ratio", "one-node", each("gain_1m", "gain_4m")),
+    ("collectives_gain_ratio", "progress-threads",
+     calculated(lambda row: min(row["tests_ms"], row["thread_ms"], row["yield_ms"]) / row["offpath_ms"])),
+    ("collectives_unchanged_gain_ratio", "progress-threads", each("unchanged_gain")),
+    *(("collectives_unchanged_gain_ratio", name,
+       calculated(lambda row: min(row["host_ms"], row["async_ms"]) / row["offpath_ms"] if row["async_ms"] else None))
+      for name in ("collectives-250mbit", "collectives-1gbit")),
     ("collectives_dpu_t_pure_ratio", "collectives-dpu-2gbit",
      against("DPUs", "t_pure_ms", "cores", "placement", same=["total"], total=LONG)),
     ("collectives_dpu_t_pure_ratio", "collectives-dpu-slower-wire", each("t_pure_ratio", total=LONG)),
