@@ -7,6 +7,7 @@ import sys
 import pytest
 from conftest import ROOT
 from offpath.bench import goals
+from offpath.launch import progress
 
 sys.path.insert(0, str(ROOT / "tools" / "docs"))
 
@@ -135,8 +136,28 @@ def test_the_first_screen_says_when_not_to_use_it():
     assert "(docs/when-not.md)" in first and "never run on real hardware" in first
     page = (ROOT / "docs" / "when-not.md").read_text()
     assert "Never run on real hardware" in page
-    for way in ("MPIR_CVAR_ASYNC_PROGRESS", "`MPI_Test`", "progress by themselves", "service's core to a rank"):
+    ways = ("MPIR_CVAR_ASYNC_PROGRESS", *progress.VARIABLES["openmpi"], "`MPI_Test`", "progress by themselves",
+            "service's core to a rank")  # fmt: skip
+    for way in ways:
         assert way in page
+
+
+def test_what_an_mpis_own_thread_is_said_to_hide_is_what_was_measured():
+    """By `offpath plan`, README, the guide and the pages: as well as Offpath or not."""
+    found = measured.load("progress-threads")
+    gains_of: dict[str, list[float]] = {}
+    for row in found["rows"]:
+        best = min(row[f"{peer}_ms"] for peer in ("host", "thread", "yield"))
+        assert row["unchanged_gain"] == pytest.approx(best / row["offpath_ms"], abs=6e-3)
+        assert row["gain"] == pytest.approx(row["host_ms"] / row["offpath_ms"], abs=6e-3)
+        assert row["tests_gain"] == pytest.approx(row["tests_ms"] / row["offpath_ms"], abs=6e-3)
+        gains_of.setdefault(row["collective"], []).append(row["unchanged_gain"])
+    assert {name for name, gain in gains_of.items() if min(gain) < 1.05} == set(progress.HIDDEN["openmpi"])
+    guide = (ROOT / "docs" / "guide-mpi.md").read_text()
+    for text in (README, guide, (ROOT / "docs" / "performance" / "progress-threads.md").read_text()):
+        assert progress.setting("openmpi") in text
+    assert f"hides {' and '.join(', '.join(progress.HIDDEN['openmpi']).rsplit(', ', 1))} as well" in guide
+    assert not any("everything that leaves the program unchanged" in text for text in (README, guide, *TEXTS))
 
 
 def test_rows_of_a_group_are_one():
