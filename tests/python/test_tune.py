@@ -174,7 +174,7 @@ def test_messages_get_a_row(tmp_path):
     [
         (["--collectives", "ialltoallv"], {}, "ialltoallv"),
         (["--nodes", "2,x"], {}, "2,x"),
-        (["--nodes", "0"], {}, "'0'"),
+        (["--nodes", "0"], {}, "--nodes 0"),
         (["--sizes", "1T"], {}, "1T"),
         ([], {"OFFPATH_POLICY_FILE": "none"}, "--dry-run"),
         ([], {"OFFPATH_POLICY_FILE": "/proc/nowhere/policy"}, "/proc/nowhere"),

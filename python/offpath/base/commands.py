@@ -18,12 +18,13 @@ concern, each field an option, and the command takes objects:
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import get_type_hints
+from typing import Annotated, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -63,8 +64,9 @@ def by_concern(function: Callable[..., None]) -> Callable[..., None]:
         if name in concerns:
             inner = get_type_hints(concerns[name], include_extras=True)
             for field in fields(concerns[name]):
-                annotation = inner[field.name]
-                annotation.__metadata__[0].rich_help_panel = (concerns[name].__doc__ or "").rstrip(".")
+                option = copy.copy(inner[field.name].__metadata__[0])  # others may have it in another part
+                option.rich_help_panel = (concerns[name].__doc__ or "").rstrip(".")
+                annotation = Annotated[inner[field.name].__origin__, option]
                 parameters.append(parameter.replace(name=field.name, annotation=annotation, default=field.default))
         else:
             parameters.append(parameter.replace(annotation=hints[name]))

@@ -87,9 +87,7 @@ def tune_command(
     """
     started = allocation.launcher(there, mpi)
     kinds = [started.mpi] if started else comparison.chosen_mpis(mpi)
-    node_counts = [int(word) for word in nodes.split(",") if word.strip().isdigit() and int(word) > 0]
-    if len(node_counts) != len(nodes.split(",")):
-        raise UserError(f"'{nodes}' is not a list of numbers of nodes. Give some like 2 or 2,4.")
+    node_counts = options.numbers(nodes, "--nodes")
     byte_sizes = tuple(sorted(set(parse_sizes(sizes))))
     table = policy_table.parse()
     known = {

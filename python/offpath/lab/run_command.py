@@ -7,13 +7,15 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console
+from offpath.base import commands, console
 from offpath.base.oldest import StrEnum
 from offpath.lab import state
 from offpath.lab.cluster import Lab
 from offpath.launch import checks, mpis, policy_table
 from offpath.launch.closing_line import closing_line
-from offpath.telemetry import recording, wires
+from offpath.telemetry import recording as records
+from offpath.telemetry import wires
+from offpath.telemetry.recording import Quiet, Recording
 
 DEFAULT_NAME = "lab"
 
@@ -25,8 +27,10 @@ class MpiChoice(StrEnum):
     mpich = mpis.MPICH
 
 
+@commands.by_concern
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The MPI program.")],
+    recording: Recording,
     name: NameOption = DEFAULT_NAME,
     mpi: Annotated[Optional[MpiChoice], typer.Option(help="Default: the MPI the program is linked with.")] = None,
     np: Annotated[Optional[int], typer.Option("--np", help="Ranks in all.")] = None,
@@ -37,13 +41,7 @@ def run(
     policy: Annotated[
         Optional[str], typer.Option(help="What goes to the DPU, like ialltoall:512K-inf:dpu; auto: what pays.")
     ] = None,
-    trace: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
-    ] = None,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line at the end.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run an MPI program on a lab, with its own mpirun. Ends with the status of mpirun.
 
@@ -59,30 +57,28 @@ def run(
         offpath lab run --offload --trace trace.json -- ./my_program
     """
     state.require_root()
-    if (trace is not None or summary) and not offload:
+    if recording.asked and not offload:
         raise typer.BadParameter("--trace and --summary are about offloaded runs (this one is not). Give --offload.")
-    if trace is not None:
-        recording.check_writable(trace)
+    recording.checked(off=False)
     checks.settings(policy, None)
     lab = Lab.attach(name)
     kind = mpi.value if mpi else mpis.program_mpi_or_default(command)
     if ppn is None:
         ppn = 1 if np is None else max(1, -(-np // lab.plan.node_count))
     automatic, rows = policy_table.split_automatic(policy)
-    env = {"OFFPATH_POLICY": rows} if rows else {}
+    env = recording.variables() | ({"OFFPATH_POLICY": rows} if rows else {})
     if automatic:
         env["OFFPATH_MPI_ADAPT"] = "on"
     samples = wires.Samples()
     with contextlib.ExitStack() as parts:
-        where = parts.enter_context(recording.prefix(trace)) if trace is not None or summary else None
+        where = parts.enter_context(recording.prefix())
         with contextlib.ExitStack() as samplers:
             if where is not None:
-                env[recording.VARIABLE] = str(where)
+                env[records.VARIABLE] = str(where)
                 for node in lab.plan.nodes:
                     samplers.enter_context(wires.Sampler(samples, None, lab.plan.runtime_folder(node)))
             result = lab.mpirun(kind, ppn, command, offload, env, np=np, capture=False)
         if offload and not quiet:
             console.note(closing_line(result.stats, kind, status=result.ending))
-        if where is not None:
-            recording.finish(where, trace, summary, samples, result.stats)
+        recording.finish(where, samples, result.stats)
     raise typer.Exit(result.exit_status)

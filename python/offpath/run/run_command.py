@@ -14,8 +14,9 @@ from offpath.base.paths import paths
 from offpath.launch import checks, cluster_files, injection, memory, mpis, own_rank, policy_table
 from offpath.launch.injection import OffloadOptions
 from offpath.run import supervision
-from offpath.run.run_options import Offload, Recording, Service, Telling
+from offpath.run.run_options import Offload, Service, Telling
 from offpath.telemetry import recording as records
+from offpath.telemetry.recording import Recording
 
 app = commands.alone()
 

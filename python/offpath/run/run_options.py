@@ -10,8 +10,9 @@ from typing import Annotated, Optional
 
 import typer
 
-from offpath.base import console, words
+from offpath.base import words
 from offpath.telemetry import prometheus, recording
+from offpath.telemetry.recording import Quiet
 
 BLOCKING = tuple(row["blocking"] for row in words.rows("policy_rows") if row["blocking"])
 LEVELS = ("off", "error", "warn", "info", "debug")
@@ -98,46 +99,6 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """What is written down of each operation."""
-
-    trace: Annotated[
-        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
-    ] = None
-    trace_sample: Annotated[
-        Optional[int],
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Record one of N operations of each call site and communicator, where a trace grows too "
-            "large. Default: every.",
-        ),
-    ] = None
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
-    ] = False
-
-    @property
-    def asked(self) -> bool:
-        return self.trace is not None or self.summary
-
-    def checked(self, off: bool) -> Recording:
-        """What is recorded then."""
-        if self.trace is not None:
-            recording.check_writable(self.trace)
-        if off and self.asked:
-            console.note(f"{'--trace' if self.trace is not None else '--summary'} records nothing with --off.")
-        if self.trace_sample is not None and not self.asked:
-            raise typer.BadParameter(
-                "--trace-sample is about a recording (there is none). Give --trace or --summary, too."
-            )
-        return Recording() if off else self
-
-    def variables(self) -> dict[str, str]:
-        return {} if self.trace_sample is None else {recording.SAMPLE_VARIABLE: str(self.trace_sample)}
-
-
-@dataclass(frozen=True)
 class Telling:
     """What is said about the run, where, and by which name."""
 
@@ -163,7 +124,7 @@ class Telling:
         Optional[str],
         typer.Option(metavar="NAME", help="What metrics and traces call this run. Default: the scheduler's job name."),
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line at the end.")] = False
+    quiet: Quiet = False
 
     def check(self) -> None:
         if self.stats_file:

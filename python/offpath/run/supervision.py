@@ -12,9 +12,10 @@ from offpath.base import console, handover, processes
 from offpath.base.processes import Completed
 from offpath.launch import injection, memory, mpis, own_rank, stats
 from offpath.launch.closing_line import closing_line
-from offpath.run.run_options import Recording, Telling
+from offpath.run.run_options import Telling
 from offpath.telemetry import batch_job, prometheus, wires
 from offpath.telemetry import recording as records
+from offpath.telemetry.recording import Recording
 
 
 def run(
@@ -29,7 +30,7 @@ def run(
             own = telling.stats()
             folder = open_files.enter_context(handover.folder(Path(own) if own else None))
             read_from = chosen["OFFPATH_STATS_FILE"] = open_files.enter_context(stats.private_file(folder))
-        where = open_files.enter_context(records.prefix(recording.trace)) if recording.asked else None
+        where = open_files.enter_context(recording.prefix())
         if where is not None:
             chosen[records.VARIABLE] = str(where)
         argv, extra = injection.with_variables(command, chosen)
@@ -51,8 +52,7 @@ def run(
         for file in telling.metric_files():
             with records.kept(str(file)):
                 prometheus.write(ranks, file, label)
-        if where is not None:
-            records.finish(where, recording.trace, recording.summary, samples, ranks, label)
+        recording.finish(where, samples, ranks, label)
     return result.exit_status
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recording a run: where the ranks write, and what becomes of it."""
+"""Recording a run: what is asked for, where the ranks write, and what becomes of it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 VARIABLE = "OFFPATH_TRACE"
 SAMPLE_VARIABLE = "OFFPATH_TRACE_SAMPLE"
 
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No line at the end.")]
+
 
 def check_writable(name: str | Path) -> None:
     if Path(name).is_dir():
@@ -30,36 +33,75 @@ def check_writable(name: str | Path) -> None:
         raise typer.BadParameter(f"'{folder}' is not a folder (what is written there would be lost). Make it first.")
 
 
-@contextlib.contextmanager
-def prefix(trace: Path | None) -> Iterator[Path]:
-    """What to give the ranks in VARIABLE."""
-    with handover.folder(beside=trace) as folder:
-        yield folder / "rank"
+@dataclass(frozen=True)
+class Recording:
+    """What is written down of each operation."""
 
+    trace: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Record every operation; FILE opens in Perfetto.")
+    ] = None
+    trace_sample: Annotated[
+        Optional[int],
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Record one of N operations of each call site and communicator, where a trace grows too "
+            "large. Default: every.",
+        ),
+    ] = None
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Record every operation and say what was hidden and what was lost.")
+    ] = False
 
-def finish(
-    where: Path, trace: Path | None, summary: bool, wires: Samples, ranks: Sequence[dict] = (),
-    job: batch_job.BatchJob | None = None,
-) -> None:  # fmt: skip
-    """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
-    from offpath.telemetry import operations, overview  # a program without it need not wait for them
-    from offpath.trace import record  # a program without it need not wait for them
+    @property
+    def asked(self) -> bool:
+        return self.trace is not None or self.summary
 
-    parts = sorted(where.parent.glob(where.name + ".*"))
-    try:
-        run = operations.join(record.of_parts(parts))
-        run.job = job or batch_job.current()
-    except UserError as error:
-        console.fail(str(error))
-        return
-    for part in parts:  # the trace may need the room
-        part.unlink()
-    if trace is not None:
-        _write(run, trace, wires)
-    if cut := record.cut_short(run.ranks):
-        console.fail(cut)
-    if summary:
-        overview.show(run, console.err, ranks)
+    def checked(self, off: bool) -> Recording:
+        """What is recorded then. `off`: the run is native."""
+        if self.trace is not None:
+            check_writable(self.trace)
+        if off and self.asked:
+            console.note(f"{'--trace' if self.trace is not None else '--summary'} records nothing with --off.")
+        if self.trace_sample is not None and not self.asked:
+            raise typer.BadParameter(
+                "--trace-sample is about a recording (there is none). Give --trace or --summary, too."
+            )
+        return Recording() if off else self
+
+    def variables(self) -> dict[str, str]:
+        return {} if self.trace_sample is None else {SAMPLE_VARIABLE: str(self.trace_sample)}
+
+    @contextlib.contextmanager
+    def prefix(self) -> Iterator[Path | None]:
+        """What to give the ranks in VARIABLE; None where nothing is recorded."""
+        with handover.folder(beside=self.trace) if self.asked else contextlib.nullcontext() as folder:
+            yield folder and folder / "rank"
+
+    def finish(
+        self, where: Path | None, wires: Samples, ranks: Sequence[dict] = (), job: batch_job.BatchJob | None = None
+    ) -> None:
+        """Merges what the ranks wrote. One line where there is nothing: the program's own exit status matters more."""
+        if where is None:
+            return
+        from offpath.telemetry import operations, overview  # a program without it need not wait for them
+        from offpath.trace import record
+
+        parts = sorted(where.parent.glob(where.name + ".*"))
+        try:
+            run = operations.join(record.of_parts(parts))
+            run.job = job or batch_job.current()
+        except UserError as error:
+            console.fail(str(error))
+            return
+        for part in parts:  # the trace may need the room
+            part.unlink()
+        if self.trace is not None:
+            _write(run, self.trace, wires)
+        if cut := record.cut_short(run.ranks):
+            console.fail(cut)
+        if self.summary:
+            overview.show(run, console.err, ranks)
 
 
 def _write(run: Run, trace: Path, wires: Samples) -> None:
