@@ -44,7 +44,7 @@ void Engine::State::deliver_early(const TeamKey& key) {
   std::erase(early_order, key);
   for (const EarlyMessage& next : messages) {
     early_weight -= next.weight();
-    handle(next.message, next.payload);
+    dispatch(next.message, next.payload);
   }
 }
 

@@ -14,7 +14,7 @@ using wire::Message;
 
 Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbours, Observer& observer)
     : state_(std::make_unique<State>(config, fabric, neighbours, observer)) {
-  state_->multicasts = std::make_shared<State::Multicasts>(*state_);
+  state_->furnish();
   fabric.set_receiver(this);
 }
 

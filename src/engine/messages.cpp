@@ -28,13 +28,7 @@ void Engine::State::receive_batch(fabric::Bytes entries) {
 }
 
 void Engine::State::receive_one(const Message& message, fabric::Bytes payload) {
-  if (message.kind == Kind::data) {
-    if (check_data(message, payload.size()) != nullptr) place(message.pull_id, message.offset, payload);
-  } else if (message.kind == Kind::coded) {
-    if (check_data(message, payload.size()) != nullptr) decode(message, payload, nullptr);
-  } else {
-    handle(message, payload);
-  }
+  payload_of(message.kind) == Payload::chunk ? imports->on_message(message, payload) : dispatch(message, payload);
   settle();
 }
 
@@ -42,37 +36,59 @@ void Engine::State::refuse_message(const char* why) {
   if (++refused == 1) base::log_write(base::LogLevel::warn, "refused a message: %s", why);
 }
 
-void Engine::State::handle(const Message& message, fabric::Bytes payload) {
-  if (!carries_body(message.kind) && !payload.empty()) return refuse_message("a payload where none belongs");
+void Engine::State::dispatch(const Message& message, fabric::Bytes payload) {
   switch (message.kind) {
-    case Kind::hello:
-      return handle_hello(message);
-    case Kind::pull:
-      return handle_pull(message);
-    case Kind::push:
-      return handle_push(message, payload);
-    case Kind::done:
-      return handle_done(message);
-    case Kind::fail:
-      return handle_fail(message);
-    case Kind::lost:
-      return handle_lost(message);
-    case Kind::request:
-      return handle_request(message, payload);
-    case Kind::reply:
-      return handle_reply(message, payload);
-    case Kind::task:
-      return multicasts->handle_task(message);
-    case Kind::fetch:
-      return multicasts->handle_fetch(message);
-    case Kind::ping:
-    case Kind::pong:
-      return handle_sign_of_life(message, payload);
-    case Kind::data:
-    case Kind::coded:
+#define OFFPATH_MESSAGE(kind, room, holds)                                                                          \
+  case Kind::kind:                                                                                                  \
+    if (Payload::holds == Payload::chunk) return refuse_message("only the fabric carries data");                    \
+    if (Payload::holds == Payload::none && !payload.empty()) return refuse_message("a payload where none belongs"); \
+    return room->on_message(message, payload);
+#include "engine/rooms.def"
     case Kind::batch:
-      refuse_message("only the fabric carries data and batches, and batches no batches");
+      refuse_message("only the fabric carries batches, and batches no batches");
   }
+}
+
+class Engine::State::Rest : public Room {
+ public:
+  explicit Rest(State& state) : s_(state) {}
+
+  void on_message(const Message& message, fabric::Bytes payload) override {
+    switch (message.kind) {
+      case Kind::hello:
+        return s_.handle_hello(message);
+      case Kind::pull:
+        return s_.handle_pull(message);
+      case Kind::push:
+        return s_.handle_push(message, payload);
+      case Kind::done:
+        return s_.handle_done(message);
+      case Kind::fail:
+        return s_.handle_fail(message);
+      case Kind::lost:
+        return s_.handle_lost(message);
+      case Kind::request:
+        return s_.handle_request(message, payload);
+      case Kind::reply:
+        return s_.handle_reply(message, payload);
+      case Kind::data:
+        if (s_.check_data(message, payload.size()) != nullptr) s_.place(message.pull_id, message.offset, payload);
+        return;
+      case Kind::coded:
+        if (s_.check_data(message, payload.size()) != nullptr) s_.decode(message, payload, nullptr);
+        return;
+      default:
+        return s_.handle_sign_of_life(message, payload);
+    }
+  }
+
+ private:
+  State& s_;
+};
+
+void Engine::State::furnish() {
+  multicasts = std::make_shared<Multicasts>(*this);
+  peers = imports = calls = exports = std::make_shared<Rest>(*this);
 }
 
 std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t rank) {

@@ -77,7 +77,7 @@ fabric::Group* Engine::State::Multicasts::group_of(const Run& run) {
   return run.by_multicast && group != nullptr && group->chunk_bytes() == run.chunk_bytes ? group : nullptr;
 }
 
-void Engine::State::Multicasts::forget(const Operation& operation) {
+void Engine::State::Multicasts::forget(Operation& operation) {
   take_early(operation);
   const auto found = runs_.find(operation.id);
   if (found == runs_.end()) return;
@@ -188,6 +188,10 @@ void Engine::State::Multicasts::end(Run& run) {
   }
   forget(operation);
   s_.finish_step(operation, step, status, received);
+}
+
+void Engine::State::Multicasts::on_message(const Message& message, fabric::Bytes) {
+  message.kind == Kind::task ? handle_task(message) : handle_fetch(message);
 }
 
 void Engine::State::Multicasts::handle_task(const Message& message) {

@@ -117,18 +117,17 @@ struct MulticastRun {
   uint64_t heard = 0, meant = 0;  // bytes of datagrams, and what they mean
 };
 
-class Engine::State::Multicasts : public fabric::Hearer {
+class Engine::State::Multicasts : public Room, public fabric::Hearer {
  public:
   explicit Multicasts(State& state) : s_(state) {}
 
   void begin(Operation& operation, uint32_t step);
-  void forget(const Operation& operation);
-  bool progress();
-  uint64_t wait_ns();
+  void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void forget(Operation& operation) override;
+  bool progress() override;
+  uint64_t wait_ns() override;
   uint64_t rest_ns() const;
 
-  void handle_task(const wire::Message& message);
-  void handle_fetch(const wire::Message& message);
   void end_fetch(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
   // Tells a node that is armed that this member will never be.
   void decline(Team& team, const wire::Message& armed);
@@ -144,6 +143,9 @@ class Engine::State::Multicasts : public fabric::Hearer {
 
  private:
   using Run = MulticastRun;
+
+  void handle_task(const wire::Message& message);
+  void handle_fetch(const wire::Message& message);
 
   // multicast_agreement.cpp
   void join(Run& run, size_t chunk_bytes);

@@ -27,7 +27,7 @@ void Engine::State::deliver_near() {
   NearMessage next = std::move(near.front());
   near.pop_front();
   if (next.is_offer) return take_offer(next.message.pull_id, std::move(next.source), next.message.bytes);
-  handle(next.message, next.payload);
+  dispatch(next.message, next.payload);
 }
 
 void Engine::State::take_offer(uint64_t pull_id, Location source, uint64_t bytes) {
@@ -47,7 +47,7 @@ void Engine::State::take_offer(uint64_t pull_id, Location source, uint64_t bytes
 }
 
 void Engine::on_neighbour_message(const Message& message, fabric::Bytes payload) {
-  state_->handle(message, payload);
+  state_->dispatch(message, payload);
   state_->settle();
 }
 

@@ -69,12 +69,6 @@ struct ExportProgress {
   std::shared_ptr<memory::Lease> lease;  // of the worker that copies it
 };
 
-// Messages that carry what they are about, whole.
-inline bool carries_body(wire::Kind kind) {
-  return kind == wire::Kind::request || kind == wire::Kind::reply || kind == wire::Kind::push ||
-         kind == wire::Kind::ping || kind == wire::Kind::pong;
-}
-
 enum class Part : uint8_t { collective, requester, responder };
 
 struct Operation {

@@ -19,6 +19,7 @@
 
 #include "engine/compression.hpp"
 #include "engine/records.hpp"
+#include "engine/room.hpp"
 #include "engine/sender.hpp"
 
 namespace offpath::engine {
@@ -36,6 +37,7 @@ struct Engine::State {
   class Stream;
 
   class Multicasts;
+  class Rest;  // messages of rooms that are none yet
 
   // engine.cpp
   Operation& add_operation(const std::shared_ptr<Team>& team, OperationKey key, Part part, Graph graph,
@@ -64,9 +66,11 @@ struct Engine::State {
 
   // messages.cpp
   void receive(fabric::Bytes header, fabric::Bytes payload);
+  void furnish();
   void receive_batch(fabric::Bytes entries);
   void receive_one(const wire::Message& message, fabric::Bytes payload);
-  void handle(const wire::Message& message, fabric::Bytes payload);
+  // To its room; from the fabric or from a member here.
+  void dispatch(const wire::Message& message, fabric::Bytes payload);
   void handle_hello(const wire::Message& message);
   void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
@@ -235,6 +239,7 @@ struct Engine::State {
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
   std::deque<std::shared_ptr<LocalWork>> local;
+  std::shared_ptr<Room> peers, imports, calls, exports;
   std::shared_ptr<Multicasts> multicasts;
   memory::Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket

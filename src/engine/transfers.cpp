@@ -33,9 +33,6 @@ void Engine::on_sent(uint64_t context, bool) {
 
 namespace {
 constexpr uint64_t kInPlace = 1;  // in the context of a fetch that has no chunk
-
-bool is_chunk(Kind kind) { return kind == Kind::data || kind == Kind::coded; }
-bool carries_payload(Kind kind) { return is_chunk(kind) || kind == Kind::batch || carries_body(kind); }
 }  // namespace
 
 // Null (and counted) unless the chunk lies inside a block that is awaited; else its bytes count as received.
@@ -65,7 +62,7 @@ Pull* Engine::State::check_data(const Message& message, size_t payload_bytes) {
 void Engine::on_announced(fabric::Bytes header, size_t payload_bytes, fabric::Announced handle) {
   State& s = *state_;
   const auto message = wire::decode(header);
-  const bool carries = message.ok() && carries_payload(message.value().kind);
+  const bool carries = message.ok() && payload_of(message.value().kind) != Payload::none;
   if (!carries || payload_bytes > s.config.chunk_bytes) {
     s.refuse_message("an announced payload where none belongs");
     s.fabric.drop(handle);
@@ -87,7 +84,7 @@ bool Engine::State::place_announced() {
     const WaitingAnnouncement next = announcements.front();
     announcements.pop_front();
     busy = true;
-    if (is_chunk(next.message.kind) && check_data(next.message, next.bytes) == nullptr) {
+    if (payload_of(next.message.kind) == Payload::chunk && check_data(next.message, next.bytes) == nullptr) {
       chunks.give_back(chunk);
       fabric.drop(next.handle);
       continue;
@@ -139,7 +136,7 @@ void Engine::on_fetched(uint64_t context, bool success) {
     s.decode(message, data, chunk);
     return s.settle();
   }
-  if (success && carries_body(message.kind)) s.handle(message, data);
+  if (success && payload_of(message.kind) == Payload::body) s.dispatch(message, data);
   s.chunks.give_back(chunk);
   s.settle();
 }
