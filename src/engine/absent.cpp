@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages for teams that are not here yet, and for members that are here no longer.
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
     return;
   }
   if (message.kind == Kind::task && message.word != wire::Word::armed) return;  // of an operation that has ended
-  if (message.kind != Kind::task && settle_push(team, message)) return;
+  if (message.kind != Kind::task && exports->settle_push(team, message)) return;
   if (team.abandoned) {
     Message lost = about(Kind::lost, team, Channel::collectives, wire::kNoOperation, team.spec.rank, asker);
     lost.status = team.obituary;
@@ -95,11 +96,12 @@ void Engine::State::answer_for_departed(Team& team, const Message& message) {
   } else if (message.kind == Kind::task) {
     multicasts->decline(team, message);
   } else if (message.channel != Channel::collectives) {
-    refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
+    exports->refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_STATE);
   } else if (team.broken) {
-    refuse_pull(team, asker, message.pull_id, OFFPATH_ERR_NOT_STARTED);  // the operation may have been given up
+    exports->refuse_pull(team, asker, message.pull_id,
+                         OFFPATH_ERR_NOT_STARTED);  // the operation may have been given up
   } else {
-    answer_empty(team, asker, message.pull_id);  // what it exported was taken
+    exports->answer_empty(team, asker, message.pull_id);  // what it exported was taken
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests at the member that is asked: handed to the responder in order, and what becomes of its answers.
-#include "engine/state.hpp"
+#include "engine/exports.hpp"
 
 namespace offpath::engine {
 
@@ -105,7 +105,8 @@ void Engine::State::answer_deferred(RequestId id, Answer answer) {
 // Pulls of the request that came before its answer, and find nothing now, are refused.
 void Engine::State::reply(Team& team, uint32_t to, uint64_t number, const Status& status, fabric::Bytes payload) {
   const OperationKey key{Channel::answers, number, to};
-  for (const Message& pull : team.exchange.take_pulls(key)) refuse_pull(team, to, pull.pull_id, OFFPATH_ERR_STATE);
+  for (const Message& pull : team.exchange.take_pulls(key))
+    exports->refuse_pull(team, to, pull.pull_id, OFFPATH_ERR_STATE);
   Message message = about(Kind::reply, team, Channel::calls, number, to, team.spec.rank);
   message.status = payload.size() <= request_limit() ? status.code() : OFFPATH_ERR_INTERNAL;
   if (message.status != OFFPATH_OK) payload = {};

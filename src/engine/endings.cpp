@@ -3,6 +3,7 @@
 // member that exports a block would wait for ever for a pull that is never made. So a member that waits asks now and
 // then, by a pull of nothing under a tag of its own. It gets an empty block when the other member has made all its
 // pulls, and is refused as long as that may still make some. What was not asked for by then counts as taken.
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
 namespace offpath::engine {
@@ -13,18 +14,18 @@ namespace {
 constexpr size_t kAskedAtATime = 16;  // operations of a team: many may wait for one late member
 }
 
-void Engine::State::ask_for_endings() {
-  for (const auto& [team_key, team] : teams) {
+void Engine::State::Exports::ask_for_endings() {
+  for (const auto& [team_key, team] : s_.teams) {
     size_t count = 0;
     for (const auto& [key, operation] : team->operations) {
       if (key.is_request() || operation->over) continue;
       if (ask_for_endings(*operation) && ++count == kAskedAtATime) break;
     }
   }
-  settle();
+  s_.settle();
 }
 
-bool Engine::State::ask_for_endings(Operation& operation) {
+bool Engine::State::Exports::ask_for_endings(Operation& operation) {
   Graph& graph = operation.graph;
   std::set<uint32_t> silent;
   for (size_t i = 0; i < operation.exports.size(); ++i) {
@@ -32,13 +33,13 @@ bool Engine::State::ask_for_endings(Operation& operation) {
     const bool is_there = block.after == kNoStep || operation.steps[block.after].done;
     if (is_there && operation.exports[i].state == ExportState::open) silent.insert(block.peer);
   }
-  multicasts->add_silent(operation, silent);
+  s_.multicasts->add_silent(operation, silent);
   for (size_t i = operation.own_steps; i < graph.steps.size(); ++i) {
     const bool asked = graph.steps[i].tag == kEndingTag && !operation.steps[i].done;
     if (asked) silent.erase(graph.steps[i].peer);
   }
   for (const uint32_t peer : silent) {
-    ready.emplace_back(&operation, static_cast<uint32_t>(graph.steps.size()));
+    s_.ready.emplace_back(&operation, static_cast<uint32_t>(graph.steps.size()));
     graph.steps.push_back({.kind = StepKind::pull, .peer = peer, .tag = kEndingTag});
     operation.steps.emplace_back();
     ++operation.steps_left;
@@ -47,24 +48,21 @@ bool Engine::State::ask_for_endings(Operation& operation) {
   return !silent.empty();
 }
 
-void Engine::State::answer_ending(Team& team, const Operation* operation, const Message& message) {
+void Engine::State::Exports::answer_ending(Team& team, const Operation* operation, const Message& message) {
   const bool has_ended = operation == nullptr && message.number < team.next_sequence;
   const bool takes_no_more = operation != nullptr && operation->steps_left == operation->endings_left;
   if (has_ended || takes_no_more) return answer_empty(team, message.to, message.pull_id);
   refuse_pull(team, message.to, message.pull_id, OFFPATH_ERR_STATE);
 }
 
-void Engine::State::finish_ending(Operation& operation, uint32_t index, bool takes_no_more) {
+void Engine::State::Exports::finish_ending(Operation& operation, uint32_t index, bool takes_no_more) {
   const uint32_t peer = operation.graph.steps[index].peer;
   operation.steps[index].done = true;
   --operation.steps_left;
   --operation.endings_left;
-  for (uint32_t i = 0; takes_no_more && i < operation.exports.size(); ++i) {
-    const bool open = operation.exports[i].state == ExportState::open;
-    if (open && operation.graph.exports[i].peer == peer) resolve_export(operation, i, 0);
-  }
-  if (takes_no_more) multicasts->note_ended(operation, peer);
-  end_if_done(operation);
+  if (takes_no_more) close(operation, peer);
+  if (takes_no_more) s_.multicasts->note_ended(operation, peer);
+  s_.end_if_done(operation);
 }
 
 }  // namespace offpath::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.hpp"
 
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
 #include <algorithm>
@@ -19,13 +20,6 @@ Engine::Engine(const Config& config, fabric::Fabric& fabric, Neighbours& neighbo
 }
 
 Engine::~Engine() = default;
-
-std::vector<std::unique_ptr<Carrier>> Engine::State::make_carriers() {
-  std::vector<std::unique_ptr<Carrier>> out;
-#define OFFPATH_CARRIER(name) out.push_back(make_##name());
-#include "engine/carriers/carriers.def"
-  return out;
-}
 
 uint64_t Engine::refused_count() const { return state_->refused; }
 
@@ -143,8 +137,7 @@ void Engine::State::start(Operation& operation) {
   auto& in_order = operation.team->in_order;
   if (operation.graph.in_order) in_order.push_back(&operation);
   if (!operation.graph.in_order || in_order.front() == &operation) release_first_steps(operation);
-  for (const Message& pull : operation.team->exchange.take_pulls(operation.key)) serve(operation, pull);
-  push_short_blocks(operation);
+  exports->begin(operation);
   end_if_done(operation);
 }
 
@@ -181,7 +174,7 @@ bool Engine::progress() {
   busy |= s.sender.send_waiting();
   busy |= s.place_announced();
   busy |= s.multicasts->progress();
-  for (const auto& carrier : s.carriers) busy |= carrier->move();
+  busy |= s.exports->progress();
   s.settle();
   busy |= s.sender.flush_all();
   busy |= s.move_local();

@@ -18,7 +18,7 @@
 
 #include "base/standing.hpp"
 #include "base/starvation.hpp"
-#include "engine/coder.hpp"
+#include "engine/coding/coder.hpp"
 #include "engine/doer.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/request.hpp"
@@ -65,15 +65,6 @@ enum class Loss : uint8_t {
   service = 1,  // its service, or the way there
   silence = 2,  // its service, or the way there: no sign of life while something was awaited from it
   process = 3   // itself
-};
-
-// A chunk that was compressed.
-struct Coded {
-  uint64_t bytes = 0;
-  uint64_t wire_bytes = 0;   // as which it left
-  bool lossy = false;        // what arrives is something else
-  double largest_error = 0;  // and this much off
-  double saved_ns = 0;       // so much sooner the link is free again, by estimate; coding included. Less than 0: later
 };
 
 // What the owner of the clients learns. `team` and `operation` are the contexts it gave. Of requests it learns the end,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/log.hpp"
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 #include "wire/batch.hpp"
 
@@ -57,12 +58,8 @@ class Engine::State::Rest : public Room {
     switch (message.kind) {
       case Kind::hello:
         return s_.handle_hello(message);
-      case Kind::pull:
-        return s_.handle_pull(message);
       case Kind::push:
         return s_.handle_push(message, payload);
-      case Kind::done:
-        return s_.handle_done(message);
       case Kind::fail:
         return s_.handle_fail(message);
       case Kind::lost:
@@ -88,17 +85,13 @@ class Engine::State::Rest : public Room {
 
 void Engine::State::furnish() {
   multicasts = std::make_shared<Multicasts>(*this);
-  peers = imports = calls = exports = std::make_shared<Rest>(*this);
+  exports = std::make_shared<Exports>(*this);
+  peers = imports = calls = std::make_shared<Rest>(*this);
 }
 
 std::shared_ptr<Team> Engine::State::find_team(const wire::TeamId& id, uint32_t rank) {
   const auto it = teams.find({id, rank});
   return it == teams.end() ? nullptr : it->second;
-}
-
-// Which operation a pull, or an answer to one, is about at the member that has the block.
-static OperationKey key_of(const Message& message) {
-  return {message.channel, message.number, message.channel == Channel::collectives ? 0 : message.to};
 }
 
 // The sender has opened the connection. A team that is created here later hears of that member when it asks for
@@ -110,26 +103,6 @@ void Engine::State::handle_hello(const Message& message) {
   team->exchange.note_present(message.from);
 }
 
-void Engine::State::handle_pull(const Message& message) {
-  const auto team = find_team(message.team, message.from);
-  if (team == nullptr) return handle_absent({message.team, message.from}, message, {});
-  if (message.to >= team->spec.members.size()) return refuse_message("a member that the team does not have");
-  team->exchange.note_present(message.to);
-  if (settle_push(*team, message)) return;  // the block was pushed before the pull came
-  const OperationKey key = key_of(message);
-  const auto operation = team->operations.find(key);
-  const bool is_here = operation != team->operations.end();
-  if (message.tag == kEndingTag && !key.is_request())
-    return answer_ending(*team, is_here ? operation->second : nullptr, message);
-  if (is_here) return serve(*operation->second, message);
-  const bool to_come = is_to_come(*team, key);
-  if (to_come && team->exchange.pulls_waiting() < config.parked_limit) return team->exchange.ask(key, message);
-  if (key.is_request()) return refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_STATE);
-  // A collective that ended without a loss has had all its blocks taken or pushed: it had none for this member.
-  if (!to_come && !team->broken) return answer_empty(*team, message.to, message.pull_id);
-  refuse_pull(*team, message.to, message.pull_id, OFFPATH_ERR_NOT_STARTED);
-}
-
 // Whether that operation, which is not here, may still be posted. A member knows of its own requests before anybody
 // can pull their blocks.
 bool Engine::State::is_to_come(const Team& team, const OperationKey& key) const {
@@ -137,101 +110,6 @@ bool Engine::State::is_to_come(const Team& team, const OperationKey& key) const 
   if (key.channel != Channel::answers || team.lost[key.peer] != 0) return false;
   const RequestPeer* peer = team.requests.empty() ? nullptr : team.requests[key.peer].get();
   return peer == nullptr || key.number >= peer->next_asked || peer->deferred.contains(key.number);
-}
-
-void Engine::State::refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status) {
-  Message fail;
-  fail.kind = Kind::fail;
-  fail.pull_id = pull_id;
-  fail.status = status;
-  send(team, rank, fail);
-}
-
-void Engine::State::answer_empty(Team& team, uint32_t rank, uint64_t pull_id) {
-  const Member& member = team.spec.members[rank];
-  if (member.local) return offer_near(member.worker, pull_id, {}, 0);
-  Message empty;
-  empty.kind = Kind::data;
-  empty.pull_id = pull_id;
-  send(team, rank, empty);
-}
-
-// A member asks for its block of an operation that was posted here.
-void Engine::State::serve(Operation& operation, const Message& message) {
-  operation.begun.insert(message.to);
-  const uint32_t index = operation.graph.find_export(message.to, message.tag);
-  // Our member sends nothing to that one, which would take something.
-  if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
-  ExportProgress& progress = operation.exports[index];
-  const bool reading = progress.state == ExportState::reading && progress.pull_id == 0;
-  if (progress.state != ExportState::open && !reading) {  // the block was taken or is on its way: refused
-    return refuse_pull(*operation.team, message.to, message.pull_id, OFFPATH_ERR_STATE);
-  }
-  progress.pull_id = message.pull_id;
-  progress.limit = message.bytes;
-  progress.readable = message.codecs;
-  if (reading) return;  // the end of reading goes on with it
-  progress.state = ExportState::requested;
-  hand_out_after_step(operation, index);
-}
-
-void Engine::State::hand_out_after_step(Operation& operation, uint32_t index) {
-  ExportProgress& progress = operation.exports[index];
-  const uint32_t after = operation.graph.exports[index].after;
-  if (after == kNoStep || operation.steps[after].done) return hand_out(operation, index);
-  if (!std::exchange(progress.waits, true)) {
-    progress.next_waiting = std::exchange(operation.steps[after].first_waiting, index);
-  }
-}
-
-// A block is refused here and not earlier: steps that wait until the export was taken may overwrite what the step
-// before it has written.
-void Engine::State::hand_out(Operation& operation, uint32_t index) {
-  const Export& block = operation.graph.exports[index];
-  const ExportProgress& progress = operation.exports[index];
-  const bool asked = progress.state == ExportState::requested;
-  if (!asked && progress.state != ExportState::open) return;
-  const bool failed = block.after != kNoStep && operation.steps[block.after].failed;
-  if (failed && asked) return refuse_block(operation, index, operation.status);
-  if (failed) return;  // a later pull is refused
-  if (asked && std::max(block.bytes, block.rest) > progress.limit) {
-    refuse_pull(*operation.team, block.peer, progress.pull_id, OFFPATH_ERR_TRUNCATED);
-    return resolve_export(operation, index, 0);
-  }
-  Location source;
-  if (operation.bytes_of(index) > 0) {
-    const Status status = operation.resolve(block.place, source);
-    if (!status.ok() && asked) return refuse_block(operation, index, status);
-    if (!status.ok()) return;  // a later pull is refused
-  }
-  for (const auto& carrier : carriers) {
-    if (carrier->take(operation, index, source, asked)) return;
-  }
-}
-
-// The operation fails, and the member that has asked for the block is told.
-void Engine::State::refuse_block(Operation& operation, uint32_t index, const Status& status) {
-  operation.note_failure(status);
-  refuse_pull(*operation.team, operation.graph.exports[index].peer, operation.exports[index].pull_id, status.code());
-  resolve_export(operation, index, 0);
-}
-
-void Engine::State::handle_done(const Message& message) {
-  const auto team = find_team(message.team, message.from);
-  if (team == nullptr) return settle_departed_push(message);
-  if (message.to >= team->spec.members.size() || settle_push(*team, message)) return;
-  const auto found = team->operations.find(key_of(message));
-  if (found == team->operations.end()) return;
-  Operation& operation = *found->second;
-  operation.begun.insert(message.to);
-  const uint32_t index = operation.graph.find_export(message.to, message.tag);
-  if (index == kNoStep || operation.exports[index].state != ExportState::sending) return;
-  // A member of the same service reads our memory itself, so only it knows that it could not.
-  if (message.status == OFFPATH_ERR_MEMORY_FAULT && team->spec.members[message.to].local) {
-    operation.note_failure(Status::error(OFFPATH_ERR_MEMORY_FAULT, "member %u could not copy the block", message.to));
-  }
-  if (message.status == OFFPATH_OK) operation.exports[index].decode_ns = message.decode_ns;
-  resolve_export(operation, index, message.status == OFFPATH_OK ? operation.graph.exports[index].bytes : 0);
 }
 
 void Engine::State::handle_fail(const Message& message) {

@@ -14,6 +14,7 @@ constexpr uint64_t kFarBytes = 512 << 10;    // and from memory that is far
 constexpr size_t kGatheredBytes = 64 << 10;  // written at a time
 constexpr size_t kAloneBytes = 8 << 10;      // a copy more takes longer than a write more
 constexpr size_t kEarlyDatagrams = 1024;     // of a task that the others have begun
+constexpr uint64_t kWorthALook = 128 << 10;  // bytes that came
 constexpr uint64_t kProbedNs = 200'000'000;  // for all others to be heard
 constexpr std::array<uint64_t, 4> kProbesAtNs{0, 5'000'000, 25'000'000, 100'000'000};
 
@@ -219,6 +220,18 @@ void Engine::State::Multicasts::write(Run& run, uint32_t owner, Run::Gathered& g
     gathered.bytes.swap(placing->bytes);
     gathered.bytes.clear();
   }
+}
+
+// Nothing else is under way, and what is missing takes its time.
+uint64_t Engine::State::Multicasts::rest_ns() const {
+  uint64_t rest = runs_.empty() || s_.operations.size() != runs_.size() ? 0 : UINT64_MAX;
+  for (const auto& [id, run] : runs_) {
+    if (!run->by_multicast || !run->task || run->rate == 0 || !run->task->listens()) return 0;
+    const double left = run->meant == 0 ? 1 : static_cast<double>(run->heard) / static_cast<double>(run->meant);
+    const auto missing = static_cast<uint64_t>(left * run->task->arrivals().missing() * run->chunk_bytes);
+    rest = std::min(rest, std::min(missing, kWorthALook) * 1'000'000'000 / run->rate);
+  }
+  return rest;
 }
 
 }  // namespace offpath::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chunks of multicast steps that did not come: asked for by one node, and given by another.
 #include "base/random.hpp"
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
 namespace offpath::engine {
@@ -71,7 +72,9 @@ void Engine::State::Multicasts::handle_fetch(const Message& message) {
   if (!possible) return s_.refuse_message("a fetch that cannot be");
   const auto found = team->operations.find({.number = message.number});
   Run* const run = found == team->operations.end() ? nullptr : find(*found->second);
-  const auto refuse = [&](offpath_status_t status) { s_.refuse_pull(*team, message.to, message.pull_id, status); };
+  const auto refuse = [&](offpath_status_t status) {
+    s_.exports->refuse_pull(*team, message.to, message.pull_id, status);
+  };
   if (run == nullptr || !run->task) return refuse(OFFPATH_ERR_STATE);
   Operation& operation = *run->operation;
   const Chunks chunks{message.first, message.count};
@@ -105,9 +108,7 @@ void Engine::State::Multicasts::handle_fetch(const Message& message) {
   progress.limit = message.bytes;
   progress.readable = message.codecs;
   const Location source{run->pieces, address_of(*run, message.part, message.first)};
-  for (const auto& carrier : s_.carriers) {
-    if (carrier->take(operation, static_cast<uint32_t>(index), source, true)) return;
-  }
+  s_.exports->offer(operation, static_cast<uint32_t>(index), source);
 }
 
 }  // namespace offpath::engine

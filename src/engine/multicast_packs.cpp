@@ -121,11 +121,7 @@ void Engine::State::Multicasts::take_coded(Run& run, CodedChunk* job, const Stat
   coding.left = run.packs->datagrams(coding.coded.bytes);
   const uint64_t plain = job->in.size(), wire = bytes + coding.left * multicast::kCodedHeadBytes;
   const bool lossy = codecs::is_lossy(job->method.codec);
-  s_.traffic.coded_bytes += plain;
-  s_.traffic.wire_bytes += wire;
-  if (lossy) s_.traffic.lossy_bytes += plain;
-  s_.observer.on_coded(run.operation->team->spec.client,
-                       {plain, wire, lossy, job->largest_error, s_.compression.saved_ns(*job, wire)});
+  s_.note_coded(*run.operation, {plain, wire, lossy, job->largest_error, s_.compression.saved_ns(*job, wire)});
 }
 
 bool Engine::State::Multicasts::send_pack(Run& run, fabric::Group& group) {

@@ -12,10 +12,9 @@ using Said = wire::Word;
 
 namespace {
 
-constexpr size_t kHeldWords = 8;             // a token, and what the two neighbours may have said
-constexpr uint64_t kQuietNs = 20'000'000;    // nothing was heard for that long: what is missing is fetched
-constexpr uint64_t kBatchBytes = 64 << 10;   // that leave at once: senders are quiet for as long as they last
-constexpr uint64_t kWorthALook = 128 << 10;  // bytes that came
+constexpr size_t kHeldWords = 8;            // a token, and what the two neighbours may have said
+constexpr uint64_t kQuietNs = 20'000'000;   // nothing was heard for that long: what is missing is fetched
+constexpr uint64_t kBatchBytes = 64 << 10;  // that leave at once: senders are quiet for as long as they last
 
 std::vector<uint64_t> lengths_of(const graph::Multicast& plan) {
   std::vector<uint64_t> out;
@@ -289,18 +288,6 @@ uint64_t Engine::State::Multicasts::wait_ns() {
     if (run->sending && run->reads == 0 && (group == nullptr || group->idle())) until(now);
   }
   return wait;
-}
-
-// Nothing else is under way, and what is missing takes its time.
-uint64_t Engine::State::Multicasts::rest_ns() const {
-  uint64_t rest = runs_.empty() || s_.operations.size() != runs_.size() ? 0 : UINT64_MAX;
-  for (const auto& [id, run] : runs_) {
-    if (!run->by_multicast || !run->task || run->rate == 0 || !run->task->listens()) return 0;
-    const double left = run->meant == 0 ? 1 : static_cast<double>(run->heard) / static_cast<double>(run->meant);
-    const auto missing = static_cast<uint64_t>(left * run->task->arrivals().missing() * run->chunk_bytes);
-    rest = std::min(rest, std::min(missing, kWorthALook) * 1'000'000'000 / run->rate);
-  }
-  return rest;
 }
 
 }  // namespace offpath::engine

@@ -2,7 +2,7 @@
 // Short blocks of collectives that leave for other nodes as soon as they are there (docs/design/0013-push.md). A member
 // has at most Exchange::kMaxUnanswered of them unanswered at another one, so what lies there unused is bounded; what goes beyond,
 // or to a member that was not heard of yet, waits until it is asked for, like any block.
-#include "engine/state.hpp"
+#include "engine/exports.hpp"
 
 namespace offpath::engine {
 
@@ -10,36 +10,6 @@ using base::Status;
 using wire::Channel;
 using wire::Kind;
 using wire::Message;
-
-// ---- sender ---------------------------------------------------------------------------------------------------
-
-bool Engine::State::may_push(const Operation& operation, const Export& block) const {
-  const bool elsewhere = !operation.team->spec.members[block.peer].local;
-  // With more to follow the receiver must say first what it takes in all.
-  const bool is_last = block.rest <= block.bytes;
-  const bool is_short = config.pushed_bytes > 0 && block.bytes <= config.pushed_bytes;
-  return operation.part == Part::collective && elsewhere && is_short && is_last;
-}
-
-void Engine::State::push_short_blocks(Operation& operation) {
-  for (uint32_t i = 0; i < operation.exports.size(); ++i) {
-    const bool open = operation.exports[i].state == ExportState::open;
-    if (open && may_push(operation, operation.graph.exports[i])) hand_out_after_step(operation, i);
-  }
-}
-
-bool Engine::State::settle_push(Team& team, const Message& message) {
-  if (message.channel != Channel::collectives) return false;
-  if (!team.exchange.answer({message.number, message.to, message.tag})) return false;
-  const auto operation = team.operations.find({.number = message.number});
-  if (operation != team.operations.end()) operation->second->begun.insert(message.to);
-  return true;
-}
-
-void Engine::State::settle_departed_push(const Message& message) {
-  const auto team = departed.find({message.team, message.from});
-  if (team != departed.end()) settle_push(*team->second, message);
-}
 
 size_t Engine::unconfirmed() const {
   size_t count = 0;
@@ -53,8 +23,6 @@ size_t Engine::unconfirmed() const {
   for (const auto& [key, team] : state_->departed) add(*team);
   return count;
 }
-
-// ---- receiver -------------------------------------------------------------------------------------------------
 
 void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
   const auto team = find_team(message.team, message.to);

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/silence.hpp"
-#include "engine/chunks.hpp"
+#include "engine/carriers/blocks.hpp"
+#include "engine/carriers/chunks.hpp"
 #include "engine/engine.hpp"
 #include "engine/exchange.hpp"
 #include "memory/completions.hpp"
-#include "memory/lease.hpp"
 
 #include <deque>
 #include <functional>
@@ -35,12 +35,6 @@ using graph::StepKind;
 struct Team;
 struct Circle;
 
-// A Place, resolved. The memory stays as long as this.
-struct Location {
-  std::shared_ptr<memory::Port> memory;
-  uint64_t address = 0;
-};
-
 struct StepProgress {
   bool done = false;
   bool failed = false;               // or after one that did: what it would produce is garbage
@@ -61,12 +55,10 @@ struct ExportProgress {
   bool waits = false;    // for its step, in the list of those
   bool pushable = true;  // until that has failed
   uint64_t pull_id = 0;
-  uint64_t limit = 0;                    // bytes the peer takes
-  uint32_t readable = 0;                 // codecs that it can read
-  uint64_t transfer = 0;                 // for its carrier
-  std::optional<uint64_t> decode_ns;     // its receiver has all, and has spent so long on decoding it
-  uint32_t next_waiting = kNoStep;       // another export that waits for the same step
-  std::shared_ptr<memory::Lease> lease;  // of the worker that copies it
+  uint64_t limit = 0;               // bytes the peer takes
+  uint32_t readable = 0;            // codecs that it can read
+  uint32_t next_waiting = kNoStep;  // another export that waits for the same step
+  Carried carried;
 };
 
 enum class Part : uint8_t { collective, requester, responder };
@@ -255,7 +247,7 @@ struct Watched {
 // What a port will do later, and what then follows.
 struct Access {
   uint64_t operation = 0;  // 0: of none
-  std::function<void(Operation*, const base::Status&)> then;
+  Blocks::Then then;
 };
 
 struct WaitingAnnouncement {

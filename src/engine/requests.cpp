@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests at the member that asks. It has at most kMaxUnansweredRequests of them at one target, more wait here: so the target
 // need not hold back more than that while one that was overtaken is on its way.
-#include "engine/state.hpp"
+#include "engine/exports.hpp"
 
 namespace offpath::engine {
 
@@ -170,9 +170,7 @@ void Engine::State::end_request(Team& team, const PostedRequest& request, const 
   Operation& operation = *request.operation;
   if (!status.ok()) return end(operation, status);
   // The target is done: it will not ask for what it has not asked for yet.
-  for (uint32_t i = 0; i < operation.exports.size(); ++i) {
-    if (operation.exports[i].state == ExportState::open) resolve_export(operation, i, 0);
-  }
+  exports->close(operation);
   operation.awaits_reply = false;
   end_if_done(operation);
 }

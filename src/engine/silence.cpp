@@ -6,7 +6,7 @@
 // and is given that much more time.
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "engine/state.hpp"
+#include "engine/exports.hpp"
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ std::set<fabric::Peer> Engine::State::awaited_peers() const {
 void Engine::watch(uint64_t now_ns) {
   using Verdict = base::Silence::Verdict;
   State& s = *state_;
-  s.ask_for_endings();
+  s.exports->ask_for_endings();
   const std::set<fabric::Peer> awaited = s.awaited_peers();
   const auto rests = [&](const auto& entry) { return !awaited.contains(entry.first); };
   std::erase_if(s.watched, [&](const auto& entry) { return rests(entry) && !entry.second.silence.spares(); });

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an Engine knows (records.hpp) and does. Internal to engine/. On their own stand chunks.hpp (buffers), sender.hpp
-// (what is said to other services), exchange.hpp (blocks of which one end is there) and compression.hpp. The rest, by file:
-//   engine     clients and teams            carriers/  how blocks leave
+// What an Engine knows (records.hpp) and does, but for its rooms (rooms.def). Internal to engine/. On their own stand
+// carriers/ (how blocks leave), coding/ and exchange.hpp (blocks of which one end is there). The rest, by file:
+//   engine     clients and teams            messages   who takes what comes
 //   transfers  blocks that come             coded      compressed ones
 //   members    how members are reached      pushes     short blocks that nobody has asked for
 //   absent     those that are not here      near       messages inside the service
 //   steps      runs graphs                  local      copies, reductions, computations
-//   messages   pulls and their answers      accesses   goes on with what ports do later
+//   accesses   goes on with what ports do later
 //   requests   asking other members         standing   what operations wait for
 //   answers    being asked                  silence    signs of life
-//   multicasts one to all: what is agreed   multicast_chunks  and what is sent, heard and fetched
-//   endings    who takes no more            loss       the dead
+//   loss       the dead
 //
 // Nothing runs or ends an operation from inside anything else: steps that may start and operations that are over are
 // queued, as are answers to requests and messages to members of this worker, and settle() works the queues off at the end of each call from outside. So chains
 // of steps need no stack, and a reference to an operation stays good until settle().
 #pragma once
 
-#include "engine/compression.hpp"
+#include "engine/carriers/sender.hpp"
+#include "engine/coding/compression.hpp"
 #include "engine/records.hpp"
 #include "engine/room.hpp"
-#include "engine/sender.hpp"
 
 namespace offpath::engine {
 
@@ -28,15 +27,8 @@ struct Engine::State {
   State(const Config& c, fabric::Fabric& f, Neighbours& n, Observer& o)
       : config(c), fabric(f), neighbours(n), observer(o) {}
 
-  // carriers/
-#define OFFPATH_CARRIER(name) std::unique_ptr<Carrier> make_##name();
-#include "engine/carriers/carriers.def"
-  std::vector<std::unique_ptr<Carrier>> make_carriers();
-  class Push;
-  class Near;
-  class Stream;
-
-  class Multicasts;
+#define OFFPATH_ROOM(type, name) class type;
+#include "engine/rooms.def"
   class Rest;  // messages of rooms that are none yet
 
   // engine.cpp
@@ -55,7 +47,7 @@ struct Engine::State {
   // `bytes`: what it has moved.
   void finish_step(Operation& operation, uint32_t step, const base::Status& status, uint64_t bytes);
   void note_moved(Operation& operation, uint64_t bytes);
-  void resolve_export(Operation& operation, uint32_t index, uint64_t bytes);
+  void note_coded(Operation& operation, const Coded& coded);
   void release_step(Operation& operation, uint32_t step);
   void end_if_done(Operation& operation);
   void end(Operation& operation, const base::Status& status);
@@ -72,34 +64,19 @@ struct Engine::State {
   // To its room; from the fabric or from a member here.
   void dispatch(const wire::Message& message, fabric::Bytes payload);
   void handle_hello(const wire::Message& message);
-  void handle_pull(const wire::Message& message);
   bool is_to_come(const Team& team, const OperationKey& key) const;
-  void serve(Operation& operation, const wire::Message& message);
-  // Finds a carrier for a block that is there.
-  void hand_out(Operation& operation, uint32_t export_index);
-  void refuse_block(Operation& operation, uint32_t export_index, const base::Status& status);
-  void hand_out_after_step(Operation& operation, uint32_t export_index);
-  void handle_done(const wire::Message& message);
   void handle_fail(const wire::Message& message);
   void handle_lost(const wire::Message& message);
-  // Tells member `rank` that its pull will not be served, and why; that there is nothing for it.
-  void refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status);
-  void answer_empty(Team& team, uint32_t rank, uint64_t pull_id);
   void refuse_message(const char* why);
   std::shared_ptr<Team> find_team(const wire::TeamId& id, uint32_t rank);
 
   // pushes.cpp
-  bool may_push(const Operation& operation, const Export& block) const;
-  void push_short_blocks(Operation& operation);
   void handle_push(const wire::Message& message, fabric::Bytes payload);
   // False: there is none.
   bool take_arrived(const Operation& operation, uint64_t pull_id);
   void place_pushed(uint64_t pull_id, fabric::Bytes data);
   // What no step will take: of operations from..end-1, which are over or were left out.
   void drop_arrived(Team& team, uint64_t from, uint64_t end);
-  // A pull or a done has come: true if it answers a push.
-  bool settle_push(Team& team, const wire::Message& message);
-  void settle_departed_push(const wire::Message& message);
   // Says `done`, at leisure.
   void acknowledge(Team& team, const BlockKey& block);
 
@@ -194,15 +171,6 @@ struct Engine::State {
   // What is known of a member that neither sends nor takes.
   Waits look_for(const Operation& operation, uint32_t rank) const;
 
-  // endings.cpp
-  // Asks those who have not asked for their blocks whether they will. Now and then.
-  void ask_for_endings();
-  // False: there is nobody to ask.
-  bool ask_for_endings(Operation& operation);
-  // `operation`: null if it is not under way.
-  void answer_ending(Team& team, const Operation* operation, const wire::Message& message);
-  void finish_ending(Operation& operation, uint32_t step, bool takes_no_more);
-
   // silence.cpp
   bool requests_open() const;
   std::set<fabric::Peer> awaited_peers() const;
@@ -223,8 +191,7 @@ struct Engine::State {
   Observer& observer;
   ChunkPool chunks{config.chunk_bytes, config.pool_chunks};
   Sender sender{fabric, chunks};
-  Compression compression{config, fabric};
-  std::vector<std::unique_ptr<Carrier>> carriers = make_carriers();
+  Compression compression{config.now_ns, config.coder, fabric};
   Responder* responder = nullptr;
   const std::unique_ptr<Doer> own_doer = config.doer == nullptr ? make_doer(config.scratch_cache_bytes) : nullptr;
   Doer& doer = config.doer == nullptr ? *own_doer : *config.doer;
@@ -239,8 +206,9 @@ struct Engine::State {
   std::unordered_map<RequestId, DeferredRequest> deferred;
   std::unordered_map<uint64_t, Pull> pulls;
   std::deque<std::shared_ptr<LocalWork>> local;
-  std::shared_ptr<Room> peers, imports, calls, exports;
+  std::shared_ptr<Room> peers, imports, calls;
   std::shared_ptr<Multicasts> multicasts;
+  std::shared_ptr<Exports> exports;
   memory::Completions completions{config.wake};
   std::unordered_map<uint64_t, Access> accesses;  // by ticket
   std::deque<WaitingAnnouncement> announcements;

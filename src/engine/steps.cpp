@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/random.hpp"
+#include "engine/exports.hpp"
 #include "engine/multicasts.hpp"
 
 namespace offpath::engine {
@@ -94,10 +95,17 @@ void Engine::State::note_moved(Operation& operation, uint64_t bytes) {
   observer.on_first_byte(operation.team->spec.client, operation.context);
 }
 
+void Engine::State::note_coded(Operation& operation, const Coded& coded) {
+  traffic.coded_bytes += coded.bytes;
+  traffic.wire_bytes += coded.wire_bytes;
+  if (coded.lossy) traffic.lossy_bytes += coded.bytes;
+  observer.on_coded(operation.team->spec.client, coded);
+}
+
 void Engine::State::finish_step(Operation& operation, uint32_t index, const Status& status, uint64_t bytes) {
   const Step& step = operation.graph.steps[index];
   if (operation.part == Part::collective && step.tag == kEndingTag) {
-    return finish_ending(operation, index, status.ok());
+    return exports->finish_ending(operation, index, status.ok());
   }
   if (step.kind == StepKind::fetch) return multicasts->end_fetch(operation, index, status, bytes);
   StepProgress& progress = operation.steps[index];
@@ -118,26 +126,7 @@ void Engine::State::finish_step(Operation& operation, uint32_t index, const Stat
     operation.steps[next].failed |= progress.failed;
     release_step(operation, next);
   }
-  for (uint32_t waiting = progress.first_waiting; waiting != kNoStep;) {
-    const uint32_t next = operation.exports[waiting].next_waiting;
-    hand_out(operation, waiting);
-    waiting = next;
-  }
-  end_if_done(operation);
-}
-
-void Engine::State::resolve_export(Operation& operation, uint32_t index, uint64_t bytes) {
-  ExportProgress& progress = operation.exports[index];
-  if (progress.state == ExportState::resolved) return;
-  progress.state = ExportState::resolved;
-  --operation.exports_left;
-  for (const auto& carrier : carriers) carrier->forget(operation, index);
-  const Export& block = operation.graph.exports[index];
-  const TeamSpec& team = operation.team->spec;
-  if (operation.part == Part::collective && index < operation.graph.sealed()) {
-    observer.on_served(team.client, operation.context, block.peer, bytes, team.members[block.peer].local);
-  }
-  for (const uint32_t next : block.next) release_step(operation, next);
+  exports->offer_waiting(operation, progress.first_waiting);
   end_if_done(operation);
 }
 
@@ -212,9 +201,7 @@ void Engine::State::release(Operation& operation) {
     std::erase_if(pulls, [&](const auto& entry) { return entry.second.operation == &operation; });
     std::erase_if(local, [&](const auto& work) { return work->operation == &operation; });
   }
-  for (uint32_t i = 0; operation.exports_left > 0 && i < operation.exports.size(); ++i) {
-    for (const auto& carrier : carriers) carrier->forget(operation, i);
-  }
+  exports->forget(operation);
 }
 
 }  // namespace offpath::engine

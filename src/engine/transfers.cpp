@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks that come over the fabric.
-#include "engine/state.hpp"
+#include "engine/exports.hpp"
 
 namespace offpath::engine {
 
@@ -11,9 +11,7 @@ using wire::Message;
 const Traffic& Engine::traffic() const { return state_->traffic; }
 
 bool Engine::expects(uint64_t bytes) const {
-  uint64_t out = 0;
-  for (const auto& carrier : state_->carriers) out += carrier->bytes_left();
-  if (out >= bytes) return true;
+  if (state_->exports->bytes_left() >= bytes) return true;
   uint64_t in = 0;
   for (const auto& [id, pull] : state_->pulls) {
     if (pull.total != UINT64_MAX) in += pull.total - pull.placed;

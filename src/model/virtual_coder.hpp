@@ -2,7 +2,7 @@
 // A codec in virtual time: leaves so much of whatever comes, and costs so much. Nothing is read or written.
 #pragma once
 
-#include "engine/coder.hpp"
+#include "engine/coding/coder.hpp"
 #include "model/account.hpp"
 #include "model/machine.hpp"
 

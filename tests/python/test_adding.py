@@ -248,19 +248,19 @@ def test_a_port_is_a_file_and_a_line(scratch):
     run_tests(scratch, "memory_test", "Nothing.*")
 
 
-CARRIER = """#include "engine/state.hpp"
+CARRIER = """#include "engine/carriers/carrier.hpp"
 
 namespace offpath::engine {
 namespace {
 
 class Absent : public Carrier {
  public:
-  bool take(Operation&, uint32_t, const Location&, bool) override { return false; }
+  bool take(const Offer&) override { return false; }
 };
 
 }  // namespace
 
-std::unique_ptr<Carrier> Engine::State::make_absent() { return std::make_unique<Absent>(); }
+std::unique_ptr<Carrier> make_absent(Blocks&, Sender&) { return std::make_unique<Absent>(); }
 
 }  // namespace offpath::engine
 """

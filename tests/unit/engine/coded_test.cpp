@@ -3,7 +3,7 @@
 // codec gets none. The other tests run with a codec as well (OFFPATH_TEST_CODEC).
 #include "../kernels/data.hpp"
 #include "cluster.hpp"
-#include "engine/compression.hpp"
+#include "engine/coding/compression.hpp"
 #include "late_coder.hpp"
 
 #include <algorithm>
@@ -195,7 +195,7 @@ TEST(SavedTime, IsWhatAutoReckons) {
   config.now_ns = [&] { return now; };
   const auto network = make_network(1);
   const auto fabric = network->make_endpoint();
-  const engine::Compression compression(config, *fabric);
+  const engine::Compression compression(config.now_ns, config.coder, *fabric);
   const Data plain(1000);
   engine::CodedChunk job;
   job.in = plain;

@@ -2,7 +2,7 @@
 // A coder that does each chunk in a later round, in any order, as an engine of a DPU would.
 #pragma once
 
-#include "engine/coder.hpp"
+#include "engine/coding/coder.hpp"
 
 #include <functional>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/sender.hpp"
+#include "engine/carriers/sender.hpp"
 
 #include "wire/batch.hpp"
 

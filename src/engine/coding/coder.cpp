@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/coder.hpp"
+#include "engine/coding/coder.hpp"
 
 namespace offpath::engine {
 namespace {

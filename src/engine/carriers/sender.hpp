@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sender: what a worker says to other services. Several small messages to one worker leave as one, with the next
-// flush_all(). Knows peers and messages, not teams and operations. Internal to engine/.
+// flush_all(). Knows peers and messages, not teams and operations. The fabric and the pool outlive it. On the worker's thread;
+// what cannot leave yet waits here, nobody for it.
 #pragma once
 
-#include "engine/chunks.hpp"
+#include "engine/carriers/chunks.hpp"
 #include "fabric/fabric.hpp"
 
 #include <algorithm>
@@ -17,6 +18,10 @@ class Sender {
  public:
   Sender(fabric::Fabric& fabric, ChunkPool& chunks)
       : fabric_(fabric), chunks_(chunks), batch_bytes_(std::min(chunks.chunk_bytes(), fabric::kShortBytes)) {}
+
+  // For a piece of a block; null: none is free. Its carrier gives it back, or say_from() does so when it has left.
+  Chunk* take_chunk() { return chunks_.take_to_send(); }
+  void give_back(Chunk* chunk) { chunks_.give_back(chunk); }
 
   // The fabric has lost it: what waits for it is dropped.
   void lose(fabric::Peer peer) { lost_.insert(peer); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chunks: the buffers through which blocks of a worker pass, a bounded number for both directions. Internal to engine/.
+// Chunks: the buffers through which blocks of a worker pass, a bounded number for both directions. The pool owns
+// them; on the worker's thread.
 #pragma once
 
-#include "engine/carriers/carrier.hpp"
 #include "memory/port.hpp"
 #include "wire/message.hpp"
 
@@ -18,6 +18,8 @@ namespace offpath::engine {
 struct PageAlignedDelete {
   void operator()(uint8_t* memory) const { ::operator delete[](memory, std::align_val_t(4096)); }
 };
+
+class Carrier;
 
 // A chunk buffer of the pool and what is going on in it.
 struct Chunk {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/compression.hpp"
+#include "engine/coding/compression.hpp"
 
 #include "base/clock.hpp"
-#include "engine/engine.hpp"
 
 #include <bit>
 
@@ -13,17 +12,13 @@ namespace {
 constexpr uint64_t kBytesPerSample = 16 << 20;
 constexpr double kFreshOfDecoding = 0.25;  // weight of what is new
 
-codecs::Chooser::Clock clock_of(const Config& config) {
-  if (config.now_ns) return config.now_ns;
-  return [] { return base::clock_ns(); };
-}
 }  // namespace
 
-Compression::Compression(const Config& config, const fabric::Fabric& fabric)
-    : clock_(clock_of(config)),
+Compression::Compression(codecs::Chooser::Clock now_ns, Coder* its_coder, const fabric::Fabric& fabric)
+    : clock_(now_ns ? std::move(now_ns) : [] { return base::clock_ns(); }),
       fabric_(fabric),
-      own_coder_(config.coder == nullptr ? make_coder() : nullptr),
-      coder(config.coder == nullptr ? *own_coder_ : *config.coder),
+      own_coder_(its_coder == nullptr ? make_coder() : nullptr),
+      coder(its_coder == nullptr ? *own_coder_ : *its_coder),
       chooser(clock_) {}
 
 namespace {

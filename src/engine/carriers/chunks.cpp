@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/chunks.hpp"
+#include "engine/carriers/chunks.hpp"
 
 namespace offpath::engine {
 

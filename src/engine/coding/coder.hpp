@@ -20,6 +20,15 @@ struct CodingJob {
   double largest_error = 0;  // encode: if it does
 };
 
+// A chunk that was compressed.
+struct Coded {
+  uint64_t bytes = 0;
+  uint64_t wire_bytes = 0;   // as which it left
+  bool lossy = false;        // what arrives is something else
+  double largest_error = 0;  // and this much off
+  double saved_ns = 0;       // so much sooner the link is free again, by estimate; coding included. Less than 0: later
+};
+
 class Coder {
  public:
   virtual ~Coder() = default;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compression: what a worker has to code chunks with: buffers, who does it, and what it has found out about when it pays.
-// docs/design/0021-compression.md. Internal to engine/.
+// docs/design/0021-compression.md. On the worker's thread; fabric and coder outlive it.
 #pragma once
 
-#include "engine/coder.hpp"
+#include "engine/coding/coder.hpp"
 #include "fabric/fabric.hpp"
 #include "graph/graph.hpp"
 #include "kernels/codecs/choice.hpp"
@@ -15,8 +15,6 @@
 #include <vector>
 
 namespace offpath::engine {
-
-struct Config;
 
 // A chunk that is being coded, with room for it as it is (plain) and for what came without a buffer of ours (kept).
 // They stay as long as they are needed once.
@@ -33,7 +31,8 @@ struct CodedChunk : CodingJob {
 
 class Compression {
  public:
-  Compression(const Config& config, const fabric::Fabric& fabric);
+  // `now_ns`: null: the system's clock; `coder`: null: the codecs, here.
+  Compression(codecs::Chooser::Clock now_ns, Coder* coder, const fabric::Fabric& fabric);
 
   uint64_t now_ns() const { return clock_(); }
   CodedChunk* take();

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exports: the blocks that members of this worker give to others: asked for, offered to the carriers in order, taken. One state
+// for each, which lies with its operation (ExportProgress). exports.cpp: pulls and how they are served; endings.cpp: blocks that
+// nobody will take. Owned by the engine; on the worker's thread; blocks nobody. Internal to engine/.
+#pragma once
+
+#include "engine/carriers/carrier.hpp"
+#include "engine/state.hpp"
+
+namespace offpath::engine {
+
+class Engine::State::Exports : public Room, private Blocks {
+ public:
+  explicit Exports(State& state);
+
+  void on_message(const wire::Message& message, fabric::Bytes payload) override;
+  void forget(Operation& operation) override;
+  bool progress() override;
+
+  // The operation is posted: serves those who have asked before, and pushes what is short.
+  void begin(Operation& operation);
+  // What the step has made is there: exports that have waited for it, from that one on.
+  void offer_waiting(Operation& operation, uint32_t first);
+  // A block that was asked for is there.
+  void offer(Operation& operation, uint32_t index, const Location& source);
+  // Takes those for granted that nobody has asked for: all, or those of one member.
+  void close(Operation& operation, std::optional<uint32_t> peer = {});
+
+  // A pull or a done has come: true if it answers a push.
+  bool settle_push(Team& team, const wire::Message& message);
+  // Tells member `rank` that its pull will not be served, and why; that there is nothing for it.
+  void refuse_pull(Team& team, uint32_t rank, uint64_t pull_id, offpath_status_t status);
+  void answer_empty(Team& team, uint32_t rank, uint64_t pull_id);
+
+  // Asks those who have not asked for their blocks whether they will. Now and then.
+  void ask_for_endings();
+  void finish_ending(Operation& operation, uint32_t step, bool takes_no_more);
+
+  // Over the fabric, of those under way.
+  uint64_t bytes_left() const;
+
+ private:
+  void handle_pull(const wire::Message& message);
+  void handle_done(const wire::Message& message);
+  void serve(Operation& operation, const wire::Message& message);
+  // Finds a carrier for a block that is there.
+  void hand_out(Operation& operation, uint32_t index);
+  void hand_out_after_step(Operation& operation, uint32_t index);
+  void resolve(Operation& operation, uint32_t index, uint64_t bytes);
+  bool may_push(const Operation& operation, const Export& block) const;
+  // False: there is nobody to ask.
+  bool ask_for_endings(Operation& operation);
+  // `operation`: null if it is not under way.
+  void answer_ending(Team& team, const Operation* operation, const wire::Message& message);
+
+  // Blocks
+  bool may_push(Block block, bool asked) const override;
+  wire::Message push_of(Block block) const override;
+  fabric::Peer peer_of(Block block) override;
+  Compression::Plan plan_coding(const Offer& offer) const override;
+  void offer_near(Block block, Location source, uint64_t bytes) override;
+  Carried& carry(Block block, Carrier& by) override;
+  void begin_reading(Block block) override;
+  std::optional<bool> end_reading(Block block) override;
+  void note_left(Block block, uint64_t bytes) override;
+  void note_coded(Block block, const Coded& coded) override;
+  void note_sampled(Block block, const codecs::Chooser::Sampled& sampled) override;
+  void note_pushed(Block block, uint64_t bytes, bool asked) override;
+  void end_empty(Block block) override;
+  void refuse(Block block, const base::Status& status) override;
+  void give_otherwise(Block block) override;
+  memory::Ticket next_ticket() override { return s_.next_ticket(); }
+  void later(Block block, uint64_t ticket, Then then) override;
+
+  State& s_;
+  const std::vector<std::unique_ptr<Carrier>> carriers_;
+};
+
+}  // namespace offpath::engine
