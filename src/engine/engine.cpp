@@ -154,7 +154,7 @@ void Engine::post(TeamHandle handle, uint64_t sequence, Graph graph, uint64_t co
   }
   s.drop_arrived(*team, team->next_sequence, sequence);
   team->next_sequence = sequence + 1;
-  team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.begun.insert(member); });
+  team->exchange.for_each_kept(sequence, [&](uint32_t member) { operation.note_begun(member); });
   if (team->broken) {
     team->exchange.take_pulls(operation.key);
     const auto lost = std::find(team->lost.begin(), team->lost.end(), 1) - team->lost.begin();

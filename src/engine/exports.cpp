@@ -88,7 +88,7 @@ void Engine::State::Exports::answer_empty(Team& team, uint32_t rank, uint64_t pu
 
 // A member asks for its block of an operation that was posted here.
 void Engine::State::Exports::serve(Operation& operation, const Message& message) {
-  operation.begun.insert(message.to);
+  operation.note_begun(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
   // Our member sends nothing to that one, which would take something.
   if (index == kNoStep) return answer_empty(*operation.team, message.to, message.pull_id);
@@ -185,7 +185,7 @@ void Engine::State::Exports::handle_done(const Message& message) {
   const auto found = team->operations.find(key_of(message));
   if (found == team->operations.end()) return;
   Operation& operation = *found->second;
-  operation.begun.insert(message.to);
+  operation.note_begun(message.to);
   const uint32_t index = operation.graph.find_export(message.to, message.tag);
   if (index == kNoStep || operation.exports[index].state != ExportState::sending) return;
   // A member of the same service reads our memory itself, so only it knows that it could not.
@@ -200,7 +200,7 @@ bool Engine::State::Exports::settle_push(Team& team, const Message& message) {
   if (message.channel != Channel::collectives) return false;
   if (!team.exchange.answer({message.number, message.to, message.tag})) return false;
   const auto operation = team.operations.find({.number = message.number});
-  if (operation != team.operations.end()) operation->second->begun.insert(message.to);
+  if (operation != team.operations.end()) operation->second->note_begun(message.to);
   return true;
 }
 

@@ -92,7 +92,7 @@ void Engine::State::fail_for_loss(Operation& operation, uint32_t rank) {
     const bool reachable = lost.to != team.spec.rank && lost.to != rank && team.lost[lost.to] == 0;
     if (reachable && needed[lost.to] != 0) send(team, lost.to, lost);
   }
-  const bool begun = team.dead || operation.part != Part::collective || operation.begun.contains(rank);
+  const bool begun = team.dead || operation.part != Part::collective || operation.has_begun(rank);
   end(operation, begun ? Status::error(OFFPATH_ERR_PEER_LOST, "member %u was lost during the operation", rank)
                        : Status::error(OFFPATH_ERR_NOT_STARTED, "member %u was lost before the operation", rank));
 }

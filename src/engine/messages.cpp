@@ -119,7 +119,7 @@ void Engine::State::handle_fail(const Message& message) {
   Operation& operation = *it->second.operation;
   const Step& step = operation.graph.steps[it->second.step];
   const uint32_t peer = step.peer;
-  if (step.tag != kEndingTag || operation.part != Part::collective) operation.begun.insert(peer);  // else: not yet
+  if (step.tag != kEndingTag || operation.part != Part::collective) operation.note_begun(peer);  // else: not yet
   finish_pull(message.pull_id,
               Status::error(code, "member %u cannot send its block: %s", peer, offpath_status_string(code)),
               Cause::refused);

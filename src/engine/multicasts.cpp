@@ -150,7 +150,7 @@ void Engine::State::Multicasts::start(Run& run, const Message& message) {
   run.task.emplace(std::move(*shape), run.plan.own, config);
   if (run.by_multicast) plan_coding(run, message);
   for (const uint32_t member : run.plan.members) {  // they are armed, so they have their end of the team
-    run.operation->begun.insert(member);
+    run.operation->note_begun(member);
     run.operation->team->exchange.note_present(member);
   }
   run.task->go(run.by_multicast);
@@ -216,7 +216,7 @@ void Engine::State::Multicasts::handle_task(const Message& message) {
   }
   const auto node = run->node_of(message.from);
   if (!node) return s_.refuse_message("a word of who takes no part in a multicast");
-  operation->begun.insert(message.from);
+  operation->note_begun(message.from);
   if (message.word == Said::armed) {
     if (!arm(*run, *node, message)) return s_.refuse_message("armed twice");
   } else if (message.word <= Said::ring) {

@@ -35,7 +35,7 @@ void Engine::State::take_offer(uint64_t pull_id, Location source, uint64_t bytes
   if (it == pulls.end()) return;
   const Pull& pull = it->second;
   Operation& operation = *pull.operation;
-  operation.begun.insert(operation.graph.steps[pull.step].peer);
+  operation.note_begun(operation.graph.steps[pull.step].peer);
   if (bytes > pull.limit) return refuse_message("an offer of more than was asked for");
   if (bytes == 0) return finish_pull(pull_id, {}, Cause::complete);
   local.push_back(std::make_shared<LocalWork>(LocalWork{.operation = &operation,

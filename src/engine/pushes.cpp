@@ -36,7 +36,7 @@ void Engine::State::handle_push(const Message& message, fabric::Bytes payload) {
   const auto found = team->operations.find({.number = message.number});
   if (found != team->operations.end()) {
     Operation& operation = *found->second;
-    operation.begun.insert(message.from);
+    operation.note_begun(message.from);
     const auto asked = operation.asked.find({message.from, message.tag});
     if (asked != operation.asked.end() && pulls.contains(asked->second)) return place_pushed(asked->second, payload);
   } else if (message.number < team->next_sequence) {

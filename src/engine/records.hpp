@@ -74,7 +74,7 @@ struct Operation {
   std::vector<ExportProgress> exports;
   std::vector<std::shared_ptr<const memory::LayoutIndex>> layouts;
   std::shared_ptr<memory::Port> scratch;                    // null: none needed, or none to be had
-  std::unordered_set<uint32_t> begun;                       // members that sent us anything for it
+  std::vector<bool> begun;                                  // by member: has sent us anything for it
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> asked;  // by member and tag: the pull of what may be pushed
   uint32_t accesses = 0;                                    // under way at ports: while there are any it does not end
   uint32_t steps_left = 0;
@@ -86,6 +86,8 @@ struct Operation {
   bool over = false;   // only waits for settle()
   base::Status status;
 
+  void note_begun(uint32_t member);
+  bool has_begun(uint32_t member) const { return member < begun.size() && begun[member]; }
   // The first failure is the one that is reported.
   void note_failure(const base::Status& failure) {
     if (status.ok()) status = failure;
@@ -166,6 +168,11 @@ struct Team {
 
   bool unused() const { return operations.empty() && open_requests == 0; }
 };
+
+inline void Operation::note_begun(uint32_t member) {
+  if (begun.empty()) begun.resize(team->spec.members.size());
+  begun[member] = true;
+}
 
 // What members of a team say of an operation, or of a block of it.
 // That message, from one member of a team to another, of one operation.

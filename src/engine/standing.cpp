@@ -6,7 +6,7 @@
 namespace offpath::engine {
 
 Waits Engine::State::look_for(const Operation& operation, uint32_t rank) const {
-  if (operation.begun.contains(rank)) return Waits::sends;
+  if (operation.has_begun(rank)) return Waits::sends;
   const auto here = teams.find({operation.team->spec.id, rank});
   if (here == teams.end()) return Waits::silent;
   return here->second->next_sequence > operation.key.number ? Waits::sends : Waits::not_posted;

@@ -51,7 +51,7 @@ Pull* Engine::State::check_data(const Message& message, size_t payload_bytes) {
     refuse_message("data outside the block that was asked for");
     return nullptr;
   }
-  pull.operation->begun.insert(pull.operation->graph.steps[pull.step].peer);
+  pull.operation->note_begun(pull.operation->graph.steps[pull.step].peer);
   pull.total = message.bytes;
   pull.received += bytes;
   return &pull;
