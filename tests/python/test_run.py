@@ -348,8 +348,8 @@ def line(**changes):
         ),
         (
             [line(node=f"n{i}", seen={"messages_count": 12, "long_messages_count": 12}) for i in range(2)],
-            "2 ranks on 2 nodes (MPICH): 24 messages, 0 offloaded, 24 native (24 of 1 MiB or more). Messages this "
-            'long have gained where computation follows them: --policy "send:1M-inf:nodes=2:dpu".',
+            "2 ranks on 2 nodes (MPICH): 24 messages, 0 offloaded, 24 native (24 of 512 KiB or more). Messages this "
+            'long have gained where computation follows them: --policy "send:512K-inf:nodes=2:dpu".',
         ),
         (
             [line(node=f"n{i}", seen={"messages_count": 12, "blocking_collectives_count": 1}) for i in range(2)],
@@ -395,7 +395,7 @@ def test_advice_does_not_contradict_what_was_measured():
     least = f"{LEAST_WORTH_TUNING >> 10} KiB"
     assert max(row["gain"] for row in results["alltoall"] if row["per_peer"] == least) > 1.2
     assert max(row["gain"] for row in results["alltoall"] if row["per_peer"] == "64 KiB") < 1.05
-    assert LONG_MESSAGES.startswith("send:1M-")
+    assert LONG_MESSAGES.startswith("send:512K-")
     assert {row["bytes"] for row in results["pt2pt"]} == {"1 MiB", "4 MiB"}
     assert all(row["efficiency"] > 1.4 * row["host_efficiency"] for row in results["pt2pt"])
     assert all(row["gain"] > 1.4 for row in results["halo3d"])
@@ -410,7 +410,7 @@ def test_the_closing_line_names_each_kind_of_call(mpi, programs, tmp_path):
     result = offpath("run", "--share", "--", *command, env=AS_ROOT)
     assert result.returncode == 0, result.stderr
     for kind in (
-        "6 collectives, 0 offloaded, 6 native", "6 messages, 0 offloaded, 6 native (2 of 1 MiB or more)",
+        "6 collectives, 0 offloaded, 6 native", "6 messages, 0 offloaded, 6 native (2 of 512 KiB or more)",
         "8 one-sided operations, 0 offloaded, 8 native", "10 blocking messages and 2 files native",
     ):  # fmt: skip
         assert kind in result.stderr, (kind, result.stderr)

@@ -24,7 +24,7 @@ inline constexpr size_t kPassed = 3;
 // words/mpi_functions.def says what is what.
 enum class Seen : uint8_t { messages, long_messages, blocking_messages, blocking_collectives, files, nothing };
 inline constexpr size_t kSeen = static_cast<size_t>(Seen::nothing);
-inline constexpr uint64_t kLongMessageBytes = 1 << 20;  // from there on, messages have gained in measurements
+inline constexpr uint64_t kLongMessageBytes = 512 << 10;  // from there on, messages have gained in measurements
 
 // An error of the service. What does not fit into the program's buffer is the program's.
 inline bool is_failure(int code) {

@@ -2,7 +2,6 @@
 """`offpath lab run`: an MPI program on a lab, by its own mpirun."""
 
 import contextlib
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
