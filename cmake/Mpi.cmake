@@ -75,12 +75,14 @@ function(offpath_use_mpi_header target mpi)
     $<TARGET_PROPERTY:mpi_${mpi},INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
-# offpath_mpi_program(<kind> <name> <sources>... [LINK ...]): <build>/<kind>/<mpi>/<name> for each MPI.
+# offpath_mpi_program(<kind> <name> <sources>... [LINK ...]): <build>/<kind>/<mpi>/<name> for each MPI. What is linked may have
+# <mpi> in its name.
 function(offpath_mpi_program kind name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   foreach(mpi ${OFFPATH_MPIS})
     add_executable(${name}_${mpi} ${ARG_UNPARSED_ARGUMENTS})
-    target_link_libraries(${name}_${mpi} PRIVATE offpath_flags mpi_${mpi} ${ARG_LINK})
+    string(REPLACE "<mpi>" ${mpi} linked "${ARG_LINK}")
+    target_link_libraries(${name}_${mpi} PRIVATE offpath_flags mpi_${mpi} ${linked})
     set_target_properties(${name}_${mpi} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${kind}/${mpi})
     if(kind MATCHES "^(apps|bench)$")  # their files read the same headers, and are compiled for each MPI

@@ -74,8 +74,9 @@ STANDS_ON = {
         "frontends/mpi/proxy",
     ],
     "include": [],
-    "apps": ["arguments"],
-    "apps/task_session": ["include"],  # applications know nothing of Offpath, but for those that are tasks
+    "apps/kit": ["arguments"],
+    "apps": ["apps/kit"],
+    "apps/task_session": ["apps/kit", "include"],  # applications know nothing of Offpath, but for those that are tasks
     "apps/minimd/tasks": ["apps", "apps/task_session", "include"],
     "apps/amr/tasks": ["apps", "apps/task_session", "include"],
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "job.hpp"
+#include "../kit/ranks.hpp"
 
 namespace bspmm {
 namespace {
@@ -54,7 +54,7 @@ double largest_error(const Pattern& pattern, int tile, std::uint64_t seed, const
         worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
       }
     }
-  return job::maximum(worst);
+  return kit::maximum(worst);
 }
 
 }  // namespace bspmm

@@ -10,8 +10,8 @@
 
 #include <vector>
 
+#include "../kit/clocks.hpp"
 #include "pattern.hpp"
-#include "profile.hpp"
 #include "store.hpp"
 
 namespace bspmm {
@@ -31,6 +31,13 @@ Work make_work(const Pattern& pattern, int tile, int products_in_unit);
 
 enum class Variant { blocking, nonblocking };
 enum class Computation { yes, no };  // no: the communication alone, zeros are added
+
+// Where a rank's time went. get, update: the calls and, in the blocking variant, their completion. wait: completion in the
+// nonblocking variant. counter: until the next unit of work was known.
+enum class Row { counter, get, compute, update, wait };
+constexpr int kRows = 5;
+constexpr const char* kRowNames[kRows] = {"counter", "get", "compute", "update", "wait"};
+using Profile = kit::PhaseTimes<Row, kRows>;
 
 // Until the counter has no more units. To be called by all ranks after Store::reset; does not synchronise them at the
 // end.

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "job.hpp"
+#include "../kit/ranks.hpp"
 
 namespace bspmm {
 
-int Store::owner(int number) const { return number % job::ranks(); }
+int Store::owner(int number) const { return number % kit::ranks(); }
 
 std::int64_t Store::offset(Matrix matrix, int number) const {
-  const int slots = (count_ + job::ranks() - 1) / job::ranks();
-  const int slot = int(matrix) * slots + number / job::ranks();
+  const int slots = (count_ + kit::ranks() - 1) / kit::ranks();
+  const int slot = int(matrix) * slots + number / kit::ranks();
   return std::int64_t(slot) * tile_ * tile_;
 }
 
@@ -21,7 +21,7 @@ std::int64_t Store::elements_count() const { return offset(Matrix(int(Matrix::c)
 
 void Store::fill(double* memory, std::uint64_t seed) const {
   std::fill_n(memory, elements_count(), 0.0);
-  for (int number = job::rank(); number < count_; number += job::ranks())
+  for (int number = kit::rank(); number < count_; number += kit::ranks())
     for (const Matrix matrix : {Matrix::a, Matrix::b})
       fill_tile(seed, matrix, number, tile_, memory + offset(matrix, number));
 }

@@ -6,7 +6,7 @@
 
 #include <mpi.h>
 
-#include "job.hpp"
+#include "../kit/ranks.hpp"
 
 namespace bspmm {
 namespace {
@@ -36,7 +36,7 @@ struct Store::State {
 Store::Store(const Pattern& pattern, int tile, std::uint64_t seed)
     : state_(new State), count_(pattern.count()), tile_(tile) {
   allocate(elements_count(), &state_->memory, &state_->tiles);
-  allocate(job::rank() == kCounterRank ? 1 : 0, &state_->count, &state_->counter);
+  allocate(kit::rank() == kCounterRank ? 1 : 0, &state_->count, &state_->counter);
   fill(state_->memory, seed);
   reset();
 }
@@ -55,7 +55,7 @@ void Store::reset() {
   MPI_Barrier(MPI_COMM_WORLD);
   double* const first = state_->memory + offset(Matrix::c, 0);
   std::fill(first, state_->memory + elements_count(), 0.0);
-  if (job::rank() == kCounterRank) *state_->count = 0;
+  if (kit::rank() == kCounterRank) *state_->count = 0;
   MPI_Win_sync(state_->tiles);
   MPI_Win_sync(state_->counter);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -63,7 +63,7 @@ void Store::reset() {
 
 const double* Store::mine(Matrix matrix, int number) const {
   MPI_Win_sync(state_->tiles);
-  return owner(number) == job::rank() ? state_->memory + offset(matrix, number) : nullptr;
+  return owner(number) == kit::rank() ? state_->memory + offset(matrix, number) : nullptr;
 }
 
 void Store::get(Matrix matrix, int number, double* elements) {

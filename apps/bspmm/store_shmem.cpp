@@ -5,7 +5,7 @@
 
 #include <shmem.h>
 
-#include "job.hpp"
+#include "../kit/ranks.hpp"
 
 namespace bspmm {
 namespace {
@@ -46,7 +46,7 @@ void Store::reset() {
 }
 
 const double* Store::mine(Matrix matrix, int number) const {
-  return owner(number) == job::rank() ? state_->memory + offset(matrix, number) : nullptr;
+  return owner(number) == kit::rank() ? state_->memory + offset(matrix, number) : nullptr;
 }
 
 void Store::get(Matrix matrix, int number, double* elements) {

@@ -46,6 +46,13 @@ class Arguments {
     });
   }
 
+  // A number, or places in `words`, for `take`.
+  void whole(const std::string& name, std::int64_t value, std::int64_t lowest, std::int64_t highest,
+             const std::string& help, std::function<void(std::int64_t)> take);
+  enum class Many { no, yes };
+  void choose(const std::string& name, Many many, const std::vector<std::string>& words, const std::string& preset,
+              const std::string& help, std::function<void(const std::vector<std::size_t>&)> take);
+
   // What is no option: at least one of them.
   void others(const std::string& name, std::vector<std::string>& values, const std::string& help);
 
@@ -71,7 +78,6 @@ class Arguments {
     std::vector<std::string> needs = {}, excludes = {};
   };
 
-  enum class Many { no, yes };
   template <class Value>
   static std::vector<std::string> names(const Words<Value>& words) {
     std::vector<std::string> out;
@@ -86,11 +92,6 @@ class Arguments {
         if (each == value) text += (text.empty() ? "" : ",") + name;
     return text;
   }
-  void choose(const std::string& name, Many many, const std::vector<std::string>& words, const std::string& preset,
-              const std::string& help, std::function<void(const std::vector<std::size_t>&)> take);
-
-  void whole(const std::string& name, std::int64_t value, std::int64_t lowest, std::int64_t highest,
-             const std::string& help, std::function<void(std::int64_t)> take);
   Option* find(const std::string& name);
   Option& known(const std::string& name);
   std::string take(Option& option, const std::string& text);
