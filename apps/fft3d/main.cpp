@@ -4,11 +4,8 @@
 
 #include <mpi.h>
 
-#include "../arguments/numbers_file.hpp"
-#include "../arguments/speaker.hpp"
-#include "options.hpp"
+#include "../kit/report.hpp"
 #include "pipeline.hpp"
-#include "profile.hpp"
 #include "report.hpp"
 #include "slab.hpp"
 #include "verify.hpp"
@@ -51,43 +48,32 @@ Outcome measure(const Options& options, const Slab& slab, MPI_Comm communicator,
 
   const std::uint64_t checksum = pipeline.checksum();
   if (slab.rank == 0) {
-    arguments::NumbersFile file(options.field);
+    kit::NumbersFile file(options.field);
     for (int v = 0; v < options.variables; ++v) file.write(pipeline.field(v), slab.points());
     problem = file.close();
   }
   for (int iteration = 0; iteration < options.repeats; ++iteration) verifier.skip(time_step, iteration);
   // A field or coefficient that went wrong in any timed iteration is still wrong in this one.
   errors.include(verifier.run(pipeline, nothing, options.repeats));
-  return {slab.ranks, gather_times(application, profile, communicator), errors, energy,
-          checksum,   smallest_message(slab) * sizeof(Complex)};
+  const std::pair<const char*, double> seconds[] = {{"Application", application},
+                                                    {"All communications", profile.all()},
+                                                    {"MPI_Ialltoallv", profile.seconds(Row::Ialltoallv)},
+                                                    {"MPI_Waitany", profile.seconds(Row::Waitany)},
+                                                    {"Other", profile.seconds(Row::Other)}};
+  Outcome outcome{{}, errors, energy, checksum, smallest_message(slab) * sizeof(Complex)};
+  for (const auto& [name, own] : seconds) outcome.times.emplace_back(name, kit::over_ranks(own));
+  return outcome;
 }
 
-int run(int argc, char** argv, MPI_Comm communicator) {
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &ranks);
-  const arguments::Speaker speaker("fft3d", rank == 0);
-  Options options;
-  std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && options.help.empty()) problem = check_counts_fit(options.nx, options.ny, options.nz, ranks);
-  if (const auto status = speaker.end(problem, options.help)) return *status;
-
-  const Slab slab(options.nx, options.ny, options.nz, ranks, rank);
-  const Outcome outcome = measure(options, slab, communicator, problem);
-  if (rank == 0) {
-    print_report(options, outcome);
-    if (problem.empty() && !options.json.empty()) problem = write_json(options, outcome);
-    if (!problem.empty()) return speaker.complain(problem);
-  }
-  return outcome.errors.good() ? 0 : arguments::kFailed;
+int run(const Options& options) {
+  const Slab slab(options.nx, options.ny, options.nz, kit::ranks(), kit::rank());
+  std::string problem;
+  const Outcome outcome = measure(options, slab, MPI_COMM_WORLD, problem);
+  const std::string unwritten = options.speaks() ? report(options, outcome) : "";
+  return options.end(outcome.errors.good(), problem.empty() ? unwritten : problem);
 }
 
 }  // namespace
 }  // namespace fft3d
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int status = fft3d::run(argc, argv, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return status;
-}
+int main(int argc, char** argv) { return kit::run_ranks(argc, argv, fft3d::run); }

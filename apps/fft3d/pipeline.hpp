@@ -8,12 +8,16 @@
 
 #include <mpi.h>
 
-#include "profile.hpp"
+#include "../kit/clocks.hpp"
 #include "slab.hpp"
 #include "time_step.hpp"
 #include "transform.hpp"
 
 namespace fft3d {
+
+// Where a rank's time went.
+enum class Row { Ialltoallv, Waitany, Other };
+using Profile = kit::PhaseTimes<Row, 3>;
 
 class Pipeline {
  public:
