@@ -12,7 +12,6 @@
 namespace amr {
 
 struct Outcome {
-  int ranks;
   Water before, after;
   double time;                 // of the water
   double seconds;              // of the steps
@@ -33,8 +32,7 @@ struct Outcome {
 // On all ranks.
 Outcome gather(const Simulation& simulation, const Water& before, const Options& options);
 
-void print_report(const Options& options, const Outcome& outcome);
 // Empty, or one line for the user.
-std::string write_json(const Options& options, const Outcome& outcome);
+std::string report(const Options& options, const Outcome& outcome);
 
 }  // namespace amr

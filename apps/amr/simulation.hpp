@@ -2,19 +2,25 @@
 // The time steps.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "../kit/clocks.hpp"
 #include "advancer.hpp"
 #include "grid.hpp"
 #include "neighbours.hpp"
 #include "options.hpp"
 #include "patches.hpp"
-#include "profile.hpp"
 
 namespace amr {
+
+// Where a rank's time goes.
+enum class Phase { ghosts, refine, step, advance, fluxes };
+constexpr std::array<const char*, 5> kPhases = {"ghosts", "refine", "step", "advance", "fluxes"};
+using Profile = kit::PhaseTimes<Phase, kPhases.size()>;
 
 class Simulation {
  public:
@@ -49,7 +55,7 @@ class Simulation {
   std::vector<int> busy();
   double longest_step();
 
-  const Options options_;
+  const Options& options_;
   const int rank_;
   Grid grid_;
   std::unique_ptr<Advancer> advancer_;
