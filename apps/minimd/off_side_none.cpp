@@ -4,7 +4,7 @@
 namespace minimd {
 
 std::unique_ptr<OffSide> make_off_side(const Domain&, const Cells&, const Options& options, std::string& problem) {
-  problem = std::string("--schedule ") + name(options.schedule) +
+  problem = std::string("--schedule ") + kSchedules[int(options.schedule)] +
             " needs another side (this program was built without one). Use minimd_openmp, or --schedule relaxed";
   return nullptr;
 }

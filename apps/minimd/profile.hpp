@@ -2,13 +2,13 @@
 // Where a rank's time goes, in the terms of the model.
 #pragma once
 
-#include "../report/phase_times.hpp"
+#include "../kit/clocks.hpp"
 
 namespace minimd {
 
 enum class Phase { integrate, guard, halo, force, reverse, migrate, sort, borders, build, post, ship, wait, thermo };
 constexpr std::array<const char*, 13> kPhases = {"integrate", "guard", "halo", "force", "reverse", "migrate", "sort",
                                                  "borders",   "build", "post", "ship",  "wait",    "thermo"};
-using Profile = report::PhaseTimes<Phase, kPhases.size()>;
+using Profile = kit::PhaseTimes<Phase, kPhases.size()>;
 
 }  // namespace minimd

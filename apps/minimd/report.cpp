@@ -4,38 +4,22 @@
 #include <cmath>
 #include <cstdio>
 
-#include <mpi.h>
 #include <nlohmann/json.hpp>
 
-#include "../report/json_file.hpp"
+#include "../kit/ranks.hpp"
+#include "../kit/report.hpp"
 
 namespace minimd {
-namespace {
 
-void average(double* values, int count, int ranks) {
-  MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < count; ++i) values[i] /= ranks;
-}
-
-}  // namespace
-
-Outcome gather(const Simulation& simulation, const Domain& domain) {
-  Outcome o{domain.ranks,
-            simulation.seconds(),
-            {},
-            simulation.off_times(),
-            double(simulation.list_bytes()),
-            simulation.share(),
-            true,
-            0};
-  for (std::size_t i = 0; i < kPhases.size(); ++i) o.phases.push_back(simulation.profile().seconds(Phase(i)));
-  average(o.phases.data(), int(o.phases.size()), o.ranks);
+Outcome gather(const Simulation& simulation) {
+  Outcome o{
+      simulation.seconds(), {}, simulation.off_times(), double(simulation.list_bytes()), simulation.share(), true, 0};
+  for (std::size_t i = 0; i < kPhases.size(); ++i)
+    o.phases.push_back(kit::mean(simulation.profile().seconds(Phase(i))));
   for (double* value : {&o.off.in, &o.off.force, &o.off.replay, &o.off.out, &o.off.share, &o.off.ship, &o.off.bytes,
                         &o.pairs_bytes, &o.share})
-    average(value, 1, o.ranks);
-  int complete = simulation.complete();
-  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  o.complete = complete;
+    *value = kit::mean(*value);
+  o.complete = kit::minimum(std::int64_t(simulation.complete())) != 0;
   for (const Thermo& each : simulation.thermo()) {
     const double away = std::fabs(each.total - simulation.thermo().front().total);
     if (!(away <= o.drift)) o.drift = away;  // also where it is no number
@@ -43,10 +27,10 @@ Outcome gather(const Simulation& simulation, const Domain& domain) {
   return o;
 }
 
-void print_report(const Options& options, const Simulation& simulation, const Outcome& o) {
+std::string report(const Options& options, const Simulation& simulation, const Outcome& o) {
   std::printf("minimd: %lld atoms, %d ranks, %d steps, lists every %d, skin %g, schedule %s\n",
-              static_cast<long long>(simulation.total()), o.ranks, options.steps, options.every, options.skin,
-              name(options.schedule));
+              static_cast<long long>(simulation.total()), kit::ranks(), options.steps, options.every, options.skin,
+              kSchedules[int(options.schedule)]);
   std::printf("%8s %14s %14s %14s %16s\n", "step", "T", "U", "P", "E");
   for (const Thermo& t : simulation.thermo())
     std::printf("%8d %14.7g %14.7g %14.7g %16.9g\n", t.step, t.temperature, t.potential, t.pressure, t.total);
@@ -58,17 +42,14 @@ void print_report(const Options& options, const Simulation& simulation, const Ou
               c.guard_hits, c.shared);
   std::printf("verified: %s\n", o.complete ? "yes" : "no (atoms were lost, or the two sides disagree on who has them)");
   std::fflush(stdout);
-}
-
-std::string write_json(const Options& options, const Simulation& simulation, const Outcome& o) {
   nlohmann::ordered_json json;
   json["atoms"] = simulation.total();
-  json["ranks"] = o.ranks;
+  json["ranks"] = kit::ranks();
   json["steps"] = options.steps;
   json["timed_steps"] = options.steps - (options.warm_up <= options.steps ? options.warm_up : 0);
   json["every"] = options.every;
   json["skin"] = options.skin;
-  json["schedule"] = name(options.schedule);
+  json["schedule"] = kSchedules[int(options.schedule)];
   json["other_side"] = off_side_kind();
   json["guarded"] = options.guarded();
   json["share"] = o.share;
@@ -82,7 +63,6 @@ std::string write_json(const Options& options, const Simulation& simulation, con
   json["other_side_count"] = {{"all", off.alls}, {"share", off.shares}, {"ship", off.ships}};
   json["shipped_bytes"] = off.bytes;
   json["list_bytes"] = o.pairs_bytes;
-  const Counts& c = simulation.counts();
   json["rebuilds"] = c.rebuilds;
   json["relaxed"] = c.relaxed;
   json["guard_hits"] = c.guard_hits;
@@ -95,7 +75,7 @@ std::string write_json(const Options& options, const Simulation& simulation, con
                               {"potential", t.potential},
                               {"pressure", t.pressure},
                               {"total", t.total}});
-  return report::write_json(options.json, json);
+  return kit::write_json(options.json, json);
 }
 
 }  // namespace minimd

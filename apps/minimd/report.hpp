@@ -10,7 +10,6 @@
 namespace minimd {
 
 struct Outcome {
-  int ranks;
   double seconds;              // of the timed steps
   std::vector<double> phases;  // of each phase, mean over the ranks
   OffTimes off;                // mean over the ranks
@@ -21,10 +20,9 @@ struct Outcome {
 };
 
 // On all ranks.
-Outcome gather(const Simulation& simulation, const Domain& domain);
+Outcome gather(const Simulation& simulation);
 
-void print_report(const Options& options, const Simulation& simulation, const Outcome& outcome);
 // Empty, or one line for the user.
-std::string write_json(const Options& options, const Simulation& simulation, const Outcome& outcome);
+std::string report(const Options& options, const Simulation& simulation, const Outcome& outcome);
 
 }  // namespace minimd

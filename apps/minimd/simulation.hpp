@@ -60,7 +60,7 @@ class Simulation {
   int own_share() const;
 
   const Domain domain_;
-  const Options options_;
+  const Options& options_;
   const Cells cells_;
   const std::int64_t total_;
   Atoms atoms_;
