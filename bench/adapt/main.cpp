@@ -13,38 +13,29 @@
 #include <mpi.h>
 #include <nlohmann/json.hpp>
 
-#include "arguments/arguments.hpp"
-#include "../../apps/arguments/speaker.hpp"
-#include "../collectives/clocks.hpp"
-#include "../../apps/report/json_file.hpp"
-#include "../collectives/work.hpp"
+#include "../../apps/kit/report.hpp"
+#include "../collectives/times.hpp"
 
 namespace bench {
 namespace {
 
-struct Options {
-  std::int64_t bytes = 1 << 20, turns = 200, phases = 4, messages = 1, work_times = 3, work_iterations = 0;
-  std::string json;
-  std::string help;  // to be shown instead of running
-};
+struct Options : kit::Options {
+  Options() : kit::Options("adapt", "One collective in phases, on communicators that ask for different paths.") {}
+  std::int64_t bytes = some(bytes, "--bytes", 1 << 20, "all bytes that a rank sends in one all-to-all");
+  std::int64_t turns = some(turns, "--turns", 200, "all-to-alls in a phase on each communicator");
+  std::int64_t phases = some(phases, "--phases", 4, "hides, talks, hides, ...: so many");
+  std::int64_t messages = some(messages, "--messages", 1, "exchanged with the neighbour in a turn of talks");
+  std::int64_t work_times =
+      some(work_times, "--work-times", 3, "the work in a turn of hides, in times of the all-to-all alone");
+  std::int64_t work_iterations =
+      some(work_iterations, "--work-iterations", 0, "the same, as an earlier run reported it");
+  std::string json = text(json, "--json", "rank 0 writes the phases to that file");
 
-// Empty when the arguments are good, else one line for the user.
-std::string parse(int argc, char** argv, Options& options) {
-  arguments::Arguments known("adapt", "One collective in phases, on communicators that ask for different paths.");
-  const auto number = [&known](const char* name, std::int64_t& value, const char* help) {
-    known.number(name, value, 1, arguments::kUnlimited, help);
-  };
-  number("--bytes", options.bytes, "all bytes that a rank sends in one all-to-all");
-  number("--turns", options.turns, "all-to-alls in a phase on each communicator");
-  number("--phases", options.phases, "hides, talks, hides, ...: so many");
-  number("--messages", options.messages, "exchanged with the neighbour in a turn of talks");
-  number("--work-times", options.work_times, "the work in a turn of hides, in times of the all-to-all alone");
-  number("--work-iterations", options.work_iterations, "the same, as an earlier run reported it");
-  known.text("--json", options.json, "rank 0 writes the phases to that file");
-  std::string problem = known.parse(argc, argv);
-  options.help = known.help();
-  return problem;
-}
+ private:
+  std::int64_t some(std::int64_t& value, const char* name, std::int64_t preset, const char* help) {
+    return number(value, name, preset, 1, kit::kUnlimited, help);
+  }
+};
 
 // What a communicator asks for, under the info key offpath_path.
 constexpr const char* kPaths[] = {"host", "dpu", "auto"};
@@ -105,7 +96,7 @@ class Program {
  private:
   // What this rank took.
   std::int64_t run(bool hides, std::int64_t turns, MPI_Comm path) {
-    const std::int64_t begin = now_ns();
+    const std::int64_t begin = kit::now_ns();
     for (std::int64_t turn = 0; turn < turns; ++turn) {
       stamp();
       MPI_Request request = start(path);
@@ -116,7 +107,7 @@ class Program {
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       right_ = has_stamps() && right_;
     }
-    return now_ns() - begin;
+    return kit::now_ns() - begin;
   }
 
   // A byte of each page is of this turn alone, so that what an earlier one has left is found out: some microseconds of a
@@ -136,15 +127,14 @@ class Program {
 
   // All that was received in the last turn is right, and all stamps of the turns before, on all ranks.
   bool verify(int number) const {
-    int good = right_ ? 1 : 0;
+    std::int64_t good = right_ ? 1 : 0;
     for (int from = 0; from < ranks_; ++from) {
       for (int i = 0; i < block_; i += 61) {
         if ((std::size_t(rank_) * std::size_t(block_) + std::size_t(i)) % kPage == 0) continue;  // a stamp
         good &= receive_[std::size_t(from) * std::size_t(block_) + std::size_t(i)] == value(from, rank_, i, number);
       }
     }
-    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, communicator_);
-    return good != 0;
+    return kit::minimum(good) != 0;
   }
 
   static std::uint8_t value(int from, int to, int i, int number) {
@@ -176,16 +166,12 @@ class Program {
     std::vector<std::int64_t> times;
     for (int i = 0; i < 7; ++i) {
       MPI_Barrier(communicator_);
-      const std::int64_t begin = now_ns();
+      const std::int64_t begin = kit::now_ns();
       MPI_Request request = start(paths_[0]);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
-      times.push_back(now_ns() - begin);
+      times.push_back(kit::now_ns() - begin);
     }
-    std::nth_element(times.begin(), times.begin() + 3, times.end());
-    MPI_Barrier(communicator_);
-    std::int64_t iterations = calibrate_work(times[3] * options_.work_times);
-    MPI_Allreduce(MPI_IN_PLACE, &iterations, 1, MPI_INT64_T, MPI_SUM, communicator_);
-    return iterations / ranks_;
+    return calibrate_together(kit::spread(times).median * options_.work_times);
   }
 
   const Options& options_;
@@ -198,16 +184,9 @@ class Program {
   bool right_ = true;
 };
 
-int run(int argc, char** argv, MPI_Comm communicator) {
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &ranks);
-  const arguments::Speaker speaker("adapt", rank == 0);
-  Options options;
-  std::string problem = parse(argc, argv, options);
-  if (const auto status = speaker.end(problem, options.help)) return *status;
-  Program program(options, communicator);
-  nlohmann::ordered_json json = {{"ranks", ranks},
+int run(const Options& options) {
+  Program program(options, MPI_COMM_WORLD);
+  nlohmann::ordered_json json = {{"ranks", kit::ranks()},
                                  {"bytes", options.bytes},
                                  {"turns", options.turns},
                                  {"messages", options.messages},
@@ -218,7 +197,7 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     const bool hides = number % 2 == 0;
     const Program::Phase phase = program.phase(hides, number);
     good = good && phase.verified;
-    if (rank != 0) continue;
+    if (!options.speaks()) continue;
     nlohmann::ordered_json row = {{"phase", hides ? "hides" : "talks"}, {"verified", phase.verified}};
     std::printf("%s, ms a turn:", hides ? "hides" : "talks");
     for (int path = 0; path < kPathCount; ++path) {
@@ -229,19 +208,10 @@ int run(int argc, char** argv, MPI_Comm communicator) {
     std::fflush(stdout);
     json["phases"].push_back(row);
   }
-  if (rank == 0 && !options.json.empty()) {
-    problem = report::write_json(options.json, json);
-    if (!problem.empty()) return speaker.complain(problem);
-  }
-  return good ? 0 : arguments::kFailed;
+  return options.end(good, options.speaks() ? kit::write_json(options.json, json) : "");
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int status = bench::run(argc, argv, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return status;
-}
+int main(int argc, char** argv) { return kit::run_ranks(argc, argv, bench::run); }

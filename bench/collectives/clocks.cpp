@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "clocks.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,15 +8,14 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../../apps/kit/clocks.hpp"
+
 namespace bench {
 namespace {
-
-std::int64_t to_ns(const timeval& time) { return time.tv_sec * 1'000'000'000LL + time.tv_usec * 1'000LL; }
 
 constexpr char kServicesAt[] = "OFFPATH_BENCH_SERVICES_AT", kHost[] = "%h", kService[] = "offpathd";
 
@@ -55,23 +53,6 @@ std::vector<clockid_t> clocks_of_this_host() {
 
 }  // namespace
 
-std::int64_t now_ns() {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
-std::int64_t process_cpu_ns() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return to_ns(usage.ru_utime) + to_ns(usage.ru_stime);
-}
-
-std::int64_t thread_cpu_ns() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return used.tv_sec * 1'000'000'000LL + used.tv_nsec;
-}
-
 std::int64_t service_cpu_ns() {
   using Query = std::uint64_t (*)();
   static const auto query = reinterpret_cast<Query>(dlsym(RTLD_DEFAULT, "offpath_frontend_service_cpu_ns"));
@@ -87,10 +68,7 @@ FarServices far_services() {
 std::int64_t far_services_cpu_ns() {
   static const std::vector<clockid_t> clocks = clocks_of_this_host();  // they are there as long as the job
   std::int64_t sum = 0;
-  for (const clockid_t clock : clocks) {
-    timespec used{};
-    if (clock_gettime(clock, &used) == 0) sum += used.tv_sec * 1'000'000'000LL + used.tv_nsec;
-  }
+  for (const clockid_t clock : clocks) sum += kit::clock_ns(clock);
   return sum;
 }
 

@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much of a nonblocking operation hides behind computation: t_pure, t_compute, t_total for a list of sizes.
 #include <cstdio>
-#include <cstring>
-#include <string>
 
-#include <mpi.h>
 #include <nlohmann/json.hpp>
 
-#include "../../apps/arguments/speaker.hpp"
-#include "../../apps/report/json_file.hpp"
+#include "../../apps/kit/report.hpp"
 #include "measure.hpp"
-#include "operation.hpp"
-#include "options.hpp"
 
 namespace bench {
 namespace {
 
-nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options) {
-  nlohmann::ordered_json json = {{"bytes", row.bytes}, {"ranks", ranks}};
-  const std::pair<const char*, const Spread&> times[] = {
-      {"t_pure", row.pure}, {"t_compute", row.compute}, {"t_total", row.total}};
-  for (const auto& [name, spread] : times) {
-    json[name + std::string("_ns")] = spread.median;
-    json[name + std::string("_min_ns")] = spread.min;
-    json[name + std::string("_max_ns")] = spread.max;
-  }
-  json["efficiency"] = row.efficiency();
+nlohmann::ordered_json to_json(const Row& row, const Options& options) {
+  nlohmann::ordered_json json = {{"bytes", row.bytes}, {"ranks", kit::ranks()}};
+  row.write(json);
   json["work_iterations"] = row.work_iterations;
   json["host_cpu_ns"] = row.host_cpu_ns;
   json["compute_cpu_ns"] = row.compute_cpu_ns;
@@ -37,8 +24,8 @@ nlohmann::ordered_json to_json(const Row& row, int ranks, const Options& options
   return json;
 }
 
-void print_header(const Options& options, int ranks) {
-  std::printf("%s, %d ranks, %d repeats, median of the slowest rank in us\n", options.name.c_str(), ranks,
+void print_header(const Options& options) {
+  std::printf("%s, %d ranks, %d repeats, median of the slowest rank in us\n", options.name.c_str(), kit::ranks(),
               options.repeats);
   std::printf("%12s %12s %12s %12s %11s %12s %12s\n", "bytes", "t_pure", "t_compute", "t_total", "efficiency",
               "host cpu", "service cpu");
@@ -51,53 +38,25 @@ void print_row(const Row& row) {
   std::fflush(stdout);
 }
 
-std::string library_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  return std::string(text, std::strcspn(text, "\n"));
-}
-
-int run(int argc, char** argv, MPI_Comm communicator) {
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(communicator, &rank);
-  MPI_Comm_size(communicator, &ranks);
-  Options options;
-  const Words program = words();
-  const arguments::Speaker speaker(program.program, rank == 0);
-  std::string problem = parse_options(argc, argv, options);
-  if (problem.empty() && options.help.empty()) problem = refused(ranks);
-  if (const auto status = speaker.end(problem, options.help)) return *status;
-
-  nlohmann::ordered_json json = {{"mpi", library_version()},
-                                 {program.noun, options.name},
+int run(const Options& options) {
+  nlohmann::ordered_json json = {{"mpi", kit::library()},
+                                 {words().option + 2, options.name},
                                  {"tests", options.tests},
                                  {"rows", nlohmann::ordered_json::array()}};
-  if (rank == 0) print_header(options, ranks);
+  if (options.speaks()) print_header(options);
   bool good = true;
   for (std::size_t i = 0; i < options.sizes.size(); ++i) {
-    const Row row = measure(options, i, communicator);
+    const Row row = measure(options, i);
     good = good && row.verified;
-    if (rank != 0) continue;
+    if (!options.speaks()) continue;
     print_row(row);
-    if (!row.verified)
-      std::fprintf(stderr, "%s: wrong result at size %lld (times mean nothing then). Report this\n", program.program,
-                   (long long)row.bytes);
-    json["rows"].push_back(to_json(row, ranks, options));
+    if (!row.verified) options.complain(wrong_at(row.bytes));
+    json["rows"].push_back(to_json(row, options));
   }
-  if (rank == 0 && !options.json.empty()) {
-    problem = report::write_json(options.json, json);
-    if (!problem.empty()) return speaker.complain(problem);
-  }
-  return good ? 0 : arguments::kFailed;
+  return options.end(good, options.speaks() ? kit::write_json(options.json, json) : "");
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int status = bench::run(argc, argv, MPI_COMM_WORLD);
-  MPI_Finalize();
-  return status;
-}
+int main(int argc, char** argv) { return kit::run_ranks(argc, argv, bench::run); }

@@ -8,42 +8,14 @@
 
 #include "clocks.hpp"
 #include "operation.hpp"
-#include "work.hpp"
 
 namespace bench {
 namespace {
 
-Spread spread(std::vector<std::int64_t> times) {
-  std::sort(times.begin(), times.end());
-  const std::size_t half = times.size() / 2;
-  const std::int64_t median = times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2;
-  return {median, times.front(), times.back()};
-}
-
-std::int64_t reduce(std::int64_t value, MPI_Op op, MPI_Comm communicator) {
-  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, op, communicator);
-  return value;
-}
-
-bool is_first(MPI_Comm communicator) {
-  int rank = 0;
-  MPI_Comm_rank(communicator, &rank);
-  return rank == 0;
-}
-
-// One helper serves all ranks of a node, so the node's first rank alone may report it.
-bool first_of_node(MPI_Comm communicator) {
-  MPI_Comm node;
-  MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  const bool first = is_first(node);
-  MPI_Comm_free(&node);
-  return first;
-}
-
 struct Cpu {
   std::int64_t host = 0, helper = 0, far = 0;  // far: of services on other machines; the helper is their agent then
 
-  static Cpu now() { return {process_cpu_ns(), service_cpu_ns(), far_services_cpu_ns()}; }
+  static Cpu now() { return {kit::process_cpu_ns(), service_cpu_ns(), far_services_cpu_ns()}; }
   void add(const Cpu& from, const Cpu& to) {
     host += to.host - from.host;
     helper += to.helper - from.helper;
@@ -53,12 +25,11 @@ struct Cpu {
 
 class Measurement {
  public:
-  Measurement(const Options& options, std::size_t index, MPI_Comm communicator)
+  Measurement(const Options& options, std::size_t index)
       : options_(options),
-        communicator_(communicator),
-        counts_service_(first_of_node(communicator)),
-        counts_far_(far_services() == FarServices::of_all_hosts ? is_first(communicator) : counts_service_),
-        operation_(make_operation(options.name, options.sizes[index], options.field, communicator)),
+        counts_service_(kit::first_of_node()),  // one helper serves all ranks of a node
+        counts_far_(far_services() == FarServices::of_all_hosts ? kit::rank() == 0 : counts_service_),
+        operation_(make_operation(options.name, options.sizes[index], options.field, MPI_COMM_WORLD)),
         requests_(std::size_t(operation_->requests())) {
     row_.bytes = options.sizes[index];
     row_.work_iterations = choose_work(index);
@@ -73,7 +44,7 @@ class Measurement {
       check();
       const std::int64_t compute = slowest([&] { work(row_.work_iterations); });
       post();
-      MPI_Barrier(communicator_);
+      kit::barrier();
       const Cpu before = Cpu::now();
       const std::int64_t total = slowest([&] { communicate(row_.work_iterations); },
                                          [&] {
@@ -85,9 +56,9 @@ class Measurement {
       compute_times.push_back(compute);
       total_times.push_back(total);
     }
-    row_.pure = spread(pure_times);
-    row_.compute = spread(compute_times);
-    row_.total = spread(total_times);
+    row_.pure = kit::spread(pure_times);
+    row_.compute = kit::spread(compute_times);
+    row_.total = kit::spread(total_times);
     measure_work();
     const bool far = far_services() != FarServices::none;
     row_.host_cpu_ns = each_repeat(cpu.host);
@@ -101,16 +72,15 @@ class Measurement {
   // Not of what is timed: asking takes as long as little work.
   void measure_work() {
     constexpr int kTimes = 3;
-    constexpr double kParts = 1e6;
-    const std::int64_t before = process_cpu_ns(), thread_before = thread_cpu_ns(), begin = now_ns();
+    const std::int64_t before = kit::process_cpu_ns(), thread_before = kit::thread_cpu_ns(), begin = kit::now_ns();
     for (int i = 0; i < kTimes; ++i) work(row_.work_iterations);
-    const auto took = double(std::max<std::int64_t>(1, now_ns() - begin));
-    const double share = std::min(1.0, double(thread_cpu_ns() - thread_before) / took);
-    row_.compute_cpu_ns = reduce((process_cpu_ns() - before) / kTimes, MPI_SUM, communicator_);
-    row_.work_share = double(reduce(std::int64_t(share * kParts), MPI_MIN, communicator_)) / kParts;
+    const auto took = double(std::max<std::int64_t>(1, kit::now_ns() - begin));
+    const double share = std::min(1.0, double(kit::thread_cpu_ns() - thread_before) / took);
+    row_.compute_cpu_ns = kit::sum((kit::process_cpu_ns() - before) / kTimes);
+    row_.work_share = kit::minimum(share);
   }
 
-  std::int64_t each_repeat(std::int64_t ns) { return reduce(ns, MPI_SUM, communicator_) / options_.repeats; }
+  std::int64_t each_repeat(std::int64_t ns) { return kit::sum(ns) / options_.repeats; }
 
   // What is posted before all ranks have met. communicate() does the rest. Each time with content of its own: what an
   // earlier repeat has left is wrong.
@@ -141,12 +111,12 @@ class Measurement {
 
   // The same on all ranks. after_clock runs before the ranks meet again.
   std::int64_t slowest(const std::function<void()>& timed, const std::function<void()>& after_clock = {}) {
-    MPI_Barrier(communicator_);
-    const std::int64_t start = now_ns();
+    kit::barrier();
+    const std::int64_t start = kit::now_ns();
     timed();
-    const std::int64_t took = now_ns() - start;
+    const std::int64_t took = kit::now_ns() - start;
     if (after_clock) after_clock();
-    return reduce(took, MPI_MAX, communicator_);
+    return kit::maximum(took);
   }
 
   std::int64_t choose_work(std::size_t index) {
@@ -161,23 +131,18 @@ class Measurement {
         const std::int64_t took = slowest([&] { communicate(0); });
         if (i >= 2) times.push_back(took);
       }
-      ns = spread(times).median;
+      ns = kit::spread(times).median;
     }
-    // All at once, as in the measurement: the cores may share caches and clock. Then one amount for all ranks.
-    MPI_Barrier(communicator_);
-    int ranks = 1;
-    MPI_Comm_size(communicator_, &ranks);
-    return reduce(calibrate_work(ns), MPI_SUM, communicator_) / ranks;
+    return calibrate_together(ns);
   }
 
   // After each communication, beside the clock.
   void check() {
     if (!options_.verify) return;
-    row_.verified = reduce(operation_->verify(round_), MPI_MIN, communicator_) && row_.verified;
+    row_.verified = kit::minimum(std::int64_t(operation_->verify(round_))) && row_.verified;
   }
 
   const Options& options_;
-  MPI_Comm communicator_;
   bool counts_service_, counts_far_;
   std::unique_ptr<Operation> operation_;
   std::vector<MPI_Request> requests_;
@@ -187,12 +152,6 @@ class Measurement {
 
 }  // namespace
 
-double Row::efficiency() const {
-  return total.median > 0 ? double(std::max(pure.median, compute.median)) / double(total.median) : 0;
-}
-
-Row measure(const Options& options, std::size_t index, MPI_Comm communicator) {
-  return Measurement(options, index, communicator).run();
-}
+Row measure(const Options& options, std::size_t index) { return Measurement(options, index).run(); }
 
 }  // namespace bench

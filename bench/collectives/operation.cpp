@@ -42,7 +42,7 @@ constexpr Maker kMakers[] = {
 
 Words words() {
   return {"collectives",
-          "collective",
+          "--collective",
           "a nonblocking collective",
           "the v forms have counts that differ by rank around the average",
           "all bytes that a rank sends or receives, whichever is more",

@@ -42,11 +42,11 @@ inline std::uint8_t content(int from, int to, int round, std::int64_t at) {
 // What the program says of itself.
 struct Words {
   const char* program;
-  const char* noun;   // its option, and the field of its results, that name what is measured
-  const char* about;  // --help: how much of what
-  const char* names;  // --help: of the names
-  const char* bytes;  // --help: of which bytes
-  const char* usual;  // one of the names
+  const char* option;  // and, without its dashes, the field of its results, that name what is measured
+  const char* about;   // --help: how much of what
+  const char* names;   // --help: of the names
+  const char* bytes;   // --help: of which bytes
+  const char* usual;   // one of the names
 };
 Words words();
 

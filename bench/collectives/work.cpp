@@ -2,10 +2,9 @@
 #include "work.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "clocks.hpp"
+#include "../../apps/kit/clocks.hpp"
 
 namespace bench {
 
@@ -25,20 +24,19 @@ std::int64_t calibrate_work(std::int64_t ns) {
   std::int64_t iterations = 64;
   std::int64_t took = 0;
   while (true) {
-    const std::int64_t start = now_ns();
+    const std::int64_t start = kit::now_ns();
     work(iterations);
-    took = now_ns() - start;
+    took = kit::now_ns() - start;
     if (took >= kTryNs) break;
     iterations *= 2;
   }
-  std::array<std::int64_t, 5> times;
+  std::vector<std::int64_t> times(5);
   for (std::int64_t& time : times) {
-    const std::int64_t start = now_ns();
+    const std::int64_t start = kit::now_ns();
     work(iterations);
-    time = now_ns() - start;
+    time = kit::now_ns() - start;
   }
-  std::sort(times.begin(), times.end());
-  took = times[times.size() / 2];
+  took = kit::spread(times).median;
   return std::max<std::int64_t>(1, std::llround(double(iterations) * double(ns) / double(took)));
 }
 

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
-#include <time.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -14,31 +13,41 @@
 #include <thread>
 #include <vector>
 
-#include "arguments/arguments.hpp"
-#include "../../apps/arguments/speaker.hpp"
-#include "../../apps/report/json_file.hpp"
-#include "../collectives/clocks.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/ranks.hpp"
+#include "../../apps/kit/report.hpp"
 #include "../collectives/work.hpp"
 
 namespace bench {
 namespace {
 
-struct Options {
-  double seconds = 1;
-  int threads = 1, elements = 1024, work = 50;
-  std::string ready, go, json;
+struct Options : kit::Options {
+  Options() : kit::Options("load", "Rounds of collectives and messages, for some seconds.") {}
+  double seconds = real(seconds, "--seconds", 1, 0.001, 1e6, "so long");
+  int threads = number(threads, "--threads", 1, 1, 64, "of each rank");
+  int elements = number(elements, "--elements", 1024, 1, 1 << 24, "of 4 bytes, of a block");
+  int work = number(work, "--work", 50, 0, 1 << 30, "iterations of computation in a round");
+  std::string ready = text(ready, "--ready", "rank 0 makes that file when all could begin");
+  std::string go = text(go, "--go", "all begin when that file is there");
+  std::string json = text(json, "--json", "rank 0 writes the rounds to that file");
+
+ private:
+  std::string check() override {
+    int level = 0;
+    MPI_Query_thread(&level);
+    return threads > 1 && level < MPI_THREAD_MULTIPLE ? "this MPI serves one thread only. Use --threads 1" : "";
+  }
 };
 
 constexpr int kGoPatienceS = 300;
 
 // Asleep until the file is there: jobs that are to run beside each other begin together.
 bool wait_for(const std::string& file) {
-  const std::int64_t begin = now_ns();
+  const std::int64_t begin = kit::now_ns();
   struct stat found = {};
   while (stat(file.c_str(), &found) != 0) {
-    if (now_ns() - begin > kGoPatienceS * INT64_C(1'000'000'000)) return false;
-    const timespec nap = {0, 5'000'000};
-    nanosleep(&nap, nullptr);
+    if (kit::now_ns() - begin > kGoPatienceS * INT64_C(1'000'000'000)) return false;
+    kit::sleep_ns(5'000'000);
   }
   return true;
 }
@@ -68,7 +77,7 @@ class Rounds {
     while (goes_on != 0) {
       good_ = round() && good_;
       ++count_;
-      goes_on = now_ns() - begin_ns < length_ns ? 1 : 0;
+      goes_on = kit::now_ns() - begin_ns < length_ns ? 1 : 0;
       MPI_Bcast(&goes_on, 1, MPI_INT64_T, 0, communicator_);
     }
   }
@@ -131,65 +140,38 @@ class Rounds {
   std::vector<std::int32_t> mine_, exchanged_, gathered_, sums_, spread_, from_left_;
 };
 
-int run(int argc, char** argv) {
-  int rank = 0, ranks = 1, level = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Query_thread(&level);
-  const arguments::Speaker speaker("load", rank == 0);
-  Options options;
-  arguments::Arguments known("load", "Rounds of collectives and messages, for some seconds.");
-  known.real("--seconds", options.seconds, 0.001, 1e6, "so long");
-  known.number("--threads", options.threads, 1, 64, "of each rank");
-  known.number("--elements", options.elements, 1, 1 << 24, "of 4 bytes, of a block");
-  known.number("--work", options.work, 0, 1 << 30, "iterations of computation in a round");
-  known.text("--ready", options.ready, "rank 0 makes that file when all could begin");
-  known.text("--go", options.go, "all begin when that file is there");
-  known.text("--json", options.json, "rank 0 writes the rounds to that file");
-  std::string problem = known.parse(argc, argv);
-  if (problem.empty() && options.threads > 1 && level < MPI_THREAD_MULTIPLE)
-    problem = "this MPI serves one thread only. Use --threads 1";
-  if (const auto status = speaker.end(problem, known.help())) return *status;
+int run(const Options& options) {
   std::vector<std::unique_ptr<Rounds>> rounds;
   for (int i = 0; i < options.threads; ++i) rounds.push_back(std::make_unique<Rounds>(options, MPI_COMM_WORLD));
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0 && !options.ready.empty()) problem = report::write_json(options.ready, true);
+  kit::barrier();
+  std::string problem = options.speaks() ? kit::write_json(options.ready, true) : "";
   if (!options.go.empty() && !wait_for(options.go)) problem = "nobody has said go";
   if (!problem.empty()) {
-    speaker.complain(problem);
-    MPI_Abort(MPI_COMM_WORLD, arguments::kFailed);
+    MPI_Abort(MPI_COMM_WORLD, options.complain(problem));
   }
-  const std::int64_t begin = now_ns();
+  const std::int64_t begin = kit::now_ns();
   std::vector<std::thread> others;
   for (int i = 1; i < options.threads; ++i) others.emplace_back([&rounds, i, begin] { rounds[i]->run(begin); });
   rounds[0]->run(begin);
   for (std::thread& other : others) other.join();
-  const std::int64_t took = now_ns() - begin;
-  std::int64_t count = 0;
-  int good = 1;
+  const std::int64_t took = kit::now_ns() - begin;
+  std::int64_t count = 0, good = 1;
   for (const auto& each : rounds) {
     count += each->count();
     good &= each->good() ? 1 : 0;
   }
   rounds.clear();
-  MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (rank != 0) return good != 0 ? 0 : arguments::kFailed;
-  const nlohmann::ordered_json json = {
-      {"ranks", ranks}, {"rounds_count", count}, {"took_ns", took}, {"verified", good != 0}};
-  std::printf("%lld rounds in %.3f s%s\n", static_cast<long long>(count), double(took) / 1e9,
-              good != 0 ? "" : "  WRONG");
-  if (!options.json.empty()) problem = report::write_json(options.json, json);
-  if (!problem.empty()) return speaker.complain(problem);
-  return good != 0 ? 0 : arguments::kFailed;
+  good = kit::minimum(good);
+  if (options.speaks()) {
+    std::printf("%lld rounds in %.3f s%s\n", static_cast<long long>(count), double(took) / 1e9,
+                good != 0 ? "" : "  WRONG");
+    problem = kit::write_json(
+        options.json, {{"ranks", kit::ranks()}, {"rounds_count", count}, {"took_ns", took}, {"verified", good != 0}});
+  }
+  return options.end(good != 0, problem);
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) {
-  int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-  const int status = bench::run(argc, argv);
-  MPI_Finalize();
-  return status;
-}
+int main(int argc, char** argv) { return kit::run_ranks(argc, argv, bench::run, kit::Threads::multiple); }

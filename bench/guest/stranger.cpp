@@ -3,9 +3,6 @@
 // begins, runs until SIGTERM and then says, as a line of JSON on stdout, what it got of that core.
 #include <nlohmann/json.hpp>
 
-#include <sched.h>
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -14,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "arguments/arguments.hpp"
-#include "../collectives/clocks.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/options.hpp"
 #include "../collectives/work.hpp"
 
 namespace {
@@ -24,6 +21,8 @@ constexpr std::int64_t kAskedNs = 10'000'000;
 constexpr std::int64_t kGapsNs[] = {100'000'000, 1'000'000'000};
 constexpr std::int64_t kPieceIterations = 1000;  // below a millisecond: so late the end is seen
 
+constexpr const char* kDoes[] = {"sleeps", "computes"};
+
 volatile std::sig_atomic_t ended = 0;
 
 // Sleeps again and again, and keeps by how much it came late.
@@ -31,9 +30,9 @@ nlohmann::ordered_json sleeps() {
   std::vector<std::int64_t> late;
   while (ended == 0) {
     const timespec asked = {0, kAskedNs};
-    const std::int64_t begin = bench::now_ns();
+    const std::int64_t begin = kit::now_ns();
     const bool whole = nanosleep(&asked, nullptr) == 0;
-    const std::int64_t after = bench::now_ns() - begin - kAskedNs;
+    const std::int64_t after = kit::now_ns() - begin - kAskedNs;
     if (whole || after > 0) late.push_back(after);  // ended in its sleep, it may have been overdue
   }
   std::sort(late.begin(), late.end());
@@ -53,9 +52,25 @@ nlohmann::ordered_json sleeps() {
 nlohmann::ordered_json computes() {
   std::int64_t pieces = 0;
   volatile double result = 0;
-  const std::int64_t begin = bench::now_ns();
+  const std::int64_t begin = kit::now_ns();
   for (; ended == 0; ++pieces) result = result + bench::work(kPieceIterations);
-  return {{"pieces_count", pieces}, {"took_ns", bench::now_ns() - begin}};
+  return {{"pieces_count", pieces}, {"took_ns", kit::now_ns() - begin}};
+}
+
+struct Options : kit::Options {
+  Options() : kit::Options("offpath-stranger", "An unrelated program on a core that others use, until SIGTERM.") {}
+  bool computing = word(computing, "--does", false, kDoes, "asks for 10 ms again and again, or works");
+  int core = number(core, "--core", 0, 0, CPU_SETSIZE - 1, "where it runs");
+};
+
+int run(const Options& options) {
+  if (!kit::pin(options.core))
+    return options.complain("core " + std::to_string(options.core) + " is not usable (errno " + std::to_string(errno) +
+                            "). Give one of this process.");
+  std::puts("begins");  // from here on it may be ended
+  std::fflush(stdout);
+  std::puts((options.computing ? computes() : sleeps()).dump().c_str());
+  return 0;
 }
 
 }  // namespace
@@ -65,30 +80,5 @@ int main(int argc, char** argv) {
   action.sa_handler = [](int) { ended = 1; };
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGINT, SIG_IGN);  // of a terminal: whoever started it ends it
-  bool computing = false;
-  std::int64_t core = 0;
-  arguments::Arguments known("offpath-stranger", "An unrelated program on a core that others use, until SIGTERM.");
-  known.word("--does", computing, {{"sleeps", false}, {"computes", true}}, "asks for 10 ms again and again, or works");
-  known.number("--core", core, 0, CPU_SETSIZE - 1, "where it runs");
-  const std::string problem = known.parse(argc, argv);
-  if (!problem.empty()) {
-    std::fprintf(stderr, "offpath-stranger: %s\n", problem.c_str());
-    return 2;
-  }
-  if (!known.help().empty()) {
-    std::fputs(known.help().c_str(), stdout);
-    return 0;
-  }
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(core, &mask);
-  if (sched_setaffinity(0, sizeof(mask), &mask) != 0) {
-    std::fprintf(stderr, "offpath-stranger: core %d is not usable (errno %d). Give one of this process.\n", int(core),
-                 errno);
-    return 1;
-  }
-  std::puts("begins");  // from here on it may be ended
-  std::fflush(stdout);
-  std::puts((computing ? computes() : sleeps()).dump().c_str());
-  return 0;
+  return kit::run(argc, argv, run);
 }

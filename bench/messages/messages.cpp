@@ -88,7 +88,7 @@ class Messages : public Operation {
 Words words() {
   return {
       "pt2pt",
-      "pattern",
+      "--pattern",
       "MPI_Isend and MPI_Irecv, both ways between two ranks,",
       "receives posted before the messages are sent or after they have arrived; any: with wildcards; 8: so many at a "
       "time",

@@ -5,37 +5,21 @@
 #include <vector>
 
 #include "../collectives/clocks.hpp"
-#include "../collectives/work.hpp"
-#include "operation.hpp"
-#include "rma.hpp"
 
 namespace bench {
 namespace {
 
-std::int64_t median(std::vector<std::int64_t> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 // Over this rank's repeats, then that of the slowest rank.
-Spread slowest(const std::vector<std::int64_t>& times) {
-  const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  const bool any = !times.empty();
-  return {rma::maximum(median(times)), rma::maximum(any ? *least : 0), rma::maximum(any ? *most : 0)};
+kit::Spread<std::int64_t> slowest(const std::vector<std::int64_t>& times) {
+  const auto own = kit::spread(times);
+  return {kit::maximum(own.median), kit::maximum(own.min), kit::maximum(own.max)};
 }
 
 template <class Call>
 std::int64_t timed(Call call) {
-  const std::int64_t start = now_ns();
+  const std::int64_t start = kit::now_ns();
   call();
-  return now_ns() - start;
-}
-
-const NamedOperation& operation_of(const Options& options) {
-  return *std::find_if(operations().begin(), operations().end(),
-                       [&](const auto& each) { return options.operation == each.name; });
+  return kit::now_ns() - start;
 }
 
 class Measurement {
@@ -44,11 +28,11 @@ class Measurement {
       : options_(options),
         index_(index),
         piece_iterations_(piece_iterations),
-        counts_service_(rma::first_of_node()),
+        counts_service_(kit::first_of_node()),
         bytes_(options.sizes[index / options.targets.size()]),
-        messages_(operation_of(options).is_rate ? options.messages : 1),
+        messages_(options.operation == Kind::put_rate ? options.messages : 1),
         target_(options.targets[index % options.targets.size()]),
-        operation_(operation_of(options).kind, bytes_, messages_) {}
+        operation_(options.operation, bytes_, messages_) {}
 
   Row run() {
     by_role([this] { originate(); });
@@ -60,20 +44,18 @@ class Measurement {
     });
     const std::int64_t service_cpu = counts_service_ ? service_cpu_ns() - service_before : 0;
     if (options_.verify) {
-      const bool right = operation_.verify(int(rma::maximum(round_)), rma::maximum(communications_));
-      good_ = rma::sum(good_ && right ? 0 : 1) == 0;
+      const bool right = operation_.verify(int(kit::maximum(std::int64_t(round_))), kit::maximum(communications_));
+      good_ = kit::minimum(std::int64_t(good_ && right)) != 0;
     }
-    rma::barrier();
-    return {bytes_,
+    kit::barrier();
+    return {{slowest(pure_), slowest(compute_), slowest(total_)},
+            bytes_,
             messages_,
             target_,
-            rma::maximum(work_iterations_),
-            slowest(pure_),
-            slowest(compute_),
-            slowest(total_),
-            rma::maximum(median(pieces_)),
-            rma::sum(host_cpu_ns_) / options_.repeats,
-            rma::sum(service_cpu) / repeats,
+            kit::maximum(work_iterations_),
+            kit::maximum(kit::spread(pieces_).median),
+            kit::sum(host_cpu_ns_) / options_.repeats,
+            kit::sum(service_cpu) / repeats,
             good_};
   }
 
@@ -82,14 +64,14 @@ class Measurement {
 
   template <class Call>
   void by_role(Call origins) {
-    rma::barrier();
+    kit::barrier();
     if (operation_.is_origin()) {
       origins();
       if (target_ == Target::computing) operation_.tell_target();
     } else if (target_ == Target::computing) {
       serve();
     }
-    rma::barrier();
+    kit::barrier();
   }
 
   void communicate(std::int64_t work_iterations) {
@@ -102,9 +84,9 @@ class Measurement {
   // Each has content of its own: what an earlier one has left is wrong.
   std::int64_t timed_and_checked(std::int64_t work_iterations) {
     if (options_.verify) operation_.renew(++round_);
-    const std::int64_t cpu_before = process_cpu_ns();
+    const std::int64_t cpu_before = kit::process_cpu_ns();
     const std::int64_t took = timed([&] { communicate(work_iterations); });
-    last_cpu_ns_ = process_cpu_ns() - cpu_before;
+    last_cpu_ns_ = kit::process_cpu_ns() - cpu_before;
     if (options_.verify) good_ = operation_.is_right(round_) && good_;
     return took;
   }
@@ -138,7 +120,7 @@ class Measurement {
       const std::int64_t took = timed_and_checked(0);
       if (i >= 2) times.push_back(took);
     }
-    return calibrate_work(median(times));
+    return calibrate_work(kit::spread(times).median);
   }
 
   const Options& options_;
@@ -157,18 +139,13 @@ class Measurement {
 
 }  // namespace
 
-double Row::efficiency() const {
-  return total.median > 0 ? double(std::max(pure.median, compute.median)) / double(total.median) : 0;
-}
-
 Row measure(const Options& options, std::size_t index, std::int64_t piece_iterations) {
   return Measurement(options, index, piece_iterations).run();
 }
 
 std::int64_t choose_piece(const Options& options) {
   if (options.piece_iterations > 0) return options.piece_iterations;
-  rma::barrier();
-  return std::max<std::int64_t>(1, rma::sum(calibrate_work(options.piece_ns)) / rma::ranks());
+  return calibrate_together(options.piece_ns);
 }
 
 }  // namespace bench

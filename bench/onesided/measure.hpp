@@ -4,26 +4,20 @@
 
 #include <cstdint>
 
+#include "../collectives/times.hpp"
 #include "options.hpp"
 
 namespace bench {
 
-struct Spread {
-  std::int64_t median = 0, min = 0, max = 0;
-};
-
-struct Row {
+struct Row : Times {
   std::int64_t bytes = 0;
   int messages = 1;
   Target target = Target::idle;
   std::int64_t work_iterations = 0;
-  Spread pure, compute, total;
   std::int64_t target_piece_ns = 0;  // median of a computing target's pieces; 0 where it is idle
   std::int64_t host_cpu_ns = 0;      // for each overlapped operation, all origins together
   std::int64_t service_cpu_ns = 0;   // for each operation, overlapped or not, all helper processes together
   bool verified = true;              // true too when nothing was checked
-
-  double efficiency() const;
 };
 
 // Collective; the row is the same on all ranks. index: its number among sizes x targets, the targets running fastest.

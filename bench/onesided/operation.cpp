@@ -15,18 +15,18 @@ std::int64_t whole_words(std::int64_t bytes) { return (bytes + kWord - 1) / kWor
 }  // namespace
 
 Operation::Operation(Kind kind, std::int64_t bytes, int messages)
-    : kind_(kind),
+    : kind_(kind == Kind::put_rate ? Kind::put : kind),
       bytes_(bytes),
       messages_(messages),
       data_(whole_words(bytes * messages)),
       check_(data_.size()),
       memory_(flag_offset() + kWord),
-      partner_((rma::rank() + rma::ranks() / 2) % rma::ranks()),
+      partner_((kit::rank() + kit::ranks() / 2) % kit::ranks()),
       fetched_(messages) {
   std::memset(memory_.base(), 0, flag_offset() + kWord);
   memory_.sync();
-  fill(data_.data(), rma::rank(), 0);
-  rma::barrier();
+  fill(data_.data(), kit::rank(), 0);
+  kit::barrier();
 }
 
 void Operation::start() {
@@ -41,7 +41,7 @@ void Operation::start() {
 void Operation::renew(int round) {
   std::fill(fetched_.begin(), fetched_.end(), -1);
   if (kind_ == Kind::fetch_and_op) return;  // each finds another count
-  fill(data_.data(), rma::rank(), round);
+  fill(data_.data(), kit::rank(), round);
   if (kind_ == Kind::put) return;
   memory_.put(data_.data(), bytes_ * messages_, partner_, 0);
   memory_.flush(partner_);
@@ -57,7 +57,7 @@ bool Operation::is_right(int round) {
     memory_.get(data_.data(), bytes_ * messages_, partner_, 0);
     memory_.flush(partner_);
   }
-  fill(check_.data(), rma::rank(), round);
+  fill(check_.data(), kit::rank(), round);
   return std::memcmp(data_.data(), check_.data(), bytes_ * messages_) == 0;
 }
 
@@ -90,16 +90,6 @@ bool Operation::was_told() {
 
 void Operation::fill(char* data, int rank, int round) const {
   for (std::int64_t i = 0; i < bytes_ * messages_; ++i) data[i] = char((31 * rank + 7 * round + i) % 251);
-}
-
-const std::vector<NamedOperation>& operations() {
-  static const std::vector<NamedOperation> all = {
-      {"put", Operation::Kind::put, false},
-      {"get", Operation::Kind::get, false},
-      {"fetch_and_op", Operation::Kind::fetch_and_op, false},
-      {"put_rate", Operation::Kind::put, true},
-  };
-  return all;
 }
 
 }  // namespace bench

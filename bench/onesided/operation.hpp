@@ -9,18 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "../../apps/kit/ranks.hpp"
 #include "rma.hpp"
 
 namespace bench {
 
+// put_rate: many messages before a flush, else one.
+enum class Kind { put, get, fetch_and_op, put_rate };
+inline constexpr const char* kKinds[] = {"put", "get", "fetch_and_op", "put_rate"};
+
 class Operation {
  public:
-  enum class Kind { put, get, fetch_and_op };
-
   // Collective. messages of bytes each, to places of their own; fetch_and_op: of 8 bytes, all to one place.
   Operation(Kind kind, std::int64_t bytes, int messages);
 
-  bool is_origin() const { return rma::rank() < rma::ranks() / 2; }
+  bool is_origin() const { return kit::rank() < kit::ranks() / 2; }
 
   // Origins: issues everything; completes everything.
   void start();
@@ -51,14 +54,5 @@ class Operation {
   int partner_;
   std::vector<std::int64_t> fetched_;
 };
-
-struct NamedOperation {
-  const char* name;
-  Operation::Kind kind;
-  bool is_rate;  // many messages before a flush, else one
-};
-
-// put, get, fetch_and_op, put_rate.
-const std::vector<NamedOperation>& operations();
 
 }  // namespace bench

@@ -5,25 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 namespace bench::rma {
 
-// Before and after everything else.
-void start(int* argc, char*** argv);
-void stop();
-
 const char* interface();  // "mpi" or "shmem"
-std::string library();    // name and version, one line
-
-int rank();
-int ranks();
-
-// Collective.
-void barrier();
-std::int64_t maximum(std::int64_t value);
-std::int64_t sum(std::int64_t value);
-bool first_of_node();  // the lowest rank on its node
 
 // Lets the library progress what others want of this rank; never waits.
 void progress();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rma.hpp"
 
-#include <cstring>
-
 #include <mpi.h>
 
 namespace bench::rma {
@@ -11,11 +9,6 @@ namespace {
 // MPICH 4.0 finds another rank's memory at a wrong place where sizes are no multiples of 16.
 constexpr std::int64_t kAlignment = 64;
 
-std::int64_t reduce(std::int64_t value, MPI_Op op) {
-  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, op, MPI_COMM_WORLD);
-  return value;
-}
-
 }  // namespace
 
 struct Memory::State {
@@ -23,42 +16,7 @@ struct Memory::State {
   char* base = nullptr;
 };
 
-void start(int* argc, char*** argv) { MPI_Init(argc, argv); }
-void stop() { MPI_Finalize(); }
-
 const char* interface() { return "mpi"; }
-
-std::string library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  return std::string(text, std::strcspn(text, "\n"));
-}
-
-int rank() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int ranks() {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks;
-}
-
-void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
-std::int64_t maximum(std::int64_t value) { return reduce(value, MPI_MAX); }
-std::int64_t sum(std::int64_t value) { return reduce(value, MPI_SUM); }
-
-bool first_of_node() {
-  MPI_Comm node;
-  int rank = 0;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &rank);
-  MPI_Comm_free(&node);
-  return rank == 0;
-}
 
 void progress() {
   int arrived = 0;
