@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,17 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "arguments/arguments.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/options.hpp"
 #include "fields.hpp"
 #include "kernels/codecs/coding.hpp"
 
 using namespace offpath::codecs;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 struct Measured {
   std::size_t coded_bytes = 0;
@@ -45,17 +41,17 @@ Measured measure(const Method& method, Keep keep, Bytes data, std::size_t chunk,
       coded_bytes = 0;
       for (std::size_t at = 0; at < data.size(); at += chunk) {
         const Bytes in = data.subspan(at, std::min(chunk, data.size() - at));
-        auto begin = Clock::now();
+        double begin = kit::seconds_now();
         Loss loss;
         const std::size_t bytes = coding.encode(method, in, Room(coded).first(in.size() - in.size() / 16), &loss);
-        const double took_s = seconds_since(begin);
+        const double took_s = kit::seconds_now() - begin;
         encode_s += took_s;
         if (round == 0 && at == 0) first_s = took_s;
         coded_bytes += bytes == 0 ? in.size() : bytes;
         if (bytes == 0) continue;  // it goes as it is
-        begin = Clock::now();
+        begin = kit::seconds_now();
         const bool read = coding.decode(method, Bytes(coded).first(bytes), Room(plain).first(in.size()));
-        decode_s += seconds_since(begin);
+        decode_s += kit::seconds_now() - begin;
         const bool lossy = is_lossy(method.codec);
         const bool right = lossy ? loss.check == checksum(Bytes(plain).first(in.size()))
                                  : std::equal(in.begin(), in.end(), plain.begin());
@@ -120,67 +116,56 @@ Source read_file(std::string name, std::size_t most) {
   return {name, std::move(data), width};
 }
 
-int refuse(const std::string& problem) {
-  std::fprintf(stderr, "offpath-codecs: %s\n", problem.c_str());
-  return 2;
-}
+struct Options : kit::Options {
+  Options() : kit::Options("offpath-codecs", "What codecs make of scientific data, and how fast, as JSON.") {}
+  std::int64_t bytes = number(bytes, "--bytes", 8 << 20, 1 << 12, std::int64_t{1} << 30, "of each field");
+  Numbers chunks = numbers(chunks, "--chunks", {56 << 10}, 1 << 10, 1 << 24, "bytes that are coded at a time");
+  int repeats = number(repeats, "--repeats", 3, 1, 1000, "the best of so many is taken");
+  std::string file = text(file, "--file",
+                          "files besides the fields that are made, separated by commas: of doubles, or with :1 behind "
+                          "its name of bytes, with :4 of floats");
+  std::string fields =
+      text(fields, "--fields", "of the fields that are made, only these, separated by commas; none of them: none");
+  bool only_codecs = flag(only_codecs, "--codecs", "only print the names of the codecs that this build has");
+  std::string write = text(write, "--write", "only write this field to stdout");
+};
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::int64_t bytes = 8 << 20;
-  int repeats = 3;
-  std::vector<std::int64_t> chunks = {56 << 10};
-  std::string write, file, fields_wanted;
-  arguments::Arguments known("offpath-codecs", "What codecs make of scientific data, and how fast, as JSON.");
-  known.number("--bytes", bytes, 1 << 12, std::int64_t{1} << 30, "of each field");
-  known.numbers("--chunks", chunks, 1 << 10, 1 << 24, "bytes that are coded at a time");
-  known.number("--repeats", repeats, 1, 1000, "the best of so many is taken");
-  known.text("--file", file,
-             "files besides the fields that are made, separated by commas: of doubles, or with :1 behind its name of "
-             "bytes, with :4 of floats");
-  known.text("--fields", fields_wanted,
-             "of the fields that are made, only these, separated by commas; none of them: none");
-  bool only_codecs = false;
-  known.flag("--codecs", only_codecs, "only print the names of the codecs that this build has");
-  known.text("--write", write, "only write this field to stdout");
-  const std::string problem = known.parse(argc, argv);
-  if (!problem.empty()) return refuse(problem);
-  if (!known.help().empty()) return std::fputs(known.help().c_str(), stdout), 0;
-
-  const bool fields_given = !fields_wanted.empty();
-  if (fields_wanted == "none") fields_wanted.clear();
-  if (only_codecs) {
+int run(const Options& options) {
+  const auto bytes = static_cast<std::size_t>(options.bytes);
+  const auto refuse = [&](const std::string& problem) { return options.complain(problem, kit::kBadArguments); };
+  if (options.only_codecs) {
     for (const CodecId codec : kCodecs) std::puts(name_of(codec));
     for (const CodecId codec : kNumberCodecs) {
       if (is_built(codec)) std::puts(name_of(codec));
     }
     return 0;
   }
-  if (!write.empty()) {
-    const auto data = fields::make(write, static_cast<std::size_t>(bytes));
+  if (!options.write.empty()) {
+    const auto data = fields::make(options.write, bytes);
     if (data.empty())
-      return refuse("'" + write +
+      return refuse("'" + options.write +
                     "' is no field (nothing is written). Use velocity, halo, tiles, single, text or random");
     return std::fwrite(data.data(), 1, data.size(), stdout) == data.size() ? 0 : 1;
   }
   std::vector<Source> sources;
-  for (const std::string& name : fields_given ? words_of(fields_wanted) : fields::names()) {
-    sources.push_back({name, fields::make(name, static_cast<std::size_t>(bytes)), fields::width_of(name)});
+  for (const std::string& name : options.fields.empty() ? fields::names() : words_of(options.fields)) {
+    if (options.fields == "none") break;
+    sources.push_back({name, fields::make(name, bytes), fields::width_of(name)});
     if (sources.back().data.empty())
       return refuse("'" + name + "' is no field (it is to be measured). Use one of those of --write");
   }
-  for (const std::string& name : words_of(file)) {
-    sources.push_back(read_file(name, static_cast<std::size_t>(bytes)));
+  for (const std::string& name : words_of(options.file)) {
+    sources.push_back(read_file(name, bytes));
     if (sources.back().data.empty())
       return refuse("'" + name + "' cannot be read (it is to be measured). Give a file with something in it");
   }
   auto rows = nlohmann::ordered_json::array();
   for (const auto& [name, data, width] : sources) {
-    for (const std::int64_t chunk : chunks) {
+    for (const std::int64_t chunk : options.chunks) {
       for (const CodecId codec : kCodecs) {
         const auto add = [&](std::uint8_t filter, Keep keep) {
-          rows.push_back(row_of(name, {codec, filter, 0}, keep, data, static_cast<std::size_t>(chunk), repeats));
+          rows.push_back(
+              row_of(name, {codec, filter, 0}, keep, data, static_cast<std::size_t>(chunk), options.repeats));
         };
         add(1, Keep::all);
         add(1, Keep::nothing);
@@ -192,7 +177,7 @@ int main(int argc, char** argv) {
         for (const double bound : {1e-3, 1e-5}) {
           const Method method{codec, 1, 0, {BoundKind::relative, bound}, elements};
           for (const Keep keep : {Keep::all, Keep::nothing}) {
-            rows.push_back(row_of(name, method, keep, data, static_cast<std::size_t>(chunk), repeats));
+            rows.push_back(row_of(name, method, keep, data, static_cast<std::size_t>(chunk), options.repeats));
           }
         }
       }
@@ -201,3 +186,7 @@ int main(int argc, char** argv) {
   std::puts(nlohmann::ordered_json{{"rows", rows}}.dump(1).c_str());
   return 0;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return kit::run(argc, argv, run); }

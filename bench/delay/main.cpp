@@ -2,7 +2,8 @@
 // offpath-delay: links with latency for `offpath lab`, where the kernel has no queueing discipline for it. Each link is
 // two TAP devices of this network namespace; a frame that enters one of them leaves the other one later. They go when
 // this process ends. Prints "ready" when the devices are there.
-#include "arguments/arguments.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/options.hpp"
 
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -12,7 +13,6 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,12 +38,6 @@ struct Direction {
   std::deque<Frame> waiting;  // by time: the delay is the same for all
 };
 
-int64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
-}
-
 // -1 and errno if it cannot be made.
 int make_tap(const std::string& name) {
   const int device = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -58,7 +52,7 @@ bool take_in(Direction& direction, int64_t delay_ns) {
   const ssize_t bytes = read(direction.from, frame, sizeof(frame));
   if (bytes <= 0) return false;
   if (direction.waiting.size() < kMaxWaitingFrames) {
-    direction.waiting.push_back({now_ns() + delay_ns, {frame, frame + bytes}});
+    direction.waiting.push_back({kit::now_ns() + delay_ns, {frame, frame + bytes}});
   }
   return true;
 }
@@ -67,7 +61,7 @@ bool take_in(Direction& direction, int64_t delay_ns) {
 int64_t let_out(Direction& direction, int64_t never) {
   while (!direction.waiting.empty()) {
     const Frame& frame = direction.waiting.front();
-    if (frame.due_ns > now_ns()) return frame.due_ns;
+    if (frame.due_ns > kit::now_ns()) return frame.due_ns;
     [[maybe_unused]] const ssize_t written = write(direction.to, frame.bytes.data(), frame.bytes.size());
     direction.waiting.pop_front();
   }
@@ -80,7 +74,7 @@ int64_t let_out(Direction& direction, int64_t never) {
   while (true) {
     int64_t next = INT64_MAX;
     for (Direction& direction : directions) next = std::min(next, let_out(direction, INT64_MAX));
-    const int64_t left = std::max<int64_t>(0, next - now_ns());
+    const int64_t left = std::max<int64_t>(0, next - kit::now_ns());
     const timespec timeout{left / 1000000000, left % 1000000000};
     if (ppoll(waits.data(), waits.size(), next == INT64_MAX ? nullptr : &timeout, nullptr) <= 0) continue;
     for (size_t i = 0; i < directions.size(); ++i) {
@@ -90,27 +84,25 @@ int64_t let_out(Direction& direction, int64_t never) {
   }
 }
 
-}  // namespace
+struct Options : kit::Options {
+  Options()
+      : kit::Options("offpath-delay",
+                     "Links that take their time, for `offpath lab`. Runs until it is killed; needs root.") {
+    require("--delay-us");
+  }
+  double delay_us = real(delay_us, "--delay-us", 0, 0, 1e6, "how long a frame is under way");
+  std::vector<std::string> links = others(links, "links", "PORT=UPLINK: names of the two ends of a link");
+};
 
-int main(int argc, char** argv) {
-  double delay_us = 0;
-  std::vector<std::string> links;
-  arguments::Arguments app("offpath-delay",
-                           "Links that take their time, for `offpath lab`. Runs until it is killed; needs root.");
-  app.real("--delay-us", delay_us, 0, 1e6, "how long a frame is under way");
-  app.required("--delay-us");
-  app.others("links", links, "PORT=UPLINK: names of the two ends of a link");
-  if (const auto status = app.done(argc, argv)) return *status;
-
+int run(const Options& options) {
   std::vector<Direction> directions;
-  for (const std::string& link : links) {
+  for (const std::string& link : options.links) {
     const size_t middle = link.find('=');
     const int left = make_tap(link.substr(0, middle));
     const int right = middle == std::string::npos ? -1 : make_tap(link.substr(middle + 1));
     if (left < 0 || right < 0) {
-      fprintf(stderr, "offpath-delay: cannot make the link %s: %s. It needs root and /dev/net/tun\n", link.c_str(),
-              strerror(errno));
-      return 1;
+      return options.complain("cannot make the link " + link + ": " + strerror(errno) +
+                              ". It needs root and /dev/net/tun");
     }
     directions.push_back({left, right, {}});
     directions.push_back({right, left, {}});
@@ -121,5 +113,9 @@ int main(int argc, char** argv) {
   prctl(PR_SET_TIMERSLACK, 1);
   puts("ready");
   fflush(stdout);
-  serve(std::move(directions), static_cast<int64_t>(delay_us * 1e3));
+  serve(std::move(directions), static_cast<int64_t>(options.delay_us * 1e3));
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return kit::run(argc, argv, run); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Solves one system with several solvers in turns, and prints what each of them took as JSON. Nothing here knows the
 // solvers: -solvers cg,pipecg,offpath_pipecg; everything else by PETSc's options (-pc_type, -ksp_max_it, ...).
+#include "../../apps/kit/clocks.hpp"
 #include "matrix.hpp"
 
 #include <nlohmann/json.hpp>
 #include <petscksp.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -79,13 +79,6 @@ PetscErrorCode make_solvers(Mat matrix, std::vector<Solver>* solvers) {
   PetscFunctionReturn(0);
 }
 
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
-
 // What this rank has spent so far in operations that wait for a sum over all ranks, or post one, by PETSc's log. Those
 // of blocking dot products and norms include the rank's own part.
 PetscErrorCode sum_seconds(double* seconds) {
@@ -109,9 +102,10 @@ PetscErrorCode solve(Mat matrix, Vec b, Vec x, Solver* solver) {
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   double sums_begin, sums;
   PetscCall(sum_seconds(&sums_begin));
-  const double begin = MPI_Wtime(), cpu_begin = cpu_seconds();
+  const std::int64_t cpu_begin = kit::process_cpu_ns();
+  const double begin = MPI_Wtime();
   PetscCall(KSPSolve(solver->ksp, b, x));
-  const double cpu = cpu_seconds() - cpu_begin;
+  const double cpu = 1e-9 * static_cast<double>(kit::process_cpu_ns() - cpu_begin);
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   const double seconds = MPI_Wtime() - begin;
   PetscCall(sum_seconds(&sums));

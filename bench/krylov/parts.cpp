@@ -3,12 +3,11 @@
 // row. The parts follow each other as in an iteration, so that each finds in the caches what it would find there; what
 // runs on the other core begins with the part that it is measured beside.
 #include "kernels/vector_program.hpp"
+#include "../../apps/kit/clocks.hpp"
 #include "matrix.hpp"
 
 #include <nlohmann/json.hpp>
 #include <petscksp.h>
-#include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -36,19 +35,8 @@ constexpr unsigned kPosts = 500;
 constexpr double kRestSeconds = 1e-4;
 enum Vector : uint32_t { kQ, kP, kS, kX, kU, kR, kM, kW };
 
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof(set), &set);
-}
-
 // This thread's time on its core: what other processes take of it is none of the parts'.
-double now() {
-  timespec spent{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
-}
+double now() { return 1e-9 * static_cast<double>(kit::thread_cpu_ns()); }
 
 // Runs a task on another core when it is told to.
 class Beside {
@@ -71,7 +59,7 @@ class Beside {
 
  private:
   void loop(int core) {
-    pin(core);
+    kit::pin(core);
     for (unsigned next = 1;; ++next) {
       while (begun_ < next) {
       }
@@ -162,7 +150,7 @@ class OtherProduct {
 double post_seconds(int core) {
   std::atomic<unsigned> posts{0};
   std::thread other([&] {
-    pin(core);
+    kit::pin(core);
     for (unsigned seen = 0; seen < kPosts; seen = posts) posts.wait(seen);
   });
   std::vector<double> times;
@@ -175,8 +163,7 @@ double post_seconds(int core) {
     times.push_back(now() - begin);
   }
   other.join();
-  std::nth_element(times.begin(), times.begin() + kPosts / 2, times.end());
-  return times[kPosts / 2];
+  return kit::spread(times).median;
 }
 
 class Times {
@@ -192,10 +179,7 @@ class Times {
   // Medians.
   std::map<std::string, double> results() {
     std::map<std::string, double> out;
-    for (auto& [part, times] : seconds_) {
-      std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
-      out[part] = times[times.size() / 2];
-    }
+    for (const auto& [part, times] : seconds_) out[part] = kit::spread(times).median;
     return out;
   }
 

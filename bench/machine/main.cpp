@@ -5,47 +5,43 @@
 
 #include <sched.h>
 
-#include <cstdint>
 #include <cstdio>
 #include <string>
-#include <vector>
 
-#include "arguments/arguments.hpp"
+#include "../../apps/kit/options.hpp"
 #include "measure.hpp"
 
 namespace {
+
+struct Options : kit::Options {
+  Options() : kit::Options("offpath-machine", "What this machine's memory and cores do, as JSON.") {}
+  Numbers cores = numbers(cores, "--cores", {0, 0}, 0, CPU_SETSIZE - 1, "two of them; the second contends and answers");
+
+ private:
+  std::string check() override {
+    return cores.size() == 2 ? "" : "--cores does not name two cores (both are measured). Use --cores A,B";
+  }
+};
 
 nlohmann::ordered_json to_json(const machine::Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::vector<std::int64_t> given = {0, 0};
-  arguments::Arguments known("offpath-machine", "What this machine's memory and cores do, as JSON.");
-  known.numbers("--cores", given, 0, CPU_SETSIZE - 1, "two of them; the second contends and answers");
-  std::string problem = known.parse(argc, argv);
-  if (problem.empty() && given.size() != 2)
-    problem = "--cores does not name two cores (both are measured). Use --cores A,B";
-  if (!problem.empty()) {
-    std::fprintf(stderr, "offpath-machine: %s\n", problem.c_str());
-    return 2;
-  }
-  if (!known.help().empty()) {
-    std::fputs(known.help().c_str(), stdout);
-    return 0;
-  }
-  const int cores[2] = {static_cast<int>(given[0]), static_cast<int>(given[1])};
-  nlohmann::ordered_json json = {{"cores", {cores[0], cores[1]}}};
-  machine::pin(cores[0]);
+int run(const Options& options) {
+  const int second = int(options.cores[1]);
+  nlohmann::ordered_json json = {{"cores", options.cores}};
+  kit::pin(int(options.cores[0]));
   json["copy_bytes_per_ns"] = to_json(machine::copy_speed());
   json["reduce_bytes_per_ns"] = to_json(machine::reduce_speed());
   json["compute_flop_per_ns"] = to_json(machine::compute_speed());
   const auto cma = machine::cma_speed();
   if (cma) json["cma_bytes_per_ns"] = to_json(*cma);
-  json["wake_ns"] = to_json(machine::wake_time(cores[1]));
-  json["shared_copy_bytes_per_ns"] = to_json(machine::shared_copy_speed(cores[1]));
+  json["wake_ns"] = to_json(machine::wake_time(second));
+  json["shared_copy_bytes_per_ns"] = to_json(machine::shared_copy_speed(second));
   std::puts(json.dump(1).c_str());
   return 0;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return kit::run(argc, argv, run); }

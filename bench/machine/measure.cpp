@@ -2,7 +2,6 @@
 #include "measure.hpp"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -10,9 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -27,25 +24,16 @@ constexpr int kTries = 9;
 constexpr size_t kBytes = size_t{8} << 20;
 constexpr int kRoundTrips = 200;
 
-double now_ns() {
-  return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-}
-
-Spread spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
-}
-
 // `amount` of something each time `once` is called; the first call warms up.
 Spread speed(double amount, const std::function<void()>& once) {
   std::vector<double> values;
   once();
   for (int i = 0; i < kTries; ++i) {
-    const double start = now_ns();
+    const std::int64_t start = kit::now_ns();
     once();
-    values.push_back(amount / (now_ns() - start));
+    values.push_back(amount / double(kit::now_ns() - start));
   }
-  return spread(values);
+  return kit::spread(values);
 }
 
 // Page aligned and touched.
@@ -61,13 +49,6 @@ void await(std::atomic<uint32_t>& word, uint32_t value) {
 }
 
 }  // namespace
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof(set), &set);
-}
 
 Spread copy_speed() {
   auto from = block(), to = block();
@@ -113,7 +94,7 @@ std::optional<Spread> cma_speed() {
 Spread wake_time(int other_core) {
   std::atomic<uint32_t> turn{0};
   std::thread other([&] {
-    pin(other_core);
+    kit::pin(other_core);
     for (uint32_t i = 0; i < kRoundTrips; ++i) {
       await(turn, 2 * i + 1);
       turn = 2 * i + 2;
@@ -122,20 +103,20 @@ Spread wake_time(int other_core) {
   });
   std::vector<double> values;
   for (uint32_t i = 0; i < kRoundTrips; ++i) {
-    const double start = now_ns();
+    const std::int64_t start = kit::now_ns();
     turn = 2 * i + 1;
     futex_wake(turn);
     await(turn, 2 * i + 2);
-    values.push_back((now_ns() - start) / 2);
+    values.push_back(double(kit::now_ns() - start) / 2);
   }
   other.join();
-  return spread(values);
+  return kit::spread(values);
 }
 
 Spread shared_copy_speed(int other_core) {
   std::atomic<bool> over{false};
   std::thread other([&] {
-    pin(other_core);
+    kit::pin(other_core);
     auto from = block(), to = block();
     while (!over) std::memcpy(to.data(), from.data(), kBytes);
   });

@@ -5,13 +5,11 @@
 
 #include <optional>
 
+#include "../../apps/kit/clocks.hpp"
+
 namespace machine {
 
-struct Spread {
-  double median = 0, min = 0, max = 0;
-};
-
-void pin(int core);
+using Spread = kit::Spread<double>;
 
 Spread copy_speed();                       // memcpy of blocks larger than the caches
 Spread reduce_speed();                     // sum of doubles, bytes of one operand

@@ -7,8 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
+
+#include "../../apps/kit/clocks.hpp"
 
 namespace bench {
 namespace {
@@ -72,10 +73,10 @@ bool Ping::open(const std::string& where) {
 }
 
 double Ping::once() const {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::int64_t begin = kit::now_ns();
   char bytes[kBytes] = {};
   if (!pass(socket_, bytes, true) || !pass(socket_, bytes, false)) return -1;
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  return 1e-3 * static_cast<double>(kit::now_ns() - begin);
 }
 
 }  // namespace bench

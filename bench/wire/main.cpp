@@ -10,34 +10,39 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "arguments/arguments.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/options.hpp"
 #include "link.hpp"
 #include "worker.hpp"
 
 namespace {
 
-struct Options {
-  std::string listen, connect;
-  int core = 0;
-  std::vector<std::int64_t> sizes = {256 << 10, 1 << 20, 4 << 20};
-  int milliseconds = 500;
+struct Options : kit::Options {
+  Options() : kit::Options("offpath-wire", "What a wire costs whoever computes beside it, as JSON.") {}
+  std::string listen = text(listen, "--listen", "IPv4 address and port, 0 for any; says which on stdout");
+  std::string connect = text(connect, "--connect", "where the other one listens; this one prints the results");
+  int core = number(core, "--core", 0, 0, CPU_SETSIZE - 1, "for the exchange and the computation");
+  Numbers sizes = numbers(sizes, "--sizes", {256 << 10, 1 << 20, 4 << 20}, 1, std::int64_t{1} << 30,
+                          "bytes each way; the same on both sides");
+  int milliseconds =
+      number(milliseconds, "--milliseconds", 500, 10, 60000, "how long each of the three measurements takes");
+
+ private:
+  std::string check() override {
+    return listen.empty() != connect.empty() ? ""
+                                             : "one of --listen and --connect is needed (it takes two). See --help";
+  }
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+double median(const std::vector<double>& values) { return kit::spread(values).median; }
 
 // Pieces of work in a nanosecond, alone.
 double work_speed(wire::Worker& worker, double for_ns) {
   worker.run();
-  const double begin = wire::now_ns();
+  const double begin = double(kit::now_ns());
   const std::uint64_t before = worker.done();
-  while (wire::now_ns() - begin < for_ns) {
-    timespec nap{0, 20000000};
-    nanosleep(&nap, nullptr);
-  }
-  const double speed = static_cast<double>(worker.done() - before) / (wire::now_ns() - begin);
+  while (double(kit::now_ns()) - begin < for_ns) kit::sleep_ns(20000000);
+  const double speed = static_cast<double>(worker.done() - before) / (double(kit::now_ns()) - begin);
   worker.pause();
   return speed;
 }
@@ -45,9 +50,9 @@ double work_speed(wire::Worker& worker, double for_ns) {
 std::vector<double> exchange(wire::Link& link, std::size_t bytes, std::uint64_t count) {
   std::vector<double> times;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const double begin = wire::now_ns();
+    const double begin = double(kit::now_ns());
     link.exchange(bytes);
-    times.push_back(wire::now_ns() - begin);
+    times.push_back(double(kit::now_ns()) - begin);
   }
   return times;
 }
@@ -65,12 +70,12 @@ nlohmann::ordered_json measure(wire::Link& link, wire::Worker& worker, std::size
   const double wire_ns = median(exchange(link, bytes, count));
   worker.run();
   link.meet();
-  const double begin = wire::now_ns(), cpu_begin = wire::cpu_ns();
+  const double begin = double(kit::now_ns()), cpu_begin = double(kit::process_cpu_ns());
   const std::uint64_t before = worker.done();
   const double beside_ns = median(exchange(link, bytes, count));
-  const double passed_ns = wire::now_ns() - begin;
+  const double passed_ns = double(kit::now_ns()) - begin;
   const double speed = static_cast<double>(worker.done() - before) / passed_ns / alone_speed;
-  const double process = (wire::cpu_ns() - cpu_begin) / passed_ns;
+  const double process = (double(kit::process_cpu_ns()) - cpu_begin) / passed_ns;
   worker.pause();
   // Work that alone takes as long as the exchange: while that lasts it gets on at `speed`, then at full speed.
   const double total_ns = std::max(beside_ns, beside_ns + wire_ns - speed * beside_ns);
@@ -85,7 +90,7 @@ nlohmann::ordered_json measure(wire::Link& link, wire::Worker& worker, std::size
 }
 
 int run(const Options& options) {
-  wire::pin(options.core);
+  if (!kit::pin(options.core)) throw std::runtime_error("the core is not there. Give another");
   wire::Worker worker(options.core);
   wire::Link link = options.connect.empty() ? wire::Link::listen(options.listen) : wire::Link::connect(options.connect);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -98,29 +103,4 @@ int run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options options;
-  arguments::Arguments known("offpath-wire", "What a wire costs whoever computes beside it, as JSON.");
-  known.text("--listen", options.listen, "IPv4 address and port, 0 for any; says which on stdout");
-  known.text("--connect", options.connect, "where the other one listens; this one prints the results");
-  known.number("--core", options.core, 0, CPU_SETSIZE - 1, "for the exchange and the computation");
-  known.numbers("--sizes", options.sizes, 1, std::int64_t{1} << 30, "bytes each way; the same on both sides");
-  known.number("--milliseconds", options.milliseconds, 10, 60000, "how long each of the three measurements takes");
-  std::string problem = known.parse(argc, argv);
-  if (problem.empty() && known.help().empty() && options.listen.empty() == options.connect.empty())
-    problem = "one of --listen and --connect is needed (it takes two). See --help";
-  if (!problem.empty()) {
-    std::fprintf(stderr, "offpath-wire: %s\n", problem.c_str());
-    return 2;
-  }
-  if (!known.help().empty()) {
-    std::fputs(known.help().c_str(), stdout);
-    return 0;
-  }
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "offpath-wire: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return kit::run(argc, argv, run); }

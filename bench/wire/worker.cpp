@@ -2,7 +2,6 @@
 #include "worker.hpp"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,21 +10,16 @@
 
 #include <cmath>
 #include <csignal>
-#include <ctime>
 #include <new>
 #include <stdexcept>
+
+#include "../../apps/kit/clocks.hpp"
 
 namespace wire {
 namespace {
 
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
-}
-
-double seconds_of(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace
@@ -41,7 +35,7 @@ Worker::Worker(int core) {
   if (process_ > 0) return;
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pin(core);
+  kit::pin(core);
   work(*shared_, parent);
 }
 
@@ -70,15 +64,5 @@ void Worker::work(Shared& shared, pid_t parent) {
   }
   _exit(0);
 }
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) throw std::runtime_error("the core is not there. Give another");
-}
-
-double now_ns() { return seconds_of(CLOCK_MONOTONIC); }
-double cpu_ns() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 
 }  // namespace wire

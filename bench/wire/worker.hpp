@@ -30,10 +30,4 @@ class Worker {
   pid_t process_;
 };
 
-// Of the calling process, and of whatever it starts.
-void pin(int core);
-double now_ns();
-// Processor time of the calling process.
-double cpu_ns();
-
 }  // namespace wire

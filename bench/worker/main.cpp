@@ -8,12 +8,12 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
-#include "arguments/arguments.hpp"
+#include "../../apps/kit/clocks.hpp"
+#include "../../apps/kit/options.hpp"
 #include "counted.hpp"
 #include "messages.hpp"
 #include "side.hpp"
@@ -22,42 +22,34 @@ namespace {
 
 using namespace worker_bench;
 using offpath::seal::Security;
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
 // Where the two ranks are served: by one worker, by two of one service, or by two services with sockets between them.
 enum class Way { near, workers, sockets };
 
-const arguments::Arguments::Words<Way> kWays = {
-    {"near", Way::near}, {"workers", Way::workers}, {"sockets", Way::sockets}};
-const arguments::Arguments::Words<Security> kSecurities = {{"auth", Security::auth},
-                                                           {"encrypt", Security::encrypt},
-                                                           {"user-data-unprotected", Security::user_data_unprotected}};
+constexpr const char* kWays[] = {"near", "workers", "sockets"};
+constexpr Security kSecurities[] = {Security::auth, Security::encrypt, Security::user_data_unprotected};
+constexpr const char* kSecurityNames[] = {"auth", "encrypt", "user-data-unprotected"};
 
-struct Options {
-  std::vector<Way> ways = {Way::near, Way::workers, Way::sockets};
-  std::vector<Security> securities = {Security::auth};
-  std::vector<std::int64_t> sizes = {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
-  std::vector<std::int64_t> message_sizes = {0, 4096};
-  int depth = 4;
-  int milliseconds = 300;
+struct Options : kit::Options {
+  Options() : kit::Options("offpath-worker", "What a service's worker moves inside this machine, as JSON.") {}
+  std::vector<Way> ways = words(ways, "--ways", {Way::near, Way::workers, Way::sockets}, kWays,
+                                "between which two ranks: of one worker, of two, of two services");
+  std::vector<int> securities =
+      words(securities, "--security", {0}, kSecurityNames, "of sockets, see OFFPATH_FABRIC_SECURITY");
+  Numbers sizes = numbers(sizes, "--sizes", {64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}, 1, std::int64_t{1} << 28,
+                          "bytes of a block");
+  Numbers message_sizes =
+      numbers(message_sizes, "--messages", {0, 4096}, 0, 8192, "bytes of short messages over sockets");
+  int depth = number(depth, "--depth", 4, 1, 64, "blocks each way at a time");
+  int milliseconds = number(milliseconds, "--milliseconds", 300, 1, 60000, "how long each measurement takes, about");
 };
-
-template <class Value>
-std::string name_of(const arguments::Arguments::Words<Value>& words, Value value) {
-  return std::find_if(words.begin(), words.end(), [&](const auto& word) { return word.second == value; })->first;
-}
 
 constexpr int kRounds = 5;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+double median(const std::vector<double>& values) { return kit::spread(values).median; }
 
-double ns_since(Clock::time_point begin) {
-  return static_cast<double>((Clock::now() - begin) / std::chrono::nanoseconds(1));
-}
+double ns_since(std::int64_t begin) { return static_cast<double>(kit::now_ns() - begin); }
 
 // Bytes in a nanosecond, of all threads together.
 double memcpy_speed(const std::vector<Blocks*>& blocks, double for_ns) {
@@ -66,12 +58,12 @@ double memcpy_speed(const std::vector<Blocks*>& blocks, double for_ns) {
   std::atomic<std::size_t> there{0};
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     threads.emplace_back([&, i] {
-      pin(static_cast<int>(i));
+      kit::pin(static_cast<int>(i));
       ++there;
       while (there < blocks.size()) {
       }
       const Blocks& own = *blocks[i];
-      const auto begin = Clock::now();
+      const std::int64_t begin = kit::now_ns();
       std::uint64_t count = 0;
       for (; count < own.count() || ns_since(begin) < for_ns; ++count) {
         memcpy(own.receive(count), own.send(count), own.bytes());
@@ -100,14 +92,13 @@ class Pair {
   }
   // How long it takes.
   double exchange(std::uint64_t operations, std::uint32_t depth) {
-    const auto begin = Clock::now();
+    const std::int64_t begin = kit::now_ns();
     const auto all = [&](auto is) { return std::all_of(sides_.begin(), sides_.end(), is); };
     for (const auto& side : sides_) side->go(operations, depth);
     while (!all([](const auto& side) { return side->is_done(); })) {
       if (!all([](const auto& side) { return !side->has_failed(); }))
         throw std::runtime_error("an exchange has failed");
-      const timespec nap{0, 200000};
-      nanosleep(&nap, nullptr);
+      kit::sleep_ns(200000);
     }
     done_ += operations;
     return ns_since(begin);
@@ -131,8 +122,8 @@ class Pair {
   std::uint64_t done_ = 0;
 };
 
-Json measure(Way way, Security security, std::size_t bytes, const Options& options) {
-  Pair pair(way, security, bytes);
+Json measure(Way way, int security, std::size_t bytes, const Options& options) {
+  Pair pair(way, kSecurities[security], bytes);
   const auto depth = static_cast<std::uint32_t>(options.depth);
   const double for_ns = options.milliseconds * 1e6;
   const std::uint64_t first = std::max<std::uint64_t>(8, (64 << 20) / bytes);
@@ -150,8 +141,8 @@ Json measure(Way way, Security security, std::size_t bytes, const Options& optio
     memcpy_speeds.push_back(1e9 * memcpy_speed(pair.copied_by_threads(), for_ns / kRounds / 2));
     ratios.push_back(speeds.back() * copies / memcpy_speeds.back());
   }
-  return {{"way", name_of(kWays, way)},
-          {"security", way == Way::sockets ? Json(name_of(kSecurities, security)) : Json()},
+  return {{"way", kWays[int(way)]},
+          {"security", way == Way::sockets ? Json(kSecurityNames[security]) : Json()},
           {"bytes", bytes},
           {"workers_count", pair.workers()},
           {"moved_bytes_per_s", median(speeds)},
@@ -161,19 +152,21 @@ Json measure(Way way, Security security, std::size_t bytes, const Options& optio
 }
 
 int run(const Options& options) {
+  if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
   Json rows = Json::array(), messages = Json::array();
   for (const Way way : options.ways) {
-    for (const Security security : way == Way::sockets ? options.securities : std::vector{Security::auth}) {
+    for (const int security : way == Way::sockets ? options.securities : std::vector{0}) {
       for (const std::int64_t bytes : options.sizes) {
         rows.push_back(measure(way, security, static_cast<std::size_t>(bytes), options));
       }
     }
   }
   const bool sockets = std::find(options.ways.begin(), options.ways.end(), Way::sockets) != options.ways.end();
-  for (const Security security : sockets ? options.securities : std::vector<Security>()) {
+  for (const int security : sockets ? options.securities : std::vector<int>()) {
     for (const std::int64_t bytes : options.message_sizes) {
-      const double time_ns = ns_per_message(security, static_cast<std::size_t>(bytes), options.milliseconds * 1e6);
-      messages.push_back({{"security", name_of(kSecurities, security)}, {"bytes", bytes}, {"message_ns", time_ns}});
+      const double time_ns =
+          ns_per_message(kSecurities[security], static_cast<std::size_t>(bytes), options.milliseconds * 1e6);
+      messages.push_back({{"security", kSecurityNames[security]}, {"bytes", bytes}, {"message_ns", time_ns}});
     }
   }
   std::puts(Json{{"rows", rows}, {"messages", messages}}.dump(1).c_str());
@@ -182,29 +175,4 @@ int run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Options options;
-  arguments::Arguments known("offpath-worker", "What a service's worker moves inside this machine, as JSON.");
-  known.words("--ways", options.ways, kWays, "between which two ranks: of one worker, of two, of two services");
-  known.words("--security", options.securities, kSecurities, "of sockets, see OFFPATH_FABRIC_SECURITY");
-  known.numbers("--sizes", options.sizes, 1, std::int64_t{1} << 28, "bytes of a block");
-  known.numbers("--messages", options.message_sizes, 0, 8192, "bytes of short messages over sockets");
-  known.number("--depth", options.depth, 1, 64, "blocks each way at a time");
-  known.number("--milliseconds", options.milliseconds, 1, 60000, "how long each measurement takes, about");
-  const std::string problem = known.parse(argc, argv);
-  if (!problem.empty()) {
-    std::fprintf(stderr, "offpath-worker: %s\n", problem.c_str());
-    return 2;
-  }
-  if (!known.help().empty()) {
-    std::fputs(known.help().c_str(), stdout);
-    return 0;
-  }
-  try {
-    if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
-    return run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "offpath-worker: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return kit::run(argc, argv, run); }

@@ -4,11 +4,10 @@
 #include "fabric/tcp/endpoint.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 
-#include "side.hpp"
+#include "../../apps/kit/clocks.hpp"
 
 namespace worker_bench {
 
@@ -53,7 +52,7 @@ double ns_per_message(Security security, std::size_t bytes, double for_ns) {
   Counter sends(*from), takes(*to);
   std::atomic<bool> done{false};
   std::thread taker([&] {
-    pin(1);
+    kit::pin(1);
     const fabric::Peer back = to->connect(from->address()).value();
     const std::uint8_t word[1] = {0};
     for (std::uint64_t confirmed = 0; !done;) {
@@ -64,18 +63,17 @@ double ns_per_message(Security security, std::size_t bytes, double for_ns) {
   const fabric::Peer peer = from->connect(to->address()).value();
   const std::uint8_t header[64] = {};
   const std::vector<std::uint8_t> payload(bytes, 1);
-  const auto now = [] { return std::chrono::steady_clock::now(); };
   std::uint64_t sent = 0, counted = 0;
-  auto begin = now();
+  auto begin = kit::now_ns();
   double passed_ns = 0;
   // The first part is to get going; connecting has a bound, after which they are lost.
   for (bool warm = false; (passed_ns < for_ns || takes.came == counted) && !sends.lost && !takes.lost;) {
     for (int i = 0; i < 64 && sent - kConfirmEvery * sends.came < kUnderWay; ++i)
       from->send(peer, header, payload, ++sent);
     from->progress();
-    passed_ns = static_cast<double>((now() - begin) / std::chrono::nanoseconds(1));
-    if (takes.came == 0) begin = now(), passed_ns = 0;  // they are still connecting
-    if (!warm && passed_ns >= for_ns / 4) warm = true, begin = now(), counted = takes.came, passed_ns = 0;
+    passed_ns = static_cast<double>(kit::now_ns() - begin);
+    if (takes.came == 0) begin = kit::now_ns(), passed_ns = 0;  // they are still connecting
+    if (!warm && passed_ns >= for_ns / 4) warm = true, begin = kit::now_ns(), counted = takes.came, passed_ns = 0;
   }
   const auto came = static_cast<double>(takes.came - counted);
   done = true;

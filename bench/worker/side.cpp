@@ -2,7 +2,6 @@
 #include "side.hpp"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "../../apps/kit/clocks.hpp"
 #include "counted.hpp"
 
 namespace worker_bench {
@@ -83,7 +83,7 @@ void Side::serve(std::uint32_t rank, Blocks& blocks, const std::vector<Side*>& s
 
 void Side::begin(int core) {
   thread_ = std::thread([this, core] {
-    pin(core);
+    kit::pin(core);
     loop();
   });
 }
@@ -171,13 +171,6 @@ void Side::offer(uint32_t worker, uint64_t pull_id, std::shared_ptr<memory::Port
                  uint64_t bytes) {
   Side& to = *sides_[worker];
   to.run([=, &to] { to.engine_.on_neighbour_offer(pull_id, memory, address, bytes); });
-}
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof(set), &set);  // a core that is not there: wherever the system likes
 }
 
 }  // namespace worker_bench

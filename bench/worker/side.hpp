@@ -81,6 +81,4 @@ class Side : public offpath::engine::Observer, public offpath::engine::Neighbour
   std::thread thread_;
 };
 
-void pin(int core);
-
 }  // namespace worker_bench
