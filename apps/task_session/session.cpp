@@ -2,7 +2,6 @@
 #include "session.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -12,20 +11,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "../kit/clocks.hpp"
+#include "../kit/ranks.hpp"
+
 namespace task_session {
 namespace {
 
-std::string beside_program(const char* library) {
+std::string beside_program(const std::string& library) {
+  if (library.find('/') != std::string::npos) return library;
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   const std::string program(path, length > 0 ? std::size_t(length) : 0);
   return program.substr(0, program.rfind('/') + 1) + library;
-}
-
-int ranks_of_job() {
-  int count = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &count);
-  return count;
 }
 
 int ranks_of_node() {
@@ -42,15 +39,11 @@ int ranks_of_node() {
 Session::Session(const Function& function, std::string& problem) : program_(function.program) {
   offpath_attach_params_t params{};
   params.struct_bytes = sizeof params;
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0 && getrandom(params.job_token, sizeof params.job_token, 0) != sizeof params.job_token)
+  if (kit::rank() == 0 && getrandom(params.job_token, sizeof params.job_token, 0) != sizeof params.job_token)
     problem = "there are no random numbers (a job's token is one). Try again";
   MPI_Bcast(params.job_token, sizeof params.job_token, MPI_BYTE, 0, MPI_COMM_WORLD);
   params.node_sessions_count = std::uint32_t(ranks_of_node());
-  int nodes_alike = ranks_of_node() == ranks_of_job();
-  MPI_Allreduce(MPI_IN_PLACE, &nodes_alike, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (nodes_alike) params.flags = OFFPATH_ATTACH_NODE_ONLY;
+  if (kit::minimum(std::int64_t(params.node_sessions_count)) == kit::ranks()) params.flags = OFFPATH_ATTACH_NODE_ONLY;
   offpath_error_t error{};
   if (offpath_session_attach(&params, &session_, &error) == OFFPATH_OK) {
     const std::string library = beside_program(function.library);
@@ -64,16 +57,14 @@ Session::Session(const Function& function, std::string& problem) : program_(func
 
 // Services of a team's ranks know of each other, so that tasks can go from one to another.
 void Session::meet(std::string& problem) {
-  std::vector<std::uint8_t> addresses(std::size_t(ranks_of_job()) * OFFPATH_ADDRESS_MAX_BYTES);
+  std::vector<std::uint8_t> addresses(std::size_t(kit::ranks()) * OFFPATH_ADDRESS_MAX_BYTES);
   offpath_team_params_t params{};
   params.struct_bytes = sizeof params;
-  params.size = std::uint32_t(ranks_of_job());
+  params.size = std::uint32_t(kit::ranks());
   params.address_stride_bytes = OFFPATH_ADDRESS_MAX_BYTES;
   params.addresses = addresses.data();
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  params.rank = std::uint32_t(rank);
-  if (rank == 0 && getrandom(params.id, sizeof params.id, 0) != sizeof params.id)
+  params.rank = std::uint32_t(kit::rank());
+  if (kit::rank() == 0 && getrandom(params.id, sizeof params.id, 0) != sizeof params.id)
     problem = "there are no random numbers (a team's name is one). Try again";
   MPI_Bcast(params.id, sizeof params.id, MPI_BYTE, 0, MPI_COMM_WORLD);
   std::size_t length = 0;
@@ -125,9 +116,10 @@ void* Session::allocate(std::size_t bytes) {
 }
 
 void Session::post(const void* argument, std::size_t bytes, const offpath_task_range_t* ranges,
-                   std::size_t ranges_count, std::uint64_t cost_ns) {
+                   std::size_t ranges_count, std::uint64_t cost_ns, std::uint32_t flags) {
   offpath_task_params_t params{};
   params.struct_bytes = sizeof params;
+  params.flags = flags;
   params.function = function_;
   params.argument = argument;
   params.argument_bytes = bytes;
@@ -141,7 +133,7 @@ void Session::post(const void* argument, std::size_t bytes, const offpath_task_r
 }
 
 void Session::note_wait(bool begins) {
-  const auto now = std::uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
+  const auto now = std::uint64_t(kit::now_ns());
   if (begins) waits_since_ns_ = now;
   offpath_session_note_wait(session_, waits_since_ns_, begins ? 0 : now);
 }
@@ -157,6 +149,7 @@ double Session::wait() {
     offpath_task_result_t result{};
     result.struct_bytes = sizeof result;
     if (offpath_task_result(op, &result) == OFFPATH_OK) run_ns += result.run_ns;
+    executor_ = result.executor;
     offpath_op_free(op);
   }
   ops_.clear();

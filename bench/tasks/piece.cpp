@@ -47,11 +47,4 @@ int piece(const offpath_task_t* task) {
 }
 OFFPATH_TASK_FUNCTION(piece, "piece(Piece, in double[], out double[]) 1");
 
-int who(const offpath_task_t* task) {
-  const int32_t process = getpid();
-  memcpy(task->ranges[0].address, &process, sizeof(process));
-  return 0;
-}
-OFFPATH_TASK_FUNCTION(who, "who(out int32) 1");
-
 }  // namespace
