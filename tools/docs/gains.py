@@ -98,7 +98,7 @@ def programs() -> str:
          span(ratio("collectives-more-ranks", "tests_ms", "offpath_ms"), median=True), UNKNOWN, "yes"),
         ("3-D Jacobi by MPI_Isend and MPI_Irecv, 41 to 49 % communication, 500 Mbit/s, 2 and 4 nodes, "
          "`send:256K-inf:dpu`", span(of("halo3d", "gain")), UNKNOWN, UNKNOWN, "yes"),
-        ("`MPI_Get` of 1 MiB from a rank that computes", "waits for that rank", "-", UNKNOWN, "yes"),
+        ("`MPI_Get` of 1 MiB from a rank that computes", "waits for that rank", "-", "waits, with MPICH less", "yes"),
         ("block-sparse product with `MPI_Get`, tiles of 8 KiB to 2 MiB",
          span(of("bspmm", "gain") + of("bspmm-default", "gain")), "-", UNKNOWN, "yes"),
         ("PETSc's pipelined CG, 1 ms of latency, 2 nodes", span(latency(2)), "-", UNKNOWN, "yes"),
