@@ -7,9 +7,9 @@ import numpy
 import pytest
 from offpath.split import Costs, Machine, Side, compare, load, parse, split_program, variants
 from offpath.split.dominant import DPU, HOST, dominant_path
-from offpath.split.interpreter import run_list, run_split
 from offpath.split.prediction import predict
 from offpath.split.steps import Pass, Receive
+from split_interpreter import run_list, run_split
 from split_support import ROWS, operators, program_of, same
 
 

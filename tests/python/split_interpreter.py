@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs an operation list, or its split program, on real numbers: what shows that a list converges and a split is right.
 
-Vectors are anything with + - * and @ (numpy arrays); operators are functions of a vector. Two sides have two name
-spaces, and nothing passes between them but exchanges.
+Operators are functions of a vector. Two sides have two name spaces, and nothing passes between them but exchanges.
 """
 
-import math
+import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy
 from offpath.split.oplist import Kind, OperationList, Statement
 from offpath.split.steps import SIDES, Receive, Reduce, SplitProgram
+from split_support import ROWS
+
+BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+UNARY = {"neg": operator.neg, "sqrt": numpy.sqrt}
 
 Values = dict[str, object]
 Operators = Mapping[str, Callable]
@@ -83,61 +87,36 @@ def _setup(oplist: OperationList, operators: Operators, b, x) -> Values:
 
 
 def _execute(statement: Statement, names: Values, operators: Operators, written: Values) -> None:
-    missing = [name for name in statement.reads if name not in names]
-    if missing:
+    if missing := [name for name in statement.reads if name not in names]:
         raise Unsound(f"line {statement.line} reads {missing[0]}, which is not there")
     if statement.kind == Kind.TEST:
         written[statement.label] = names[statement.reads[0]]
         return
+    with numpy.errstate(all="ignore"):  # a breakdown of the method gives inf or nan, as on the machine
+        names[statement.target] = written[statement.target] = _value(statement, names, operators)
+
+
+def _value(statement: Statement, names: Values, operators: Operators):
     if statement.kind == Kind.DOT:
-        value = names[statement.factors[0]] @ names[statement.factors[1]]
-    elif statement.kind == Kind.SCALAR:
-        value = _expression(statement.postfix, names)
-    elif statement.kind == Kind.UPDATE:
-        value = _sum(statement, names)
-    else:
-        value = operators[statement.operator](names[statement.reads[0]])
-    names[statement.target] = written[statement.target] = value
+        return names[statement.factors[0]] @ names[statement.factors[1]]
+    if statement.kind == Kind.SCALAR:
+        return _expression(statement.postfix, names)
+    if statement.kind == Kind.UPDATE:
+        terms = (each.sign * _number(each.coefficient, names) * names[each.vector] for each in statement.terms)
+        return sum(terms, start=numpy.zeros(ROWS))
+    return operators[statement.operator](names[statement.reads[0]])
 
 
-def _sum(statement: Statement, names: Values):
-    total = None
-    for term in statement.terms:
-        vector = names[term.vector]
-        scaled = vector if term.coefficient == "1" else _number(term.coefficient, names) * vector
-        if total is None:
-            total = scaled if term.sign > 0 else -scaled
-        else:
-            total = total + scaled if term.sign > 0 else total - scaled
-    return 0.0 * names["b"] if total is None else total
+def _number(word: str, names: Values) -> numpy.float64:
+    return numpy.float64(names.get(word, word))
 
 
-def _number(word: str, names: Values) -> float:
-    return float(names[word]) if word in names else float(word)
-
-
-def _expression(postfix: tuple[str, ...], names: Values) -> float:
-    stack: list[float] = []
+def _expression(postfix: tuple[str, ...], names: Values) -> numpy.float64:
+    stack: list[numpy.float64] = []
     for word in postfix:
-        if word == "neg":
-            stack.append(-stack.pop())
-        elif word == "sqrt":
-            value = stack.pop()
-            stack.append(math.sqrt(value) if value >= 0 else math.nan)
-        elif word in ("+", "-", "*", "/"):
-            right, left = stack.pop(), stack.pop()
-            stack.append(_binary(word, left, right))
+        if word in BINARY:
+            right = stack.pop()
+            stack.append(BINARY[word](stack.pop(), right))
         else:
-            stack.append(_number(word, names))
+            stack.append(UNARY[word](stack.pop()) if word in UNARY else _number(word, names))
     return stack.pop()
-
-
-def _binary(symbol: str, left: float, right: float) -> float:
-    """IEEE 754: a breakdown of the method gives inf or nan, as on the machine, and no exception."""
-    if symbol == "/":
-        if right == 0:
-            return (
-                math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
-            )
-        return left / right
-    return {"+": left + right, "-": left - right, "*": left * right}[symbol]
